@@ -1,0 +1,58 @@
+//! Bounds of what comes in, each breach named by its field.
+
+use crate::limits;
+use crate::refusal::Refusal;
+
+pub(crate) fn size(field: &str, text: &str, bytes_max: usize) -> Result<(), Refusal> {
+    if text.len() > bytes_max {
+        return Err(Refusal::input(field, format!("is {} bytes long; at most {bytes_max} are allowed", text.len())));
+    }
+    // PostgreSQL cannot keep it in a text, and what one database refuses no other may take.
+    if text.contains('\0') {
+        return Err(Refusal::input(field, "contains a zero byte"));
+    }
+    Ok(())
+}
+
+/// Not blank, and short enough.
+fn filled(field: &str, text: &str, bytes_max: usize) -> Result<(), Refusal> {
+    if text.trim().is_empty() {
+        return Err(Refusal::input(field, "is blank"));
+    }
+    size(field, text, bytes_max)
+}
+
+pub(crate) fn name(field: &str, text: &str) -> Result<(), Refusal> {
+    filled(field, text, limits::NAME_BYTES_MAX)
+}
+
+pub(crate) fn label(field: &str, text: &str) -> Result<(), Refusal> {
+    filled(field, text, limits::LABEL_BYTES_MAX)
+}
+
+pub(crate) fn summary(field: &str, text: &str) -> Result<(), Refusal> {
+    filled(field, text, limits::SUMMARY_BYTES_MAX)
+}
+
+pub(crate) fn path(field: &str, text: &str) -> Result<(), Refusal> {
+    filled(field, text, limits::PATH_BYTES_MAX)
+}
+
+pub(crate) fn key(field: &str, text: &str) -> Result<(), Refusal> {
+    filled(field, text, limits::KEY_BYTES_MAX)
+}
+
+pub(crate) fn count(field: &str, count: usize, max: usize) -> Result<(), Refusal> {
+    if count > max {
+        return Err(Refusal::input(field, format!("has {count} entries; at most {max} are allowed")));
+    }
+    Ok(())
+}
+
+pub(crate) fn optional(text: Option<&str>, check: impl Fn(&str) -> Result<(), Refusal>) -> Result<(), Refusal> {
+    text.map_or(Ok(()), check)
+}
+
+pub(crate) fn json(field: &str, json: Option<&crate::json::Json>) -> Result<(), Refusal> {
+    json.map_or(Ok(()), |json| size(field, json.as_str(), limits::TEXT_BYTES_MAX))
+}

@@ -1,0 +1,48 @@
+//! A checkpoint: what an agent recorded on its way, numbered per task from 1.
+
+use serde::{Deserialize, Serialize};
+
+use crate::command::{Actor, Note};
+use crate::id::{CheckpointId, Ids, TaskId};
+use crate::task::{Task, names};
+use crate::time::Timestamp;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    pub id: CheckpointId,
+    pub task: TaskId,
+    pub sequence: u32,
+    pub attempt: u32,
+    pub by: Actor,
+    pub note: Note,
+    pub at: Timestamp,
+}
+
+names! {
+    /// What a checkpoint is about.
+    Kind {
+        Plan = "plan", Progress = "progress", Decision = "decision", Error = "error", Recovery = "recovery",
+        Complete = "complete", Replan = "replan",
+    }
+}
+
+impl Checkpoint {
+    /// The next checkpoint of a task.
+    pub fn after(task: &Task, ids: &mut Ids, by: Actor, note: Note, at: Timestamp) -> Self {
+        Self {
+            id: CheckpointId::next(ids),
+            task: task.id,
+            sequence: task.checkpoints + 1,
+            attempt: task.attempt,
+            by,
+            note,
+            at,
+        }
+    }
+}
+
+impl Note {
+    pub fn plain(kind: Kind, summary: impl Into<String>) -> Self {
+        Self { kind, summary: summary.into(), detail: None, files: Vec::new() }
+    }
+}

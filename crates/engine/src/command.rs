@@ -1,0 +1,402 @@
+//! What can be asked, and who asks.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{AgentId, MessageId, SessionId, TaskId, TemplateId, WorkflowId, WorkspaceId};
+use crate::inbox::{Draft as MessageDraft, Recipients};
+use crate::json::Json;
+use crate::plan::{Piece, PlanTask};
+use crate::task::{BlockKind, Status};
+use crate::template::TemplateBody;
+use crate::time::Millis;
+use crate::workflow::WorkflowStatus;
+use crate::workspace::WorkspaceStatus;
+
+/// Who asks, over which connection, with which key. The door fills it in; nothing in it comes from a message unchecked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// The agent that was named, or that the token stands for. Without it the connection's agents are looked at.
+    pub agent: Option<AgentId>,
+    pub rights: Rights,
+    pub session: Option<SessionId>,
+    /// Who may pass a workflow lock: an agent's id or a text of the caller's choice.
+    pub lock_owner: Option<String>,
+    pub key: Option<Key>,
+    /// Connections of this machine whose processes live, whatever the clock says.
+    pub alive: Vec<SessionId>,
+}
+
+/// What a caller may do to tasks it does not hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rights {
+    /// Nothing.
+    Agent,
+    /// Holds like an agent, and may complete what must be verified first.
+    Runner,
+    Coordinator,
+    Person,
+    /// A timer of ours.
+    Engine,
+}
+
+/// An idempotency key: whose, which, and what exactly was asked with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    pub owner: String,
+    pub key: String,
+    /// A hash of the arguments.
+    pub fingerprint: String,
+}
+
+impl Caller {
+    pub fn agent(agent: AgentId) -> Self {
+        Self { agent: Some(agent), ..Self::with_rights(Rights::Agent) }
+    }
+
+    pub fn with_rights(rights: Rights) -> Self {
+        Self { agent: None, rights, session: None, lock_owner: None, key: None, alive: Vec::new() }
+    }
+
+    /// May act on tasks of others; such an act is recorded as theirs.
+    pub fn may_override(&self) -> bool {
+        match self.rights {
+            Rights::Coordinator | Rights::Person | Rights::Engine => true,
+            Rights::Agent | Rights::Runner => false,
+        }
+    }
+}
+
+/// Who did something, as it is recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Actor {
+    Agent(AgentId),
+    Runner,
+    Coordinator,
+    Person,
+    Engine,
+}
+
+impl std::fmt::Display for Actor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Agent(id) => id.fmt(f),
+            Self::Runner => f.write_str("runner"),
+            Self::Coordinator => f.write_str("coordinator"),
+            Self::Person => f.write_str("human"),
+            Self::Engine => f.write_str("system"),
+        }
+    }
+}
+
+impl std::str::FromStr for Actor {
+    type Err = crate::id::NotAnId;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "runner" => Ok(Self::Runner),
+            "coordinator" => Ok(Self::Coordinator),
+            "human" => Ok(Self::Person),
+            "system" => Ok(Self::Engine),
+            other => other.parse().map(Self::Agent),
+        }
+    }
+}
+
+impl Serialize for Actor {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Actor {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "act", rename_all = "snake_case")]
+pub enum Command {
+    // Agents
+    Register(Register),
+    Heartbeat {
+        current_task: Option<TaskId>,
+    },
+    UpdateAgent {
+        workspace_path: Option<String>,
+        metadata: Option<Json>,
+    },
+    Unregister,
+    /// Evidence of life from outside a call: a live process, an open connection.
+    Renew,
+    CloseSession {
+        session: SessionId,
+        end: SessionEnd,
+    },
+
+    // Workflows
+    CreateWorkflow(CreateWorkflow),
+    /// A plan that fits one transaction.
+    SetPlan {
+        workflow: WorkflowId,
+        summary: String,
+        piece: Arc<Piece>,
+        groups: Vec<String>,
+    },
+    /// Larger plans: begin, clear what an earlier one left, stage pieces, commit.
+    BeginPlan {
+        workflow: WorkflowId,
+        token: String,
+    },
+    ClearDraft {
+        workflow: WorkflowId,
+        token: String,
+    },
+    StagePlan {
+        workflow: WorkflowId,
+        token: String,
+        piece: Arc<Piece>,
+    },
+    CommitPlan {
+        workflow: WorkflowId,
+        token: String,
+        summary: String,
+        tasks: u32,
+        groups: Vec<String>,
+        task_ids: Vec<(String, TaskId)>,
+    },
+    AddTask {
+        workflow: WorkflowId,
+        task: Box<PlanTask>,
+        after: Option<String>,
+    },
+    RemoveTask {
+        workflow: WorkflowId,
+        task: TaskId,
+    },
+    Replan {
+        workflow: WorkflowId,
+        summary: String,
+        reason: String,
+        tasks: Vec<PlanTask>,
+    },
+    SetWorkflowStatus {
+        workflow: WorkflowId,
+        status: WorkflowStatus,
+        reason: Option<String>,
+    },
+    SetParallelism {
+        workflow: WorkflowId,
+        parallel_max: Option<u32>,
+        auto_workspaces: Option<bool>,
+    },
+    SetConfig {
+        workflow: WorkflowId,
+        config: Json,
+    },
+    LockWorkflow {
+        workflow: WorkflowId,
+        owner: String,
+    },
+    UnlockWorkflow {
+        workflow: WorkflowId,
+        owner: String,
+    },
+    AttachRepository {
+        workflow: WorkflowId,
+        path: String,
+    },
+    DetachRepository {
+        workflow: WorkflowId,
+        repository: crate::id::RepositoryId,
+    },
+
+    // Tasks
+    Claim {
+        task: TaskId,
+    },
+    /// Picks what comes first and claims it.
+    ClaimNext {
+        workflow: WorkflowId,
+        include_failed: bool,
+    },
+    Release {
+        task: TaskId,
+        attempt: Option<u32>,
+        reason: Option<String>,
+    },
+    Move {
+        task: TaskId,
+        attempt: Option<u32>,
+        to: Target,
+    },
+    SetTaskPlan {
+        task: TaskId,
+        attempt: Option<u32>,
+        plan: Json,
+        context: Option<Json>,
+    },
+    ReplanTask {
+        task: TaskId,
+        attempt: Option<u32>,
+        reason: String,
+        plan: Json,
+    },
+    AddCheckpoint {
+        task: TaskId,
+        attempt: Option<u32>,
+        note: Note,
+    },
+
+    // Places
+    RegisterRepository {
+        path: String,
+        name: Option<String>,
+    },
+    CreateWorkspace(CreateWorkspace),
+    UpdateWorkspace(UpdateWorkspace),
+    AssignWorkspace {
+        task: TaskId,
+        workspace: WorkspaceId,
+    },
+
+    // Templates
+    CreateTemplate {
+        name: String,
+        description: Option<String>,
+        body: TemplateBody,
+    },
+    RemoveTemplate {
+        template: TemplateId,
+    },
+
+    // Messages
+    Send {
+        to: Recipients,
+        draft: MessageDraft,
+    },
+    MarkRead {
+        messages: Vec<MessageId>,
+    },
+    Archive {
+        messages: Vec<MessageId>,
+    },
+
+    // Timers
+    Sweep {
+        workflow: WorkflowId,
+    },
+    ForgetKeys,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Register {
+    pub name: String,
+    pub runtime: String,
+    pub role: Option<String>,
+    /// The card's slug; without it one is made of the name.
+    pub slug: Option<String>,
+    pub capabilities: Vec<String>,
+    pub workflow: Option<WorkflowId>,
+    pub workspace_path: Option<String>,
+    pub metadata: Option<Json>,
+}
+
+/// How a connection ended: a program that was killed may have been half-way, so its attempts count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionEnd {
+    Closed,
+    Killed,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CreateWorkflow {
+    pub name: String,
+    pub source_type: String,
+    pub source_ref: Option<String>,
+    pub source_content: String,
+    pub parallel_max: Option<u32>,
+    pub lease_ms: Option<Millis>,
+    pub auto_workspaces: bool,
+    pub config: Option<Json>,
+}
+
+/// Where a task shall go, with what the new state carries.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "to", rename_all = "snake_case")]
+pub enum Target {
+    Planning,
+    /// With the answer, when it resumes a paused task.
+    InProgress {
+        answer: Option<String>,
+    },
+    Completed {
+        outcome: Option<String>,
+        detail: Option<Json>,
+    },
+    Failed {
+        error: Option<String>,
+        detail: Option<Json>,
+    },
+    Paused {
+        reason: Option<String>,
+    },
+    Blocked {
+        kind: BlockKind,
+        reason: String,
+        role: Option<String>,
+    },
+    Skipped {
+        reason: Option<String>,
+    },
+    Pending {
+        reason: Option<String>,
+    },
+}
+
+impl Target {
+    pub fn status(&self) -> Status {
+        match self {
+            Self::Planning => Status::Planning,
+            Self::InProgress { .. } => Status::InProgress,
+            Self::Completed { .. } => Status::Completed,
+            Self::Failed { .. } => Status::Failed,
+            Self::Paused { .. } => Status::Paused,
+            Self::Blocked { .. } => Status::Blocked,
+            Self::Skipped { .. } => Status::Skipped,
+            Self::Pending { .. } => Status::Pending,
+        }
+    }
+}
+
+/// What a checkpoint says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    pub kind: crate::checkpoint::Kind,
+    pub summary: String,
+    pub detail: Option<Json>,
+    pub files: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CreateWorkspace {
+    pub workflow: WorkflowId,
+    pub path: String,
+    pub branch: String,
+    pub base_branch: Option<String>,
+    pub repository_path: Option<String>,
+    pub tasks: Vec<TaskId>,
+    /// We made the worktree, so we may remove it.
+    pub created_by_us: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UpdateWorkspace {
+    pub workspace: WorkspaceId,
+    pub status: Option<WorkspaceStatus>,
+    pub merge_commit: Option<String>,
+    pub pr_url: Option<String>,
+    pub config: Option<Json>,
+}

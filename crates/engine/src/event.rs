@@ -1,0 +1,356 @@
+//! What happened. Events are appended to the log in the transaction that changes the state they describe.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::agent::Agent;
+use crate::checkpoint::Checkpoint;
+use crate::command::SessionEnd;
+use crate::id::{AgentId, RepositoryId, SessionId, TaskId, TemplateId, WorkflowId, WorkspaceId};
+use crate::inbox::{Message, MessageState, Owner};
+use crate::json::Json;
+use crate::key::StoredKey;
+use crate::plan::Piece;
+use crate::task::{Detail, State, Status, Task};
+use crate::template::Template;
+use crate::time::Timestamp;
+use crate::workflow::{Draft, Lock, Workflow, WorkflowDetail, WorkflowStatus};
+use crate::workspace::{Attachment, Repository, Workspace};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    Registered {
+        agent: Box<Agent>,
+    },
+    AgentUpdated {
+        agent: AgentId,
+        slug: String,
+        workspace_path: Option<String>,
+        metadata: Option<Json>,
+    },
+    /// Final.
+    Left {
+        agent: AgentId,
+        slug: String,
+    },
+    /// A sign of life. Not logged.
+    Seen {
+        agent: AgentId,
+        session: Option<SessionId>,
+        at: Timestamp,
+    },
+    SessionClosed {
+        agent: AgentId,
+        slug: String,
+        session: SessionId,
+        end: SessionEnd,
+    },
+
+    WorkflowCreated {
+        workflow: Box<Workflow>,
+        detail: Box<WorkflowDetail>,
+    },
+    /// A plan is being written in pieces, or is given up. Not logged.
+    Drafting {
+        workflow: WorkflowId,
+        draft: Option<Draft>,
+    },
+    /// A piece of a plan that nobody can see yet. Not logged.
+    Staged {
+        workflow: WorkflowId,
+        piece: Arc<Piece>,
+    },
+    /// A bounded part of a draft was removed. Not logged.
+    DraftCleared {
+        workflow: WorkflowId,
+        tasks: Vec<TaskId>,
+    },
+    PlanSet {
+        workflow: WorkflowId,
+        summary: String,
+        tasks: u32,
+    },
+    TaskAdded {
+        task: Box<Task>,
+        detail: Box<Detail>,
+        depends_on: Vec<TaskId>,
+        shift_from: Option<u32>,
+    },
+    /// `waits` says what each dependent waits for afterwards.
+    TaskRemoved {
+        workflow: WorkflowId,
+        task: TaskId,
+        name: String,
+        rewired: Vec<(TaskId, TaskId)>,
+        waits: Vec<(TaskId, u32)>,
+    },
+    Replanned {
+        workflow: WorkflowId,
+        summary: String,
+        reason: String,
+        added: u32,
+        removed: Vec<TaskId>,
+    },
+    WorkflowMoved {
+        workflow: WorkflowId,
+        from: WorkflowStatus,
+        to: WorkflowStatus,
+        reason: Option<String>,
+    },
+    WorkflowChanged {
+        workflow: WorkflowId,
+        parallel_max: Option<u32>,
+        auto_workspaces: Option<bool>,
+    },
+    Configured {
+        workflow: WorkflowId,
+        config: Json,
+    },
+    Locked {
+        workflow: WorkflowId,
+        lock: Lock,
+    },
+    /// Not logged.
+    LockRenewed {
+        workflow: WorkflowId,
+        until: Timestamp,
+    },
+    Unlocked {
+        workflow: WorkflowId,
+        owner: String,
+    },
+    RepositoryAttached {
+        attachment: Attachment,
+    },
+    RepositoryDetached {
+        workflow: WorkflowId,
+        repository: RepositoryId,
+    },
+
+    Claimed {
+        task: TaskId,
+        workflow: WorkflowId,
+        agent: AgentId,
+        attempt: u32,
+        until: Timestamp,
+    },
+    /// Not logged.
+    Renewed {
+        task: TaskId,
+        workflow: WorkflowId,
+        until: Timestamp,
+    },
+    /// A claim ended without a result; the task is offered again, or failed when its attempts are used up.
+    LeaseEnded {
+        task: TaskId,
+        workflow: WorkflowId,
+        agent: AgentId,
+        cause: Cause,
+        checkpoint: Box<Checkpoint>,
+        failed: Option<String>,
+    },
+    Moved(Box<Moved>),
+    TaskPlanned {
+        task: TaskId,
+        workflow: WorkflowId,
+        plan: Json,
+        context: Option<Json>,
+    },
+    CheckpointAdded {
+        workflow: WorkflowId,
+        checkpoint: Box<Checkpoint>,
+    },
+
+    RepositoryRegistered {
+        repository: Repository,
+    },
+    WorkspaceCreated {
+        workspace: Box<Workspace>,
+    },
+    WorkspaceUpdated {
+        workspace: Box<Workspace>,
+    },
+    WorkspaceAssigned {
+        task: TaskId,
+        workflow: WorkflowId,
+        workspace: WorkspaceId,
+    },
+    TemplateCreated {
+        template: Box<Template>,
+    },
+    TemplateRemoved {
+        template: TemplateId,
+        name: String,
+    },
+
+    Sent {
+        message: Box<Message>,
+        slug: String,
+    },
+    Marked {
+        message: crate::id::MessageId,
+        to: Owner,
+        slug: String,
+        was_unread: bool,
+        state: MessageState,
+    },
+
+    /// Not logged.
+    KeyKept {
+        key: Box<StoredKey>,
+    },
+    /// Not logged.
+    KeysForgotten,
+}
+
+/// Why a claim ended without a result. Only the first two count against the attempts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    Expired,
+    Killed,
+    Closed,
+    Released,
+    Unregistered,
+}
+
+impl Cause {
+    pub fn counts(self) -> bool {
+        match self {
+            Self::Expired | Self::Killed => true,
+            Self::Closed | Self::Released | Self::Unregistered => false,
+        }
+    }
+}
+
+/// A task took a new state.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Moved {
+    pub task: TaskId,
+    pub workflow: WorkflowId,
+    pub attempt: u32,
+    pub from: Status,
+    pub state: State,
+    pub outcome_detail: Option<Json>,
+    /// A plan that replaces the old one.
+    pub plan: Option<Json>,
+    pub checkpoint: Option<Checkpoint>,
+    /// Its attempts begin anew.
+    pub forgiven: bool,
+    /// Tasks that wait for nothing else now (the first hundred), and how many there are.
+    pub freed: Vec<TaskId>,
+    pub freed_count: u32,
+}
+
+/// Which log an event belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Topic {
+    Workflow(WorkflowId),
+    Agent { id: Owner, slug: String },
+    Registry,
+}
+
+impl std::fmt::Display for Topic {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Workflow(id) => write!(f, "workflows/{id}"),
+            Self::Agent { slug, .. } => write!(f, "agents/{slug}"),
+            Self::Registry => f.write_str("registry"),
+        }
+    }
+}
+
+impl Event {
+    /// Where it is logged; `None` for bookkeeping that is not part of the record.
+    pub fn topic(&self) -> Option<Topic> {
+        match self {
+            Self::Registered { agent } => Some(agent_topic(agent.id, &agent.slug)),
+            Self::AgentUpdated { agent, slug, .. }
+            | Self::Left { agent, slug }
+            | Self::SessionClosed { agent, slug, .. } => Some(agent_topic(*agent, slug)),
+            Self::Sent { message, slug } => Some(Topic::Agent { id: message.to, slug: slug.clone() }),
+            Self::Marked { to, slug, .. } => Some(Topic::Agent { id: *to, slug: slug.clone() }),
+            Self::WorkflowCreated { workflow, .. } => Some(Topic::Workflow(workflow.id)),
+            Self::TaskAdded { task, .. } => Some(Topic::Workflow(task.workflow)),
+            Self::Moved(moved) => Some(Topic::Workflow(moved.workflow)),
+            Self::RepositoryAttached { attachment } => Some(Topic::Workflow(attachment.workflow)),
+            Self::WorkspaceCreated { workspace } | Self::WorkspaceUpdated { workspace } => {
+                Some(Topic::Workflow(workspace.workflow))
+            }
+            Self::PlanSet { workflow, .. }
+            | Self::TaskRemoved { workflow, .. }
+            | Self::Replanned { workflow, .. }
+            | Self::WorkflowMoved { workflow, .. }
+            | Self::WorkflowChanged { workflow, .. }
+            | Self::Configured { workflow, .. }
+            | Self::Locked { workflow, .. }
+            | Self::Unlocked { workflow, .. }
+            | Self::RepositoryDetached { workflow, .. }
+            | Self::Claimed { workflow, .. }
+            | Self::LeaseEnded { workflow, .. }
+            | Self::TaskPlanned { workflow, .. }
+            | Self::CheckpointAdded { workflow, .. }
+            | Self::WorkspaceAssigned { workflow, .. } => Some(Topic::Workflow(*workflow)),
+            Self::RepositoryRegistered { .. } | Self::TemplateCreated { .. } | Self::TemplateRemoved { .. } => {
+                Some(Topic::Registry)
+            }
+            Self::Seen { .. }
+            | Self::Drafting { .. }
+            | Self::Staged { .. }
+            | Self::DraftCleared { .. }
+            | Self::LockRenewed { .. }
+            | Self::Renewed { .. }
+            | Self::KeyKept { .. }
+            | Self::KeysForgotten => None,
+        }
+    }
+
+    /// The type of a log entry.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Registered { .. } => "registered",
+            Self::AgentUpdated { .. } => "agent_updated",
+            Self::Left { .. } => "left",
+            Self::Seen { .. } => "seen",
+            Self::SessionClosed { .. } => "session_closed",
+            Self::WorkflowCreated { .. } => "workflow_created",
+            Self::Drafting { .. } => "drafting",
+            Self::Staged { .. } => "staged",
+            Self::DraftCleared { .. } => "draft_cleared",
+            Self::PlanSet { .. } => "plan_set",
+            Self::TaskAdded { .. } => "task_added",
+            Self::TaskRemoved { .. } => "task_removed",
+            Self::Replanned { .. } => "replanned",
+            Self::WorkflowMoved { .. } => "workflow_moved",
+            Self::WorkflowChanged { .. } => "workflow_changed",
+            Self::Configured { .. } => "configured",
+            Self::Locked { .. } => "locked",
+            Self::LockRenewed { .. } => "lock_renewed",
+            Self::Unlocked { .. } => "unlocked",
+            Self::RepositoryAttached { .. } => "repository_attached",
+            Self::RepositoryDetached { .. } => "repository_detached",
+            Self::Claimed { .. } => "claimed",
+            Self::Renewed { .. } => "renewed",
+            Self::LeaseEnded { .. } => "lease_ended",
+            Self::Moved(_) => "moved",
+            Self::TaskPlanned { .. } => "task_planned",
+            Self::CheckpointAdded { .. } => "checkpoint_added",
+            Self::RepositoryRegistered { .. } => "repository_registered",
+            Self::WorkspaceCreated { .. } => "workspace_created",
+            Self::WorkspaceUpdated { .. } => "workspace_updated",
+            Self::WorkspaceAssigned { .. } => "workspace_assigned",
+            Self::TemplateCreated { .. } => "template_created",
+            Self::TemplateRemoved { .. } => "template_removed",
+            Self::Sent { .. } => "sent",
+            Self::Marked { .. } => "marked",
+            Self::KeyKept { .. } => "key_kept",
+            Self::KeysForgotten => "keys_forgotten",
+        }
+    }
+}
+
+fn agent_topic(agent: AgentId, slug: &str) -> Topic {
+    Topic::Agent { id: Owner::Agent(agent), slug: slug.to_owned() }
+}

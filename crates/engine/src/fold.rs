@@ -1,0 +1,367 @@
+//! What the events make of the state: the rows to write.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::agent::Agent;
+use crate::checkpoint::Checkpoint;
+use crate::event::{Event, Moved};
+use crate::id::{AgentId, RepositoryId, TaskId, TemplateId, WorkflowId};
+use crate::inbox::{Mailbox, Message, MessageState, Owner};
+use crate::key::StoredKey;
+use crate::plan::Piece;
+use crate::task::{Detail, Lease, State, Task};
+use crate::template::Template;
+use crate::time::Timestamp;
+use crate::workflow::{Workflow, WorkflowDetail, WorkflowStatus};
+use crate::workspace::{Attachment, Repository, Workspace};
+use crate::world::World;
+
+/// One thing to write. A backend turns each into one statement; none of them asks a question about the product.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Write {
+    /// New tasks, details and dependencies.
+    Insert(Arc<Piece>),
+    /// Everything of a task but `unmet`, which the store keeps.
+    Task(Box<Task>),
+    Detail(TaskId, Box<Detail>),
+    /// Dependents of a task wait for one less.
+    Met(TaskId),
+    Waits(TaskId, u32),
+    Edges(Vec<(TaskId, TaskId)>),
+    /// Tasks with all that belongs to them.
+    Drop(Vec<TaskId>),
+    /// Positions from here on move up by one.
+    Shift(WorkflowId, u32),
+    Workflow(Box<Workflow>),
+    WorkflowDetail(WorkflowId, Box<WorkflowDetail>),
+    Agent(Box<Agent>),
+    Checkpoint(Box<Checkpoint>),
+    Message(Box<Message>),
+    Mark(crate::id::MessageId, MessageState),
+    Mailbox(Mailbox),
+    Workspace(Box<Workspace>),
+    Repository(Repository),
+    Attach(Attachment),
+    Detach(WorkflowId, RepositoryId),
+    Template(Box<Template>),
+    DropTemplate(TemplateId),
+    Key(Box<StoredKey>),
+    ForgetKeys(Timestamp),
+}
+
+/// Applies events to the world and lists what changed. Each changed row is listed once, with its last value.
+pub fn fold(world: &mut World, events: &[Event], now: Timestamp) -> Vec<Write> {
+    let mut fold = Fold {
+        world,
+        now,
+        writes: Vec::new(),
+        tasks: BTreeSet::new(),
+        details: BTreeSet::new(),
+        workflows: BTreeSet::new(),
+        workflow_details: BTreeSet::new(),
+        agents: BTreeSet::new(),
+        mailboxes: BTreeSet::new(),
+    };
+    for event in events {
+        fold.apply(event);
+    }
+    fold.finish()
+}
+
+struct Fold<'a> {
+    world: &'a mut World,
+    now: Timestamp,
+    writes: Vec<Write>,
+    tasks: BTreeSet<TaskId>,
+    details: BTreeSet<TaskId>,
+    workflows: BTreeSet<WorkflowId>,
+    workflow_details: BTreeSet<WorkflowId>,
+    agents: BTreeSet<AgentId>,
+    mailboxes: BTreeSet<Owner>,
+}
+
+impl Fold<'_> {
+    fn finish(self) -> Vec<Write> {
+        let Self { world, mut writes, .. } = self;
+        let row = |found: Option<&Option<Task>>| found.and_then(Option::as_ref).cloned();
+        writes.extend(
+            self.tasks.iter().filter_map(|id| row(world.tasks.get(id))).map(|task| Write::Task(Box::new(task))),
+        );
+        let details = self.details.iter().filter_map(|id| Some((*id, world.details.get(id)?.clone())));
+        writes.extend(details.map(|(id, detail)| Write::Detail(id, Box::new(detail))));
+        let workflows = self.workflows.iter().filter_map(|id| world.workflows.get(id)?.clone());
+        writes.extend(workflows.map(|workflow| Write::Workflow(Box::new(workflow))));
+        let texts = self.workflow_details.iter().filter_map(|id| Some((*id, world.workflow_details.get(id)?.clone())));
+        writes.extend(texts.map(|(id, detail)| Write::WorkflowDetail(id, Box::new(detail))));
+        let agents = self.agents.iter().filter_map(|id| world.agents.get(id)?.clone());
+        writes.extend(agents.map(|agent| Write::Agent(Box::new(agent))));
+        let mailboxes = self.mailboxes.iter().filter_map(|owner| world.mailboxes.get(owner).cloned());
+        writes.extend(mailboxes.map(Write::Mailbox));
+        writes
+    }
+
+    fn task(&mut self, id: TaskId, change: impl FnOnce(&mut Task)) {
+        if let Some(Some(task)) = self.world.tasks.get_mut(&id) {
+            change(task);
+            task.updated = task.updated.max(self.now);
+            self.tasks.insert(id);
+        }
+    }
+
+    fn detail(&mut self, id: TaskId, change: impl FnOnce(&mut Detail)) {
+        if let Some(detail) = self.world.details.get_mut(&id) {
+            change(detail);
+            self.details.insert(id);
+        }
+    }
+
+    fn workflow(&mut self, id: WorkflowId, change: impl FnOnce(&mut Workflow)) {
+        if let Some(Some(workflow)) = self.world.workflows.get_mut(&id) {
+            change(workflow);
+            workflow.updated = workflow.updated.max(self.now);
+            self.workflows.insert(id);
+        }
+    }
+
+    fn workflow_detail(&mut self, id: WorkflowId, change: impl FnOnce(&mut WorkflowDetail)) {
+        if let Some(detail) = self.world.workflow_details.get_mut(&id) {
+            change(detail);
+            self.workflow_details.insert(id);
+        }
+    }
+
+    fn agent(&mut self, id: AgentId, change: impl FnOnce(&mut Agent)) {
+        if let Some(Some(agent)) = self.world.agents.get_mut(&id) {
+            change(agent);
+            agent.updated = agent.updated.max(self.now);
+            self.agents.insert(id);
+        }
+    }
+
+    fn mailbox(&mut self, owner: Owner, change: impl FnOnce(&mut Mailbox)) {
+        if let Some(mailbox) = self.world.mailboxes.get_mut(&owner) {
+            change(mailbox);
+            self.mailboxes.insert(owner);
+        }
+    }
+
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) {
+        self.task(checkpoint.task, |task| task.checkpoints = checkpoint.sequence);
+        self.writes.push(Write::Checkpoint(Box::new(checkpoint.clone())));
+    }
+
+    fn apply(&mut self, event: &Event) {
+        match event {
+            Event::Registered { agent } => {
+                self.world.agents.insert(agent.id, Some((**agent).clone()));
+                self.agents.insert(agent.id);
+            }
+            Event::AgentUpdated { agent, workspace_path, metadata, .. } => self.agent(*agent, |agent| {
+                if workspace_path.is_some() {
+                    agent.workspace_path.clone_from(workspace_path);
+                }
+                if metadata.is_some() {
+                    agent.metadata.clone_from(metadata);
+                }
+            }),
+            Event::Left { agent, .. } => {
+                let now = self.now;
+                self.agent(*agent, |agent| agent.left = Some(now));
+            }
+            Event::Seen { agent, session, at } => self.agent(*agent, |agent| {
+                agent.seen = agent.seen.max(*at);
+                agent.session = *session;
+            }),
+            Event::SessionClosed { agent, session, .. } => self.agent(*agent, |agent| {
+                if agent.session == Some(*session) {
+                    agent.session = None;
+                }
+            }),
+            Event::Claimed { .. } | Event::Renewed { .. } | Event::LeaseEnded { .. } | Event::Moved(_) => {
+                self.apply_to_task(event)
+            }
+            Event::TaskPlanned { task, plan, context, .. } => {
+                self.detail(*task, |detail| {
+                    detail.plan = Some(plan.clone());
+                    if context.is_some() {
+                        detail.context.clone_from(context);
+                    }
+                });
+            }
+            Event::CheckpointAdded { checkpoint, .. } => self.checkpoint(checkpoint),
+            Event::WorkspaceAssigned { task, workspace, .. } => {
+                self.task(*task, |task| task.workspace = Some(*workspace));
+            }
+            Event::RepositoryRegistered { repository } => self.writes.push(Write::Repository(repository.clone())),
+            Event::RepositoryAttached { attachment } => self.writes.push(Write::Attach(attachment.clone())),
+            Event::RepositoryDetached { workflow, repository } => {
+                self.writes.push(Write::Detach(*workflow, *repository))
+            }
+            Event::WorkspaceCreated { workspace } | Event::WorkspaceUpdated { workspace } => {
+                self.writes.push(Write::Workspace(workspace.clone()));
+            }
+            Event::TemplateCreated { template } => self.writes.push(Write::Template(template.clone())),
+            Event::TemplateRemoved { template, .. } => self.writes.push(Write::DropTemplate(*template)),
+            Event::Sent { message, .. } => {
+                self.mailbox(message.to, |mailbox| {
+                    mailbox.sequence = message.sequence;
+                    mailbox.unread += 1;
+                });
+                self.writes.push(Write::Message(message.clone()));
+            }
+            Event::Marked { message, to, was_unread, state, .. } => {
+                self.mailbox(*to, |mailbox| mailbox.unread = mailbox.unread.saturating_sub(u32::from(*was_unread)));
+                self.writes.push(Write::Mark(*message, *state));
+            }
+            Event::KeyKept { key } => self.writes.push(Write::Key(key.clone())),
+            Event::KeysForgotten => self.writes.push(Write::ForgetKeys(self.now)),
+            Event::WorkflowCreated { .. }
+            | Event::Drafting { .. }
+            | Event::Staged { .. }
+            | Event::DraftCleared { .. }
+            | Event::PlanSet { .. }
+            | Event::TaskAdded { .. }
+            | Event::TaskRemoved { .. }
+            | Event::Replanned { .. }
+            | Event::WorkflowMoved { .. }
+            | Event::WorkflowChanged { .. }
+            | Event::Configured { .. }
+            | Event::Locked { .. }
+            | Event::LockRenewed { .. }
+            | Event::Unlocked { .. } => self.apply_to_workflow(event),
+        }
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "`apply` names every event and sends these four here")]
+    fn apply_to_task(&mut self, event: &Event) {
+        match event {
+            Event::Claimed { task, agent, attempt, until, .. } => {
+                let lease = Lease { agent: *agent, since: self.now, until: *until };
+                self.task(*task, |task| {
+                    task.attempt = *attempt;
+                    task.state = State::Pending { lease: Some(lease) };
+                });
+            }
+            Event::Renewed { task, until, .. } => self.task(*task, |task| {
+                if let Some(lease) = task.state.lease_mut() {
+                    lease.until = lease.until.max(*until);
+                }
+            }),
+            Event::LeaseEnded { task, cause, checkpoint, failed, .. } => {
+                self.checkpoint(checkpoint);
+                self.task(*task, |task| {
+                    task.crashes += u32::from(cause.counts());
+                    task.state = match failed {
+                        None => State::Pending { lease: None },
+                        Some(error) => State::Failed { by: checkpoint.by, error: error.clone() },
+                    };
+                });
+            }
+            Event::Moved(moved) => self.moved(moved),
+            _ => {}
+        }
+    }
+
+    fn moved(&mut self, moved: &Moved) {
+        if let Some(checkpoint) = &moved.checkpoint {
+            self.checkpoint(checkpoint);
+        }
+        if moved.plan.is_some() || moved.outcome_detail.is_some() {
+            self.detail(moved.task, |detail| {
+                if moved.plan.is_some() {
+                    detail.plan.clone_from(&moved.plan);
+                    detail.outcome_detail = None;
+                }
+                if moved.outcome_detail.is_some() {
+                    detail.outcome_detail.clone_from(&moved.outcome_detail);
+                }
+            });
+        }
+        self.task(moved.task, |task| {
+            task.state = moved.state.clone();
+            if moved.forgiven {
+                task.crashes = 0;
+            }
+        });
+        if moved.state.status().is_met() {
+            self.writes.push(Write::Met(moved.task));
+            self.workflow(moved.workflow, |workflow| workflow.open = workflow.open.saturating_sub(1));
+        }
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "`apply` names every event and sends those of workflows here")]
+    fn apply_to_workflow(&mut self, event: &Event) {
+        match event {
+            Event::WorkflowCreated { workflow, detail } => {
+                self.world.workflows.insert(workflow.id, Some((**workflow).clone()));
+                self.world.workflow_details.insert(workflow.id, (**detail).clone());
+                self.workflows.insert(workflow.id);
+                self.workflow_details.insert(workflow.id);
+            }
+            Event::Drafting { workflow, draft } => {
+                self.workflow(*workflow, |workflow| workflow.draft.clone_from(draft))
+            }
+            Event::Staged { piece, .. } => self.writes.push(Write::Insert(Arc::clone(piece))),
+            Event::DraftCleared { tasks, .. } => self.writes.push(Write::Drop(tasks.clone())),
+            Event::PlanSet { workflow, summary, tasks } => {
+                self.workflow(*workflow, |workflow| {
+                    workflow.status = WorkflowStatus::Ready;
+                    workflow.draft = None;
+                    (workflow.tasks, workflow.open, workflow.sequence) = (*tasks, *tasks, *tasks);
+                });
+                self.workflow_detail(*workflow, |detail| detail.plan_summary = Some(summary.clone()));
+            }
+            Event::TaskAdded { task, detail, depends_on, shift_from } => {
+                if let Some(from) = shift_from {
+                    self.writes.push(Write::Shift(task.workflow, *from));
+                }
+                let edges = depends_on.iter().map(|dependency| (task.id, *dependency)).collect();
+                let piece = Piece { tasks: vec![((**task).clone(), (**detail).clone())], edges };
+                self.writes.push(Write::Insert(Arc::new(piece)));
+                self.workflow(task.workflow, |workflow| {
+                    workflow.tasks += 1;
+                    workflow.open += 1;
+                    workflow.sequence += 1;
+                });
+            }
+            Event::TaskRemoved { workflow, task, rewired, waits, .. } => {
+                self.writes.push(Write::Drop(vec![*task]));
+                self.writes.push(Write::Edges(rewired.clone()));
+                self.writes.extend(waits.iter().map(|(task, unmet)| Write::Waits(*task, *unmet)));
+                self.workflow(*workflow, |workflow| {
+                    workflow.tasks = workflow.tasks.saturating_sub(1);
+                    workflow.open = workflow.open.saturating_sub(1);
+                });
+            }
+            Event::Replanned { workflow, summary, added, removed, .. } => {
+                let dropped = u32::try_from(removed.len()).unwrap_or(u32::MAX);
+                self.writes.push(Write::Drop(removed.clone()));
+                self.workflow(*workflow, |workflow| {
+                    workflow.tasks = workflow.tasks.saturating_sub(dropped) + added;
+                    workflow.open = workflow.open.saturating_sub(dropped) + added;
+                    workflow.sequence += added;
+                });
+                self.workflow_detail(*workflow, |detail| detail.plan_summary = Some(summary.clone()));
+            }
+            Event::WorkflowMoved { workflow, to, .. } => self.workflow(*workflow, |workflow| workflow.status = *to),
+            Event::WorkflowChanged { workflow, parallel_max, auto_workspaces } => {
+                self.workflow(*workflow, |workflow| workflow.parallel_max = *parallel_max);
+                if let Some(auto) = auto_workspaces {
+                    self.workflow_detail(*workflow, |detail| detail.auto_workspaces = *auto);
+                }
+            }
+            Event::Configured { workflow, config } => {
+                self.workflow_detail(*workflow, |detail| detail.config = Some(config.clone()));
+            }
+            Event::Locked { workflow, lock } => self.workflow(*workflow, |workflow| workflow.lock = Some(lock.clone())),
+            Event::LockRenewed { workflow, until } => self.workflow(*workflow, |workflow| {
+                if let Some(lock) = &mut workflow.lock {
+                    lock.until = lock.until.max(*until);
+                }
+            }),
+            Event::Unlocked { workflow, .. } => self.workflow(*workflow, |workflow| workflow.lock = None),
+            _ => {}
+        }
+    }
+}

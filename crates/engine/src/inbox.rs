@@ -1,0 +1,157 @@
+//! Messages between agents and people: a mailbox each, numbered, bounded, acknowledged.
+
+use serde::{Deserialize, Serialize};
+
+use crate::command::Actor;
+use crate::id::{AgentId, MessageId, TaskId, ThreadId, WorkflowId};
+use crate::json::Json;
+use crate::task::{Priority, names};
+use crate::time::Timestamp;
+
+/// Whose mailbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Owner {
+    Agent(AgentId),
+    Human,
+}
+
+impl std::fmt::Display for Owner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Agent(id) => id.fmt(f),
+            Self::Human => f.write_str("human"),
+        }
+    }
+}
+
+impl std::str::FromStr for Owner {
+    type Err = crate::id::NotAnId;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "human" { Ok(Self::Human) } else { text.parse().map(Self::Agent) }
+    }
+}
+
+impl Serialize for Owner {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Owner {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// The last number given and what is unread.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mailbox {
+    pub owner: Owner,
+    pub sequence: u32,
+    pub unread: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    pub id: MessageId,
+    pub to: Owner,
+    /// Counts up by one in each mailbox.
+    pub sequence: u32,
+    pub from: Actor,
+    pub thread: ThreadId,
+    pub state: MessageState,
+    pub draft: Draft,
+    pub at: Timestamp,
+}
+
+/// What the sender wrote.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Draft {
+    pub kind: MessageKind,
+    pub priority: Priority,
+    pub subject: Option<String>,
+    pub body: String,
+    /// The body came as a JSON value and is given back as one.
+    pub body_json: bool,
+    pub action_required: bool,
+    pub workflow: Option<WorkflowId>,
+    pub task: Option<TaskId>,
+    pub reply_to: Option<MessageId>,
+}
+
+names! {
+    /// One list for both dialects; each door spells it in its own way.
+    MessageKind {
+        Feedback = "task.feedback", Status = "status.update", Blocked = "task.blocked", Gate = "exec.gate",
+        Question = "question", Info = "info",
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum MessageState {
+    Unread,
+    /// Acknowledged.
+    Read {
+        at: Timestamp,
+    },
+    Archived {
+        at: Timestamp,
+    },
+}
+
+/// Who gets it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Recipients {
+    One(Owner),
+    Slug(String),
+    /// Every registered agent that matches, the sender left out.
+    All(Filter),
+}
+
+/// Empty fields match everyone.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+pub struct Filter {
+    pub role: Option<String>,
+    pub runtime: Option<String>,
+    pub workflow: Option<WorkflowId>,
+    /// Offline agents, too.
+    pub include_silent: bool,
+}
+
+/// A message that the engine writes itself: a task is blocked.
+pub(crate) fn blocked_notice(task: &crate::task::Task, kind: &str, reason: &str) -> Draft {
+    Draft {
+        kind: MessageKind::Blocked,
+        priority: Priority::FIRST,
+        subject: Some(format!("blocked ({kind}): {}", task.name)),
+        body: reason.to_owned(),
+        body_json: false,
+        action_required: true,
+        workflow: Some(task.workflow),
+        task: Some(task.id),
+        reply_to: None,
+    }
+}
+
+impl Draft {
+    /// A plain text message, for callers that need no more.
+    pub fn text(kind: MessageKind, priority: Priority, body: impl Into<String>) -> Self {
+        Self {
+            kind,
+            priority,
+            subject: None,
+            body: body.into(),
+            body_json: false,
+            action_required: false,
+            workflow: None,
+            task: None,
+            reply_to: None,
+        }
+    }
+
+    pub fn json(&self) -> Option<Json> {
+        self.body_json.then(|| Json::from_stored(self.body.clone()))
+    }
+}

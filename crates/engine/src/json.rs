@@ -1,0 +1,54 @@
+//! JSON that is carried and not read: kept as its compact text, so that loading a row parses nothing.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+/// A JSON value as compact text.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Json(String);
+
+impl Json {
+    /// Takes text that this type wrote earlier, for example a column.
+    pub fn from_stored(text: String) -> Self {
+        Self(text)
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The value; text that does not parse (a damaged row) reads as null.
+    pub fn value(&self) -> Value {
+        serde_json::from_str(&self.0).unwrap_or(Value::Null)
+    }
+
+    /// Members of `patch` replace members of the same name; only one level deep, as the protocol has it.
+    pub fn merged(base: Option<&Self>, patch: &Self) -> Self {
+        let mut members = match base.map(Self::value) {
+            Some(Value::Object(members)) => members,
+            _ => Map::new(),
+        };
+        if let Value::Object(patch) = patch.value() {
+            members.extend(patch);
+        }
+        Self::from(&Value::Object(members))
+    }
+}
+
+impl From<&Value> for Json {
+    fn from(value: &Value) -> Self {
+        Self(value.to_string())
+    }
+}
+
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.value().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Value::deserialize(deserializer).map(|value| Self::from(&value))
+    }
+}

@@ -1,0 +1,24 @@
+//! Idempotency: a repeated request is answered from the first one.
+
+use serde::{Deserialize, Serialize};
+
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::time::Timestamp;
+
+/// One caller, one act, one key.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct KeyId {
+    pub owner: String,
+    pub act: String,
+    pub key: String,
+}
+
+/// The first answer, kept for a day. Faults are not kept: the act did not happen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StoredKey {
+    pub id: KeyId,
+    pub fingerprint: String,
+    pub answer: Result<Reply, Refusal>,
+    pub until: Timestamp,
+}

@@ -1,0 +1,44 @@
+//! The rules of Handover: who may do what to which task, as pure decisions.
+//!
+//! A [`Command`] says what is asked and a [`Caller`] who asks. [`decide`] looks at a [`World`] (the loaded part of the
+//! state) and a [`Stamp`] (time and chance) and answers a [`Change`]: the events that happened and the reply. When the
+//! world lacks something, it answers the [`Need`]s instead, the store loads them, and it is run again. [`fold`] turns
+//! the events into the rows to write. Nothing here does I/O, waits, or reads a clock.
+
+mod check;
+mod decide;
+mod fold;
+mod rules;
+
+pub mod agent;
+pub mod checkpoint;
+pub mod command;
+pub mod event;
+pub mod id;
+pub mod inbox;
+pub mod json;
+pub mod key;
+pub mod limits;
+pub mod offer;
+pub mod plan;
+pub mod refusal;
+pub mod reply;
+pub mod scope;
+pub mod tables;
+pub mod task;
+pub mod template;
+pub mod time;
+pub mod touches;
+pub mod workflow;
+pub mod workspace;
+pub mod world;
+
+pub use command::{Actor, Caller, Command, Rights};
+pub use decide::{Change, decide};
+pub use event::{Event, Topic};
+pub use fold::{Write, fold};
+pub use json::Json;
+pub use refusal::Refusal;
+pub use reply::Reply;
+pub use time::{Millis, Stamp, Timestamp};
+pub use world::{Fact, Need, Stop, World};

@@ -1,0 +1,92 @@
+//! Every bound, with its unit and its reason.
+
+use crate::time::Millis;
+
+/// A worker that thinks for long between two calls must not lose its task; fifteen minutes is what users settled on.
+pub const LEASE_MS_DEFAULT: Millis = Millis::minutes(15);
+/// Below this a renewal could not be written in time on a slow disk.
+pub const LEASE_MS_MIN: Millis = Millis::seconds(1);
+/// A lease is for dead workers: a day is longer than any sign of life stays away.
+pub const LEASE_MS_MAX: Millis = Millis::minutes(24 * 60);
+/// What agents are told to wait between two heartbeats.
+pub const HEARTBEAT_MS: Millis = Millis::seconds(30);
+/// A sign of life is stored at most this often, because each one is a durable write.
+pub const SEEN_MS: Millis = Millis::seconds(30);
+/// Three heartbeats missed, counted from the last sign that was stored.
+pub const OFFLINE_MS: Millis = Millis::seconds(120);
+/// An open connection that says nothing stops counting as life after two hours.
+pub const SILENT_SESSION_MS_MAX: Millis = Millis::minutes(120);
+/// A forgotten workflow lock opens by itself.
+pub const LOCK_MS: Millis = Millis::minutes(15);
+/// How long a repeated request is answered from the first one.
+pub const KEY_MS: Millis = Millis::minutes(24 * 60);
+/// A plan that stopped half-way is given up after a minute without a piece.
+pub const DRAFT_MS: Millis = Millis::minutes(1);
+
+/// Names are shown in lists and matched exactly.
+pub const NAME_BYTES_MAX: usize = 512;
+/// A role, a capability, a group, a slug.
+pub const LABEL_BYTES_MAX: usize = 128;
+/// A slug, as on the rules page.
+pub const SLUG_CHARS_MAX: usize = 64;
+/// One line or paragraph: outcome, error, reason, summary, subject.
+pub const SUMMARY_BYTES_MAX: usize = 64 * 1024;
+/// A description, a message body, a piece of JSON.
+pub const TEXT_BYTES_MAX: usize = 512 * 1024;
+/// Idempotency keys and lock owners are chosen by callers.
+pub const KEY_BYTES_MAX: usize = 256;
+/// A path or a glob.
+pub const PATH_BYTES_MAX: usize = 4096;
+
+/// The size of the largest plan we are asked to take.
+pub const PLAN_TASKS_MAX: usize = 100_000;
+/// Twenty dependencies for each task of the largest plan is past any plan seen.
+pub const PLAN_EDGES_MAX: usize = 2_000_000;
+/// Rows of one piece of a plan: a piece must be written in well under 250 ms, because all others wait for it.
+pub const PIECE_ROWS_MAX: usize = 6_000;
+/// A replan is one transaction that nobody else may wait long for.
+pub const REPLAN_ROWS_MAX: usize = 10_000;
+/// Inserting in the middle moves all later tasks in one statement.
+pub const SHIFT_TASKS_MAX: u32 = 20_000;
+/// Dependencies of one task.
+pub const DEPENDENCIES_MAX: usize = 1_000;
+/// Capabilities a task asks for or an agent has.
+pub const CAPABILITIES_MAX: usize = 64;
+/// Globs of one task; overlap is compared pair by pair.
+pub const TOUCHES_MAX: usize = 64;
+/// How many names a refusal lists before it says how many more there are.
+pub const NAMED_MAX: usize = 20;
+/// Attempts that may end by a crash or an expired lease.
+pub const ATTEMPTS_DEFAULT: u32 = 5;
+pub const ATTEMPTS_MAX: u32 = 1_000;
+/// A ceiling above which a parallel limit means nothing.
+pub const PARALLEL_MAX: u32 = 10_000;
+/// Claimed tasks with globs in one workflow, all of which each further claim is compared with.
+pub const BUSY_FILES_MAX: usize = 1_000;
+/// Tasks one agent may hold.
+pub const HELD_TASKS_MAX: usize = 200;
+/// Agents of one connection.
+pub const SESSION_AGENTS_MAX: usize = 200;
+
+/// How many ready tasks one page looks at.
+pub const CANDIDATES_MAX: usize = 500;
+/// Rows of a page, unless asked otherwise, and at most.
+pub const PAGE_ROWS_DEFAULT: usize = 50;
+pub const PAGE_ROWS_MAX: usize = 500;
+/// Leases ended by one sweep of one workflow.
+pub const SWEEP_TASKS_MAX: usize = 100;
+/// Ids of freed tasks kept in the event of a completion; the rest are counted.
+pub const FREED_TASKS_MAX: usize = 100;
+
+/// Files a checkpoint or a task names.
+pub const FILES_MAX: usize = 1_000;
+/// Unread messages of one mailbox: a full mailbox refuses, so that nothing is lost silently.
+pub const UNREAD_MAX: u32 = 1_000;
+/// Recipients of one broadcast.
+pub const BROADCAST_MAX: usize = 500;
+/// Messages marked by one call.
+pub const MARKED_MESSAGES_MAX: usize = 500;
+/// Agents who hold one role and get what is routed to it.
+pub const ROLE_HOLDERS_MAX: usize = 100;
+/// Variables of a template.
+pub const VARIABLES_MAX: usize = 256;

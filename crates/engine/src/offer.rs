@@ -1,0 +1,101 @@
+//! Which tasks can be claimed now, in which order: what an agent is offered.
+
+use crate::id::{AgentId, TaskId, WorkflowId};
+use crate::limits;
+use crate::rules::claim::is_claimable;
+use crate::task::Task;
+use crate::time::Timestamp;
+use crate::touches;
+use crate::world::{Candidates, Need, Stop, World};
+
+/// Priority, sequence and id: where a page ended.
+pub type Position = (u8, u32, TaskId);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ask {
+    pub workflow: WorkflowId,
+    /// Without it role and capabilities are not looked at.
+    pub agent: Option<AgentId>,
+    pub include_failed: bool,
+    pub after: Option<Position>,
+    pub limit: usize,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Page {
+    pub tasks: Vec<Task>,
+    /// Where to go on; there may be more.
+    pub next: Option<Position>,
+    pub limit_reached: bool,
+}
+
+/// One page. It looks at a bounded number of tasks, so its cost does not grow with the workflow.
+pub fn next(world: &World, ask: &Ask, now: Timestamp) -> Result<Page, Stop> {
+    let workflow = world.workflow(ask.workflow)?;
+    let nothing = |limit_reached| Page { tasks: Vec::new(), next: None, limit_reached };
+    if !workflow.status.is_running() {
+        return Ok(nothing(false));
+    }
+    if let Some(limit) = workflow.parallel_max
+        && world.number(&Need::Running(ask.workflow, now))? >= limit
+    {
+        return Ok(nothing(true));
+    }
+    let agent = ask.agent.map(|agent| world.agent(agent)).transpose()?;
+    // Most pages end early, so little more than the page is fetched first; a page of misfits goes on by its cursor.
+    let limit = (ask.limit.saturating_add(1)).clamp(32, limits::CANDIDATES_MAX);
+    let candidates = candidates(world, ask, u32::try_from(limit).unwrap_or(u32::MAX))?;
+    let mut busy: Option<Vec<Task>> = None;
+    let mut page = nothing(false);
+    let more = candidates.len() >= limit;
+    for (seen, task) in candidates.iter().enumerate() {
+        if page.tasks.len() == ask.limit {
+            page.next = candidates.get(seen - 1).map(|task| position(task));
+            return Ok(page);
+        }
+        if agent.is_some_and(|agent| !agent.can_do(task.role.as_deref(), &task.capabilities)) {
+            continue;
+        }
+        if !task.touches.is_empty() {
+            let busy = match &mut busy {
+                Some(busy) => busy,
+                None => busy.insert(world.full_tasks(&Need::BusyFiles(ask.workflow, now))?.to_vec()),
+            };
+            if conflict(task, busy).is_some() {
+                continue;
+            }
+            // What is offered together can be claimed together.
+            busy.push((*task).clone());
+        }
+        page.tasks.push((*task).clone());
+    }
+    page.next = if more { candidates.last().map(|task| position(task)) } else { None };
+    Ok(page)
+}
+
+/// Pending tasks and, when asked for, failed ones with attempts left, merged in order.
+fn candidates<'w>(world: &'w World, ask: &Ask, limit: u32) -> Result<Vec<&'w Task>, Stop> {
+    let need = |failed| Need::Candidates(Candidates { workflow: ask.workflow, failed, after: ask.after, limit });
+    let mut found: Vec<&Task> = world.full_tasks(&need(false))?.iter().collect();
+    if ask.include_failed {
+        found.extend(world.full_tasks(&need(true))?.iter().filter(|task| task.has_attempts_left()));
+        found.sort_by_key(|task| position(task));
+        found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    }
+    found.retain(|task| is_claimable(task.status()));
+    Ok(found)
+}
+
+fn position(task: &Task) -> Position {
+    (task.priority.get(), task.sequence, task.id)
+}
+
+/// A task of `busy` that changes files this one changes. Files of different repositories do not meet.
+pub(crate) fn conflict(task: &Task, busy: &[Task]) -> Option<TaskId> {
+    let meets = |other: &&Task| {
+        other.id != task.id
+            && (other.repository == task.repository || other.repository.is_none() || task.repository.is_none())
+            && touches::overlap(&task.touches, &other.touches)
+    };
+    busy.iter().find(meets).map(|other| other.id)
+}

@@ -1,0 +1,347 @@
+//! A plan as a value: its faults are found before any transaction begins.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{Ids, RepositoryId, TaskId, WorkflowId};
+use crate::json::Json;
+use crate::limits;
+use crate::refusal::Refusal;
+use crate::task::{Detail, Priority, State, Task};
+use crate::time::Timestamp;
+use crate::touches;
+
+/// One task as it was planned, its dependencies by name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanTask {
+    pub name: String,
+    pub description: Option<String>,
+    pub depends_on: Vec<String>,
+    pub context_from: Vec<String>,
+    pub group: Option<String>,
+    pub priority: Priority,
+    pub role: Option<String>,
+    pub capabilities: Vec<String>,
+    pub touches: Vec<String>,
+    pub attempts_max: u32,
+    pub verify: bool,
+    pub repository: Option<RepositoryId>,
+    pub brief: Option<Json>,
+    pub context: Option<Json>,
+    pub extra: Option<Json>,
+}
+
+impl PlanTask {
+    pub fn named(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            description: None,
+            depends_on: Vec::new(),
+            context_from: Vec::new(),
+            group: None,
+            priority: Priority::DEFAULT,
+            role: None,
+            capabilities: Vec::new(),
+            touches: Vec::new(),
+            attempts_max: limits::ATTEMPTS_DEFAULT,
+            verify: false,
+            repository: None,
+            brief: None,
+            context: None,
+            extra: None,
+        }
+    }
+}
+
+/// Tasks and dependencies as rows, in a bounded number.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Piece {
+    pub tasks: Vec<(Task, Detail)>,
+    /// Who waits for whom.
+    pub edges: Vec<(TaskId, TaskId)>,
+}
+
+/// A plan without cycles, unknown names or duplicates.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    tasks: Vec<PlanTask>,
+    /// Dependencies inside the plan, by position: who waits for whom.
+    inside: Vec<(usize, usize)>,
+    /// Dependencies on tasks that exist already.
+    outside: Vec<(usize, String)>,
+}
+
+/// Where a plan is put.
+#[derive(Debug)]
+pub struct Place<'a> {
+    pub workflow: WorkflowId,
+    /// The last position that is taken.
+    pub sequence: u32,
+    pub now: Timestamp,
+    /// Existing tasks by name, and whether a dependency on them is met.
+    pub existing: &'a BTreeMap<String, (TaskId, bool)>,
+}
+
+impl Plan {
+    /// A whole plan: every dependency is in it.
+    pub fn whole(tasks: Vec<PlanTask>) -> Result<Self, Refusal> {
+        let plan = Self::amending(tasks)?;
+        if let Some((position, dependency)) = plan.outside.first() {
+            let task = plan.tasks[*position].name.clone();
+            return Err(Refusal::UnknownDependency { task, dependency: dependency.clone() });
+        }
+        let names: HashSet<&str> = plan.tasks.iter().map(|task| task.name.as_str()).collect();
+        for task in &plan.tasks {
+            if let Some(name) = task.context_from.iter().find(|name| !names.contains(name.as_str())) {
+                return Err(Refusal::input(
+                    "context_from",
+                    format!("of {} names {name}, which is not in the plan", task.name),
+                ));
+            }
+        }
+        Ok(plan)
+    }
+
+    /// A plan that may depend on tasks that exist.
+    pub fn amending(tasks: Vec<PlanTask>) -> Result<Self, Refusal> {
+        if tasks.len() > limits::PLAN_TASKS_MAX {
+            return Err(Refusal::input("tasks", format!("has more than {} tasks", limits::PLAN_TASKS_MAX)));
+        }
+        let mut positions = HashMap::with_capacity(tasks.len());
+        for (position, task) in tasks.iter().enumerate() {
+            check_task(task)?;
+            if positions.insert(task.name.as_str(), position).is_some() {
+                return Err(Refusal::DuplicateTaskName { name: task.name.clone() });
+            }
+        }
+        let mut inside = Vec::new();
+        let mut outside = Vec::new();
+        let mut seen = HashSet::new();
+        for (position, task) in tasks.iter().enumerate() {
+            seen.clear();
+            for name in &task.depends_on {
+                if !seen.insert(name.as_str()) {
+                    continue;
+                }
+                match positions.get(name.as_str()) {
+                    Some(dependency) if *dependency == position => {
+                        return Err(Refusal::SelfDependency { task: task.name.clone() });
+                    }
+                    Some(dependency) => inside.push((position, *dependency)),
+                    None => outside.push((position, name.clone())),
+                }
+            }
+        }
+        if inside.len() > limits::PLAN_EDGES_MAX {
+            return Err(Refusal::input("tasks", format!("have more than {} dependencies", limits::PLAN_EDGES_MAX)));
+        }
+        if let Some(cycle) = find_cycle(tasks.len(), &inside) {
+            let names = cycle.into_iter().map(|position| tasks[position].name.clone()).collect();
+            return Err(Refusal::DependencyCycle { cycle: names });
+        }
+        Ok(Self { tasks, inside, outside })
+    }
+
+    pub fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    /// The names of existing tasks it refers to.
+    pub fn outside_names(&self) -> impl Iterator<Item = &str> {
+        let from = self.tasks.iter().flat_map(|task| task.context_from.iter().map(String::as_str));
+        self.outside.iter().map(|(_, name)| name.as_str()).chain(from.filter(|name| !self.has(name)))
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.tasks.iter().any(|task| task.name == name)
+    }
+
+    /// The names of the parallel groups, in order of appearance.
+    pub fn groups(&self) -> Vec<String> {
+        let mut groups: Vec<String> = Vec::new();
+        for group in self.tasks.iter().filter_map(|task| task.group.as_ref()) {
+            if groups.len() < limits::PAGE_ROWS_MAX && !groups.contains(group) {
+                groups.push(group.clone());
+            }
+        }
+        groups
+    }
+
+    /// The plan as rows. Every name in `outside` must be in `place.existing`.
+    pub fn lay_out(self, place: &Place<'_>, ids: &mut Ids) -> Result<Piece, Refusal> {
+        let own: Vec<TaskId> = self.tasks.iter().map(|_| TaskId::next(ids)).collect();
+        let mut unmet = vec![0_u32; self.tasks.len()];
+        let mut edges = Vec::with_capacity(self.inside.len() + self.outside.len());
+        for (task, dependency) in &self.inside {
+            unmet[*task] += 1;
+            edges.push((own[*task], own[*dependency]));
+        }
+        for (task, name) in &self.outside {
+            let unknown =
+                || Refusal::UnknownDependency { task: self.tasks[*task].name.clone(), dependency: name.clone() };
+            let (dependency, met) = place.existing.get(name).ok_or_else(unknown)?;
+            unmet[*task] += u32::from(!met);
+            edges.push((own[*task], *dependency));
+        }
+        edges.sort_unstable();
+        let by_name: HashMap<String, TaskId> =
+            self.tasks.iter().zip(&own).map(|(task, id)| (task.name.clone(), *id)).collect();
+        let mut tasks = Vec::with_capacity(self.tasks.len());
+        for (offset, planned) in (1_u32..).zip(self.tasks) {
+            let position = tasks.len();
+            let sequence = place.sequence + offset;
+            tasks.push(row(planned, own[position], sequence, unmet[position], place, &by_name)?);
+        }
+        Ok(Piece { tasks, edges })
+    }
+}
+
+impl Piece {
+    pub fn rows(&self) -> usize {
+        self.tasks.len() + self.edges.len()
+    }
+
+    /// The rows in pieces that are each written quickly.
+    pub fn split(self) -> Vec<Self> {
+        let size = limits::PIECE_ROWS_MAX;
+        let mut pieces = Vec::new();
+        let mut tasks = self.tasks.into_iter().peekable();
+        while tasks.peek().is_some() {
+            pieces.push(Self { tasks: tasks.by_ref().take(size).collect(), edges: Vec::new() });
+        }
+        let mut edges = self.edges.into_iter().peekable();
+        while edges.peek().is_some() {
+            pieces.push(Self { tasks: Vec::new(), edges: edges.by_ref().take(size).collect() });
+        }
+        pieces
+    }
+
+    /// The ids by name, for the reply.
+    pub fn named(&self) -> Vec<(String, TaskId)> {
+        self.tasks.iter().take(limits::PAGE_ROWS_MAX).map(|(task, _)| (task.name.clone(), task.id)).collect()
+    }
+}
+
+fn row(
+    planned: PlanTask,
+    id: TaskId,
+    sequence: u32,
+    unmet: u32,
+    place: &Place<'_>,
+    own: &HashMap<String, TaskId>,
+) -> Result<(Task, Detail), Refusal> {
+    let mut context_from = Vec::with_capacity(planned.context_from.len());
+    for name in &planned.context_from {
+        let found = own.get(name).copied().or_else(|| place.existing.get(name).map(|(id, _)| *id));
+        context_from
+            .push(found.ok_or_else(|| Refusal::input("context_from", format!("names {name}, which does not exist")))?);
+    }
+    let task = Task {
+        id,
+        workflow: place.workflow,
+        name: planned.name,
+        sequence,
+        priority: planned.priority,
+        role: planned.role,
+        capabilities: planned.capabilities,
+        touches: planned.touches,
+        group: planned.group,
+        verify: planned.verify,
+        attempts_max: planned.attempts_max,
+        attempt: 0,
+        crashes: 0,
+        unmet,
+        checkpoints: 0,
+        repository: planned.repository,
+        workspace: None,
+        state: State::Pending { lease: None },
+        created: place.now,
+        updated: place.now,
+    };
+    let detail = Detail {
+        description: planned.description,
+        brief: planned.brief,
+        plan: None,
+        context: planned.context,
+        context_from,
+        extra: planned.extra,
+        outcome_detail: None,
+    };
+    Ok((task, detail))
+}
+
+fn check_task(task: &PlanTask) -> Result<(), Refusal> {
+    use crate::check::{count, label, name, optional, size};
+    name("name", &task.name)?;
+    if let Some(description) = &task.description {
+        size("description", description, limits::TEXT_BYTES_MAX)?;
+    }
+    optional(task.group.as_deref(), |text| label("parallel_group", text))?;
+    optional(task.role.as_deref(), |text| label("role", text))?;
+    count("depends_on", task.depends_on.len(), limits::DEPENDENCIES_MAX)?;
+    count("context_from", task.context_from.len(), limits::DEPENDENCIES_MAX)?;
+    count("capabilities", task.capabilities.len(), limits::CAPABILITIES_MAX)?;
+    task.capabilities.iter().try_for_each(|text| label("capabilities", text))?;
+    count("touches", task.touches.len(), limits::TOUCHES_MAX)?;
+    for glob in &task.touches {
+        touches::check(glob).map_err(|problem| Refusal::input("touches", format!("has `{glob}`: {problem}")))?;
+    }
+    if !(1..=limits::ATTEMPTS_MAX).contains(&task.attempts_max) {
+        return Err(Refusal::input("max_attempts", format!("must be 1 to {}", limits::ATTEMPTS_MAX)));
+    }
+    for (field, json) in [("brief", &task.brief), ("context", &task.context), ("extra", &task.extra)] {
+        if let Some(json) = json {
+            size(field, json.as_str(), limits::TEXT_BYTES_MAX)?;
+        }
+    }
+    Ok(())
+}
+
+/// A cycle as positions, first repeated at the end; `None` when the graph has none.
+fn find_cycle(nodes: usize, edges: &[(usize, usize)]) -> Option<Vec<usize>> {
+    // Peel off what waits for nothing; what stays has a cycle, and every node of it waits for another that stays.
+    let mut waits = vec![0_u32; nodes];
+    let mut dependents = vec![Vec::new(); nodes];
+    for (task, dependency) in edges {
+        waits[*task] += 1;
+        dependents[*dependency].push(*task);
+    }
+    let mut free: Vec<usize> = (0..nodes).filter(|node| waits[*node] == 0).collect();
+    while let Some(node) = free.pop() {
+        for dependent in &dependents[node] {
+            waits[*dependent] -= 1;
+            if waits[*dependent] == 0 {
+                free.push(*dependent);
+            }
+        }
+    }
+    let start = (0..nodes).find(|node| waits[*node] > 0)?;
+    let mut next = vec![None; nodes];
+    for (task, dependency) in edges {
+        if waits[*dependency] > 0 {
+            next[*task] = Some(*dependency);
+        }
+    }
+    let mut order = vec![None; nodes];
+    let mut path = Vec::new();
+    let mut node = start;
+    loop {
+        if let Some(first) = order[node] {
+            let mut cycle: Vec<usize> = path.split_off(first);
+            cycle.push(node);
+            return Some(cycle);
+        }
+        order[node] = Some(path.len());
+        path.push(node);
+        node = next[node]?;
+    }
+}
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;

@@ -1,0 +1,311 @@
+//! The rules say no: why, and what to do next. Codes are stable and append-only.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{AgentId, MessageId, RepositoryId, TaskId, TemplateId, WorkflowId, WorkspaceId};
+use crate::task::Status;
+use crate::time::Timestamp;
+use crate::workflow::WorkflowStatus;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "refusal", rename_all = "snake_case")]
+pub enum Refusal {
+    WorkflowNotFound {
+        workflow: WorkflowId,
+    },
+    TaskNotFound {
+        task: String,
+    },
+    AgentNotFound {
+        agent: Option<AgentId>,
+    },
+    WorkspaceNotFound {
+        workspace: WorkspaceId,
+    },
+    RepositoryNotFound {
+        repository: RepositoryId,
+    },
+    TemplateNotFound {
+        template: TemplateId,
+    },
+    MessageNotFound {
+        message: MessageId,
+    },
+    RecipientNotFound {
+        recipient: String,
+    },
+
+    InvalidInput {
+        field: String,
+        problem: String,
+    },
+    InvalidTransition {
+        from: Status,
+        to: Status,
+    },
+    InvalidWorkflowTransition {
+        from: WorkflowStatus,
+        to: WorkflowStatus,
+    },
+    /// The thing is in a state in which this cannot be done.
+    InvalidState {
+        problem: String,
+    },
+    TaskBlocked {
+        task: TaskId,
+        waits_for: Vec<String>,
+        more: u32,
+    },
+    MissingOutcome,
+    MissingError,
+    MissingReason,
+    MissingMergeCommit,
+    VerificationRequired {
+        task: TaskId,
+    },
+
+    ClaimLost {
+        task: TaskId,
+        holder: Option<AgentId>,
+    },
+    NotEligible {
+        task: TaskId,
+        role: Option<String>,
+        capabilities: Vec<String>,
+    },
+    FilesBusy {
+        task: TaskId,
+        busy: TaskId,
+    },
+    ParallelLimit {
+        limit: u32,
+    },
+    NotPermitted {
+        problem: String,
+    },
+    WorkflowLocked {
+        owner: String,
+        until: Timestamp,
+    },
+
+    DependencyCycle {
+        cycle: Vec<String>,
+    },
+    UnknownDependency {
+        task: String,
+        dependency: String,
+    },
+    SelfDependency {
+        task: String,
+    },
+    DuplicateTaskName {
+        name: String,
+    },
+    NameConflict {
+        name: String,
+    },
+    TaskNotRemovable {
+        task: TaskId,
+        status: Status,
+    },
+    DuplicateTemplate {
+        name: String,
+    },
+    MissingVariables {
+        names: Vec<String>,
+    },
+    RepositoryInUse {
+        repository: RepositoryId,
+    },
+    WorkflowMismatch {
+        task: TaskId,
+    },
+
+    InboxFull {
+        unread: u32,
+    },
+    IdempotencyConflict {
+        key: String,
+    },
+}
+
+/// Code, whether trying again can help, and what to do next.
+struct Row(&'static str, bool, &'static str);
+
+impl Refusal {
+    pub fn code(&self) -> &'static str {
+        self.row().0
+    }
+
+    /// The caller can mend its own request and try again.
+    pub fn is_recoverable(&self) -> bool {
+        self.row().1
+    }
+
+    pub fn suggestion(&self) -> &'static str {
+        self.row().2
+    }
+
+    fn row(&self) -> Row {
+        match self {
+            Self::WorkflowNotFound { .. } => {
+                Row("WORKFLOW_NOT_FOUND", false, "list the workflows and use an id from there")
+            }
+            Self::TaskNotFound { .. } => {
+                Row("TASK_NOT_FOUND", false, "ask for the next tasks and use an id from there")
+            }
+            Self::AgentNotFound { .. } => {
+                Row("AGENT_NOT_FOUND", false, "register first, then use the id of that reply")
+            }
+            Self::WorkspaceNotFound { .. } => Row("WORKSPACE_NOT_FOUND", false, "list the workspaces of the workflow"),
+            Self::RepositoryNotFound { .. } => Row("REPOSITORY_NOT_FOUND", false, "register the repository first"),
+            Self::TemplateNotFound { .. } => Row("TEMPLATE_NOT_FOUND", false, "list the templates"),
+            Self::MessageNotFound { .. } => Row("MESSAGE_NOT_FOUND", false, "list the messages"),
+            Self::RecipientNotFound { .. } => Row("RECIPIENT_NOT_FOUND", false, "list the agents and use one of them"),
+            Self::InvalidInput { .. } => Row("INVALID_INPUT", true, "correct the named field and call again"),
+            Self::InvalidTransition { .. } | Self::InvalidWorkflowTransition { .. } => {
+                Row("INVALID_TRANSITION", false, "choose one of the legal targets in the message")
+            }
+            Self::InvalidState { .. } => {
+                Row("INVALID_STATE", false, "look at the present state and choose another step")
+            }
+            Self::TaskBlocked { .. } => {
+                Row("TASK_BLOCKED", true, "finish the tasks it waits for, or take another task")
+            }
+            Self::MissingOutcome => Row("MISSING_OUTCOME", true, "give `outcome`: what was done, in a sentence"),
+            Self::MissingError => Row("MISSING_ERROR", true, "give `error`: what went wrong, in a sentence"),
+            Self::MissingReason => Row("MISSING_REASON", true, "give `reason`: why, in a sentence"),
+            Self::MissingMergeCommit => Row("MISSING_MERGE_COMMIT", true, "give `merge_commit`"),
+            Self::VerificationRequired { .. } => {
+                Row("VERIFICATION_REQUIRED", true, "have the output verified; the verification completes the task")
+            }
+            Self::ClaimLost { .. } => Row("CLAIM_LOST", false, "stop working on this task and claim another"),
+            Self::NotEligible { .. } => {
+                Row("NOT_ELIGIBLE", false, "leave it to an agent with that role and capabilities")
+            }
+            Self::FilesBusy { .. } => Row("FILES_BUSY", true, "take another task, or try again when that one is done"),
+            Self::ParallelLimit { .. } => Row("PARALLEL_LIMIT", true, "wait until a running task ends"),
+            Self::NotPermitted { .. } => Row("NOT_PERMITTED", false, "ask a person or the coordinator"),
+            Self::WorkflowLocked { .. } => {
+                Row("WORKFLOW_LOCKED", true, "wait until it is unlocked or the lock expires")
+            }
+            Self::DependencyCycle { .. } => Row("DEPENDENCY_CYCLE", true, "remove one dependency of the named cycle"),
+            Self::UnknownDependency { .. } => Row("UNKNOWN_DEPENDENCY", true, "name a task of this plan or workflow"),
+            Self::SelfDependency { .. } => Row("SELF_DEPENDENCY", true, "remove the dependency on itself"),
+            Self::DuplicateTaskName { .. } => Row("DUPLICATE_TASK_NAME", true, "give each task its own name"),
+            Self::NameConflict { .. } => Row("NAME_CONFLICT", true, "choose a name that no kept task has"),
+            Self::TaskNotRemovable { .. } => {
+                Row("TASK_NOT_REMOVABLE", false, "only tasks nobody has begun can be removed")
+            }
+            Self::DuplicateTemplate { .. } => Row("DUPLICATE_TEMPLATE", true, "choose another name"),
+            Self::MissingVariables { .. } => Row("MISSING_VARIABLES", true, "give a value for each named variable"),
+            Self::RepositoryInUse { .. } => Row("REPOSITORY_IN_USE", false, "tasks or workspaces still refer to it"),
+            Self::WorkflowMismatch { .. } => Row("WORKFLOW_MISMATCH", false, "use tasks of the same workflow"),
+            Self::InboxFull { .. } => Row("INBOX_FULL", true, "wait until the recipient has read some messages"),
+            Self::IdempotencyConflict { .. } => {
+                Row("IDEMPOTENCY_CONFLICT", true, "use a new key for a request with other arguments")
+            }
+        }
+    }
+
+    pub(crate) fn input(field: &str, problem: impl Into<String>) -> Self {
+        Self::InvalidInput { field: field.to_owned(), problem: problem.into() }
+    }
+
+    pub(crate) fn state(problem: impl Into<String>) -> Self {
+        Self::InvalidState { problem: problem.into() }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Clients of the original server match some of these sentences, so they keep its spelling.
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WorkflowNotFound { workflow } => write!(f, "Workflow not found: {workflow}"),
+            Self::TaskNotFound { task } => write!(f, "Task not found: {task}"),
+            Self::AgentNotFound { agent: Some(agent) } => write!(f, "Agent not found: {agent}"),
+            Self::AgentNotFound { agent: None } => {
+                f.write_str("Agent not found: none is registered on this connection")
+            }
+            Self::WorkspaceNotFound { workspace } => write!(f, "Workspace not found: {workspace}"),
+            Self::RepositoryNotFound { repository } => {
+                write!(f, "Repository not found: {repository}")
+            }
+            Self::TemplateNotFound { template } => write!(f, "Template not found: {template}"),
+            Self::MessageNotFound { message } => write!(f, "Message not found: {message}"),
+            Self::RecipientNotFound { recipient } => write!(f, "Recipient not found: {recipient}"),
+            Self::InvalidInput { field, problem } => write!(f, "`{field}` {problem}"),
+            Self::InvalidTransition { from, to } => {
+                write!(f, "Invalid transition from '{from}' to '{to}'; legal: {}", list(from.targets()))
+            }
+            Self::InvalidWorkflowTransition { from, to } => {
+                write!(f, "Invalid transition from '{from}' to '{to}'; legal: {}", list(from.targets()))
+            }
+            Self::InvalidState { problem } => f.write_str(problem),
+            Self::TaskBlocked { task, waits_for, more } => {
+                write!(f, "{task} waits for {}", waits_for.join(", "))?;
+                if *more > 0 { write!(f, " and {more} more") } else { Ok(()) }
+            }
+            Self::MissingOutcome => f.write_str("`outcome` is required to complete a task"),
+            Self::MissingError => f.write_str("`error` is required to fail a task"),
+            Self::MissingReason => f.write_str("`reason` is required"),
+            Self::MissingMergeCommit => f.write_str("`merge_commit` is required to mark a workspace merged"),
+            Self::VerificationRequired { task } => {
+                write!(f, "{task} has an output contract and is completed by its verification only")
+            }
+            Self::ClaimLost { task, holder: Some(holder) } => write!(f, "{task} is held by {holder}"),
+            Self::ClaimLost { task, holder: None } => {
+                write!(f, "{task} is not held by you; nobody holds it now")
+            }
+            Self::NotEligible { task, role, capabilities } => {
+                write!(
+                    f,
+                    "{task} needs role {} and capabilities [{}]",
+                    role.as_deref().unwrap_or("any"),
+                    capabilities.join(", ")
+                )
+            }
+            Self::FilesBusy { task, busy } => {
+                write!(f, "{task} changes files that {busy} is changing")
+            }
+            Self::ParallelLimit { limit } => {
+                write!(f, "{limit} tasks run already, which is the limit")
+            }
+            Self::NotPermitted { problem } => f.write_str(problem),
+            Self::WorkflowLocked { owner, until } => {
+                write!(f, "the workflow is locked by {owner} until {}", until.0)
+            }
+            Self::DependencyCycle { cycle } => {
+                write!(f, "the dependencies go in a circle: {}", cycle.join(" -> "))
+            }
+            Self::UnknownDependency { task, dependency } => {
+                write!(f, "{task} depends on {dependency}, which does not exist")
+            }
+            Self::SelfDependency { task } => write!(f, "{task} depends on itself"),
+            Self::DuplicateTaskName { name } => write!(f, "two tasks are named {name}"),
+            Self::NameConflict { name } => write!(f, "a kept task is already named {name}"),
+            Self::TaskNotRemovable { task, status } => {
+                write!(f, "{task} is {status} or claimed and cannot be removed")
+            }
+            Self::DuplicateTemplate { name } => write!(f, "a template is already named {name}"),
+            Self::MissingVariables { names } => write!(f, "no value for {}", names.join(", ")),
+            Self::RepositoryInUse { repository } => write!(f, "{repository} is in use"),
+            Self::WorkflowMismatch { task } => write!(f, "{task} belongs to another workflow"),
+            Self::InboxFull { unread } => write!(f, "the recipient has {unread} unread messages, which is the limit"),
+            Self::IdempotencyConflict { key } => {
+                write!(f, "the key {key} was used with other arguments")
+            }
+        }
+    }
+}
+
+fn list<T: fmt::Display>(items: &[T]) -> String {
+    if items.is_empty() {
+        return "none".to_owned();
+    }
+    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,153 @@
+//! What a command answers when the rules allow it. Losing a race is an answer, too.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{
+    AgentId, CheckpointId, MessageId, RepositoryId, TaskId, TemplateId, ThreadId, WorkflowId, WorkspaceId,
+};
+use crate::task::Status;
+use crate::time::{Millis, Timestamp};
+use crate::workflow::WorkflowStatus;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "reply", rename_all = "snake_case")]
+pub enum Reply {
+    Registered {
+        agent: AgentId,
+        slug: String,
+        name: String,
+        resumed: bool,
+        holds: Vec<TaskId>,
+    },
+    Alive {
+        next_heartbeat_ms: Millis,
+    },
+    AgentUpdated,
+    Unregistered {
+        released: u32,
+    },
+    Renewed {
+        tasks: u32,
+    },
+    SessionClosed {
+        released: u32,
+    },
+
+    WorkflowCreated {
+        workflow: WorkflowId,
+        status: WorkflowStatus,
+        parallel_max: Option<u32>,
+    },
+    PlanSet {
+        workflow: WorkflowId,
+        tasks: u32,
+        groups: Vec<String>,
+        task_ids: Vec<(String, TaskId)>,
+    },
+    /// `stale` says that rows of an earlier draft must be cleared first.
+    PlanBegun {
+        stale: bool,
+    },
+    DraftCleared {
+        more: bool,
+    },
+    PlanStaged,
+    TaskAdded {
+        task: TaskId,
+        sequence: u32,
+    },
+    TaskRemoved {
+        task: TaskId,
+        rewired: u32,
+    },
+    Replanned {
+        added: u32,
+        removed: u32,
+        preserved: u32,
+        status: WorkflowStatus,
+    },
+    WorkflowMoved {
+        status: WorkflowStatus,
+    },
+    WorkflowChanged,
+    Configured,
+    Locked {
+        owner: String,
+        since: Timestamp,
+        until: Timestamp,
+    },
+    LockHeldBy {
+        owner: String,
+        since: Timestamp,
+        until: Timestamp,
+    },
+    Unlocked,
+    RepositoryAttached {
+        repository: RepositoryId,
+        added: Timestamp,
+    },
+    RepositoryDetached,
+
+    Claimed {
+        task: TaskId,
+        attempt: u32,
+        until: Timestamp,
+    },
+    AlreadyClaimedBy {
+        agent: AgentId,
+    },
+    /// Nothing can be claimed now.
+    NoTask {
+        limit_reached: bool,
+        all_done: bool,
+    },
+    Released,
+    Moved {
+        status: Status,
+    },
+    TaskPlanned,
+    TaskReplanned {
+        checkpoint: CheckpointId,
+    },
+    CheckpointAdded {
+        checkpoint: CheckpointId,
+        sequence: u32,
+    },
+
+    RepositoryRegistered {
+        repository: RepositoryId,
+    },
+    WorkspaceCreated {
+        workspace: WorkspaceId,
+    },
+    WorkspaceUpdated,
+    WorkspaceAssigned,
+    TemplateCreated {
+        template: TemplateId,
+    },
+    TemplateRemoved,
+
+    /// `ahead` is what the recipient has unread before this one.
+    Sent {
+        message: MessageId,
+        thread: ThreadId,
+        sequence: u32,
+        ahead: u32,
+    },
+    /// `full` are agents whose mailboxes took no more.
+    Broadcast {
+        messages: Vec<MessageId>,
+        thread: ThreadId,
+        full: Vec<AgentId>,
+    },
+    Marked {
+        changed: u32,
+    },
+
+    Swept {
+        offered: u32,
+        failed: u32,
+        more: bool,
+    },
+    KeysForgotten,
+}

@@ -1,0 +1,216 @@
+//! Registering, signs of life, leaving.
+
+use crate::agent::{Agent, is_slug, slug_of};
+use crate::check;
+use crate::command::{Register, Rights, SessionEnd};
+use crate::decide::Case;
+use crate::event::{Cause, Event};
+use crate::id::{AgentId, SessionId, TaskId};
+use crate::json::Json;
+use crate::limits;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::task::State;
+use crate::world::{Need, Stop};
+
+pub(crate) fn register(case: &mut Case<'_>, register: &Register) -> Result<Reply, Stop> {
+    check_register(register)?;
+    if let Some(workflow) = register.workflow {
+        case.world.workflow(workflow)?;
+    }
+    if let Some(agent) = same_agent(case, register)? {
+        let found = case.world.agent(agent)?;
+        let (slug, name) = (found.slug.clone(), found.name.clone());
+        let holds = case.world.task_ids(&Need::Held(agent))?.to_vec();
+        case.touch(agent)?;
+        return Ok(Reply::Registered { agent, slug, name, resumed: true, holds });
+    }
+    let slug = free_slug(case, register)?;
+    let agent = Agent {
+        id: AgentId::next(&mut case.ids),
+        slug: slug.clone(),
+        name: register.name.clone(),
+        runtime: register.runtime.clone(),
+        role: register.role.clone().unwrap_or_else(|| "worker".to_owned()),
+        capabilities: register.capabilities.clone(),
+        workflow: register.workflow,
+        workspace_path: register.workspace_path.clone(),
+        metadata: register.metadata.clone(),
+        session: case.caller.session,
+        seen: case.now,
+        left: None,
+        created: case.now,
+        updated: case.now,
+    };
+    let reply =
+        Reply::Registered { agent: agent.id, slug, name: agent.name.clone(), resumed: false, holds: Vec::new() };
+    case.events.push(Event::Registered { agent: Box::new(agent) });
+    Ok(reply)
+}
+
+fn check_register(register: &Register) -> Result<(), Stop> {
+    check::name("name", &register.name)?;
+    check::label("runtime", &register.runtime)?;
+    for (field, slug) in [("role", &register.role), ("slug", &register.slug)] {
+        if slug.as_deref().is_some_and(|slug| !is_slug(slug)) {
+            let problem = "must be lower-case letters, digits, - and _, at most 64, beginning with a letter or digit";
+            return Err(Refusal::input(field, problem).into());
+        }
+    }
+    check::count("capabilities", register.capabilities.len(), limits::CAPABILITIES_MAX)?;
+    register.capabilities.iter().try_for_each(|text| check::label("capabilities", text))?;
+    check::optional(register.workspace_path.as_deref(), |text| check::path("workspace_path", text))?;
+    check::json("metadata", register.metadata.as_ref())?;
+    Ok(())
+}
+
+/// The same name and runtime on one connection is the same agent that lost its memory.
+fn same_agent(case: &Case<'_>, register: &Register) -> Result<Option<AgentId>, Stop> {
+    let Some(session) = case.caller.session else {
+        return Ok(None);
+    };
+    let agents = case.world.agent_ids(&Need::SessionAgents(session))?;
+    case.world.want(agents.iter().map(|agent| Need::Agent(*agent)))?;
+    for agent in agents {
+        let found = case.world.agent(*agent)?;
+        if found.name == register.name && found.runtime == register.runtime && found.left.is_none() {
+            return Ok(Some(*agent));
+        }
+    }
+    if agents.len() >= limits::SESSION_AGENTS_MAX {
+        let problem = format!("{} agents are registered on this connection, which is the limit", agents.len());
+        return Err(Refusal::state(problem).into());
+    }
+    Ok(None)
+}
+
+fn free_slug(case: &Case<'_>, register: &Register) -> Result<String, Stop> {
+    let base = register.slug.clone().unwrap_or_else(|| slug_of(&register.name));
+    if case.world.agent_ids(&Need::Slug(base.clone()))?.is_empty() {
+        return Ok(base);
+    }
+    let mut number = case.world.number(&Need::SlugNumber(base.clone()))?.max(1);
+    loop {
+        number += 1;
+        let ending = format!("-{number}");
+        let room = limits::SLUG_CHARS_MAX - ending.len();
+        let slug = format!("{}{ending}", &base[..base.len().min(room)]);
+        if case.world.agent_ids(&Need::Slug(slug.clone()))?.is_empty() {
+            return Ok(slug);
+        }
+    }
+}
+
+/// The acting agent, which must not have left.
+pub(crate) fn present(case: &Case<'_>) -> Result<AgentId, Stop> {
+    let agent = case.agent(None)?;
+    if case.world.agent(agent)?.left.is_some() {
+        return Err(Refusal::state(format!("{agent} has unregistered; register again")).into());
+    }
+    Ok(agent)
+}
+
+pub(crate) fn heartbeat(case: &mut Case<'_>, current_task: Option<TaskId>) -> Result<Reply, Stop> {
+    present(case)?;
+    if let Some(task) = current_task {
+        case.world.task(task)?;
+    }
+    renew(case)?;
+    Ok(Reply::Alive { next_heartbeat_ms: limits::HEARTBEAT_MS })
+}
+
+/// Renews everything the agent holds: its leases and its workflow locks.
+pub(crate) fn renew(case: &mut Case<'_>) -> Result<Reply, Stop> {
+    let agent = present(case)?;
+    let held = case.world.task_ids(&Need::Held(agent))?;
+    let locked = case.world.workflow_ids(&Need::LockedBy(agent.to_string()))?;
+    case.world.want(held.iter().map(|task| Need::Task(*task)))?;
+    let workflows = held.iter().filter_map(|task| case.world.task(*task).ok()).map(|task| task.workflow);
+    case.world.want(workflows.chain(locked.iter().copied()).map(Need::Workflow))?;
+    case.touch(agent)?;
+    let mut renewed = 0;
+    for id in held {
+        let task = case.world.task(*id)?;
+        if case.is_live(task)? {
+            case.renew(task, case.world.workflow(task.workflow)?);
+            renewed += 1;
+        }
+    }
+    for id in locked {
+        let workflow = case.world.workflow(*id)?;
+        let until = case.now + limits::LOCK_MS;
+        // A lock that is over is not revived: somebody may have seen it open.
+        let due = |lock: &crate::workflow::Lock| lock.until > case.now && lock.until + limits::SEEN_MS <= until;
+        if workflow.lock.as_ref().is_some_and(due) {
+            case.events.push(Event::LockRenewed { workflow: *id, until });
+        }
+    }
+    Ok(Reply::Renewed { tasks: renewed })
+}
+
+pub(crate) fn update(
+    case: &mut Case<'_>,
+    workspace_path: Option<&str>,
+    metadata: Option<&Json>,
+) -> Result<Reply, Stop> {
+    check::optional(workspace_path, |text| check::path("workspace_path", text))?;
+    check::json("metadata", metadata)?;
+    let agent = present(case)?;
+    let found = case.world.agent(agent)?;
+    let metadata = metadata.map(|patch| Json::merged(found.metadata.as_ref(), patch));
+    check::json("metadata", metadata.as_ref())?;
+    case.events.push(Event::AgentUpdated {
+        agent,
+        slug: found.slug.clone(),
+        workspace_path: workspace_path.map(str::to_owned),
+        metadata,
+    });
+    Ok(Reply::AgentUpdated)
+}
+
+pub(crate) fn unregister(case: &mut Case<'_>) -> Result<Reply, Stop> {
+    let agent = case.agent(None)?;
+    let found = case.world.agent(agent)?;
+    if found.left.is_some() {
+        return Ok(Reply::Unregistered { released: 0 });
+    }
+    let slug = found.slug.clone();
+    let released = end_claims(case, agent, Cause::Unregistered)?;
+    case.events.push(Event::Left { agent, slug });
+    Ok(Reply::Unregistered { released })
+}
+
+/// A connection ended: its agents' claims end at once, so that others need not wait for a lease.
+pub(crate) fn close_session(case: &mut Case<'_>, session: SessionId, end: SessionEnd) -> Result<Reply, Stop> {
+    if case.caller.rights != Rights::Engine && case.caller.session != Some(session) {
+        return Err(Refusal::NotPermitted { problem: "only a connection itself can be closed".to_owned() }.into());
+    }
+    let agents = case.world.agent_ids(&Need::SessionAgents(session))?;
+    let cause = match end {
+        SessionEnd::Closed => Cause::Closed,
+        SessionEnd::Killed => Cause::Killed,
+    };
+    case.world.want(agents.iter().flat_map(|agent| [Need::Agent(*agent), Need::Held(*agent)]))?;
+    let mut released = 0;
+    for agent in agents {
+        released += end_claims(case, *agent, cause)?;
+        let slug = case.world.agent(*agent)?.slug.clone();
+        case.events.push(Event::SessionClosed { agent: *agent, slug, session, end });
+    }
+    Ok(Reply::SessionClosed { released })
+}
+
+/// A paused task waits for an answer and keeps its holder.
+fn end_claims(case: &mut Case<'_>, agent: AgentId, cause: Cause) -> Result<u32, Stop> {
+    let held = case.world.task_ids(&Need::Held(agent))?;
+    case.world.want(held.iter().map(|task| Need::Task(*task)))?;
+    let mut ended = 0;
+    for id in held {
+        let task = case.world.task(*id)?;
+        if !matches!(task.state, State::Paused { .. }) && task.holder() == Some(agent) {
+            case.end_lease(task, agent, cause, None);
+            ended += 1;
+        }
+    }
+    Ok(ended)
+}

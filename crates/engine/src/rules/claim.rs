@@ -1,0 +1,182 @@
+//! Claims as leases: one live claim a task, fenced by an attempt number that only grows.
+
+use crate::command::Actor;
+use crate::decide::Case;
+use crate::event::{Cause, Event};
+use crate::id::{AgentId, TaskId, WorkflowId};
+use crate::limits;
+use crate::offer::{self, Ask};
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::rules::agent::present;
+use crate::rules::workflow;
+use crate::task::{State, Status, Task};
+use crate::workflow::{Workflow, WorkflowStatus};
+use crate::world::{Need, Stop};
+
+pub(crate) fn claim(case: &mut Case<'_>, id: TaskId) -> Result<Reply, Stop> {
+    let task = case.world.task(id)?;
+    let agent = present(case)?;
+    if task.status().is_met() {
+        return Err(cannot_claim(task).into());
+    }
+    if let Some(holder) = case.live_holder(task)? {
+        if holder != agent {
+            return Ok(Reply::AlreadyClaimedBy { agent: holder });
+        }
+        let workflow = case.world.workflow(task.workflow)?;
+        case.touch(agent)?;
+        let until = case.renew(task, workflow);
+        return Ok(Reply::Claimed { task: id, attempt: task.attempt, until });
+    }
+    // An expired lease may be taken before the sweep has come by.
+    let failed = task.holder().and_then(|holder| case.end_lease(task, holder, Cause::Expired, None));
+    if let Some(problem) = failed {
+        return Err(Stop::Recorded(Refusal::state(format!("Cannot claim task in 'failed' status: {problem}"))));
+    }
+    match &task.state {
+        State::Blocked(_) => return Err(cannot_claim(task).into()),
+        State::Failed { .. } if !task.has_attempts_left() => return Err(cannot_claim(task).into()),
+        State::Failed { .. }
+        | State::Pending { .. }
+        | State::Planning { .. }
+        | State::InProgress { .. }
+        | State::Paused { .. }
+        | State::Completed { .. }
+        | State::Skipped { .. } => {}
+    }
+    let workflow = case.world.workflow(task.workflow)?;
+    may_start(case, task, workflow, agent)?;
+    give(case, task, workflow, agent)
+}
+
+fn cannot_claim(task: &Task) -> Refusal {
+    Refusal::state(format!("Cannot claim task in '{}' status", task.status()))
+}
+
+/// The checks of a claim that do not depend on who holds it now, in the order in which they are reported.
+fn may_start(case: &Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId) -> Result<(), Stop> {
+    let world = case.world;
+    if !workflow.status.is_running() {
+        return Err(Refusal::state(format!("the workflow is {}", workflow.status)).into());
+    }
+    case.unlocked(workflow)?;
+    dependencies_met(case, task)?;
+    if !world.agent(agent)?.can_do(task.role.as_deref(), &task.capabilities) {
+        let (role, capabilities) = (task.role.clone(), task.capabilities.clone());
+        return Err(Refusal::NotEligible { task: task.id, role, capabilities }.into());
+    }
+    if !task.touches.is_empty() {
+        let busy = world.full_tasks(&Need::BusyFiles(workflow.id, case.now))?;
+        if let Some(other) = offer::conflict(task, busy) {
+            return Err(Refusal::FilesBusy { task: task.id, busy: other }.into());
+        }
+        if busy.len() >= limits::BUSY_FILES_MAX {
+            return Err(Refusal::ParallelLimit { limit: u32::try_from(busy.len()).unwrap_or(u32::MAX) }.into());
+        }
+    }
+    if let Some(limit) = workflow.parallel_max
+        && world.number(&Need::Running(workflow.id, case.now))? >= limit
+    {
+        return Err(Refusal::ParallelLimit { limit }.into());
+    }
+    if world.task_ids(&Need::Held(agent))?.len() >= limits::HELD_TASKS_MAX {
+        return Err(Refusal::ParallelLimit { limit: u32::try_from(limits::HELD_TASKS_MAX).unwrap_or(u32::MAX) }.into());
+    }
+    Ok(())
+}
+
+pub(crate) fn dependencies_met(case: &Case<'_>, task: &Task) -> Result<(), Stop> {
+    if task.unmet == 0 {
+        return Ok(());
+    }
+    let waits = case.world.named(&Need::Unmet(task.id))?;
+    let waits_for: Vec<String> = waits.iter().take(limits::NAMED_MAX).map(|(_, name)| name.clone()).collect();
+    let more = task.unmet.saturating_sub(u32::try_from(waits_for.len()).unwrap_or(u32::MAX));
+    Err(Refusal::TaskBlocked { task: task.id, waits_for, more }.into())
+}
+
+fn give(case: &mut Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId) -> Result<Reply, Stop> {
+    if workflow.status == WorkflowStatus::Ready {
+        workflow::moved(case, workflow, WorkflowStatus::InProgress, None);
+    }
+    let attempt = task.attempt + 1;
+    let until = case.now + workflow.lease_ms;
+    case.events.push(Event::Claimed { task: task.id, workflow: workflow.id, agent, attempt, until });
+    case.touch(agent)?;
+    Ok(Reply::Claimed { task: task.id, attempt, until })
+}
+
+/// Picks and claims in one decision, so that nobody can come in between.
+pub(crate) fn claim_next(case: &mut Case<'_>, id: WorkflowId, include_failed: bool) -> Result<Reply, Stop> {
+    let workflow = case.world.workflow(id)?;
+    let agent = present(case)?;
+    if !workflow.status.is_running() {
+        if workflow.status == WorkflowStatus::Completed {
+            return Ok(Reply::NoTask { limit_reached: false, all_done: true });
+        }
+        return Err(Refusal::state(format!("the workflow is {}", workflow.status)).into());
+    }
+    case.unlocked(workflow)?;
+    let mut ask = Ask { workflow: id, agent: Some(agent), include_failed, after: None, limit: 1 };
+    loop {
+        let page = offer::next(case.world, &ask, case.now)?;
+        if let Some(task) = page.tasks.first() {
+            may_start(case, task, workflow, agent)?;
+            return give(case, task, workflow, agent);
+        }
+        match page.next {
+            Some(after) => ask.after = Some(after),
+            None => {
+                let all_done = workflow.open == 0 && workflow.tasks > 0;
+                return Ok(Reply::NoTask { limit_reached: page.limit_reached, all_done });
+            }
+        }
+    }
+}
+
+pub(crate) fn release(
+    case: &mut Case<'_>,
+    id: TaskId,
+    attempt: Option<u32>,
+    reason: Option<&str>,
+) -> Result<Reply, Stop> {
+    crate::check::optional(reason, |text| crate::check::summary("reason", text))?;
+    let task = case.world.task(id)?;
+    case.unlocked(case.world.workflow(task.workflow)?)?;
+    let actor = case.owner(task, attempt)?;
+    if let Actor::Agent(agent) = actor {
+        case.touch(agent)?;
+    }
+    if let Some(holder) = task.holder() {
+        case.end_lease(task, holder, Cause::Released, reason);
+    }
+    Ok(Reply::Released)
+}
+
+/// Ends what is over in one workflow, a bounded number at a time. Connections known to live are renewed instead.
+pub(crate) fn sweep(case: &mut Case<'_>, id: WorkflowId) -> Result<Reply, Stop> {
+    let workflow = case.world.workflow(id)?;
+    let expired = case.world.task_ids(&Need::Expired(id, case.now))?;
+    case.world.want(expired.iter().map(|task| Need::Task(*task)))?;
+    let (mut offered, mut failed) = (0, 0);
+    for id in expired {
+        let task = case.world.task(*id)?;
+        let Some(lease) = task.state.running_lease().filter(|lease| lease.is_over(case.now)) else {
+            continue;
+        };
+        if case.is_live(task)? {
+            case.renew(task, workflow);
+        } else if case.end_lease(task, lease.agent, Cause::Expired, None).is_some() {
+            failed += 1;
+        } else {
+            offered += 1;
+        }
+    }
+    Ok(Reply::Swept { offered, failed, more: expired.len() >= limits::SWEEP_TASKS_MAX })
+}
+
+/// Kept here so that the table of who may be claimed stands in one place.
+pub(crate) fn is_claimable(status: Status) -> bool {
+    matches!(status, Status::Pending | Status::Failed)
+}

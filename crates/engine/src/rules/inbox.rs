@@ -1,0 +1,185 @@
+//! Sending and acknowledging messages.
+
+use crate::check;
+use crate::command::Actor;
+use crate::decide::Case;
+use crate::event::Event;
+use crate::id::{AgentId, Ids, MessageId, ThreadId};
+use crate::inbox::{Draft, Filter, Message, MessageState, Owner, Recipients};
+use crate::limits;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::world::{Need, Stop};
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Mark {
+    Read,
+    Archived,
+}
+
+pub(crate) fn send(case: &mut Case<'_>, to: &Recipients, draft: &Draft) -> Result<Reply, Stop> {
+    check::optional(draft.subject.as_deref(), |text| check::summary("subject", text))?;
+    check::size("body", &draft.body, limits::TEXT_BYTES_MAX)?;
+    let from = case.actor()?;
+    if let Actor::Agent(agent) = from {
+        case.world.agent(agent)?;
+    }
+    if let Some(task) = draft.task {
+        case.world.task(task)?;
+    }
+    if let Some(workflow) = draft.workflow {
+        case.world.workflow(workflow)?;
+    }
+    let thread = match draft.reply_to {
+        None => ThreadId::next(&mut case.ids),
+        Some(id) => case.world.message(id)?.ok_or(Refusal::MessageNotFound { message: id })?.thread,
+    };
+    let envelope = Envelope { from, thread, draft };
+    match to {
+        Recipients::One(owner) => send_one(case, *owner, &envelope),
+        Recipients::Slug(slug) if slug == "human" => send_one(case, Owner::Human, &envelope),
+        Recipients::Slug(slug) => {
+            let found = case.world.agent_ids(&Need::Slug(slug.clone()))?.first().copied();
+            let agent = found.ok_or_else(|| Refusal::RecipientNotFound { recipient: slug.clone() })?;
+            send_one(case, Owner::Agent(agent), &envelope)
+        }
+        Recipients::All(filter) => broadcast(case, filter, &envelope),
+    }
+}
+
+struct Envelope<'a> {
+    from: Actor,
+    thread: ThreadId,
+    draft: &'a Draft,
+}
+
+/// The recipient's slug; an agent that left reads no more.
+fn slug_of(case: &Case<'_>, owner: Owner) -> Result<String, Stop> {
+    match owner {
+        Owner::Human => Ok("human".to_owned()),
+        Owner::Agent(id) => {
+            let unknown = || Refusal::RecipientNotFound { recipient: id.to_string() };
+            match case.world.agent(id) {
+                Ok(agent) if agent.left.is_none() => Ok(agent.slug.clone()),
+                Ok(_) | Err(Stop::Refused(_) | Stop::Recorded(_)) => Err(unknown().into()),
+                Err(missing @ Stop::Missing(_)) => Err(missing),
+            }
+        }
+    }
+}
+
+fn send_one(case: &mut Case<'_>, owner: Owner, envelope: &Envelope<'_>) -> Result<Reply, Stop> {
+    let slug = slug_of(case, owner)?;
+    let mailbox = case.world.mailbox(owner)?;
+    if mailbox.unread >= limits::UNREAD_MAX {
+        return Err(Refusal::InboxFull { unread: mailbox.unread }.into());
+    }
+    let (sequence, ahead) = (mailbox.sequence + 1, mailbox.unread);
+    let message = write(&mut case.ids, owner, sequence, envelope, case.now);
+    let reply = Reply::Sent { message: message.id, thread: message.thread, sequence, ahead };
+    if let Actor::Agent(agent) = envelope.from {
+        case.touch(agent)?;
+    }
+    case.events.push(Event::Sent { message: Box::new(message), slug });
+    Ok(reply)
+}
+
+fn write(ids: &mut Ids, to: Owner, sequence: u32, envelope: &Envelope<'_>, at: crate::time::Timestamp) -> Message {
+    Message {
+        id: MessageId::next(ids),
+        to,
+        sequence,
+        from: envelope.from,
+        thread: envelope.thread,
+        state: MessageState::Unread,
+        draft: envelope.draft.clone(),
+        at,
+    }
+}
+
+fn broadcast(case: &mut Case<'_>, filter: &Filter, envelope: &Envelope<'_>) -> Result<Reply, Stop> {
+    let found = case.world.agent_ids(&Need::Agents(filter.clone()))?;
+    if found.len() > limits::BROADCAST_MAX {
+        let problem = format!("matches more than {} agents; narrow it", limits::BROADCAST_MAX);
+        return Err(Refusal::input("recipient_filter", problem).into());
+    }
+    let others = || found.iter().copied().filter(|agent| envelope.from != Actor::Agent(*agent));
+    case.world.want(others().flat_map(|agent| [Need::Agent(agent), Need::Mailbox(Owner::Agent(agent))]))?;
+    let (mut messages, mut full) = (Vec::new(), Vec::new());
+    for id in others() {
+        let agent = case.world.agent(id)?;
+        if agent.left.is_some() || (!filter.include_silent && agent.is_silent(case.now)) {
+            continue;
+        }
+        let mailbox = case.world.mailbox(Owner::Agent(id))?;
+        if mailbox.unread >= limits::UNREAD_MAX {
+            full.push(id);
+            continue;
+        }
+        let message = write(&mut case.ids, Owner::Agent(id), mailbox.sequence + 1, envelope, case.now);
+        messages.push(message.id);
+        let slug = agent.slug.clone();
+        case.events.push(Event::Sent { message: Box::new(message), slug });
+    }
+    Ok(Reply::Broadcast { messages, thread: envelope.thread, full })
+}
+
+/// The engine tells agents, and always a person. It may pass a full mailbox: what it says is bounded by the tasks.
+pub(crate) fn notify(case: &mut Case<'_>, agents: &[AgentId], draft: &Draft) -> Result<(), Stop> {
+    let owners: Vec<Owner> = agents.iter().map(|agent| Owner::Agent(*agent)).chain([Owner::Human]).collect();
+    case.world.want(agents.iter().map(|agent| Need::Agent(*agent)))?;
+    case.world.want(owners.iter().map(|owner| Need::Mailbox(*owner)))?;
+    let envelope = Envelope { from: Actor::Engine, thread: ThreadId::next(&mut case.ids), draft };
+    for owner in owners {
+        // An agent that left since the role was looked up is not told.
+        let Ok(slug) = slug_of(case, owner) else {
+            continue;
+        };
+        let sequence = case.world.mailbox(owner)?.sequence + 1;
+        let message = write(&mut case.ids, owner, sequence, &envelope, case.now);
+        case.events.push(Event::Sent { message: Box::new(message), slug });
+    }
+    Ok(())
+}
+
+/// Acknowledges messages of the caller's own mailbox. Unknown ones are passed over, as the original does.
+pub(crate) fn mark(case: &mut Case<'_>, messages: &[MessageId], mark: Mark) -> Result<Reply, Stop> {
+    check::count("message_ids", messages.len(), limits::MARKED_MESSAGES_MAX)?;
+    case.world.want(messages.iter().map(|id| Need::Message(*id)))?;
+    let actor = case.actor()?;
+    let mut changed = 0;
+    let mut seen = Vec::new();
+    for id in messages {
+        let Some(message) = case.world.message(*id)? else {
+            continue;
+        };
+        if seen.contains(id) {
+            continue;
+        }
+        seen.push(*id);
+        let own = match message.to {
+            Owner::Agent(agent) => actor == Actor::Agent(agent),
+            Owner::Human => false,
+        };
+        if !own && !case.caller.may_override() {
+            return Err(Refusal::NotPermitted { problem: format!("{id} is in the mailbox of {}", message.to) }.into());
+        }
+        let slug = match message.to {
+            Owner::Human => "human".to_owned(),
+            Owner::Agent(agent) => case.world.agent(agent)?.slug.clone(),
+        };
+        let was_unread = message.state == MessageState::Unread;
+        let at = case.now;
+        let state = match (mark, message.state) {
+            (Mark::Read, MessageState::Unread) => MessageState::Read { at },
+            (Mark::Archived, MessageState::Unread | MessageState::Read { .. }) => MessageState::Archived { at },
+            (Mark::Read, MessageState::Read { .. }) | (_, MessageState::Archived { .. }) => {
+                continue;
+            }
+        };
+        case.world.mailbox(message.to)?;
+        case.events.push(Event::Marked { message: *id, to: message.to, slug, was_unread, state });
+        changed += 1;
+    }
+    Ok(Reply::Marked { changed })
+}

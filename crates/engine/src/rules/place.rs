@@ -1,0 +1,186 @@
+//! Repositories, worktrees and templates: what is recorded of them.
+
+use crate::check;
+use crate::command::{CreateWorkspace, UpdateWorkspace};
+use crate::decide::Case;
+use crate::event::Event;
+use crate::id::{RepositoryId, TaskId, TemplateId, WorkflowId, WorkspaceId};
+use crate::json::Json;
+use crate::limits;
+use crate::plan::Plan;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::rules::workflow::open;
+use crate::template::{Template, TemplateBody};
+use crate::workflow::WorkflowStatus;
+use crate::workspace::{Attachment, Repository, Workspace, WorkspaceStatus};
+use crate::world::{Need, Stop};
+
+/// The repository at a path, made known if it is new.
+fn repository(case: &mut Case<'_>, path: &str, name: Option<&str>) -> Result<RepositoryId, Stop> {
+    check::path("path", path)?;
+    check::optional(name, |text| check::name("name", text))?;
+    if let Some(id) = case.world.repository_at(path)? {
+        return Ok(id);
+    }
+    let repository = Repository {
+        id: RepositoryId::next(&mut case.ids),
+        path: path.to_owned(),
+        name: name.map(str::to_owned),
+        created: case.now,
+    };
+    let id = repository.id;
+    case.events.push(Event::RepositoryRegistered { repository });
+    Ok(id)
+}
+
+pub(crate) fn register(case: &mut Case<'_>, path: &str, name: Option<&str>) -> Result<Reply, Stop> {
+    let repository = repository(case, path, name)?;
+    Ok(Reply::RepositoryRegistered { repository })
+}
+
+pub(crate) fn attach(case: &mut Case<'_>, id: WorkflowId, path: &str) -> Result<Reply, Stop> {
+    open(case, id)?;
+    let repository = repository(case, path, None)?;
+    if let Some(added) = case.world.time(&Need::Attached(id, repository))? {
+        return Ok(Reply::RepositoryAttached { repository, added });
+    }
+    let attachment = Attachment { workflow: id, repository, added: case.now };
+    case.events.push(Event::RepositoryAttached { attachment });
+    Ok(Reply::RepositoryAttached { repository, added: case.now })
+}
+
+pub(crate) fn detach(case: &mut Case<'_>, id: WorkflowId, repository: RepositoryId) -> Result<Reply, Stop> {
+    open(case, id)?;
+    if case.world.yes(&Need::RepositoryUsed(id, repository))? {
+        return Err(Refusal::RepositoryInUse { repository }.into());
+    }
+    if case.world.time(&Need::Attached(id, repository))?.is_some() {
+        case.events.push(Event::RepositoryDetached { workflow: id, repository });
+    }
+    Ok(Reply::RepositoryDetached)
+}
+
+pub(crate) fn create_workspace(case: &mut Case<'_>, create: &CreateWorkspace) -> Result<Reply, Stop> {
+    check::path("path", &create.path)?;
+    check::path("branch", &create.branch)?;
+    check::optional(create.base_branch.as_deref(), |text| check::path("base_branch", text))?;
+    check::count("task_ids", create.tasks.len(), limits::PAGE_ROWS_MAX)?;
+    open(case, create.workflow)?;
+    case.world.want(create.tasks.iter().map(|task| Need::Task(*task)))?;
+    for task in &create.tasks {
+        if case.world.task(*task)?.workflow != create.workflow {
+            return Err(Refusal::WorkflowMismatch { task: *task }.into());
+        }
+    }
+    let repository = match &create.repository_path {
+        Some(path) => Some(repository(case, path, None)?),
+        None => None,
+    };
+    let workspace = Workspace {
+        id: WorkspaceId::next(&mut case.ids),
+        workflow: create.workflow,
+        repository,
+        path: create.path.clone(),
+        branch: create.branch.clone(),
+        base_branch: create.base_branch.clone(),
+        status: WorkspaceStatus::Active,
+        merge_commit: None,
+        pr_url: None,
+        config: None,
+        created_by_us: create.created_by_us,
+        created: case.now,
+        updated: case.now,
+    };
+    let id = workspace.id;
+    case.events.push(Event::WorkspaceCreated { workspace: Box::new(workspace) });
+    for task in &create.tasks {
+        case.events.push(Event::WorkspaceAssigned { task: *task, workflow: create.workflow, workspace: id });
+    }
+    Ok(Reply::WorkspaceCreated { workspace: id })
+}
+
+pub(crate) fn update_workspace(case: &mut Case<'_>, update: &UpdateWorkspace) -> Result<Reply, Stop> {
+    check::optional(update.merge_commit.as_deref(), |text| check::label("merge_commit", text))?;
+    check::optional(update.pr_url.as_deref(), |text| check::path("pr_url", text))?;
+    check::json("config", update.config.as_ref())?;
+    let mut workspace = case.world.workspace(update.workspace)?.clone();
+    let workflow = open(case, workspace.workflow)?;
+    if let Some(commit) = &update.merge_commit {
+        workspace.merge_commit = Some(commit.clone());
+    }
+    if let Some(url) = &update.pr_url {
+        workspace.pr_url = Some(url.clone());
+    }
+    if let Some(patch) = &update.config {
+        let config = Json::merged(workspace.config.as_ref(), patch);
+        check::json("config", Some(&config))?;
+        workspace.config = Some(config);
+    }
+    if let Some(status) = update.status.filter(|status| *status != workspace.status) {
+        if !workspace.status.targets().contains(&status) {
+            return Err(Refusal::state(format!("the workspace is {} and stays so", workspace.status)).into());
+        }
+        if status == WorkspaceStatus::Merged && workspace.merge_commit.is_none() {
+            return Err(Refusal::MissingMergeCommit.into());
+        }
+        workspace.status = status;
+    }
+    workspace.updated = case.now;
+    let over = workspace.status != WorkspaceStatus::Active;
+    case.events.push(Event::WorkspaceUpdated { workspace: Box::new(workspace) });
+    if over && workflow.status == WorkflowStatus::AwaitingMerge {
+        let others = Need::OtherUnmergedRequest(workflow.id, update.workspace);
+        if !case.world.yes(&others)? {
+            crate::rules::workflow::moved(case, &workflow, WorkflowStatus::Completed, None);
+        }
+    }
+    Ok(Reply::WorkspaceUpdated)
+}
+
+pub(crate) fn assign_workspace(case: &mut Case<'_>, task: TaskId, workspace: WorkspaceId) -> Result<Reply, Stop> {
+    let found = case.world.task(task)?;
+    open(case, found.workflow)?;
+    let place = case.world.workspace(workspace)?;
+    if place.workflow != found.workflow {
+        return Err(Refusal::WorkflowMismatch { task }.into());
+    }
+    if place.status != WorkspaceStatus::Active {
+        return Err(Refusal::state(format!("the workspace is {}", place.status)).into());
+    }
+    case.events.push(Event::WorkspaceAssigned { task, workflow: found.workflow, workspace });
+    Ok(Reply::WorkspaceAssigned)
+}
+
+pub(crate) fn create_template(
+    case: &mut Case<'_>,
+    name: &str,
+    description: Option<&str>,
+    body: &TemplateBody,
+) -> Result<Reply, Stop> {
+    check::name("name", name)?;
+    check::optional(description, |text| check::size("description", text, limits::TEXT_BYTES_MAX))?;
+    check::count("tasks", body.tasks.len(), limits::REPLAN_ROWS_MAX)?;
+    check::count("variables", body.defaults.len(), limits::VARIABLES_MAX)?;
+    // Names may hold variables, but what is wrong without them is wrong with them.
+    Plan::whole(body.tasks.clone())?;
+    if case.world.yes(&Need::TemplateNamed(name.to_owned()))? {
+        return Err(Refusal::DuplicateTemplate { name: name.to_owned() }.into());
+    }
+    let template = Template {
+        id: TemplateId::next(&mut case.ids),
+        name: name.to_owned(),
+        description: description.map(str::to_owned),
+        body: body.clone(),
+        created: case.now,
+    };
+    let id = template.id;
+    case.events.push(Event::TemplateCreated { template: Box::new(template) });
+    Ok(Reply::TemplateCreated { template: id })
+}
+
+pub(crate) fn remove_template(case: &mut Case<'_>, template: TemplateId) -> Result<Reply, Stop> {
+    let name = case.world.template(template)?.name.clone();
+    case.events.push(Event::TemplateRemoved { template, name });
+    Ok(Reply::TemplateRemoved)
+}

@@ -1,0 +1,112 @@
+//! Setting a plan: at once, or in pieces that nobody sees until the last one is in.
+//!
+//! A workflow in `planning` has no tasks that anybody can see, so the pieces of a plan are simply its tasks. The draft's
+//! token keeps two planners apart; a draft whose planner is gone is cleared by the next one.
+
+use std::sync::Arc;
+
+use crate::check;
+use crate::decide::Case;
+use crate::event::Event;
+use crate::id::{TaskId, WorkflowId};
+use crate::limits;
+use crate::plan::Piece;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::rules::workflow::open;
+use crate::workflow::{Draft, Workflow, WorkflowStatus};
+use crate::world::Stop;
+
+/// What the last step of a plan in pieces says of the whole.
+pub(crate) struct Committed<'a> {
+    pub(crate) summary: &'a str,
+    pub(crate) tasks: u32,
+    pub(crate) groups: &'a [String],
+    pub(crate) task_ids: &'a [(String, TaskId)],
+}
+
+fn in_planning(case: &Case<'_>, id: WorkflowId) -> Result<Workflow, Stop> {
+    let workflow = open(case, id)?;
+    if workflow.status != WorkflowStatus::Planning {
+        let problem = format!("a plan is set in planning; the workflow is {}; use workflow_replan", workflow.status);
+        return Err(Refusal::state(problem).into());
+    }
+    Ok(workflow)
+}
+
+pub(crate) fn set(
+    case: &mut Case<'_>,
+    id: WorkflowId,
+    summary: &str,
+    piece: &Arc<Piece>,
+    groups: &[String],
+) -> Result<Reply, Stop> {
+    check::summary("summary", summary)?;
+    let workflow = in_planning(case, id)?;
+    if workflow.draft.is_some() {
+        return Err(Refusal::state("another plan of this workflow is being written; try again in a minute").into());
+    }
+    case.world.workflow_detail(id)?;
+    let tasks = u32::try_from(piece.tasks.len()).unwrap_or(u32::MAX);
+    let task_ids = piece.named();
+    case.events.push(Event::Staged { workflow: id, piece: Arc::clone(piece) });
+    case.events.push(Event::PlanSet { workflow: id, summary: summary.to_owned(), tasks });
+    Ok(Reply::PlanSet { workflow: id, tasks, groups: groups.to_vec(), task_ids })
+}
+
+pub(crate) fn begin(case: &mut Case<'_>, id: WorkflowId, token: &str) -> Result<Reply, Stop> {
+    check::key("token", token)?;
+    let workflow = in_planning(case, id)?;
+    let other = workflow.draft.as_ref().filter(|draft| draft.token != token);
+    if other.is_some_and(|draft| draft.until > case.now) {
+        return Err(Refusal::state("another plan of this workflow is being written; try again in a minute").into());
+    }
+    let stale = other.is_some();
+    drafting(case, id, token);
+    Ok(Reply::PlanBegun { stale })
+}
+
+fn drafting(case: &mut Case<'_>, workflow: WorkflowId, token: &str) {
+    let draft = Draft { token: token.to_owned(), until: case.now + limits::DRAFT_MS };
+    case.events.push(Event::Drafting { workflow, draft: Some(draft) });
+}
+
+/// The workflow whose draft is the caller's.
+fn own_draft(case: &Case<'_>, id: WorkflowId, token: &str) -> Result<Workflow, Stop> {
+    let workflow = in_planning(case, id)?;
+    if workflow.draft.as_ref().is_none_or(|draft| draft.token != token) {
+        return Err(Refusal::state("another plan of this workflow took over; set the plan again").into());
+    }
+    Ok(workflow)
+}
+
+/// Removes a bounded part of what an earlier planner left.
+pub(crate) fn clear(case: &mut Case<'_>, id: WorkflowId, token: &str) -> Result<Reply, Stop> {
+    own_draft(case, id, token)?;
+    let left = case.world.full_tasks(&crate::world::Need::Removable(id))?;
+    let rows = left.len().min(limits::PIECE_ROWS_MAX);
+    let more = left.len() > rows;
+    case.events.push(Event::DraftCleared { workflow: id, tasks: left[..rows].iter().map(|task| task.id).collect() });
+    drafting(case, id, token);
+    Ok(Reply::DraftCleared { more })
+}
+
+pub(crate) fn stage(case: &mut Case<'_>, id: WorkflowId, token: &str, piece: &Arc<Piece>) -> Result<Reply, Stop> {
+    own_draft(case, id, token)?;
+    case.events.push(Event::Staged { workflow: id, piece: Arc::clone(piece) });
+    drafting(case, id, token);
+    Ok(Reply::PlanStaged)
+}
+
+pub(crate) fn commit(case: &mut Case<'_>, id: WorkflowId, token: &str, plan: &Committed<'_>) -> Result<Reply, Stop> {
+    check::summary("summary", plan.summary)?;
+    own_draft(case, id, token)?;
+    case.world.workflow_detail(id)?;
+    case.events.push(Event::PlanSet { workflow: id, summary: plan.summary.to_owned(), tasks: plan.tasks });
+    Ok(Reply::PlanSet {
+        workflow: id,
+        tasks: plan.tasks,
+        groups: plan.groups.to_vec(),
+        task_ids: plan.task_ids.to_vec(),
+    })
+}

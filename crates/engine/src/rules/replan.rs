@@ -1,0 +1,177 @@
+//! Changing a plan while it runs: add a task, remove one, or replace what nobody has begun.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::check;
+use crate::decide::{Case, find_task};
+use crate::event::Event;
+use crate::id::{TaskId, WorkflowId};
+use crate::limits;
+use crate::plan::{Place, Plan, PlanTask};
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::rules::workflow::{open, settle};
+use crate::workflow::Workflow;
+use crate::world::{Need, Stop};
+
+fn replannable(case: &Case<'_>, id: WorkflowId) -> Result<Workflow, Stop> {
+    let workflow = open(case, id)?;
+    if !workflow.status.is_replannable() {
+        return Err(Refusal::state(format!("the workflow is {}", workflow.status)).into());
+    }
+    Ok(workflow)
+}
+
+/// Tasks that a plan refers to, by what it calls them.
+fn existing(case: &Case<'_>, workflow: WorkflowId, plan: &Plan) -> Result<BTreeMap<String, (TaskId, bool)>, Stop> {
+    let names: BTreeSet<&str> = plan.outside_names().collect();
+    let by_text = |name: &str| match name.parse::<TaskId>() {
+        Ok(id) => Need::Task(id),
+        Err(_) => Need::TaskNamed(workflow, name.to_owned()),
+    };
+    case.world.want(names.iter().map(|name| by_text(name)))?;
+    let mut ids = BTreeMap::new();
+    for name in names {
+        if let Some(id) = find_task(case.world, workflow, name)? {
+            ids.insert(name.to_owned(), id);
+        }
+    }
+    case.world.want(ids.values().map(|id| Need::Task(*id)))?;
+    let mut found = BTreeMap::new();
+    for (name, id) in ids {
+        found.insert(name, (id, case.world.task(id)?.status().is_met()));
+    }
+    Ok(found)
+}
+
+pub(crate) fn add(case: &mut Case<'_>, id: WorkflowId, task: &PlanTask, after: Option<&str>) -> Result<Reply, Stop> {
+    let workflow = replannable(case, id)?;
+    if usize::try_from(workflow.tasks).unwrap_or(usize::MAX) >= limits::PLAN_TASKS_MAX {
+        return Err(Refusal::state(format!("the workflow has {} tasks, which is the limit", workflow.tasks)).into());
+    }
+    if task.depends_on.contains(&task.name) {
+        return Err(Refusal::SelfDependency { task: task.name.clone() }.into());
+    }
+    let plan = Plan::amending(vec![task.clone()])?;
+    if !case.world.task_ids(&Need::TaskNamed(id, task.name.clone()))?.is_empty() {
+        return Err(Refusal::DuplicateTaskName { name: task.name.clone() }.into());
+    }
+    let existing = existing(case, id, &plan)?;
+    let (sequence, shift_from) = match after {
+        None => (workflow.sequence, None),
+        Some(after) => {
+            let found = find_task(case.world, id, after)?;
+            let found = found.ok_or_else(|| Refusal::TaskNotFound { task: after.to_owned() })?;
+            let sequence = case.world.task(found)?.sequence;
+            if workflow.sequence.saturating_sub(sequence) > limits::SHIFT_TASKS_MAX {
+                let problem = format!("would move more than {} later tasks; leave it out", limits::SHIFT_TASKS_MAX);
+                return Err(Refusal::input("after_task", problem).into());
+            }
+            (sequence, (sequence < workflow.sequence).then_some(sequence + 1))
+        }
+    };
+    let place = Place { workflow: id, sequence, now: case.now, existing: &existing };
+    let mut piece = plan.lay_out(&place, &mut case.ids)?;
+    let Some((task, detail)) = piece.tasks.pop() else {
+        return Err(Refusal::input("task", "is missing").into());
+    };
+    let reply = Reply::TaskAdded { task: task.id, sequence: task.sequence };
+    let depends_on = piece.edges.into_iter().map(|(_, dependency)| dependency).collect();
+    case.events.push(Event::TaskAdded { task: Box::new(task), detail: Box::new(detail), depends_on, shift_from });
+    Ok(reply)
+}
+
+/// What waited for the removed task waits for its dependencies instead.
+pub(crate) fn remove(case: &mut Case<'_>, id: WorkflowId, task: TaskId) -> Result<Reply, Stop> {
+    let workflow = replannable(case, id)?;
+    let removed = case.world.task(task)?;
+    if removed.workflow != id {
+        return Err(Refusal::WorkflowMismatch { task }.into());
+    }
+    if !removed.is_removable() {
+        return Err(Refusal::TaskNotRemovable { task, status: removed.status() }.into());
+    }
+    let world = case.world;
+    let dependencies = world.task_ids(&Need::Dependencies(task))?;
+    let dependents = world.task_ids(&Need::Dependents(task))?;
+    if dependents.len().saturating_mul(dependencies.len() + 1) > limits::REPLAN_ROWS_MAX {
+        return Err(Refusal::state("too many tasks wait for this one; replan the workflow instead").into());
+    }
+    world.want(dependents.iter().flat_map(|id| [Need::Task(*id), Need::Dependencies(*id)]))?;
+    world.want(dependencies.iter().map(|id| Need::Task(*id)))?;
+    let mut rewired = Vec::new();
+    let mut waits = Vec::new();
+    for dependent in dependents {
+        let has = world.task_ids(&Need::Dependencies(*dependent))?;
+        // The removed task was not done, so each dependent waited for it.
+        let mut unmet = world.task(*dependent)?.unmet.saturating_sub(1);
+        for dependency in dependencies.iter().filter(|id| !has.contains(id)) {
+            rewired.push((*dependent, *dependency));
+            unmet += u32::from(!world.task(*dependency)?.status().is_met());
+        }
+        waits.push((*dependent, unmet));
+    }
+    let reply = Reply::TaskRemoved { task, rewired: u32::try_from(rewired.len()).unwrap_or(u32::MAX) };
+    let name = removed.name.clone();
+    case.events.push(Event::TaskRemoved { workflow: id, task, name, rewired, waits });
+    settle(case, &workflow, workflow.open.saturating_sub(1))?;
+    Ok(reply)
+}
+
+/// Replaces every task that nobody has begun. Nothing that was begun waits for one of those, so no kept task changes.
+pub(crate) fn replan(
+    case: &mut Case<'_>,
+    id: WorkflowId,
+    summary: &str,
+    reason: &str,
+    tasks: &[PlanTask],
+) -> Result<Reply, Stop> {
+    check::summary("summary", summary)?;
+    check::summary("reason", reason)?;
+    let workflow = replannable(case, id)?;
+    let plan = Plan::amending(tasks.to_vec())?;
+    let dropped: BTreeSet<TaskId> = case.world.full_tasks(&Need::Removable(id))?.iter().map(|task| task.id).collect();
+    if dropped.len() + tasks.len() > limits::REPLAN_ROWS_MAX {
+        let problem = format!(
+            "would replace {} tasks by {}; at most {} are changed at once: remove and add tasks instead",
+            dropped.len(),
+            tasks.len(),
+            limits::REPLAN_ROWS_MAX
+        );
+        return Err(Refusal::input("tasks", problem).into());
+    }
+    let named = |task: &PlanTask| Need::TaskNamed(id, task.name.clone());
+    case.world.want(tasks.iter().map(named))?;
+    for task in tasks {
+        if case.world.task_ids(&named(task))?.iter().any(|kept| !dropped.contains(kept)) {
+            return Err(Refusal::NameConflict { name: task.name.clone() }.into());
+        }
+    }
+    let mut existing = existing(case, id, &plan)?;
+    existing.retain(|_, (id, _)| !dropped.contains(id));
+    case.world.workflow_detail(id)?;
+    let place = Place { workflow: id, sequence: workflow.sequence, now: case.now, existing: &existing };
+    let piece = plan.lay_out(&place, &mut case.ids)?;
+    let (added, removed) = (count(tasks.len()), count(dropped.len()));
+    let preserved = workflow.tasks.saturating_sub(removed);
+    case.events.push(Event::Replanned {
+        workflow: id,
+        summary: summary.to_owned(),
+        reason: reason.to_owned(),
+        added,
+        removed: dropped.into_iter().collect(),
+    });
+    case.events.push(Event::Staged { workflow: id, piece: Arc::new(piece) });
+    let total = preserved + added;
+    let status = if total > 0 {
+        settle(case, &workflow, workflow.open.saturating_sub(removed) + added)?
+    } else {
+        workflow.status
+    };
+    Ok(Reply::Replanned { added, removed, preserved, status })
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,381 @@
+//! Moving a task, and what its holder may record on the way.
+
+use crate::check;
+use crate::checkpoint::{Checkpoint, Kind};
+use crate::command::{Actor, Note, Rights, Target};
+use crate::decide::Case;
+use crate::event::{Event, Moved};
+use crate::id::TaskId;
+use crate::inbox::blocked_notice;
+use crate::json::Json;
+use crate::limits;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::rules::claim::dependencies_met;
+use crate::rules::{inbox, workflow};
+use crate::task::{Block, BlockKind, Lease, State, Status, Task};
+use crate::workflow::Workflow;
+use crate::world::{Need, Stop};
+
+pub(crate) fn move_task(case: &mut Case<'_>, id: TaskId, attempt: Option<u32>, to: &Target) -> Result<Reply, Stop> {
+    check_target(to)?;
+    let task = case.world.task(id)?;
+    if let Some(agent) = case.caller.agent {
+        case.world.agent(agent)?;
+    }
+    let (from, target) = (task.status(), to.status());
+    if from == target {
+        return stay(case, task, attempt, to);
+    }
+    if !from.targets().contains(&target) {
+        return Err(Refusal::InvalidTransition { from, to: target }.into());
+    }
+    let workflow = case.world.workflow(task.workflow)?;
+    case.unlocked(workflow)?;
+    let actor = may_move(case, task, attempt, target)?;
+    if from == Status::Pending && target != Status::Skipped {
+        dependencies_met(case, task)?;
+    }
+    let step = Step { task, workflow, actor };
+    let moved = next_state(case, &step, to)?;
+    if let Actor::Agent(agent) = actor {
+        case.touch(agent)?;
+    }
+    pass_through(case, task, target);
+    finish(case, &step, moved)
+}
+
+struct Step<'a> {
+    task: &'a Task,
+    workflow: &'a Workflow,
+    actor: Actor,
+}
+
+fn check_target(to: &Target) -> Result<(), Refusal> {
+    // Blank texts count as missing, which is reported later than other faults; only size is checked here.
+    let text = |field, text: &Option<String>| {
+        check::optional(text.as_deref(), |text| check::size(field, text, limits::SUMMARY_BYTES_MAX))
+    };
+    match to {
+        Target::Planning => Ok(()),
+        Target::InProgress { answer } => text("answer", answer),
+        Target::Completed { outcome, detail } => {
+            text("outcome", outcome)?;
+            check::json("outcome_detail", detail.as_ref())
+        }
+        Target::Failed { error, detail } => {
+            text("error", error)?;
+            check::json("outcome_detail", detail.as_ref())
+        }
+        Target::Paused { reason } | Target::Skipped { reason } | Target::Pending { reason } => text("reason", reason),
+        Target::Blocked { reason, role, .. } => {
+            check::summary("reason", reason)?;
+            check::optional(role.as_deref(), |text| check::label("role", text))
+        }
+    }
+}
+
+/// The status is what it is asked to be: a repeat is answered like the first time, anything else changes nothing.
+fn stay(case: &mut Case<'_>, task: &Task, attempt: Option<u32>, to: &Target) -> Result<Reply, Stop> {
+    let reply = Reply::Moved { status: task.status() };
+    let (by, recorded, asked) = match (&task.state, to) {
+        (State::Completed { by, outcome }, Target::Completed { outcome: asked, .. }) => (by, outcome, asked),
+        (State::Failed { by, error }, Target::Failed { error: asked, .. }) => (by, error, asked),
+        (State::Skipped { by, reason }, Target::Skipped { reason: asked }) => (by, reason, asked),
+        (State::Blocked(block), Target::Blocked { .. }) => {
+            let same = case.caller.may_override() || Actor::Agent(case.agent(Some(task))?) == block.by;
+            return if same { Ok(reply) } else { Err(lost(case, task)?) };
+        }
+        _ => {
+            if task.holder().is_some() {
+                let actor = case.owner(task, attempt)?;
+                case.sign_of_life(actor, task, case.world.workflow(task.workflow)?)?;
+            }
+            return Ok(reply);
+        }
+    };
+    if !case.caller.may_override() {
+        let mine = *by == Actor::Agent(case.agent(Some(task))?);
+        if !mine || attempt.is_some_and(|attempt| attempt != task.attempt) {
+            return Err(lost(case, task)?);
+        }
+    }
+    if asked.as_ref().is_some_and(|asked| asked != recorded) {
+        // Saying yes would lose the new text without a word.
+        return Err(Refusal::InvalidTransition { from: task.status(), to: to.status() }.into());
+    }
+    Ok(reply)
+}
+
+fn lost(case: &Case<'_>, task: &Task) -> Result<Stop, Stop> {
+    Ok(Refusal::ClaimLost { task: task.id, holder: case.live_holder(task)? }.into())
+}
+
+/// Who may make this move, and as whom it is recorded.
+fn may_move(case: &Case<'_>, task: &Task, attempt: Option<u32>, target: Status) -> Result<Actor, Stop> {
+    let refused = |problem: &str| Err(Refusal::NotPermitted { problem: problem.to_owned() }.into());
+    match (&task.state, target) {
+        (State::Pending { .. }, Status::Skipped) => match case.live_holder(task)? {
+            Some(_) => case.owner(task, attempt),
+            None => case.actor(),
+        },
+        (State::Failed { .. }, _) => case.actor(),
+        (State::Blocked(block), _) => {
+            if case.caller.may_override() {
+                return case.actor();
+            }
+            let agent = case.agent(None)?;
+            if case.world.agent(agent)?.role == block.role {
+                return Ok(Actor::Agent(agent));
+            }
+            refused(&format!(
+                "a blocked task is released by a person, the coordinator or a holder of the role {}",
+                block.role
+            ))
+        }
+        (State::Paused { .. }, Status::Pending | Status::Blocked) if !case.caller.may_override() => {
+            refused("a paused task is sent back by a person or the coordinator")
+        }
+        _ => case.owner(task, attempt),
+    }
+}
+
+fn next_state(case: &mut Case<'_>, step: &Step<'_>, to: &Target) -> Result<Moved, Stop> {
+    let Step { task, actor: by, .. } = *step;
+    let given = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
+    let mut moved = blank(task);
+    moved.state = match to {
+        Target::Planning => State::Planning { lease: lease(task)? },
+        Target::InProgress { answer } => resume(case, step, given(answer), &mut moved)?,
+        Target::Completed { outcome, detail } => {
+            if task.verify && case.caller.rights != Rights::Runner {
+                return Err(Refusal::VerificationRequired { task: task.id }.into());
+            }
+            moved.outcome_detail.clone_from(detail);
+            State::Completed { by, outcome: given(outcome).ok_or(Refusal::MissingOutcome)? }
+        }
+        Target::Failed { error, detail } => {
+            moved.outcome_detail.clone_from(detail);
+            State::Failed { by, error: given(error).ok_or(Refusal::MissingError)? }
+        }
+        Target::Paused { reason } => State::Paused { lease: lease(task)?, reason: given(reason) },
+        Target::Blocked { kind, reason, role } => {
+            let role = role.clone().unwrap_or_else(|| kind.default_role().to_owned());
+            State::Blocked(Block { by, kind: *kind, reason: reason.clone(), role })
+        }
+        Target::Skipped { reason } => State::Skipped { by, reason: given(reason).ok_or(Refusal::MissingReason)? },
+        Target::Pending { reason } => {
+            moved.forgiven = retry(case, task)?;
+            let note = given(reason).map(|reason| Note::plain(Kind::Decision, reason));
+            moved.checkpoint = note.map(|note| Checkpoint::after(task, &mut case.ids, by, note, case.now));
+            State::Pending { lease: None }
+        }
+    };
+    if moved.outcome_detail.is_some() {
+        case.world.detail(task.id)?;
+    }
+    Ok(moved)
+}
+
+fn blank(task: &Task) -> Moved {
+    Moved {
+        task: task.id,
+        workflow: task.workflow,
+        attempt: task.attempt,
+        from: task.status(),
+        state: State::Pending { lease: None },
+        outcome_detail: None,
+        plan: None,
+        checkpoint: None,
+        forgiven: false,
+        freed: Vec::new(),
+        freed_count: 0,
+    }
+}
+
+fn lease(task: &Task) -> Result<Lease, Stop> {
+    task.state.lease().cloned().ok_or_else(|| Refusal::state("nobody holds the task; claim it first").into())
+}
+
+/// A fresh lease when it was paused; when its agent is gone the task is offered again, with the answer.
+fn resume(case: &mut Case<'_>, step: &Step<'_>, answer: Option<String>, moved: &mut Moved) -> Result<State, Stop> {
+    let (task, held) = (step.task, lease(step.task)?);
+    if !matches!(task.state, State::Paused { .. }) {
+        return Ok(State::InProgress { lease: held });
+    }
+    let gone = case.world.agent(held.agent)?.left.is_some();
+    let kind = if gone { Kind::Recovery } else { Kind::Decision };
+    let summary = match (answer, gone) {
+        (Some(answer), _) => Some(answer),
+        (None, true) => Some(format!("{} unregistered while the task was paused", held.agent)),
+        (None, false) => None,
+    };
+    let note = summary.map(|summary| Note::plain(kind, summary));
+    moved.checkpoint = note.map(|note| Checkpoint::after(task, &mut case.ids, step.actor, note, case.now));
+    if gone {
+        return Ok(State::Pending { lease: None });
+    }
+    Ok(State::InProgress { lease: case.fresh_lease(held.agent, step.workflow) })
+}
+
+/// A failed task may be tried again while attempts remain; who may act for others can grant new ones.
+fn retry(case: &Case<'_>, task: &Task) -> Result<bool, Stop> {
+    if task.status() != Status::Failed {
+        return Ok(false);
+    }
+    if !task.has_attempts_left() && !case.caller.may_override() {
+        let problem = "its attempts are used up; a person or the coordinator may retry it, or replan it";
+        return Err(Refusal::state(problem).into());
+    }
+    Ok(case.caller.may_override())
+}
+
+/// A task that goes from before its beginning to its end was in progress in between, and the log says so.
+fn passes_through(task: &Task, target: Status) -> bool {
+    let begins = matches!(task.status(), Status::Pending | Status::Planning);
+    let ends = matches!(target, Status::Completed | Status::Failed | Status::Paused | Status::Blocked);
+    begins && ends && task.state.lease().is_some()
+}
+
+fn pass_through(case: &mut Case<'_>, task: &Task, target: Status) {
+    if let (true, Some(lease)) = (passes_through(task, target), task.state.lease()) {
+        let state = State::InProgress { lease: lease.clone() };
+        case.events.push(Event::Moved(Box::new(Moved { state, ..blank(task) })));
+    }
+}
+
+fn finish(case: &mut Case<'_>, step: &Step<'_>, mut moved: Moved) -> Result<Reply, Stop> {
+    let Step { task, workflow, .. } = *step;
+    let status = moved.state.status();
+    if passes_through(task, status) {
+        moved.from = Status::InProgress;
+    }
+    let blocked = match &moved.state {
+        State::Blocked(block) => Some(block.clone()),
+        State::Pending { .. }
+        | State::Planning { .. }
+        | State::InProgress { .. }
+        | State::Paused { .. }
+        | State::Failed { .. }
+        | State::Completed { .. }
+        | State::Skipped { .. } => None,
+    };
+    let freed = if status.is_met() { free_dependents(case, task, &mut moved)? } else { Vec::new() };
+    case.events.push(Event::Moved(Box::new(moved)));
+    for task in freed {
+        case.events.push(task);
+    }
+    if let Some(block) = blocked {
+        route(case, task, &block)?;
+    }
+    if status.is_met() {
+        workflow::settle(case, workflow, workflow.open.saturating_sub(1))?;
+    }
+    Ok(Reply::Moved { status })
+}
+
+/// Tasks that waited for this one only. Those blocked by that dependency are offered again.
+fn free_dependents(case: &Case<'_>, task: &Task, moved: &mut Moved) -> Result<Vec<Event>, Stop> {
+    let found = case.world.named(&Need::Freed(task.id))?;
+    let blocked = found.iter().filter(|(_, status)| status == Status::Blocked.as_str());
+    let blocked: Vec<TaskId> = blocked.map(|(id, _)| *id).collect();
+    case.world.want(blocked.iter().map(|id| Need::Task(*id)))?;
+    let mut events = Vec::new();
+    for id in blocked {
+        let waiting = case.world.task(id)?;
+        if matches!(&waiting.state, State::Blocked(block) if block.kind == BlockKind::Dependency) {
+            events.push(Event::Moved(Box::new(blank(waiting))));
+        }
+    }
+    moved.freed = found.iter().take(limits::FREED_TASKS_MAX).map(|(id, _)| *id).collect();
+    moved.freed_count = u32::try_from(found.len()).unwrap_or(u32::MAX);
+    Ok(events)
+}
+
+/// Tells the holders of the role, and always a person. A dependency the graph knows needs nobody.
+fn route(case: &mut Case<'_>, task: &Task, block: &Block) -> Result<(), Stop> {
+    if block.kind == BlockKind::Dependency && task.unmet > 0 {
+        return Ok(());
+    }
+    let holders = case.world.agent_ids(&Need::RoleHolders(block.role.clone()))?;
+    let draft = blocked_notice(task, block.kind.as_str(), &block.reason);
+    inbox::notify(case, holders, &draft)
+}
+
+pub(crate) fn set_plan(
+    case: &mut Case<'_>,
+    id: TaskId,
+    attempt: Option<u32>,
+    plan: &Json,
+    context: Option<&Json>,
+) -> Result<Reply, Stop> {
+    check::json("plan", Some(plan))?;
+    check::json("context", context)?;
+    let task = case.world.task(id)?;
+    let workflow = case.world.workflow(task.workflow)?;
+    case.unlocked(workflow)?;
+    match task.status() {
+        Status::Pending | Status::Planning | Status::InProgress | Status::Paused => {}
+        status @ (Status::Blocked | Status::Failed | Status::Completed | Status::Skipped) => {
+            return Err(Refusal::state(format!("the task is {status}")).into());
+        }
+    }
+    let actor = case.owner(task, attempt)?;
+    let detail = case.world.detail(id)?;
+    let context = context.map(|patch| Json::merged(detail.context.as_ref(), patch));
+    check::json("context", context.as_ref())?;
+    case.sign_of_life(actor, task, workflow)?;
+    case.events.push(Event::TaskPlanned { task: id, workflow: task.workflow, plan: plan.clone(), context });
+    Ok(Reply::TaskPlanned)
+}
+
+/// A new plan for one task, which is then offered again with its attempts forgiven.
+pub(crate) fn replan(
+    case: &mut Case<'_>,
+    id: TaskId,
+    attempt: Option<u32>,
+    reason: &str,
+    plan: &Json,
+) -> Result<Reply, Stop> {
+    check::summary("reason", reason)?;
+    check::json("new_plan", Some(plan))?;
+    let task = case.world.task(id)?;
+    let workflow = case.world.workflow(task.workflow)?;
+    case.unlocked(workflow)?;
+    let actor = match task.status() {
+        Status::Failed => case.actor()?,
+        Status::InProgress | Status::Planning | Status::Paused => case.owner(task, attempt)?,
+        status @ (Status::Pending | Status::Blocked | Status::Completed | Status::Skipped) => {
+            return Err(
+                Refusal::state(format!("only a failed or begun task is replanned; the task is {status}")).into()
+            );
+        }
+    };
+    case.world.detail(id)?;
+    let checkpoint = Checkpoint::after(task, &mut case.ids, actor, Note::plain(Kind::Replan, reason), case.now);
+    let reply = Reply::TaskReplanned { checkpoint: checkpoint.id };
+    let moved = Moved { plan: Some(plan.clone()), checkpoint: Some(checkpoint), forgiven: true, ..blank(task) };
+    case.events.push(Event::Moved(Box::new(moved)));
+    Ok(reply)
+}
+
+pub(crate) fn add_checkpoint(
+    case: &mut Case<'_>,
+    id: TaskId,
+    attempt: Option<u32>,
+    note: &Note,
+) -> Result<Reply, Stop> {
+    check::summary("summary", &note.summary)?;
+    check::json("detail", note.detail.as_ref())?;
+    check::count("files_changed", note.files.len(), limits::FILES_MAX)?;
+    note.files.iter().try_for_each(|file| check::path("files_changed", file))?;
+    let task = case.world.task(id)?;
+    let workflow = case.world.workflow(task.workflow)?;
+    case.unlocked(workflow)?;
+    let actor = case.owner(task, attempt)?;
+    let checkpoint = Checkpoint::after(task, &mut case.ids, actor, note.clone(), case.now);
+    let reply = Reply::CheckpointAdded { checkpoint: checkpoint.id, sequence: checkpoint.sequence };
+    case.sign_of_life(actor, task, workflow)?;
+    case.events.push(Event::CheckpointAdded { workflow: task.workflow, checkpoint: Box::new(checkpoint) });
+    Ok(reply)
+}

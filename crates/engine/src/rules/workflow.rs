@@ -1,0 +1,184 @@
+//! Workflows: their status, their limits, their lock.
+
+use crate::check;
+use crate::command::{CreateWorkflow, Rights};
+use crate::decide::Case;
+use crate::event::Event;
+use crate::id::WorkflowId;
+use crate::json::Json;
+use crate::limits;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::workflow::{Lock, Workflow, WorkflowDetail, WorkflowStatus};
+use crate::world::{Need, Stop};
+
+pub(crate) fn create(case: &mut Case<'_>, create: &CreateWorkflow) -> Result<Reply, Stop> {
+    check::name("name", &create.name)?;
+    check::label("source_type", &create.source_type)?;
+    check::optional(create.source_ref.as_deref(), |text| check::path("source_ref", text))?;
+    check::size("source_content", &create.source_content, limits::TEXT_BYTES_MAX)?;
+    check::json("config", create.config.as_ref())?;
+    parallel("max_parallel_tasks", create.parallel_max)?;
+    let lease_ms = create.lease_ms.unwrap_or(limits::LEASE_MS_DEFAULT);
+    if lease_ms < limits::LEASE_MS_MIN || lease_ms > limits::LEASE_MS_MAX {
+        return Err(Refusal::input("lease_ms", "must be between one second and a day").into());
+    }
+    let workflow = Workflow {
+        id: WorkflowId::next(&mut case.ids),
+        name: create.name.clone(),
+        status: WorkflowStatus::Planning,
+        parallel_max: create.parallel_max,
+        lease_ms,
+        lock: None,
+        draft: None,
+        tasks: 0,
+        open: 0,
+        sequence: 0,
+        created: case.now,
+        updated: case.now,
+    };
+    let detail = WorkflowDetail {
+        source_type: create.source_type.clone(),
+        source_ref: create.source_ref.clone(),
+        source_content: create.source_content.clone(),
+        plan_summary: None,
+        auto_workspaces: create.auto_workspaces,
+        config: create.config.clone(),
+    };
+    let reply =
+        Reply::WorkflowCreated { workflow: workflow.id, status: workflow.status, parallel_max: workflow.parallel_max };
+    case.events.push(Event::WorkflowCreated { workflow: Box::new(workflow), detail: Box::new(detail) });
+    Ok(reply)
+}
+
+fn parallel(field: &str, limit: Option<u32>) -> Result<(), Refusal> {
+    if limit.is_some_and(|limit| !(1..=limits::PARALLEL_MAX).contains(&limit)) {
+        return Err(Refusal::input(field, format!("must be 1 to {}, or left out for no limit", limits::PARALLEL_MAX)));
+    }
+    Ok(())
+}
+
+/// A workflow that the caller may change.
+pub(crate) fn open(case: &Case<'_>, id: WorkflowId) -> Result<Workflow, Stop> {
+    let workflow = case.world.workflow(id)?;
+    case.unlocked(workflow)?;
+    Ok(workflow.clone())
+}
+
+pub(crate) fn moved(case: &mut Case<'_>, workflow: &Workflow, to: WorkflowStatus, reason: Option<&str>) {
+    case.events.push(Event::WorkflowMoved {
+        workflow: workflow.id,
+        from: workflow.status,
+        to,
+        reason: reason.map(str::to_owned),
+    });
+}
+
+pub(crate) fn set_status(
+    case: &mut Case<'_>,
+    id: WorkflowId,
+    to: WorkflowStatus,
+    reason: Option<&str>,
+) -> Result<Reply, Stop> {
+    check::optional(reason, |text| check::summary("reason", text))?;
+    let workflow = open(case, id)?;
+    if workflow.status == to {
+        return Ok(Reply::WorkflowMoved { status: to });
+    }
+    if !workflow.status.targets().contains(&to) {
+        return Err(Refusal::InvalidWorkflowTransition { from: workflow.status, to }.into());
+    }
+    match to {
+        WorkflowStatus::Ready => {
+            return Err(Refusal::state("a workflow becomes ready when its plan is set").into());
+        }
+        WorkflowStatus::Completed | WorkflowStatus::AwaitingMerge if workflow.open > 0 => {
+            let problem = format!("{} tasks are neither completed nor skipped", workflow.open);
+            return Err(Refusal::state(problem).into());
+        }
+        WorkflowStatus::Planning
+        | WorkflowStatus::InProgress
+        | WorkflowStatus::Paused
+        | WorkflowStatus::AwaitingMerge
+        | WorkflowStatus::Completed
+        | WorkflowStatus::Failed
+        | WorkflowStatus::Abandoned => {}
+    }
+    moved(case, &workflow, to, reason);
+    let status = if to == WorkflowStatus::InProgress && workflow.tasks > 0 {
+        settle(case, &Workflow { status: to, ..workflow.clone() }, workflow.open)?
+    } else {
+        to
+    };
+    Ok(Reply::WorkflowMoved { status })
+}
+
+/// When nothing is open any more the workflow is over, or waits for its pull requests. Returns where it stands.
+pub(crate) fn settle(case: &mut Case<'_>, workflow: &Workflow, open: u32) -> Result<WorkflowStatus, Stop> {
+    if open > 0 || !workflow.status.is_running() {
+        return Ok(workflow.status);
+    }
+    let unmerged = case.world.yes(&Need::UnmergedRequest(workflow.id))?;
+    if workflow.status == WorkflowStatus::Ready {
+        moved(case, workflow, WorkflowStatus::InProgress, None);
+    }
+    let to = if unmerged { WorkflowStatus::AwaitingMerge } else { WorkflowStatus::Completed };
+    let from = Workflow { status: WorkflowStatus::InProgress, ..workflow.clone() };
+    moved(case, &from, to, None);
+    Ok(to)
+}
+
+pub(crate) fn set_parallelism(
+    case: &mut Case<'_>,
+    id: WorkflowId,
+    parallel_max: Option<u32>,
+    auto_workspaces: Option<bool>,
+) -> Result<Reply, Stop> {
+    parallel("max_parallel_tasks", parallel_max)?;
+    open(case, id)?;
+    if auto_workspaces.is_some() {
+        case.world.workflow_detail(id)?;
+    }
+    case.events.push(Event::WorkflowChanged { workflow: id, parallel_max, auto_workspaces });
+    Ok(Reply::WorkflowChanged)
+}
+
+pub(crate) fn set_config(case: &mut Case<'_>, id: WorkflowId, patch: &Json) -> Result<Reply, Stop> {
+    check::json("config", Some(patch))?;
+    open(case, id)?;
+    let config = Json::merged(case.world.workflow_detail(id)?.config.as_ref(), patch);
+    check::json("config", Some(&config))?;
+    case.events.push(Event::Configured { workflow: id, config });
+    Ok(Reply::Configured)
+}
+
+pub(crate) fn lock(case: &mut Case<'_>, id: WorkflowId, owner: &str) -> Result<Reply, Stop> {
+    check::key("session_id", owner)?;
+    let workflow = case.world.workflow(id)?;
+    let held = workflow.lock.as_ref().filter(|lock| lock.until > case.now);
+    if let Some(lock) = held.filter(|lock| lock.owner != owner) {
+        return Ok(Reply::LockHeldBy { owner: lock.owner.clone(), since: lock.since, until: lock.until });
+    }
+    let since = held.map_or(case.now, |lock| lock.since);
+    let lock = Lock { owner: owner.to_owned(), since, until: case.now + limits::LOCK_MS };
+    let reply = Reply::Locked { owner: lock.owner.clone(), since: lock.since, until: lock.until };
+    case.events.push(match held {
+        Some(_) => Event::LockRenewed { workflow: id, until: lock.until },
+        None => Event::Locked { workflow: id, lock },
+    });
+    Ok(reply)
+}
+
+pub(crate) fn unlock(case: &mut Case<'_>, id: WorkflowId, owner: &str) -> Result<Reply, Stop> {
+    let workflow = case.world.workflow(id)?;
+    let Some(lock) = workflow.lock.as_ref().filter(|lock| lock.until > case.now) else {
+        return Ok(Reply::Unlocked);
+    };
+    // A person may open what an agent that is gone has locked.
+    if lock.owner != owner && case.caller.rights != Rights::Person {
+        return Err(Refusal::WorkflowLocked { owner: lock.owner.clone(), until: lock.until }.into());
+    }
+    let owner = lock.owner.clone();
+    case.events.push(Event::Unlocked { workflow: id, owner });
+    Ok(Reply::Unlocked)
+}

@@ -1,0 +1,122 @@
+//! What a command is known to need before it is decided, so that it is loaded in one go.
+
+use crate::command::{Caller, Command};
+use crate::key::KeyId;
+use crate::world::Need;
+
+impl Command {
+    /// The act's name: part of an idempotency key, and what logs say.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Register(_) => "register",
+            Self::Heartbeat { .. } => "heartbeat",
+            Self::UpdateAgent { .. } => "update_agent",
+            Self::Unregister => "unregister",
+            Self::Renew => "renew",
+            Self::CloseSession { .. } => "close_session",
+            Self::CreateWorkflow(_) => "create_workflow",
+            // One act for the caller, however many pieces it takes.
+            Self::SetPlan { .. }
+            | Self::BeginPlan { .. }
+            | Self::ClearDraft { .. }
+            | Self::StagePlan { .. }
+            | Self::CommitPlan { .. } => "set_plan",
+            Self::AddTask { .. } => "add_task",
+            Self::RemoveTask { .. } => "remove_task",
+            Self::Replan { .. } => "replan",
+            Self::SetWorkflowStatus { .. } => "set_workflow_status",
+            Self::SetParallelism { .. } => "set_parallelism",
+            Self::SetConfig { .. } => "set_config",
+            Self::LockWorkflow { .. } => "lock_workflow",
+            Self::UnlockWorkflow { .. } => "unlock_workflow",
+            Self::AttachRepository { .. } => "attach_repository",
+            Self::DetachRepository { .. } => "detach_repository",
+            Self::Claim { .. } => "claim",
+            Self::ClaimNext { .. } => "claim_next",
+            Self::Release { .. } => "release",
+            Self::Move { .. } => "move",
+            Self::SetTaskPlan { .. } => "set_task_plan",
+            Self::ReplanTask { .. } => "replan_task",
+            Self::AddCheckpoint { .. } => "add_checkpoint",
+            Self::RegisterRepository { .. } => "register_repository",
+            Self::CreateWorkspace(_) => "create_workspace",
+            Self::UpdateWorkspace(_) => "update_workspace",
+            Self::AssignWorkspace { .. } => "assign_workspace",
+            Self::CreateTemplate { .. } => "create_template",
+            Self::RemoveTemplate { .. } => "remove_template",
+            Self::Send { .. } => "send",
+            Self::MarkRead { .. } => "mark_read",
+            Self::Archive { .. } => "archive",
+            Self::Sweep { .. } => "sweep",
+            Self::ForgetKeys => "forget_keys",
+        }
+    }
+
+    /// Its answer is the answer to the caller, so a key keeps it.
+    pub fn is_final(&self) -> bool {
+        !matches!(self, Self::BeginPlan { .. } | Self::ClearDraft { .. } | Self::StagePlan { .. })
+    }
+
+    /// The first needs. What else turns out to be needed is asked for by the decision.
+    pub fn scope(&self, caller: &Caller) -> Vec<Need> {
+        let mut needs = Vec::with_capacity(4);
+        if let Some(key) = &caller.key {
+            needs.push(Need::Key(KeyId {
+                owner: key.owner.clone(),
+                act: self.name().to_owned(),
+                key: key.key.clone(),
+            }));
+        }
+        match (caller.agent, caller.session) {
+            (Some(agent), _) => needs.push(Need::Agent(agent)),
+            (None, Some(session)) => needs.push(Need::SessionAgents(session)),
+            (None, None) => {}
+        }
+        match self {
+            Self::Claim { task }
+            | Self::Release { task, .. }
+            | Self::Move { task, .. }
+            | Self::ReplanTask { task, .. }
+            | Self::AddCheckpoint { task, .. }
+            | Self::AssignWorkspace { task, .. } => needs.push(Need::Task(*task)),
+            Self::SetTaskPlan { task, .. } => needs.extend([Need::Task(*task), Need::Detail(*task)]),
+            Self::ClaimNext { workflow, .. }
+            | Self::SetPlan { workflow, .. }
+            | Self::BeginPlan { workflow, .. }
+            | Self::ClearDraft { workflow, .. }
+            | Self::StagePlan { workflow, .. }
+            | Self::CommitPlan { workflow, .. }
+            | Self::AddTask { workflow, .. }
+            | Self::RemoveTask { workflow, .. }
+            | Self::Replan { workflow, .. }
+            | Self::SetWorkflowStatus { workflow, .. }
+            | Self::SetParallelism { workflow, .. }
+            | Self::SetConfig { workflow, .. }
+            | Self::LockWorkflow { workflow, .. }
+            | Self::UnlockWorkflow { workflow, .. }
+            | Self::AttachRepository { workflow, .. }
+            | Self::DetachRepository { workflow, .. }
+            | Self::Sweep { workflow } => needs.push(Need::Workflow(*workflow)),
+            Self::Register(_)
+            | Self::Heartbeat { .. }
+            | Self::UpdateAgent { .. }
+            | Self::Unregister
+            | Self::Renew
+            | Self::CloseSession { .. }
+            | Self::CreateWorkflow(_)
+            | Self::RegisterRepository { .. }
+            | Self::CreateWorkspace(_)
+            | Self::UpdateWorkspace(_)
+            | Self::CreateTemplate { .. }
+            | Self::RemoveTemplate { .. }
+            | Self::Send { .. }
+            | Self::MarkRead { .. }
+            | Self::Archive { .. }
+            | Self::ForgetKeys => {}
+        }
+        if let (Self::Claim { .. }, Some(agent)) = (self, caller.agent) {
+            needs.push(Need::Held(agent));
+        }
+        needs
+    }
+}

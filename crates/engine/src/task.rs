@@ -1,0 +1,311 @@
+//! A task: what it is, where it stands, and which moves are legal.
+//!
+//! ```text
+//!            claim leaves the status as it is
+//! pending ──> planning ──> in_progress ──> completed
+//!    │           │             │  ▲ │
+//!    │           └─────────────┤  │ ├──> paused ──> in_progress, completed, failed, skipped
+//!    │                         │  └─┘             (pending, blocked: by a person or the engine)
+//!    ├──> skipped              ├──> failed ──> pending, skipped
+//!    │                         └──> blocked ──> pending, failed, skipped
+//!    └── a lease that ends, a release: back to pending
+//! ```
+
+use serde::{Deserialize, Serialize};
+
+use crate::command::Actor;
+use crate::id::{AgentId, RepositoryId, TaskId, WorkflowId, WorkspaceId};
+use crate::json::Json;
+use crate::time::Timestamp;
+
+/// What every decision about a task reads; the long texts are in [`Detail`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    pub id: TaskId,
+    pub workflow: WorkflowId,
+    pub name: String,
+    /// Position in the plan, from 1; unique in practice, not by rule.
+    pub sequence: u32,
+    pub priority: Priority,
+    /// Who may claim it.
+    pub role: Option<String>,
+    pub capabilities: Vec<String>,
+    /// Globs of the files it changes.
+    pub touches: Vec<String>,
+    pub group: Option<String>,
+    /// Completion is accepted from the runner only, after it verified the output.
+    pub verify: bool,
+    pub attempts_max: u32,
+    /// Number of the last claim; it only grows, and fences writes of earlier holders.
+    pub attempt: u32,
+    /// Attempts that ended by a crash or an expired lease.
+    pub crashes: u32,
+    /// Dependencies that are neither completed nor skipped. Kept by the store.
+    pub unmet: u32,
+    /// Number of the last checkpoint.
+    pub checkpoints: u32,
+    pub repository: Option<RepositoryId>,
+    pub workspace: Option<WorkspaceId>,
+    pub state: State,
+    pub created: Timestamp,
+    pub updated: Timestamp,
+}
+
+/// The long texts of a task, loaded only where they are read or changed.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Detail {
+    pub description: Option<String>,
+    /// A Wire brief payload.
+    pub brief: Option<Json>,
+    /// The holder's own plan.
+    pub plan: Option<Json>,
+    pub context: Option<Json>,
+    /// Whose outcomes this task builds on; empty means all finished ones.
+    pub context_from: Vec<TaskId>,
+    /// Fields the runner reads: action, surfaces, paths, review, gate, limits, …
+    pub extra: Option<Json>,
+    pub outcome_detail: Option<Json>,
+}
+
+/// 1 is first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
+pub struct Priority(u8);
+
+impl Priority {
+    pub const DEFAULT: Self = Self(2);
+    pub const FIRST: Self = Self(1);
+
+    pub fn get(self) -> u8 {
+        self.0
+    }
+}
+
+impl TryFrom<u8> for Priority {
+    type Error = &'static str;
+    fn try_from(number: u8) -> Result<Self, Self::Error> {
+        if (1..=3).contains(&number) { Ok(Self(number)) } else { Err("priority is 1, 2 or 3") }
+    }
+}
+
+impl From<Priority> for u8 {
+    fn from(priority: Priority) -> Self {
+        priority.0
+    }
+}
+
+/// Who works until when. Which attempt it is stands in the task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lease {
+    pub agent: AgentId,
+    pub since: Timestamp,
+    pub until: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum State {
+    Pending {
+        lease: Option<Lease>,
+    },
+    Planning {
+        lease: Lease,
+    },
+    InProgress {
+        lease: Lease,
+    },
+    /// The holder keeps the task however long the answer takes; `lease.until` does not run.
+    Paused {
+        lease: Lease,
+        reason: Option<String>,
+    },
+    Blocked(Block),
+    Failed {
+        by: Actor,
+        error: String,
+    },
+    Completed {
+        by: Actor,
+        outcome: String,
+    },
+    Skipped {
+        by: Actor,
+        reason: String,
+    },
+}
+
+/// Why a task cannot go on, and who was asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Block {
+    pub by: Actor,
+    pub kind: BlockKind,
+    pub reason: String,
+    /// The role whose holders were told and may decide.
+    pub role: String,
+}
+
+/// A fieldless name per variant, its spelling, and the parse of that spelling.
+macro_rules! names {
+    ($(#[$doc:meta])* $name:ident { $($variant:ident = $text:literal),* $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+        pub enum $name { $(#[serde(rename = $text)] $variant),* }
+
+        impl $name {
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text),* }
+            }
+
+            pub fn parse(text: &str) -> Option<Self> {
+                match text { $($text => Some(Self::$variant),)* _ => None }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+pub(crate) use names;
+
+names! {
+    /// A status without its data, as callers and columns spell it.
+    Status {
+        Pending = "pending", Planning = "planning", InProgress = "in_progress", Paused = "paused",
+        Blocked = "blocked", Failed = "failed", Completed = "completed", Skipped = "skipped",
+    }
+}
+
+names! {
+    /// What kind of obstacle, which decides who is told.
+    BlockKind {
+        SpecGap = "spec_gap", Dependency = "dependency", ToolFailure = "tool_failure", Ambiguity = "ambiguity",
+        Resource = "resource", VerificationFail = "verification_fail",
+    }
+}
+
+impl BlockKind {
+    /// The role that is told unless the project's configuration says otherwise.
+    pub fn default_role(self) -> &'static str {
+        match self {
+            Self::SpecGap => "ba",
+            Self::ToolFailure | Self::Resource => "infra",
+            Self::Ambiguity | Self::Dependency => "pm",
+            Self::VerificationFail => "supervisor",
+        }
+    }
+}
+
+impl State {
+    pub fn status(&self) -> Status {
+        match self {
+            Self::Pending { .. } => Status::Pending,
+            Self::Planning { .. } => Status::Planning,
+            Self::InProgress { .. } => Status::InProgress,
+            Self::Paused { .. } => Status::Paused,
+            Self::Blocked(_) => Status::Blocked,
+            Self::Failed { .. } => Status::Failed,
+            Self::Completed { .. } => Status::Completed,
+            Self::Skipped { .. } => Status::Skipped,
+        }
+    }
+
+    pub fn lease(&self) -> Option<&Lease> {
+        match self {
+            Self::Pending { lease } => lease.as_ref(),
+            Self::Planning { lease } | Self::InProgress { lease } | Self::Paused { lease, .. } => Some(lease),
+            Self::Blocked(_) | Self::Failed { .. } | Self::Completed { .. } | Self::Skipped { .. } => None,
+        }
+    }
+
+    pub fn lease_mut(&mut self) -> Option<&mut Lease> {
+        match self {
+            Self::Pending { lease } => lease.as_mut(),
+            Self::Planning { lease } | Self::InProgress { lease } | Self::Paused { lease, .. } => Some(lease),
+            Self::Blocked(_) | Self::Failed { .. } | Self::Completed { .. } | Self::Skipped { .. } => None,
+        }
+    }
+
+    /// The lease that runs out at some time; a paused one does not.
+    pub fn running_lease(&self) -> Option<&Lease> {
+        match self {
+            Self::Paused { .. } => None,
+            Self::Pending { .. }
+            | Self::Planning { .. }
+            | Self::InProgress { .. }
+            | Self::Blocked(_)
+            | Self::Failed { .. }
+            | Self::Completed { .. }
+            | Self::Skipped { .. } => self.lease(),
+        }
+    }
+}
+
+impl Lease {
+    pub fn is_over(&self, now: Timestamp) -> bool {
+        self.until <= now
+    }
+}
+
+impl Status {
+    /// A dependency on a task in this status is met.
+    pub fn is_met(self) -> bool {
+        matches!(self, Self::Completed | Self::Skipped)
+    }
+
+    /// Where a task may be sent from here by somebody's word. Leases that end are not in this table.
+    pub fn targets(self) -> &'static [Self] {
+        match self {
+            Self::Pending => &[
+                Self::Planning,
+                Self::InProgress,
+                Self::Completed,
+                Self::Failed,
+                Self::Paused,
+                Self::Blocked,
+                Self::Skipped,
+            ],
+            Self::Planning | Self::InProgress => {
+                &[Self::InProgress, Self::Completed, Self::Failed, Self::Paused, Self::Blocked]
+            }
+            Self::Paused => {
+                &[Self::InProgress, Self::Completed, Self::Failed, Self::Skipped, Self::Pending, Self::Blocked]
+            }
+            Self::Blocked => &[Self::Pending, Self::Failed, Self::Skipped],
+            Self::Failed => &[Self::Pending, Self::Skipped],
+            Self::Completed | Self::Skipped => &[],
+        }
+    }
+}
+
+impl Task {
+    pub fn status(&self) -> Status {
+        self.state.status()
+    }
+
+    pub fn holder(&self) -> Option<AgentId> {
+        self.state.lease().map(|lease| lease.agent)
+    }
+
+    /// Not begun by anyone, so a new plan may drop it.
+    pub fn is_removable(&self) -> bool {
+        match &self.state {
+            State::Pending { lease } => lease.is_none(),
+            State::Blocked(_) => true,
+            State::Planning { .. }
+            | State::InProgress { .. }
+            | State::Paused { .. }
+            | State::Failed { .. }
+            | State::Completed { .. }
+            | State::Skipped { .. } => false,
+        }
+    }
+
+    pub fn has_attempts_left(&self) -> bool {
+        self.crashes < self.attempts_max
+    }
+}

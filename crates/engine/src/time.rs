@@ -1,0 +1,46 @@
+//! Time as a value: it is read at the door and passed in, never asked for here.
+
+use std::ops::{Add, Sub};
+
+use serde::{Deserialize, Serialize};
+
+/// Milliseconds since 1970, UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Timestamp(pub i64);
+
+/// A span in milliseconds, up to 49 days.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Millis(pub u32);
+
+impl Millis {
+    pub const fn minutes(minutes: u32) -> Self {
+        Self(minutes * 60_000)
+    }
+
+    pub const fn seconds(seconds: u32) -> Self {
+        Self(seconds * 1_000)
+    }
+}
+
+impl Add<Millis> for Timestamp {
+    type Output = Self;
+    fn add(self, span: Millis) -> Self {
+        Self(self.0.saturating_add(i64::from(span.0)))
+    }
+}
+
+impl Sub<Millis> for Timestamp {
+    type Output = Self;
+    fn sub(self, span: Millis) -> Self {
+        Self(self.0.saturating_sub(i64::from(span.0)))
+    }
+}
+
+/// What a decision is given from outside: when it is, and chance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    pub now: Timestamp,
+    pub seed: u128,
+}

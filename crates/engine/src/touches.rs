@@ -1,0 +1,234 @@
+//! Which tasks change the same files: whether two globs have a path in common.
+//!
+//! `*` and `?` stay inside one part of a path, `**` is any number of parts, `{a,b}` is a choice, `[…]` is one character. A
+//! path that names a folder covers what is below it. Where the answer is costly to know, it is yes: then two tasks wait
+//! for each other without need, which is better than two tasks writing one file.
+
+use crate::limits;
+
+/// Choices in braces multiply; beyond this a glob is refused.
+const ALTERNATIVES_MAX: usize = 64;
+
+/// Why a glob is refused.
+pub(crate) fn check(glob: &str) -> Result<(), String> {
+    if glob.trim().is_empty() {
+        return Err("it is blank".to_owned());
+    }
+    if glob.len() > limits::PATH_BYTES_MAX {
+        return Err("it is too long".to_owned());
+    }
+    if glob.contains('\0') {
+        return Err("it contains a zero byte".to_owned());
+    }
+    expand(glob).map(|_| ())
+}
+
+/// Two tasks change a common file.
+pub fn overlap(left: &[String], right: &[String]) -> bool {
+    let right: Vec<_> = right.iter().map(|glob| parts(glob)).collect();
+    left.iter().map(|glob| parts(glob)).any(|left| right.iter().any(|right| meets(&left, right)))
+}
+
+/// The alternatives of a glob as lists of parts; `None` when it cannot be read, which meets everything.
+fn parts(glob: &str) -> Option<Vec<Vec<String>>> {
+    let alternatives = expand(glob).ok()?;
+    Some(alternatives.iter().map(|path| split(path)).collect())
+}
+
+fn meets(left: &Option<Vec<Vec<String>>>, right: &Option<Vec<Vec<String>>>) -> bool {
+    match (left, right) {
+        (Some(left), Some(right)) => left.iter().any(|left| right.iter().any(|right| paths_meet(left, right))),
+        (None, _) | (_, None) => true,
+    }
+}
+
+fn split(path: &str) -> Vec<String> {
+    let mut parts: Vec<String> =
+        path.split('/').filter(|part| !part.is_empty() && *part != ".").map(str::to_owned).collect();
+    // A folder covers what is below it.
+    if parts.last().is_none_or(|last| last != "**") {
+        parts.push("**".to_owned());
+    }
+    parts
+}
+
+/// A path matches both lists of parts. Rows of a table, so that `**` costs no recursion.
+fn paths_meet(left: &[String], right: &[String]) -> bool {
+    table(left.len(), right.len(), |reach, row, column| {
+        let (one, other) = (left.get(row).map(String::as_str), right.get(column).map(String::as_str));
+        match (one, other) {
+            (Some("**"), _) if reach(row + 1, column) => true,
+            (_, Some("**")) if reach(row, column + 1) => true,
+            (Some("**"), Some(_)) if reach(row, column + 1) => true,
+            (Some(_), Some("**")) if reach(row + 1, column) => true,
+            (Some(one), Some(other)) => {
+                one != "**" && other != "**" && part_meets(one, other) && reach(row + 1, column + 1)
+            }
+            (None, None) => true,
+            (None, Some(_)) | (Some(_), None) => false,
+        }
+    })
+}
+
+/// A part of a path matches both patterns.
+fn part_meets(left: &str, right: &str) -> bool {
+    let (left, right) = (symbols(left), symbols(right));
+    table(left.len(), right.len(), |reach, row, column| match (left.get(row), right.get(column)) {
+        (Some(Symbol::Many), _) if reach(row + 1, column) => true,
+        (_, Some(Symbol::Many)) if reach(row, column + 1) => true,
+        (Some(Symbol::Many), Some(_)) if reach(row, column + 1) => true,
+        (Some(_), Some(Symbol::Many)) if reach(row + 1, column) => true,
+        (Some(one), Some(other)) => one.meets(other) && reach(row + 1, column + 1),
+        (None, None) => true,
+        (None, Some(_)) | (Some(_), None) => false,
+    })
+}
+
+/// Fills a table from its far corner; `step` says whether the end can be reached from a cell.
+fn table(rows: usize, columns: usize, step: impl Fn(&dyn Fn(usize, usize) -> bool, usize, usize) -> bool) -> bool {
+    let width = columns + 1;
+    let mut cells = vec![false; (rows + 1) * width];
+    for row in (0..=rows).rev() {
+        for column in (0..=columns).rev() {
+            let reach = |row: usize, column: usize| row <= rows && column <= columns && cells[row * width + column];
+            let value = step(&reach, row, column);
+            cells[row * width + column] = value;
+        }
+    }
+    cells[0]
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Symbol {
+    One(char),
+    Any,
+    Many,
+}
+
+impl Symbol {
+    fn meets(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::One(left), Self::One(right)) => left == right,
+            (Self::Any | Self::Many, _) | (_, Self::Any | Self::Many) => true,
+        }
+    }
+}
+
+fn symbols(part: &str) -> Vec<Symbol> {
+    let mut symbols = Vec::new();
+    let mut characters = part.chars();
+    while let Some(character) = characters.next() {
+        symbols.push(match character {
+            '*' => Symbol::Many,
+            '?' => Symbol::Any,
+            '\\' => Symbol::One(characters.next().unwrap_or('\\')),
+            // A class is taken for any character, which errs to the safe side.
+            '[' if characters.as_str().contains(']') => {
+                let _: Option<char> = characters.find(|character| *character == ']');
+                Symbol::Any
+            }
+            other => Symbol::One(other),
+        });
+    }
+    symbols
+}
+
+/// `a{b,c}d` as `abd` and `acd`.
+fn expand(glob: &str) -> Result<Vec<String>, String> {
+    let mut done = Vec::new();
+    let mut open = vec![glob.to_owned()];
+    while let Some(text) = open.pop() {
+        match first_choice(&text)? {
+            None => done.push(text),
+            Some((before, choices, after)) => {
+                open.extend(choices.iter().map(|choice| format!("{before}{choice}{after}")));
+            }
+        }
+        if done.len() + open.len() > ALTERNATIVES_MAX {
+            return Err(format!("its braces stand for more than {ALTERNATIVES_MAX} paths"));
+        }
+    }
+    Ok(done)
+}
+
+/// What stands before the first brace, the choices in it, and what follows.
+fn first_choice(text: &str) -> Result<Option<(&str, Vec<&str>, &str)>, String> {
+    let mut depth = 0_u32;
+    let mut start = 0;
+    let mut from = 0;
+    let mut choices = Vec::new();
+    let mut escaped = false;
+    for (at, character) in text.char_indices() {
+        if escaped {
+            escaped = false;
+            continue;
+        }
+        match character {
+            '\\' => escaped = true,
+            '{' => {
+                depth += 1;
+                if depth == 1 {
+                    (start, from) = (at, at + 1);
+                }
+            }
+            ',' if depth == 1 => {
+                choices.push(&text[from..at]);
+                from = at + 1;
+            }
+            '}' if depth == 1 => {
+                choices.push(&text[from..at]);
+                return Ok(Some((&text[..start], choices, &text[at + 1..])));
+            }
+            '}' if depth > 1 => depth -= 1,
+            _ => {}
+        }
+    }
+    if depth > 0 { Err("a brace is not closed".to_owned()) } else { Ok(None) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs_meet_or_not() {
+        let cases = [
+            ("src/a.rs", "src/a.rs", true),
+            ("src/a.rs", "src/b.rs", false),
+            ("src", "src/a.rs", true),
+            ("src/", "./src/a/b.rs", true),
+            ("src", "srcs/a.rs", false),
+            ("src/*.rs", "src/a.rs", true),
+            ("src/*.rs", "src/a.ts", false),
+            ("src/**", "src/a/b/c.rs", true),
+            ("**/*.md", "docs/a.md", true),
+            ("**/*.md", "docs/**", true),
+            ("**/test/*.rs", "src/*/a.rs", true),
+            ("**/test/*.rs", "src/lib/*.rs", true),
+            ("*.toml", "Cargo.lock", false),
+            ("a?c", "abc", true),
+            ("a?c", "abbc", false),
+            ("a[0-9]c", "a5c", true),
+            ("{src,docs}/a", "docs/a", true),
+            ("{src,docs}/a", "test/a", false),
+            ("x/{a,b{c,d}}", "x/bd", true),
+            ("a*b*c", "aXbYc", true),
+            ("a*b", "b*a", false),
+            ("**", "anything/at/all", true),
+            (r"a\*b", "axb", false),
+            (r"a\*b", r"a\*b", true),
+        ];
+        for (left, right, expected) in cases {
+            let one = |glob: &str| vec![glob.to_owned()];
+            assert_eq!(overlap(&one(left), &one(right)), expected, "{left} {right}");
+            assert_eq!(overlap(&one(right), &one(left)), expected, "{right} {left}");
+        }
+    }
+
+    #[test]
+    fn a_glob_that_grows_without_bound_is_refused() {
+        assert!(check(&"{a,b}".repeat(20)).is_err());
+        assert!(check("{a,b").is_err());
+        assert!(check("src/**").is_ok());
+    }
+}

@@ -1,0 +1,95 @@
+//! A workflow: the aggregate that owns tasks, a parallel limit and a lock.
+//!
+//! ```text
+//! planning ──plan──> ready ──first claim──> in_progress ──all done──> completed
+//!     │               │ │                    │ ▲  │ ▲ └──> awaiting_merge ──> completed
+//!     │               │ └──────> paused <────┘ │  │ └── failed
+//!     │               │            └───────────┘  └──────> failed
+//!     └───────────────┴──> abandoned  (from every state but completed)
+//! ```
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::WorkflowId;
+use crate::json::Json;
+use crate::task::names;
+use crate::time::{Millis, Timestamp};
+
+/// What every decision about a workflow or its tasks reads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workflow {
+    pub id: WorkflowId,
+    pub name: String,
+    pub status: WorkflowStatus,
+    /// `None` is no limit.
+    pub parallel_max: Option<u32>,
+    pub lease_ms: Millis,
+    pub lock: Option<Lock>,
+    /// A plan that is being written in pieces.
+    pub draft: Option<Draft>,
+    pub tasks: u32,
+    /// Tasks that are neither completed nor skipped.
+    pub open: u32,
+    /// The last position given.
+    pub sequence: u32,
+    pub created: Timestamp,
+    pub updated: Timestamp,
+}
+
+/// The long texts of a workflow.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct WorkflowDetail {
+    pub source_type: String,
+    pub source_ref: Option<String>,
+    pub source_content: String,
+    pub plan_summary: Option<String>,
+    pub auto_workspaces: bool,
+    pub config: Option<Json>,
+}
+
+/// Only its owner may change the workflow until it expires.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lock {
+    pub owner: String,
+    pub since: Timestamp,
+    pub until: Timestamp,
+}
+
+/// The one plan that may be written now; pieces of another are refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Draft {
+    pub token: String,
+    pub until: Timestamp,
+}
+
+names! {
+    /// Where a workflow stands.
+    WorkflowStatus {
+        Planning = "planning", Ready = "ready", InProgress = "in_progress", Paused = "paused",
+        AwaitingMerge = "awaiting_merge", Completed = "completed", Failed = "failed", Abandoned = "abandoned",
+    }
+}
+
+impl WorkflowStatus {
+    pub fn targets(self) -> &'static [Self] {
+        match self {
+            Self::Planning => &[Self::Ready, Self::Abandoned],
+            Self::Ready => &[Self::InProgress, Self::Paused, Self::Abandoned],
+            Self::InProgress => &[Self::Paused, Self::Completed, Self::Failed, Self::Abandoned, Self::AwaitingMerge],
+            Self::Paused => &[Self::InProgress, Self::Abandoned],
+            Self::AwaitingMerge => &[Self::Completed, Self::Abandoned],
+            Self::Failed => &[Self::InProgress, Self::Abandoned],
+            Self::Completed | Self::Abandoned => &[],
+        }
+    }
+
+    /// Tasks may be claimed.
+    pub fn is_running(self) -> bool {
+        matches!(self, Self::Ready | Self::InProgress)
+    }
+
+    /// Tasks may be added and removed.
+    pub fn is_replannable(self) -> bool {
+        matches!(self, Self::Ready | Self::InProgress | Self::Paused)
+    }
+}

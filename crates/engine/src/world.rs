@@ -1,0 +1,320 @@
+//! The part of the state a decision looks at, and what it asks for when a part is missing.
+//!
+//! A decision runs on a `World` that holds what was loaded so far. When it reads something that is not there, it stops
+//! with the needs it found; the store answers them and runs it again. Decisions have no effects, so that is safe, and
+//! every need is one bounded query.
+
+use std::collections::BTreeMap;
+
+use crate::agent::Agent;
+use crate::checkpoint::Checkpoint;
+use crate::id::{AgentId, MessageId, RepositoryId, SessionId, TaskId, TemplateId, WorkflowId, WorkspaceId};
+use crate::inbox::{Filter, Mailbox, Message, Owner};
+use crate::key::{KeyId, StoredKey};
+use crate::refusal::Refusal;
+use crate::task::{Detail, Task};
+use crate::template::Template;
+use crate::time::Timestamp;
+use crate::workflow::{Workflow, WorkflowDetail};
+use crate::workspace::{Repository, Workspace};
+
+/// One bounded question to the store. The time is part of a question about leases, so its answer can be kept.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Need {
+    Task(TaskId),
+    Detail(TaskId),
+    Workflow(WorkflowId),
+    WorkflowDetail(WorkflowId),
+    Agent(AgentId),
+    Mailbox(Owner),
+    Message(MessageId),
+    Workspace(WorkspaceId),
+    Repository(RepositoryId),
+    RepositoryAt(String),
+    Template(TemplateId),
+    TemplateNamed(String),
+    Key(KeyId),
+
+    /// The agent with this slug.
+    Slug(String),
+    /// The highest number `n` in `slug-n`.
+    SlugNumber(String),
+    /// Agents of a connection, the last registered first.
+    SessionAgents(SessionId),
+    /// Registered agents with a role.
+    RoleHolders(String),
+    Agents(Filter),
+    /// Tasks an agent holds, paused ones too.
+    Held(AgentId),
+    /// Workflows locked by an owner.
+    LockedBy(String),
+    /// How many claims of a workflow run.
+    Running(WorkflowId, Timestamp),
+    /// Claimed tasks of a workflow that name files.
+    BusyFiles(WorkflowId, Timestamp),
+    /// What a task still waits for.
+    Unmet(TaskId),
+    /// Tasks that wait for this one only.
+    Freed(TaskId),
+    Dependencies(TaskId),
+    Dependents(TaskId),
+    TaskNamed(WorkflowId, String),
+    /// Tasks a new plan would drop.
+    Removable(WorkflowId),
+    /// Tasks whose lease is over.
+    Expired(WorkflowId, Timestamp),
+    /// Workflows that have such tasks.
+    ExpiredAnywhere(Timestamp),
+    Candidates(Candidates),
+    /// An active worktree of the workflow has a pull request.
+    UnmergedRequest(WorkflowId),
+    /// The same, this worktree not counted.
+    OtherUnmergedRequest(WorkflowId, WorkspaceId),
+    RepositoryUsed(WorkflowId, RepositoryId),
+    Attached(WorkflowId, RepositoryId),
+    Checkpoints {
+        task: TaskId,
+        after: u32,
+        limit: u32,
+    },
+    /// A mailbox: unread by priority then number when `unread`, else everything after a number.
+    Inbox {
+        owner: Owner,
+        unread: bool,
+        after: u32,
+        limit: u32,
+    },
+}
+
+/// Unclaimed tasks whose dependencies are met, by priority then sequence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Candidates {
+    pub workflow: WorkflowId,
+    pub failed: bool,
+    /// Priority, sequence and id after which to begin.
+    pub after: Option<(u8, u32, TaskId)>,
+    pub limit: u32,
+}
+
+/// The answer to a question about many.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fact {
+    Tasks(Vec<TaskId>),
+    Agents(Vec<AgentId>),
+    Workflows(Vec<WorkflowId>),
+    Named(Vec<(TaskId, String)>),
+    Full(Vec<Task>),
+    Number(u32),
+    /// When an attachment was made.
+    Time(Option<Timestamp>),
+    Yes(bool),
+    Checkpoints(Vec<Checkpoint>),
+    Messages(Vec<Message>),
+}
+
+/// What was loaded. `None` inside means: looked for, not there.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct World {
+    pub tasks: BTreeMap<TaskId, Option<Task>>,
+    pub details: BTreeMap<TaskId, Detail>,
+    pub workflows: BTreeMap<WorkflowId, Option<Workflow>>,
+    pub workflow_details: BTreeMap<WorkflowId, WorkflowDetail>,
+    pub agents: BTreeMap<AgentId, Option<Agent>>,
+    pub mailboxes: BTreeMap<Owner, Mailbox>,
+    pub messages: BTreeMap<MessageId, Option<Message>>,
+    pub workspaces: BTreeMap<WorkspaceId, Option<Workspace>>,
+    pub repositories: BTreeMap<RepositoryId, Option<Repository>>,
+    pub paths: BTreeMap<String, Option<RepositoryId>>,
+    pub templates: BTreeMap<TemplateId, Option<Template>>,
+    pub keys: BTreeMap<KeyId, Option<StoredKey>>,
+    pub facts: BTreeMap<Need, Fact>,
+}
+
+/// Why a decision stopped.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stop {
+    Missing(Vec<Need>),
+    /// Nothing happens.
+    Refused(Refusal),
+    /// Refused, and what was found on the way is recorded.
+    Recorded(Refusal),
+}
+
+impl From<Refusal> for Stop {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+fn missing<T>(need: Need) -> Result<T, Stop> {
+    Err(Stop::Missing(vec![need]))
+}
+
+impl World {
+    pub fn knows(&self, need: &Need) -> bool {
+        match need {
+            Need::Task(id) => self.tasks.contains_key(id),
+            Need::Detail(id) => self.details.contains_key(id),
+            Need::Workflow(id) => self.workflows.contains_key(id),
+            Need::WorkflowDetail(id) => self.workflow_details.contains_key(id),
+            Need::Agent(id) => self.agents.contains_key(id),
+            Need::Mailbox(owner) => self.mailboxes.contains_key(owner),
+            Need::Message(id) => self.messages.contains_key(id),
+            Need::Workspace(id) => self.workspaces.contains_key(id),
+            Need::Repository(id) => self.repositories.contains_key(id),
+            Need::RepositoryAt(path) => self.paths.contains_key(path),
+            Need::Template(id) => self.templates.contains_key(id),
+            Need::Key(id) => self.keys.contains_key(id),
+            Need::TemplateNamed(_)
+            | Need::Slug(_)
+            | Need::SlugNumber(_)
+            | Need::SessionAgents(_)
+            | Need::RoleHolders(_)
+            | Need::Agents(_)
+            | Need::Held(_)
+            | Need::LockedBy(_)
+            | Need::Running(..)
+            | Need::BusyFiles(..)
+            | Need::Unmet(_)
+            | Need::Freed(_)
+            | Need::Dependencies(_)
+            | Need::Dependents(_)
+            | Need::TaskNamed(..)
+            | Need::Removable(_)
+            | Need::Expired(..)
+            | Need::ExpiredAnywhere(_)
+            | Need::Candidates(_)
+            | Need::UnmergedRequest(_)
+            | Need::OtherUnmergedRequest(..)
+            | Need::RepositoryUsed(..)
+            | Need::Attached(..)
+            | Need::Checkpoints { .. }
+            | Need::Inbox { .. } => self.facts.contains_key(need),
+        }
+    }
+
+    /// Stops with everything of the list that is missing, so that it is loaded in one go.
+    pub fn want(&self, needs: impl IntoIterator<Item = Need>) -> Result<(), Stop> {
+        let lacking: Vec<Need> = needs.into_iter().filter(|need| !self.knows(need)).collect();
+        if lacking.is_empty() { Ok(()) } else { Err(Stop::Missing(lacking)) }
+    }
+
+    pub fn task(&self, id: TaskId) -> Result<&Task, Stop> {
+        match self.tasks.get(&id) {
+            Some(Some(task)) => Ok(task),
+            Some(None) => Err(Refusal::TaskNotFound { task: id.to_string() }.into()),
+            None => missing(Need::Task(id)),
+        }
+    }
+
+    pub fn detail(&self, id: TaskId) -> Result<&Detail, Stop> {
+        self.details.get(&id).map_or_else(|| missing(Need::Detail(id)), Ok)
+    }
+
+    pub fn workflow(&self, id: WorkflowId) -> Result<&Workflow, Stop> {
+        match self.workflows.get(&id) {
+            Some(Some(workflow)) => Ok(workflow),
+            Some(None) => Err(Refusal::WorkflowNotFound { workflow: id }.into()),
+            None => missing(Need::Workflow(id)),
+        }
+    }
+
+    pub fn workflow_detail(&self, id: WorkflowId) -> Result<&WorkflowDetail, Stop> {
+        self.workflow_details.get(&id).map_or_else(|| missing(Need::WorkflowDetail(id)), Ok)
+    }
+
+    /// An agent, whether it left or not.
+    pub fn agent(&self, id: AgentId) -> Result<&Agent, Stop> {
+        match self.agents.get(&id) {
+            Some(Some(agent)) => Ok(agent),
+            Some(None) => Err(Refusal::AgentNotFound { agent: Some(id) }.into()),
+            None => missing(Need::Agent(id)),
+        }
+    }
+
+    pub fn mailbox(&self, owner: Owner) -> Result<&Mailbox, Stop> {
+        self.mailboxes.get(&owner).map_or_else(|| missing(Need::Mailbox(owner)), Ok)
+    }
+
+    pub fn message(&self, id: MessageId) -> Result<Option<&Message>, Stop> {
+        self.messages.get(&id).map_or_else(|| missing(Need::Message(id)), |found| Ok(found.as_ref()))
+    }
+
+    pub fn workspace(&self, id: WorkspaceId) -> Result<&Workspace, Stop> {
+        match self.workspaces.get(&id) {
+            Some(Some(workspace)) => Ok(workspace),
+            Some(None) => Err(Refusal::WorkspaceNotFound { workspace: id }.into()),
+            None => missing(Need::Workspace(id)),
+        }
+    }
+
+    pub fn repository(&self, id: RepositoryId) -> Result<&Repository, Stop> {
+        match self.repositories.get(&id) {
+            Some(Some(repository)) => Ok(repository),
+            Some(None) => Err(Refusal::RepositoryNotFound { repository: id }.into()),
+            None => missing(Need::Repository(id)),
+        }
+    }
+
+    pub fn repository_at(&self, path: &str) -> Result<Option<RepositoryId>, Stop> {
+        self.paths.get(path).map_or_else(|| missing(Need::RepositoryAt(path.to_owned())), |found| Ok(*found))
+    }
+
+    pub fn template(&self, id: TemplateId) -> Result<&Template, Stop> {
+        match self.templates.get(&id) {
+            Some(Some(template)) => Ok(template),
+            Some(None) => Err(Refusal::TemplateNotFound { template: id }.into()),
+            None => missing(Need::Template(id)),
+        }
+    }
+
+    pub fn key(&self, id: &KeyId) -> Result<Option<&StoredKey>, Stop> {
+        self.keys.get(id).map_or_else(|| missing(Need::Key(id.clone())), |found| Ok(found.as_ref()))
+    }
+
+    pub fn task_ids(&self, need: &Need) -> Result<&[TaskId], Stop> {
+        self.fact(need, |fact| if let Fact::Tasks(ids) = fact { Some(ids.as_slice()) } else { None })
+    }
+
+    pub fn agent_ids(&self, need: &Need) -> Result<&[AgentId], Stop> {
+        self.fact(need, |fact| if let Fact::Agents(ids) = fact { Some(ids.as_slice()) } else { None })
+    }
+
+    pub fn workflow_ids(&self, need: &Need) -> Result<&[WorkflowId], Stop> {
+        self.fact(need, |fact| if let Fact::Workflows(ids) = fact { Some(ids.as_slice()) } else { None })
+    }
+
+    pub fn named(&self, need: &Need) -> Result<&[(TaskId, String)], Stop> {
+        self.fact(need, |fact| if let Fact::Named(named) = fact { Some(named.as_slice()) } else { None })
+    }
+
+    pub fn full_tasks(&self, need: &Need) -> Result<&[Task], Stop> {
+        self.fact(need, |fact| if let Fact::Full(tasks) = fact { Some(tasks.as_slice()) } else { None })
+    }
+
+    pub fn number(&self, need: &Need) -> Result<u32, Stop> {
+        self.fact(need, |fact| if let Fact::Number(number) = fact { Some(number) } else { None }).copied()
+    }
+
+    pub fn time(&self, need: &Need) -> Result<Option<Timestamp>, Stop> {
+        self.fact(need, |fact| if let Fact::Time(time) = fact { Some(time) } else { None }).copied()
+    }
+
+    pub fn yes(&self, need: &Need) -> Result<bool, Stop> {
+        self.fact(need, |fact| if let Fact::Yes(yes) = fact { Some(yes) } else { None }).copied()
+    }
+
+    pub fn checkpoints(&self, need: &Need) -> Result<&[Checkpoint], Stop> {
+        self.fact(need, |fact| if let Fact::Checkpoints(list) = fact { Some(list.as_slice()) } else { None })
+    }
+
+    pub fn messages(&self, need: &Need) -> Result<&[Message], Stop> {
+        self.fact(need, |fact| if let Fact::Messages(list) = fact { Some(list.as_slice()) } else { None })
+    }
+
+    /// A fact of another kind than the need's counts as missing: the store that answered so is broken, and says so when
+    /// it is asked the same again.
+    fn fact<'a, T: ?Sized>(&'a self, need: &Need, pick: impl Fn(&'a Fact) -> Option<&'a T>) -> Result<&'a T, Stop> {
+        self.facts.get(need).and_then(pick).map_or_else(|| missing(need.clone()), Ok)
+    }
+}

@@ -1,0 +1,718 @@
+//! Holds the repository to the shape of the house: layers, names, sizes, words and documents.
+//!
+//! The rules are the tables at the top, each row with its reason. Below them is what applies them to a
+//! tree of files, the test that does so for this repository, and a test of every rule on a bad sample.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::{fmt, fs, io};
+
+/// A crate exists only where the compiler must keep two things apart; everything else is a module.
+const CRATES: &[&str] = &["engine", "wire", "store", "handover"];
+
+/// What the manifest of a crate may name.
+struct Layer {
+    name: &'static str,
+    /// The only dependencies it may be built with, if that is limited.
+    only: Option<&'static [&'static str]>,
+    /// Crates of this workspace it must not know, not even in its tests.
+    never: &'static [&'static str],
+    reason: &'static str,
+}
+
+const LAYERS: &[Layer] = &[
+    Layer {
+        name: "engine",
+        only: Some(&["serde", "serde_json", "globset"]),
+        never: &["wire", "store", "handover"],
+        reason: "the engine decides on data alone, so it depends on pure data crates only",
+    },
+    Layer {
+        name: "wire",
+        only: None,
+        never: &["store", "handover"],
+        reason: "wire speaks and does not know what remembers",
+    },
+    Layer {
+        name: "store",
+        only: None,
+        never: &["wire", "handover"],
+        reason: "the store remembers and does not know what speaks",
+    },
+];
+
+/// Texts that must not occur. In a text, `…` stands for up to three words.
+struct Ban {
+    texts: &'static [&'static str],
+    part: Part,
+    /// A folder ends with a slash, with `*` for any one name in it; `*` at the start means any path
+    /// with this end.
+    places: &'static [&'static str],
+    /// Places among these where the texts may occur, each with the reason why.
+    except: &'static [(&'static str, &'static str)],
+    reason: &'static str,
+}
+
+#[derive(Clone, Copy)]
+enum Part {
+    /// What the compiler reads: a comment may name a thing in order to say that it is not here.
+    Code,
+    /// Comments as well.
+    Everything,
+}
+
+const ENGINE: &[&str] = &["crates/engine/src/"];
+const RUST: &[&str] = &["*.rs"];
+const SELF: (&str, &str) = ("crates/handover/tests/tidy.rs", "names what it forbids");
+
+const BANS: &[Ban] = &[
+    Ban {
+        texts: &["std::fs", "std::net", "std::process", "std::env", "println!", "eprintln!"],
+        part: Part::Code,
+        places: ENGINE,
+        except: &[],
+        reason: "the engine does no I/O",
+    },
+    Ban {
+        texts: &["SystemTime", "Instant"],
+        part: Part::Code,
+        places: ENGINE,
+        except: &[],
+        reason: "time is an argument of the engine",
+    },
+    Ban {
+        texts: &["std::thread", "async fn", "tokio"],
+        part: Part::Code,
+        places: ENGINE,
+        except: &[],
+        reason: "the engine does not wait, so that a decision can run inside any transaction",
+    },
+    Ban {
+        texts: &["store::"],
+        part: Part::Code,
+        places: &["crates/handover/src/mcp/", "crates/handover/src/http/", "crates/handover/src/runner/"],
+        except: &[],
+        reason: "a door knows wire and the service, never the store",
+    },
+    Ban {
+        texts: &["SELECT", "INSERT INTO", "UPDATE … SET", "DELETE FROM"],
+        part: Part::Code,
+        places: &["crates/engine/src/", "crates/wire/src/", "crates/handover/src/"],
+        except: &[],
+        reason: "only the store writes SQL, and no rule is written in it",
+    },
+    Ban {
+        texts: &["SystemTime::now"],
+        part: Part::Code,
+        places: RUST,
+        except: &[("crates/handover/src/clock.rs", "is the clock"), SELF],
+        reason: "only handover's clock reads the time",
+    },
+    Ban {
+        texts: &["Instant::now"],
+        part: Part::Code,
+        places: RUST,
+        except: &[
+            ("crates/handover/src/clock.rs", "is the clock"),
+            ("crates/store/src/sqlite.rs", "bounds a wait for the lock"),
+            ("crates/store/src/sqlite/", "bounds a wait for the lock"),
+            ("crates/store/src/postgres.rs", "bounds a wait for the server"),
+            ("crates/store/src/postgres/", "bounds a wait for the server"),
+            ("crates/store/tests/", "bounds what a test waits for"),
+            ("crates/store/benches/", "measures"),
+            ("crates/handover/tests/", "bounds what a test waits for"),
+            ("crates/handover/benches/", "measures"),
+        ],
+        reason: "time is an argument, except where a wait is bounded or measured",
+    },
+    Ban {
+        texts: &["TODO", "FIXME", "XXX"],
+        part: Part::Everything,
+        places: &["*.rs", "*.sql", "*.toml", "scripts/", ".ci/"],
+        except: &[SELF],
+        reason: "finish it, or say in the issue what is left",
+    },
+    Ban {
+        texts: &["todo!(", "unimplemented!(", "dbg!("],
+        part: Part::Code,
+        places: RUST,
+        except: &[SELF],
+        reason: "code that is not finished",
+    },
+    Ban {
+        texts: &["#[ignore"],
+        part: Part::Code,
+        places: RUST,
+        except: &[SELF],
+        reason: "a test that does not run proves nothing",
+    },
+    Ban {
+        texts: &["#[allow(", "#![allow("],
+        part: Part::Code,
+        places: RUST,
+        except: &[SELF],
+        reason: "write #[expect(…, reason = …)], which complains when it is no longer needed",
+    },
+];
+
+/// Names that say nothing about the domain, so everything ends up behind them.
+const NAMES: &[&str] = &["utils", "common", "helpers", "types", "models", "imp", "manager"];
+
+/// How many lines a file may have; the first row that fits counts. A `#[cfg(test)]` module at the end
+/// is free.
+const LENGTHS: &[(&str, usize)] = &[
+    ("crates/handover/src/main.rs", 60),
+    ("crates/*/tests/", 800),
+    ("crates/*/benches/", 800),
+    ("*/tests.rs", 800),
+    ("*_tests.rs", 800),
+    ("*.rs", 500),
+];
+
+/// Something wrong with the text of one file, found without looking at any other.
+struct Look {
+    places: &'static [&'static str],
+    /// The lines where it is wrong, counted from 1.
+    find: fn(&str) -> Vec<usize>,
+    /// A text in which it is wrong somewhere.
+    sample: &'static str,
+    reason: &'static str,
+}
+
+const LOOKS: &[Look] = &[
+    Look {
+        places: RUST,
+        find: without_module_doc,
+        sample: "use std::fmt;\n",
+        reason: "the first line is a //! comment that says what the file is for",
+    },
+    Look { places: RUST, find: with_tab, sample: "fn a() {\n\t1;\n}\n", reason: "a tab" },
+    Look {
+        places: &["*.rs", "*.md", "*.toml", "*.sql", "scripts/", ".ci/"],
+        find: with_space_at_end,
+        sample: "//! A.\nlet a = 1; \n",
+        reason: "white space at the end of the line",
+    },
+    Look {
+        places: &["*.md"],
+        find: over_140_columns,
+        sample: "line line line line line line line line line line line line line line line line \
+                 line line line line line line line line line line line line line line line line\n",
+        reason: "over 140 columns, and neither a table nor a link",
+    },
+];
+
+/// Folders that are not ours to judge, wherever they are.
+const SKIPPED: &[&str] = &["target", ".git"];
+
+/// The files of a repository: path from its root, with slashes, and text. Text that no rule reads is
+/// left empty.
+type Tree = BTreeMap<String, String>;
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Complaint {
+    path: String,
+    line: usize,
+    reason: String,
+}
+
+impl fmt::Display for Complaint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.path, self.line, self.reason)
+    }
+}
+
+fn complaint(path: &str, line: usize, reason: impl Into<String>) -> Complaint {
+    Complaint { path: path.to_owned(), line, reason: reason.into() }
+}
+
+fn complaints(tree: &Tree) -> Vec<Complaint> {
+    let mut found = crates(tree);
+    for (path, text) in tree {
+        found.extend(layers(path, text));
+        found.extend(bans(path, text));
+        found.extend(names(path, text));
+        found.extend(length(path, text));
+        found.extend(looks(path, text));
+        found.extend(links(tree, path, text));
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+fn crates(tree: &Tree) -> Vec<Complaint> {
+    let manifest = |name: &&str| format!("crates/{name}/Cargo.toml");
+    let known: BTreeSet<String> = CRATES.iter().map(manifest).collect();
+    let missing = known.iter().filter(|path| !tree.contains_key(*path));
+    let missing = missing.map(|path| complaint(path, 1, "a crate of the house is missing"));
+    let extra = tree.keys().filter(|path| path.ends_with("/Cargo.toml") && !known.contains(*path));
+    let extra = extra.map(|path| complaint(path, 1, "four crates, no more: make it a module"));
+    missing.chain(extra).collect()
+}
+
+/// One dependency as a manifest names it.
+struct Dependency {
+    line: usize,
+    name: String,
+    only_tests: bool,
+}
+
+fn layers(path: &str, text: &str) -> Vec<Complaint> {
+    let of_path = |layer: &&Layer| path == format!("crates/{}/Cargo.toml", layer.name);
+    let Some(layer) = LAYERS.iter().find(of_path) else {
+        return Vec::new();
+    };
+    let wrong = |dependency: &Dependency| {
+        let name = dependency.name.as_str();
+        let unlisted = layer.only.is_some_and(|only| !only.contains(&name));
+        layer.never.contains(&name) || (unlisted && !dependency.only_tests)
+    };
+    let wrong = dependencies(text).into_iter().filter(wrong);
+    wrong.map(|it| complaint(path, it.line, format!("`{}`: {}", it.name, layer.reason))).collect()
+}
+
+fn dependencies(manifest: &str) -> Vec<Dependency> {
+    let mut found = Vec::new();
+    let mut table = "";
+    for (line, text) in numbered(manifest) {
+        let text = text.trim();
+        if let Some(header) = text.strip_prefix('[') {
+            table = header.trim_end_matches(']');
+            // [dependencies.name]
+            if let Some((_, name)) = table.rsplit_once("dependencies.") {
+                let only_tests = table.contains("dev-dependencies");
+                found.push(Dependency { line, name: name.to_owned(), only_tests });
+            }
+        } else if table.ends_with("dependencies")
+            && let Some((key, value)) = text.split_once('=')
+        {
+            let key = key.trim().trim_matches('"');
+            let key = key.split('.').next().unwrap_or(key);
+            // name = { package = "real-name" }
+            let real = value.split_once("package = \"").and_then(|(_, rest)| rest.split('"').next());
+            let name = real.unwrap_or(key).to_owned();
+            found.push(Dependency { line, name, only_tests: table.contains("dev-dependencies") });
+        }
+    }
+    found
+}
+
+fn bans(path: &str, text: &str) -> Vec<Complaint> {
+    let mut found = Vec::new();
+    let code = code_of(path, text);
+    for ban in BANS {
+        let excepted = ban.except.iter().any(|(place, _)| fits(place, path));
+        if excepted || !ban.places.iter().any(|place| fits(place, path)) {
+            continue;
+        }
+        let searched = match ban.part {
+            Part::Code => &code,
+            Part::Everything => text,
+        };
+        for banned in ban.texts {
+            let reason = format!("`{banned}`: {}", ban.reason);
+            let lines = lines_with(searched, banned).into_iter();
+            found.extend(lines.map(|line| complaint(path, line, reason.as_str())));
+        }
+    }
+    found
+}
+
+fn names(path: &str, text: &str) -> Vec<Complaint> {
+    let mut found = Vec::new();
+    if !path.ends_with(".rs") {
+        return found;
+    }
+    let code = code_of(path, text);
+    for name in NAMES {
+        let reason = format!("`{name}` names nothing of the domain");
+        let stems = path.split('/').map(|part| part.trim_end_matches(".rs"));
+        if stems.into_iter().any(|stem| stem == *name) {
+            found.push(complaint(path, 1, reason.as_str()));
+        }
+        let lines = lines_with(&code, &format!("mod {name}"));
+        found.extend(lines.into_iter().map(|line| complaint(path, line, reason.as_str())));
+    }
+    found
+}
+
+fn length(path: &str, text: &str) -> Option<Complaint> {
+    let (_, most) = LENGTHS.iter().find(|(place, _)| fits(place, path))?;
+    let lines: Vec<&str> = text.lines().collect();
+    let counted = tests_start(&lines).unwrap_or(lines.len());
+    let reason = format!("{counted} lines, at most {most}: split it by what it is about");
+    (counted > *most).then(|| complaint(path, most + 1, reason))
+}
+
+/// Where the module of tests begins that the file ends with.
+fn tests_start(lines: &[&str]) -> Option<usize> {
+    let start = lines.iter().rposition(|line| *line == "#[cfg(test)]")?;
+    let module = lines[start..].iter().position(|line| !line.starts_with("#["))? + start;
+    let opened = lines[module].strip_prefix("mod ")?;
+    let end =
+        if opened.ends_with('{') { module + lines[module..].iter().position(|line| *line == "}")? } else { module };
+    (end + 1 == lines.len()).then_some(start)
+}
+
+fn looks(path: &str, text: &str) -> Vec<Complaint> {
+    let here = LOOKS.iter().filter(|look| look.places.iter().any(|place| fits(place, path)));
+    here.flat_map(|look| {
+        let lines = (look.find)(text);
+        lines.into_iter().map(|line| complaint(path, line, look.reason))
+    })
+    .collect()
+}
+
+fn links(tree: &Tree, path: &str, text: &str) -> Vec<Complaint> {
+    let mut found = Vec::new();
+    if !path.ends_with(".md") {
+        return found;
+    }
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    for (line, text) in prose(text) {
+        for target in link_targets(&text) {
+            let resolved = resolve(folder, &target);
+            let inside = |resolved: &String| {
+                let below = format!("{resolved}/");
+                resolved.is_empty() || tree.contains_key(resolved) || tree.keys().any(|path| path.starts_with(&below))
+            };
+            if !resolved.as_ref().is_some_and(inside) {
+                found.push(complaint(path, line, format!("there is no `{target}` to link to")));
+            }
+        }
+    }
+    found
+}
+
+/// The lines of a document outside of code blocks, without what is between backticks.
+fn prose(text: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let mut in_block = false;
+    for (number, line) in numbered(text) {
+        if line.trim_start().starts_with("```") {
+            in_block = !in_block;
+        } else if !in_block {
+            found.push((number, line.split('`').step_by(2).collect()));
+        }
+    }
+    found
+}
+
+/// Targets of `[text](target)` and `[text]: target` that are files, without an anchor.
+fn link_targets(line: &str) -> Vec<String> {
+    let inline = line.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    let reference = line.trim_start().strip_prefix('[').and_then(|rest| rest.split_once("]: "));
+    let all = inline.chain(reference.map(|(_, target)| target));
+    let first_words = all.filter_map(|target| target.split_whitespace().next());
+    let paths = first_words.filter_map(|target| target.split('#').next());
+    paths.filter(|path| !path.is_empty() && !path.contains(':')).map(str::to_owned).collect()
+}
+
+/// The path from the root of the repository, or nothing if it leads outside.
+fn resolve(folder: &str, target: &str) -> Option<String> {
+    let from_root = target.starts_with('/');
+    let start = if from_root { "" } else { folder };
+    let mut parts: Vec<&str> = Vec::new();
+    for part in start.split('/').chain(target.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            name => parts.push(name),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+fn without_module_doc(text: &str) -> Vec<usize> {
+    if text.starts_with("//! ") { Vec::new() } else { vec![1] }
+}
+
+fn with_tab(text: &str) -> Vec<usize> {
+    lines_where(text, |line| line.contains('\t'))
+}
+
+fn with_space_at_end(text: &str) -> Vec<usize> {
+    lines_where(text, |line| line.ends_with([' ', '\t', '\r']))
+}
+
+fn over_140_columns(text: &str) -> Vec<usize> {
+    lines_where(text, |line| {
+        let table = line.trim_start().starts_with('|');
+        let link = line.contains("](") || line.contains("://");
+        line.chars().count() > 140 && !table && !link
+    })
+}
+
+fn lines_where(text: &str, wrong: impl Fn(&str) -> bool) -> Vec<usize> {
+    // Not `lines`, which would hide a carriage return.
+    let lines = text.split('\n').enumerate();
+    lines.filter(|(_, line)| wrong(line)).map(|(index, _)| index + 1).collect()
+}
+
+fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.lines().enumerate().map(|(index, line)| (index + 1, line))
+}
+
+/// The lines on which a word of the table begins.
+fn lines_with(text: &str, word: &str) -> Vec<usize> {
+    let (first, last) = word.split_once(" … ").unwrap_or((word, ""));
+    let mut found: Vec<usize> = Vec::new();
+    for at in positions(text, first) {
+        let mut following = text[at + first.len()..].split_whitespace().take(4);
+        if last.is_empty() || following.any(|next| next == last) {
+            found.push(line_of(text, at));
+        }
+    }
+    // `use std::{fs, io};` names std::fs as well.
+    if let Some(module) = word.strip_prefix("std::") {
+        for at in positions(text, "use std::{") {
+            let statement = text[at..].split(';').next().unwrap_or_default();
+            if !positions(statement, module).is_empty() {
+                found.push(line_of(text, at));
+            }
+        }
+    }
+    found
+}
+
+fn line_of(text: &str, at: usize) -> usize {
+    text[..at].matches('\n').count() + 1
+}
+
+/// Where a word stands by itself: `XXX` is not in `XXXX`, nor `println!` in `eprintln!`.
+fn positions(text: &str, word: &str) -> Vec<usize> {
+    let part_of_name = |c: char| c.is_alphanumeric() || c == '_';
+    let stands_alone = |at: &usize| {
+        let before = text[..*at].chars().next_back().is_some_and(part_of_name);
+        let after = text[*at + word.len()..].chars().next().is_some_and(part_of_name);
+        !(before && word.starts_with(part_of_name) || after && word.ends_with(part_of_name))
+    };
+    text.match_indices(word).map(|(at, _)| at).filter(stands_alone).collect()
+}
+
+/// The text of a Rust file with its line comments cut off; other files are returned as they are.
+fn code_of(path: &str, text: &str) -> String {
+    if path.ends_with(".rs") {
+        text.lines().map(|line| &line[..comment_start(line)]).collect::<Vec<_>>().join("\n")
+    } else {
+        text.to_owned()
+    }
+}
+
+fn comment_start(line: &str) -> usize {
+    let bytes = line.as_bytes();
+    let mut in_string = false;
+    let mut at = 0;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' => at += 1,
+            b'\'' if line[at..].starts_with("'\"'") => at += 2,
+            b'"' => in_string = !in_string,
+            b'/' if !in_string && bytes.get(at + 1) == Some(&b'/') => return at,
+            _ => {}
+        }
+        at += 1;
+    }
+    bytes.len()
+}
+
+fn fits(place: &str, path: &str) -> bool {
+    if let Some(end) = place.strip_prefix('*') {
+        return path.ends_with(end);
+    }
+    let Some(folder) = place.strip_suffix('/') else {
+        return path == place;
+    };
+    let mut parts = path.split('/');
+    let same = folder.split('/').all(|want| parts.next().is_some_and(|it| want == "*" || want == it));
+    same && parts.next().is_some()
+}
+
+fn read_tree(root: &Path) -> io::Result<Tree> {
+    let mut tree = Tree::new();
+    let mut folders = vec![PathBuf::new()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(root.join(&folder))? {
+            let entry = entry?;
+            let path = folder.join(entry.file_name());
+            let kind = entry.file_type()?;
+            if SKIPPED.iter().any(|name| entry.file_name() == *name) {
+                continue;
+            }
+            let name = path.to_string_lossy().replace('\\', "/");
+            if kind.is_dir() {
+                folders.push(path);
+            } else if kind.is_file() && is_read(&name) {
+                tree.insert(name, String::from_utf8_lossy(&fs::read(entry.path())?).into_owned());
+            } else {
+                tree.insert(name, String::new());
+            }
+        }
+    }
+    Ok(tree)
+}
+
+fn is_read(path: &str) -> bool {
+    let places = BANS.iter().flat_map(|ban| ban.places);
+    let places = places.chain(LOOKS.iter().flat_map(|look| look.places));
+    places.into_iter().any(|place| fits(place, path))
+}
+
+#[test]
+fn the_house_is_tidy() {
+    let built_in = || env!("CARGO_MANIFEST_DIR").into();
+    let package: PathBuf = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(built_in, PathBuf::from);
+    let tree = read_tree(&package.join("../..")).unwrap();
+    let found: Vec<String> = complaints(&tree).iter().map(Complaint::to_string).collect();
+    assert!(found.is_empty(), "{} complaints\n{}", found.len(), found.join("\n"));
+}
+
+/// That every rule finds what it is there for.
+#[cfg(test)]
+mod self_test {
+    use super::*;
+
+    /// A path that fits the place.
+    fn path_in(place: &str) -> String {
+        match place.strip_prefix('*') {
+            Some(end) => format!("crates/wire/src/sample{end}"),
+            None if place.ends_with('/') => format!("{}sample.rs", place.replace('*', "wire")),
+            None => place.to_owned(),
+        }
+    }
+
+    /// A repository without fault, and the files given.
+    fn tree_with(files: &[(&str, &str)]) -> Tree {
+        let manifests = CRATES.iter().map(|name| (format!("crates/{name}/Cargo.toml"), String::new()));
+        let given = files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned()));
+        manifests.chain(given).collect()
+    }
+
+    /// The complaints about a repository with these files are at the places wanted and nowhere else.
+    #[track_caller]
+    fn check(files: &[(&str, &str)], wanted: &[&str]) {
+        let found = complaints(&tree_with(files));
+        let found: Vec<String> = found.iter().map(|it| format!("{}:{}", it.path, it.line)).collect();
+        assert_eq!(found, wanted);
+    }
+
+    #[test]
+    fn every_ban_is_found_where_it_holds() {
+        for ban in BANS {
+            for banned in ban.texts {
+                let text = format!("//! Sample.\n{}\n", banned.replace('…', "task AS t"));
+                let reason = format!("`{banned}`: {}", ban.reason);
+                let found = |place: &str| {
+                    let tree = tree_with(&[(&path_in(place), &text)]);
+                    complaints(&tree).into_iter().any(|it| it.line == 2 && it.reason == reason)
+                };
+                for place in ban.places {
+                    assert!(found(place), "{banned} in {place}");
+                }
+                for (place, why) in ban.except {
+                    assert!(!found(place), "{banned} in {place}, which {why}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_look_finds_its_sample() {
+        for look in LOOKS {
+            for place in look.places {
+                let found = looks(&path_in(place), look.sample);
+                assert!(found.iter().any(|it| it.reason == look.reason), "{} in {place}", look.reason);
+            }
+        }
+    }
+
+    #[test]
+    fn a_word_counts_only_by_itself_and_in_code() {
+        let text = "//! No tokio, no Instant.\n\
+                    let a = \"https://x\"; // tokio\n\
+                    let b = '\"'; // tokio\n\
+                    let c = tokio_like + Instantly;\n\
+                    use std::{\n    collections::BTreeMap, fs,\n};\n\
+                    let d = \"// \"; tokio::spawn(d);\n";
+        check(&[("crates/engine/src/a.rs", text)], &["crates/engine/src/a.rs:5", "crates/engine/src/a.rs:8"]);
+        let sql = "//! A.\nlet a = \"UPDATE task AS t\n  SET b = 1\";\nvar(\"UPDATE\"); set(SET);\n";
+        check(&[("crates/wire/src/a.rs", sql)], &["crates/wire/src/a.rs:2"]);
+    }
+
+    #[test]
+    fn a_layer_must_not_know_what_is_above_it() {
+        let engine = "[dependencies]\nserde.workspace = true\nglobset = \"0.4\"\ntokio = \"1\"\n\
+                      [dev-dependencies]\nstateright = \"0.31\"\nstore.workspace = true\n\
+                      [target.'cfg(unix)'.dependencies]\nlibc = \"0.2\"\n\
+                      [build-dependencies.cc]\nversion = \"1\"\n";
+        let wire = "[dependencies]\nengine.workspace = true\nmemory = { package = \"store\" }\n";
+        let store = "[dependencies]\nengine.workspace = true\n[dependencies.wire]\nworkspace = true\n";
+        check(
+            &[
+                ("crates/engine/Cargo.toml", engine),
+                ("crates/wire/Cargo.toml", wire),
+                ("crates/store/Cargo.toml", store),
+                ("crates/handover/Cargo.toml", "[dependencies]\nstore.workspace = true\ntokio = \"1\"\n"),
+            ],
+            &[
+                "crates/engine/Cargo.toml:4",
+                "crates/engine/Cargo.toml:7",
+                "crates/engine/Cargo.toml:9",
+                "crates/engine/Cargo.toml:10",
+                "crates/store/Cargo.toml:3",
+                "crates/wire/Cargo.toml:3",
+            ],
+        );
+    }
+
+    #[test]
+    fn there_are_four_crates() {
+        check(&[("Cargo.toml", ""), ("crates/extra/Cargo.toml", "")], &["crates/extra/Cargo.toml:1"]);
+        let mut tree = tree_with(&[]);
+        tree.remove("crates/wire/Cargo.toml");
+        assert_eq!(complaints(&tree).len(), 1);
+    }
+
+    #[test]
+    fn a_name_says_what_a_file_is_about() {
+        for name in NAMES {
+            let file = format!("crates/wire/src/{name}.rs");
+            check(&[(&file, "//! A.\n")], &[&format!("{file}:1")]);
+            let folder = format!("crates/wire/tests/{name}/mod.rs");
+            check(&[(&folder, "//! A.\n")], &[&format!("{folder}:1")]);
+            let module = format!("//! A.\npub(crate) mod {name} {{}}\nmod {name}_of_wire;\n");
+            check(&[("crates/wire/src/lib.rs", &module)], &["crates/wire/src/lib.rs:2"]);
+        }
+    }
+
+    #[test]
+    fn a_file_stays_readable() {
+        for (place, most) in LENGTHS {
+            let path = path_in(place);
+            let full = format!("//! A.\n{}", "\n".repeat(most - 1));
+            check(&[(&path, &full)], &[]);
+            check(&[(&path, &format!("{full}\n"))], &[&format!("{path}:{}", most + 1)]);
+            check(&[(&path, &format!("{full}#[cfg(test)]\nmod tests {{\n\n\n}}\n"))], &[]);
+            check(&[(&path, &format!("{full}#[cfg(test)]\n#[path = \"a.rs\"]\nmod a;\n"))], &[]);
+            let early = format!("//! A.\n#[cfg(test)]\nmod a;\n{}", "\n".repeat(most - 2));
+            check(&[(&path, &early)], &[&format!("{path}:{}", most + 1)]);
+            let early = format!("//! A.\n#[cfg(test)]\nmod a {{\n}}\n{}}}\n", "\n".repeat(most - 4));
+            check(&[(&path, &early)], &[&format!("{path}:{}", most + 1)]);
+        }
+    }
+
+    #[test]
+    fn a_link_leads_somewhere() {
+        let text = "[a](../README.md) [b](b.md#part) [c](decisions)\n\
+                    [d](https://x.y/z) [e](#here) `[f](f.md)`\n\
+                    ```text\n[g](g.md)\n```\n\
+                    [h](gone.md \"title\")\n\
+                    [i]: ../../outside.md\n\
+                    [j](/docs/b.md) [k](../docs/decisions/)\n";
+        let files = [("README.md", ""), ("docs/a.md", text), ("docs/b.md", ""), ("docs/decisions/1.md", "")];
+        check(&files, &["docs/a.md:6", "docs/a.md:7"]);
+        let long = format!("| {0} |\n[a](b.md) {0}\nhttps://{0}\n{0}\n", "x".repeat(141));
+        check(&[("docs/a.md", &long), ("docs/b.md", "")], &["docs/a.md:4"]);
+    }
+}
