@@ -80,11 +80,15 @@ pub fn slug_of(name: &str) -> String {
         }
     }
     let slug = slug.trim_end_matches(['-', '_']);
-    // Senders that are not agents must stay tellable from agents.
-    if slug.is_empty() || ["system", "human", "runner", "exec"].contains(&slug) {
+    if slug.is_empty() || is_reserved(slug) {
         return format!("agent-{slug}").trim_end_matches('-').to_owned();
     }
     slug.to_owned()
+}
+
+/// Senders that are not agents must stay tellable from agents.
+pub(crate) fn is_reserved(slug: &str) -> bool {
+    ["system", "human", "runner", "coordinator", "exec"].contains(&slug)
 }
 
 /// `^[a-z0-9][a-z0-9_-]{0,63}$`

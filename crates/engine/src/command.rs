@@ -128,7 +128,8 @@ pub enum Command {
         metadata: Option<Json>,
     },
     Unregister,
-    /// Evidence of life from outside a call: a live process, an open connection.
+    /// Evidence of life from outside a call: a live process under the runner, a read. An open connection that says
+    /// nothing is told by [`Caller::alive`] instead, because it counts for two hours only.
     Renew,
     CloseSession {
         session: SessionId,

@@ -39,7 +39,11 @@ pub fn decide(world: &World, caller: &Caller, command: &Command, stamp: Stamp) -
             return Ok(Change { events: Vec::new(), sender, reply });
         }
         Ok(None) => run(&mut case, command),
-        Err(stop) => Err(stop),
+        Err(Stop::Missing(needs)) => return Err(needs),
+        // What is not a key cannot be kept, and a database need not take it.
+        Err(Stop::Refused(refusal) | Stop::Recorded(refusal)) => {
+            return Ok(Change { events: Vec::new(), sender, reply: Err(refusal) });
+        }
     };
     let reply = match result {
         Ok(reply) => Ok(reply),
@@ -167,6 +171,24 @@ impl Case<'_> {
         self.session_agent(task)?.ok_or_else(|| Refusal::AgentNotFound { agent: None }.into())
     }
 
+    /// The acting agent, which must not have left.
+    pub(crate) fn present(&self, task: Option<&Task>) -> Result<AgentId, Stop> {
+        let agent = self.agent(task)?;
+        if self.world.agent(agent)?.left.is_some() {
+            return Err(Refusal::state(format!("{agent} has unregistered; register again")).into());
+        }
+        Ok(agent)
+    }
+
+    /// The agent is the caller, or one of its connection's when the call names none.
+    pub(crate) fn speaks_for(&self, agent: AgentId) -> Result<bool, Stop> {
+        match (self.caller.agent, self.caller.session) {
+            (Some(named), _) => Ok(named == agent),
+            (None, Some(session)) => Ok(self.world.agent_ids(&Need::SessionAgents(session))?.contains(&agent)),
+            (None, None) => Ok(false),
+        }
+    }
+
     fn session_agent(&self, task: Option<&Task>) -> Result<Option<AgentId>, Stop> {
         let Some(session) = self.caller.session else {
             return Ok(None);
@@ -179,7 +201,7 @@ impl Case<'_> {
     /// Who the caller is when it need not be an agent.
     pub(crate) fn actor(&self) -> Result<Actor, Stop> {
         match self.caller.rights {
-            Rights::Agent => self.agent(None).map(Actor::Agent),
+            Rights::Agent => self.present(None).map(Actor::Agent),
             Rights::Runner => Ok(Actor::Runner),
             Rights::Coordinator => Ok(Actor::Coordinator),
             Rights::Person => Ok(Actor::Person),
@@ -207,13 +229,17 @@ impl Case<'_> {
 
     /// The caller writes as owner: it holds the live claim, or has the right to act for whoever does.
     pub(crate) fn owner(&self, task: &Task, attempt: Option<u32>) -> Result<Actor, Stop> {
-        if self.caller.may_override() {
-            return self.actor();
-        }
-        let agent = self.agent(Some(task))?;
+        let agent = match self.present(Some(task)) {
+            Err(Stop::Refused(_)) if self.caller.may_override() => return self.actor(),
+            found => found?,
+        };
         let holder = self.live_holder(task)?;
+        // A coordinator that holds the task works like any other agent: its acts are its own, and signs of life.
         if holder == Some(agent) && attempt.is_none_or(|attempt| attempt == task.attempt) {
             return Ok(Actor::Agent(agent));
+        }
+        if self.caller.may_override() {
+            return self.actor();
         }
         Err(Refusal::ClaimLost { task: task.id, holder }.into())
     }
@@ -249,10 +275,11 @@ impl Case<'_> {
 
     /// A sign of life renews the lease when a tenth of it is gone. It never shortens one.
     pub(crate) fn renew(&mut self, task: &Task, workflow: &Workflow) -> Timestamp {
-        let Some(lease) = task.state.running_lease() else {
-            return self.now;
-        };
         let until = self.now + workflow.lease_ms;
+        // A paused task has nothing to renew; resumed now, it would be held this long.
+        let Some(lease) = task.state.running_lease() else {
+            return until;
+        };
         if lease.until + crate::time::Millis(workflow.lease_ms.0 / 10) > until {
             return lease.until;
         }

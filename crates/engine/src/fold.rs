@@ -10,7 +10,7 @@ use crate::id::{AgentId, RepositoryId, TaskId, TemplateId, WorkflowId};
 use crate::inbox::{Mailbox, Message, MessageState, Owner};
 use crate::key::StoredKey;
 use crate::plan::Piece;
-use crate::task::{Detail, Lease, State, Task};
+use crate::task::{Detail, Lease, State, Status, Task};
 use crate::template::Template;
 use crate::time::Timestamp;
 use crate::workflow::{Workflow, WorkflowDetail, WorkflowStatus};
@@ -238,6 +238,7 @@ impl Fold<'_> {
         match event {
             Event::Claimed { task, agent, attempt, until, .. } => {
                 let lease = Lease { agent: *agent, since: self.now, until: *until };
+                self.forget_failure(*task);
                 self.task(*task, |task| {
                     task.attempt = *attempt;
                     task.state = State::Pending { lease: Some(lease) };
@@ -263,6 +264,13 @@ impl Fold<'_> {
         }
     }
 
+    /// What an attempt that failed said of itself is not the next one's.
+    fn forget_failure(&mut self, id: TaskId) {
+        if self.world.details.get(&id).is_some_and(|detail| detail.outcome_detail.is_some()) {
+            self.detail(id, |detail| detail.outcome_detail = None);
+        }
+    }
+
     fn moved(&mut self, moved: &Moved) {
         if let Some(checkpoint) = &moved.checkpoint {
             self.checkpoint(checkpoint);
@@ -277,6 +285,9 @@ impl Fold<'_> {
                     detail.outcome_detail.clone_from(&moved.outcome_detail);
                 }
             });
+        }
+        if moved.from == Status::Failed && moved.state.status() == Status::Pending {
+            self.forget_failure(moved.task);
         }
         self.task(moved.task, |task| {
             task.state = moved.state.clone();

@@ -2,8 +2,7 @@
 
 use crate::id::{AgentId, TaskId, WorkflowId};
 use crate::limits;
-use crate::rules::claim::is_claimable;
-use crate::task::Task;
+use crate::task::{Status, Task};
 use crate::time::Timestamp;
 use crate::touches;
 use crate::world::{Candidates, Need, Stop, World};
@@ -50,8 +49,12 @@ pub fn next(world: &World, ask: &Ask, now: Timestamp) -> Result<Page, Stop> {
     let more = candidates.len() >= limit;
     for (seen, task) in candidates.iter().enumerate() {
         if page.tasks.len() == ask.limit {
-            page.next = candidates.get(seen - 1).map(|task| position(task));
+            page.next = seen.checked_sub(1).and_then(|last| candidates.get(last)).map(|task| position(task));
             return Ok(page);
+        }
+        // Counted above and not offered, so that a page of them does not look like the last one.
+        if task.status() == Status::Failed && !task.has_attempts_left() {
+            continue;
         }
         if agent.is_some_and(|agent| !agent.can_do(task.role.as_deref(), &task.capabilities)) {
             continue;
@@ -73,20 +76,19 @@ pub fn next(world: &World, ask: &Ask, now: Timestamp) -> Result<Page, Stop> {
     Ok(page)
 }
 
-/// Pending tasks and, when asked for, failed ones with attempts left, merged in order.
+/// Pending tasks and, when asked for, failed ones, merged in order.
 fn candidates<'w>(world: &'w World, ask: &Ask, limit: u32) -> Result<Vec<&'w Task>, Stop> {
     let need = |failed| Need::Candidates(Candidates { workflow: ask.workflow, failed, after: ask.after, limit });
     let mut found: Vec<&Task> = world.full_tasks(&need(false))?.iter().collect();
     if ask.include_failed {
-        found.extend(world.full_tasks(&need(true))?.iter().filter(|task| task.has_attempts_left()));
+        found.extend(world.full_tasks(&need(true))?);
         found.sort_by_key(|task| position(task));
         found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     }
-    found.retain(|task| is_claimable(task.status()));
     Ok(found)
 }
 
-fn position(task: &Task) -> Position {
+pub(crate) fn position(task: &Task) -> Position {
     (task.priority.get(), task.sequence, task.id)
 }
 

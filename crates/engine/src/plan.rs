@@ -181,12 +181,16 @@ impl Plan {
             unmet[*task] += 1;
             edges.push((own[*task], own[*dependency]));
         }
+        let mut outside = HashSet::new();
         for (task, name) in &self.outside {
             let unknown =
                 || Refusal::UnknownDependency { task: self.tasks[*task].name.clone(), dependency: name.clone() };
             let (dependency, met) = place.existing.get(name).ok_or_else(unknown)?;
-            unmet[*task] += u32::from(!met);
-            edges.push((own[*task], *dependency));
+            // The same task by its name and by its id is one dependency.
+            if outside.insert((*task, *dependency)) {
+                unmet[*task] += u32::from(!met);
+                edges.push((own[*task], *dependency));
+            }
         }
         edges.sort_unstable();
         let by_name: HashMap<String, TaskId> =
@@ -284,7 +288,9 @@ fn check_task(task: &PlanTask) -> Result<(), Refusal> {
     optional(task.group.as_deref(), |text| label("parallel_group", text))?;
     optional(task.role.as_deref(), |text| label("role", text))?;
     count("depends_on", task.depends_on.len(), limits::DEPENDENCIES_MAX)?;
+    task.depends_on.iter().try_for_each(|text| name("depends_on", text))?;
     count("context_from", task.context_from.len(), limits::DEPENDENCIES_MAX)?;
+    task.context_from.iter().try_for_each(|text| name("context_from", text))?;
     count("capabilities", task.capabilities.len(), limits::CAPABILITIES_MAX)?;
     task.capabilities.iter().try_for_each(|text| label("capabilities", text))?;
     count("touches", task.touches.len(), limits::TOUCHES_MAX)?;

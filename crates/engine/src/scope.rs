@@ -1,5 +1,6 @@
 //! What a command is known to need before it is decided, so that it is loaded in one go.
 
+use crate::check;
 use crate::command::{Caller, Command};
 use crate::key::KeyId;
 use crate::world::Need;
@@ -60,7 +61,7 @@ impl Command {
     /// The first needs. What else turns out to be needed is asked for by the decision.
     pub fn scope(&self, caller: &Caller) -> Vec<Need> {
         let mut needs = Vec::with_capacity(4);
-        if let Some(key) = &caller.key {
+        if let Some(key) = caller.key.as_ref().filter(|key| check::key("idempotency_key", &key.key).is_ok()) {
             needs.push(Need::Key(KeyId {
                 owner: key.owner.clone(),
                 act: self.name().to_owned(),

@@ -1,1 +1,115 @@
-//! store
+//! What Handover remembers: three backends behind one small port.
+//!
+//! A backend does two things: it answers needs ([`load`] says with which statement) and it runs the writes of a change
+//! ([`record`] says which). Rules are in the engine, SQL is in [`sql`], columns are in [`row`]; a backend knows
+//! transactions, threads and connections, and nothing of the product.
+
+mod fault;
+mod load;
+mod log;
+mod memory;
+mod migrate;
+mod record;
+mod row;
+mod sql;
+mod sqlite;
+mod transfer;
+mod value;
+mod verify;
+mod watch;
+
+pub mod conformance;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use engine::{Change, Need, Refusal, Stop, Timestamp, World};
+
+pub use fault::Fault;
+pub use log::{Cursor, Entry, Head, Page, ZERO_HASH};
+pub use memory::Memory;
+pub use sqlite::{Sqlite, Statistics};
+pub use transfer::{Row, export, import};
+pub use verify::{Finding, Tampering, Verdict, verify};
+pub use watch::Watch;
+
+pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send + 'a>>;
+
+/// A decision: pure, so a backend may run it as often as it must.
+pub type Step = Arc<dyn Fn(&World) -> Result<Change, Vec<Need>> + Send + Sync>;
+
+/// A question: what else must be loaded before it can be answered. Nothing more when the list is empty.
+pub type Question = Arc<dyn Fn(&World) -> Vec<Need> + Send + Sync>;
+
+/// One command on its way to the store.
+#[derive(Clone)]
+pub struct Job {
+    /// What is surely needed; the step may ask for more.
+    pub needs: Vec<Need>,
+    pub now: Timestamp,
+    pub step: Step,
+}
+
+impl std::fmt::Debug for Job {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Job").field("needs", &self.needs).field("now", &self.now).finish_non_exhaustive()
+    }
+}
+
+/// The port. An answer to [`Store::transact`] means that the change is durable and seen by everyone who asks after it.
+pub trait Store: Send + Sync {
+    /// Loads, decides and records in one transaction. A fault means that nothing happened, except [`Fault::Unknown`].
+    fn transact(&self, job: Job) -> Answer<'_, Change>;
+
+    /// Loads for reading, as of one moment. Never waits for a writer.
+    fn look(&self, needs: Vec<Need>, question: Question) -> Answer<'_, World>;
+
+    /// Entries of all topics after a cursor, each topic in order. Following misses nothing.
+    fn follow(&self, after: Cursor, limit: u32) -> Answer<'_, Page>;
+
+    /// Entries of one topic after a number.
+    fn topic(&self, topic: String, after: i64, limit: u32) -> Answer<'_, Vec<Entry>>;
+
+    /// Heads of topics after a name, in the order of their names.
+    fn heads(&self, after: String, limit: u32) -> Answer<'_, Vec<Head>>;
+
+    /// The head of one topic.
+    fn head(&self, topic: String) -> Answer<'_, Option<Head>>;
+
+    /// The first entry of a topic that has no head.
+    fn headless(&self) -> Answer<'_, Option<(String, i64)>>;
+
+    /// Wakes after changes, also by other processes. A hint: the log is the truth.
+    fn watch(&self) -> Watch;
+
+    /// Gives every row to the sink, as of one moment.
+    fn dump(&self, sink: Sink) -> Answer<'_, ()>;
+
+    /// Takes every row from the source, all or nothing. Refused when the store holds anything.
+    fn fill(&self, source: Source) -> Answer<'_, ()>;
+}
+
+/// Takes rows of a table (by its place in the list of tables).
+pub type Sink = Box<dyn FnMut(usize, Vec<Row>) -> Result<(), Fault> + Send>;
+
+/// Gives rows of a table, `None` at the end.
+pub type Source = Box<dyn FnMut() -> Result<Option<(usize, Vec<Row>)>, Fault> + Send>;
+
+/// Answers a pure question from the store: loads until it has what it asks for.
+pub async fn view<T, F>(store: &dyn Store, needs: Vec<Need>, ask: F) -> Result<Result<T, Refusal>, Fault>
+where
+    F: Fn(&World) -> Result<T, Stop> + Send + Sync + Clone + 'static,
+{
+    let again = ask.clone();
+    let question: Question = Arc::new(move |world| match again(world) {
+        Err(Stop::Missing(needs)) => needs,
+        Ok(_) | Err(Stop::Refused(_) | Stop::Recorded(_)) => Vec::new(),
+    });
+    let world = store.look(needs, question).await?;
+    match ask(&world) {
+        Ok(view) => Ok(Ok(view)),
+        Err(Stop::Refused(refusal) | Stop::Recorded(refusal)) => Ok(Err(refusal)),
+        Err(Stop::Missing(needs)) => Err(Fault::Bug { what: format!("a question asks again for {needs:?}") }),
+    }
+}

@@ -1,6 +1,6 @@
 //! Registering, signs of life, leaving.
 
-use crate::agent::{Agent, is_slug, slug_of};
+use crate::agent::{Agent, is_reserved, is_slug, slug_of};
 use crate::check;
 use crate::command::{Register, Rights, SessionEnd};
 use crate::decide::Case;
@@ -57,6 +57,9 @@ fn check_register(register: &Register) -> Result<(), Stop> {
             return Err(Refusal::input(field, problem).into());
         }
     }
+    if register.slug.as_deref().is_some_and(is_reserved) {
+        return Err(Refusal::input("slug", "is the name of a sender that is no agent").into());
+    }
     check::count("capabilities", register.capabilities.len(), limits::CAPABILITIES_MAX)?;
     register.capabilities.iter().try_for_each(|text| check::label("capabilities", text))?;
     check::optional(register.workspace_path.as_deref(), |text| check::path("workspace_path", text))?;
@@ -101,27 +104,26 @@ fn free_slug(case: &Case<'_>, register: &Register) -> Result<String, Stop> {
     }
 }
 
-/// The acting agent, which must not have left.
-pub(crate) fn present(case: &Case<'_>) -> Result<AgentId, Stop> {
-    let agent = case.agent(None)?;
-    if case.world.agent(agent)?.left.is_some() {
-        return Err(Refusal::state(format!("{agent} has unregistered; register again")).into());
-    }
-    Ok(agent)
-}
-
 pub(crate) fn heartbeat(case: &mut Case<'_>, current_task: Option<TaskId>) -> Result<Reply, Stop> {
-    present(case)?;
-    if let Some(task) = current_task {
-        case.world.task(task)?;
+    let task = current_task.map(|task| case.world.task(task)).transpose()?;
+    let agent = case.agent(task)?;
+    if case.world.agent(agent)?.left.is_some() {
+        // Clients of the original server match the beginning.
+        let problem = format!("Cannot heartbeat offline agent: {agent}: it has unregistered; register again");
+        return Err(Refusal::state(problem).into());
     }
-    renew(case)?;
+    renew_all(case, agent)?;
     Ok(Reply::Alive { next_heartbeat_ms: limits::HEARTBEAT_MS })
 }
 
-/// Renews everything the agent holds: its leases and its workflow locks.
 pub(crate) fn renew(case: &mut Case<'_>) -> Result<Reply, Stop> {
-    let agent = present(case)?;
+    let agent = case.present(None)?;
+    let tasks = renew_all(case, agent)?;
+    Ok(Reply::Renewed { tasks })
+}
+
+/// Renews everything the agent holds: its leases and its workflow locks. Returns how many tasks it holds.
+fn renew_all(case: &mut Case<'_>, agent: AgentId) -> Result<u32, Stop> {
     let held = case.world.task_ids(&Need::Held(agent))?;
     let locked = case.world.workflow_ids(&Need::LockedBy(agent.to_string()))?;
     case.world.want(held.iter().map(|task| Need::Task(*task)))?;
@@ -145,7 +147,7 @@ pub(crate) fn renew(case: &mut Case<'_>) -> Result<Reply, Stop> {
             case.events.push(Event::LockRenewed { workflow: *id, until });
         }
     }
-    Ok(Reply::Renewed { tasks: renewed })
+    Ok(renewed)
 }
 
 pub(crate) fn update(
@@ -155,7 +157,7 @@ pub(crate) fn update(
 ) -> Result<Reply, Stop> {
     check::optional(workspace_path, |text| check::path("workspace_path", text))?;
     check::json("metadata", metadata)?;
-    let agent = present(case)?;
+    let agent = case.present(None)?;
     let found = case.world.agent(agent)?;
     let metadata = metadata.map(|patch| Json::merged(found.metadata.as_ref(), patch));
     check::json("metadata", metadata.as_ref())?;
@@ -175,7 +177,15 @@ pub(crate) fn unregister(case: &mut Case<'_>) -> Result<Reply, Stop> {
         return Ok(Reply::Unregistered { released: 0 });
     }
     let slug = found.slug.clone();
+    let locked = case.world.workflow_ids(&Need::LockedBy(agent.to_string()))?;
+    case.world.want(locked.iter().map(|id| Need::Workflow(*id)))?;
     let released = end_claims(case, agent, Cause::Unregistered)?;
+    // Nobody can be this agent again, so nobody could open its locks.
+    for id in locked {
+        if case.world.workflow(*id)?.lock.as_ref().is_some_and(|lock| lock.until > case.now) {
+            case.events.push(Event::Unlocked { workflow: *id, owner: agent.to_string() });
+        }
+    }
     case.events.push(Event::Left { agent, slug });
     Ok(Reply::Unregistered { released })
 }

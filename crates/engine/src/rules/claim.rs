@@ -8,7 +8,6 @@ use crate::limits;
 use crate::offer::{self, Ask};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::rules::agent::present;
 use crate::rules::workflow;
 use crate::task::{State, Status, Task};
 use crate::workflow::{Workflow, WorkflowStatus};
@@ -16,7 +15,7 @@ use crate::world::{Need, Stop};
 
 pub(crate) fn claim(case: &mut Case<'_>, id: TaskId) -> Result<Reply, Stop> {
     let task = case.world.task(id)?;
-    let agent = present(case)?;
+    let agent = case.present(Some(task))?;
     if task.status().is_met() {
         return Err(cannot_claim(task).into());
     }
@@ -68,7 +67,8 @@ fn may_start(case: &Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId) 
     }
     if !task.touches.is_empty() {
         let busy = world.full_tasks(&Need::BusyFiles(workflow.id, case.now))?;
-        if let Some(other) = offer::conflict(task, busy) {
+        let kept = kept_alive(case, workflow.id)?;
+        if let Some(other) = offer::conflict(task, busy).or_else(|| offer::conflict(task, &kept)) {
             return Err(Refusal::FilesBusy { task: task.id, busy: other }.into());
         }
         if busy.len() >= limits::BUSY_FILES_MAX {
@@ -76,7 +76,7 @@ fn may_start(case: &Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId) 
         }
     }
     if let Some(limit) = workflow.parallel_max
-        && world.number(&Need::Running(workflow.id, case.now))? >= limit
+        && running(case, workflow.id)? >= limit
     {
         return Err(Refusal::ParallelLimit { limit }.into());
     }
@@ -84,6 +84,28 @@ fn may_start(case: &Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId) 
         return Err(Refusal::ParallelLimit { limit: u32::try_from(limits::HELD_TASKS_MAX).unwrap_or(u32::MAX) }.into());
     }
     Ok(())
+}
+
+fn running(case: &Case<'_>, workflow: WorkflowId) -> Result<u32, Stop> {
+    let kept = u32::try_from(kept_alive(case, workflow)?.len()).unwrap_or(u32::MAX);
+    Ok(case.world.number(&Need::Running(workflow, case.now))?.saturating_add(kept))
+}
+
+/// Claims that are over by the clock while their processes are known to live. They run on, and keep their files.
+fn kept_alive(case: &Case<'_>, workflow: WorkflowId) -> Result<Vec<Task>, Stop> {
+    if case.caller.alive.is_empty() {
+        return Ok(Vec::new());
+    }
+    let over = case.world.task_ids(&Need::Expired(workflow, case.now))?;
+    case.world.want(over.iter().map(|id| Need::Task(*id)))?;
+    let mut kept = Vec::new();
+    for id in over {
+        let task = case.world.task(*id)?;
+        if case.is_live(task)? {
+            kept.push(task.clone());
+        }
+    }
+    Ok(kept)
 }
 
 pub(crate) fn dependencies_met(case: &Case<'_>, task: &Task) -> Result<(), Stop> {
@@ -100,6 +122,10 @@ fn give(case: &mut Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId) -
     if workflow.status == WorkflowStatus::Ready {
         workflow::moved(case, workflow, WorkflowStatus::InProgress, None);
     }
+    if task.status() == Status::Failed {
+        // What the failed attempt said of itself is cleared.
+        case.world.detail(task.id)?;
+    }
     let attempt = task.attempt + 1;
     let until = case.now + workflow.lease_ms;
     case.events.push(Event::Claimed { task: task.id, workflow: workflow.id, agent, attempt, until });
@@ -110,7 +136,7 @@ fn give(case: &mut Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId) -
 /// Picks and claims in one decision, so that nobody can come in between.
 pub(crate) fn claim_next(case: &mut Case<'_>, id: WorkflowId, include_failed: bool) -> Result<Reply, Stop> {
     let workflow = case.world.workflow(id)?;
-    let agent = present(case)?;
+    let agent = case.present(None)?;
     if !workflow.status.is_running() {
         if workflow.status == WorkflowStatus::Completed {
             return Ok(Reply::NoTask { limit_reached: false, all_done: true });
@@ -121,9 +147,19 @@ pub(crate) fn claim_next(case: &mut Case<'_>, id: WorkflowId, include_failed: bo
     let mut ask = Ask { workflow: id, agent: Some(agent), include_failed, after: None, limit: 1 };
     loop {
         let page = offer::next(case.world, &ask, case.now)?;
-        if let Some(task) = page.tasks.first() {
-            may_start(case, task, workflow, agent)?;
-            return give(case, task, workflow, agent);
+        if let Some(found) = page.tasks.first() {
+            // The row itself: what a list says of it is not written back.
+            let task = case.world.task(found.id)?;
+            match may_start(case, task, workflow, agent) {
+                Ok(()) => return give(case, task, workflow, agent),
+                // A process that lives past its lease is in the way, which the list does not know.
+                Err(Stop::Refused(Refusal::FilesBusy { .. })) => ask.after = Some(offer::position(task)),
+                Err(Stop::Refused(Refusal::ParallelLimit { limit })) if Some(limit) == workflow.parallel_max => {
+                    return Ok(Reply::NoTask { limit_reached: true, all_done: false });
+                }
+                Err(stop) => return Err(stop),
+            }
+            continue;
         }
         match page.next {
             Some(after) => ask.after = Some(after),
@@ -174,9 +210,4 @@ pub(crate) fn sweep(case: &mut Case<'_>, id: WorkflowId) -> Result<Reply, Stop> 
         }
     }
     Ok(Reply::Swept { offered, failed, more: expired.len() >= limits::SWEEP_TASKS_MAX })
-}
-
-/// Kept here so that the table of who may be claimed stands in one place.
-pub(crate) fn is_claimable(status: Status) -> bool {
-    matches!(status, Status::Pending | Status::Failed)
 }

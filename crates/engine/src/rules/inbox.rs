@@ -1,5 +1,6 @@
 //! Sending and acknowledging messages.
 
+use crate::agent::is_slug;
 use crate::check;
 use crate::command::Actor;
 use crate::decide::Case;
@@ -38,6 +39,8 @@ pub(crate) fn send(case: &mut Case<'_>, to: &Recipients, draft: &Draft) -> Resul
     match to {
         Recipients::One(owner) => send_one(case, *owner, &envelope),
         Recipients::Slug(slug) if slug == "human" => send_one(case, Owner::Human, &envelope),
+        // A text that cannot be a slug is not asked for: a database need not take it.
+        Recipients::Slug(slug) if !is_slug(slug) => Err(Refusal::RecipientNotFound { recipient: slug.clone() }.into()),
         Recipients::Slug(slug) => {
             let found = case.world.agent_ids(&Need::Slug(slug.clone()))?.first().copied();
             let agent = found.ok_or_else(|| Refusal::RecipientNotFound { recipient: slug.clone() })?;
@@ -158,7 +161,7 @@ pub(crate) fn mark(case: &mut Case<'_>, messages: &[MessageId], mark: Mark) -> R
         }
         seen.push(*id);
         let own = match message.to {
-            Owner::Agent(agent) => actor == Actor::Agent(agent),
+            Owner::Agent(agent) => actor == Actor::Agent(agent) || case.speaks_for(agent)?,
             Owner::Human => false,
         };
         if !own && !case.caller.may_override() {

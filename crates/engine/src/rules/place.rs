@@ -162,6 +162,10 @@ pub(crate) fn create_template(
     check::optional(description, |text| check::size("description", text, limits::TEXT_BYTES_MAX))?;
     check::count("tasks", body.tasks.len(), limits::REPLAN_ROWS_MAX)?;
     check::count("variables", body.defaults.len(), limits::VARIABLES_MAX)?;
+    for (variable, value) in &body.defaults {
+        check::name("variables", variable)?;
+        check::size("variables", value, limits::TEXT_BYTES_MAX)?;
+    }
     // Names may hold variables, but what is wrong without them is wrong with them.
     Plan::whole(body.tasks.clone())?;
     if case.world.yes(&Need::TemplateNamed(name.to_owned()))? {

@@ -15,7 +15,7 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::workflow::open;
 use crate::workflow::{Draft, Workflow, WorkflowStatus};
-use crate::world::Stop;
+use crate::world::{Need, Stop};
 
 /// What the last step of a plan in pieces says of the whole.
 pub(crate) struct Committed<'a> {
@@ -43,8 +43,8 @@ pub(crate) fn set(
 ) -> Result<Reply, Stop> {
     check::summary("summary", summary)?;
     let workflow = in_planning(case, id)?;
-    if workflow.draft.is_some() {
-        return Err(Refusal::state("another plan of this workflow is being written; try again in a minute").into());
+    if let Some(draft) = &workflow.draft {
+        replace_draft(case, id, draft)?;
     }
     case.world.workflow_detail(id)?;
     let tasks = u32::try_from(piece.tasks.len()).unwrap_or(u32::MAX);
@@ -54,6 +54,20 @@ pub(crate) fn set(
     Ok(Reply::PlanSet { workflow: id, tasks, groups: groups.to_vec(), task_ids })
 }
 
+/// A plan that stopped half-way gives way after a while, with what it left.
+fn replace_draft(case: &mut Case<'_>, id: WorkflowId, draft: &Draft) -> Result<(), Stop> {
+    if draft.until > case.now {
+        return Err(Refusal::state("another plan of this workflow is being written; try again in a minute").into());
+    }
+    let left = case.world.full_tasks(&Need::Removable(id))?;
+    if left.len() > limits::PIECE_ROWS_MAX {
+        let problem = "a large plan stopped half-way and must be cleared in pieces: begin, clear, stage, commit";
+        return Err(Refusal::state(problem).into());
+    }
+    case.events.push(Event::DraftCleared { workflow: id, tasks: left.iter().map(|task| task.id).collect() });
+    Ok(())
+}
+
 pub(crate) fn begin(case: &mut Case<'_>, id: WorkflowId, token: &str) -> Result<Reply, Stop> {
     check::key("token", token)?;
     let workflow = in_planning(case, id)?;
@@ -61,7 +75,8 @@ pub(crate) fn begin(case: &mut Case<'_>, id: WorkflowId, token: &str) -> Result<
     if other.is_some_and(|draft| draft.until > case.now) {
         return Err(Refusal::state("another plan of this workflow is being written; try again in a minute").into());
     }
-    let stale = other.is_some();
+    // Its own earlier pieces, too: a planner that begins again sends all of them again.
+    let stale = workflow.draft.is_some();
     drafting(case, id, token);
     Ok(Reply::PlanBegun { stale })
 }
@@ -83,7 +98,7 @@ fn own_draft(case: &Case<'_>, id: WorkflowId, token: &str) -> Result<Workflow, S
 /// Removes a bounded part of what an earlier planner left.
 pub(crate) fn clear(case: &mut Case<'_>, id: WorkflowId, token: &str) -> Result<Reply, Stop> {
     own_draft(case, id, token)?;
-    let left = case.world.full_tasks(&crate::world::Need::Removable(id))?;
+    let left = case.world.full_tasks(&Need::Removable(id))?;
     let rows = left.len().min(limits::PIECE_ROWS_MAX);
     let more = left.len() > rows;
     case.events.push(Event::DraftCleared { workflow: id, tasks: left[..rows].iter().map(|task| task.id).collect() });

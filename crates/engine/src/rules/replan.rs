@@ -46,6 +46,7 @@ fn existing(case: &Case<'_>, workflow: WorkflowId, plan: &Plan) -> Result<BTreeM
 }
 
 pub(crate) fn add(case: &mut Case<'_>, id: WorkflowId, task: &PlanTask, after: Option<&str>) -> Result<Reply, Stop> {
+    check::optional(after, |text| check::name("after_task", text))?;
     let workflow = replannable(case, id)?;
     if usize::try_from(workflow.tasks).unwrap_or(usize::MAX) >= limits::PLAN_TASKS_MAX {
         return Err(Refusal::state(format!("the workflow has {} tasks, which is the limit", workflow.tasks)).into());
@@ -115,7 +116,10 @@ pub(crate) fn remove(case: &mut Case<'_>, id: WorkflowId, task: TaskId) -> Resul
     let reply = Reply::TaskRemoved { task, rewired: u32::try_from(rewired.len()).unwrap_or(u32::MAX) };
     let name = removed.name.clone();
     case.events.push(Event::TaskRemoved { workflow: id, task, name, rewired, waits });
-    settle(case, &workflow, workflow.open.saturating_sub(1))?;
+    // A workflow without tasks is not done: the next one may be added.
+    if workflow.tasks > 1 {
+        settle(case, &workflow, workflow.open.saturating_sub(1))?;
+    }
     Ok(reply)
 }
 
@@ -155,6 +159,10 @@ pub(crate) fn replan(
     let piece = plan.lay_out(&place, &mut case.ids)?;
     let (added, removed) = (count(tasks.len()), count(dropped.len()));
     let preserved = workflow.tasks.saturating_sub(removed);
+    if preserved + added > count(limits::PLAN_TASKS_MAX) {
+        let problem = format!("would make {} tasks; at most {} are allowed", preserved + added, limits::PLAN_TASKS_MAX);
+        return Err(Refusal::input("tasks", problem).into());
+    }
     case.events.push(Event::Replanned {
         workflow: id,
         summary: summary.to_owned(),

@@ -14,7 +14,7 @@ use crate::reply::Reply;
 use crate::rules::claim::dependencies_met;
 use crate::rules::{inbox, workflow};
 use crate::task::{Block, BlockKind, Lease, State, Status, Task};
-use crate::workflow::Workflow;
+use crate::workflow::{Workflow, WorkflowStatus};
 use crate::world::{Need, Stop};
 
 pub(crate) fn move_task(case: &mut Case<'_>, id: TaskId, attempt: Option<u32>, to: &Target) -> Result<Reply, Stop> {
@@ -31,6 +31,10 @@ pub(crate) fn move_task(case: &mut Case<'_>, id: TaskId, attempt: Option<u32>, t
         return Err(Refusal::InvalidTransition { from, to: target }.into());
     }
     let workflow = case.world.workflow(task.workflow)?;
+    if workflow.status == WorkflowStatus::Planning {
+        // A piece of a plan that is not set yet; nobody can see it, and its commit counts it as open.
+        return Err(Refusal::TaskNotFound { task: id.to_string() }.into());
+    }
     case.unlocked(workflow)?;
     let actor = may_move(case, task, attempt, target)?;
     if from == Status::Pending && target != Status::Skipped {
@@ -145,7 +149,7 @@ fn next_state(case: &mut Case<'_>, step: &Step<'_>, to: &Target) -> Result<Moved
     let given = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
     let mut moved = blank(task);
     moved.state = match to {
-        Target::Planning => State::Planning { lease: lease(task)? },
+        Target::Planning => State::Planning { lease: lease(case, step)? },
         Target::InProgress { answer } => resume(case, step, given(answer), &mut moved)?,
         Target::Completed { outcome, detail } => {
             if task.verify && case.caller.rights != Rights::Runner {
@@ -158,7 +162,7 @@ fn next_state(case: &mut Case<'_>, step: &Step<'_>, to: &Target) -> Result<Moved
             moved.outcome_detail.clone_from(detail);
             State::Failed { by, error: given(error).ok_or(Refusal::MissingError)? }
         }
-        Target::Paused { reason } => State::Paused { lease: lease(task)?, reason: given(reason) },
+        Target::Paused { reason } => State::Paused { lease: lease(case, step)?, reason: given(reason) },
         Target::Blocked { kind, reason, role } => {
             let role = role.clone().unwrap_or_else(|| kind.default_role().to_owned());
             State::Blocked(Block { by, kind: *kind, reason: reason.clone(), role })
@@ -193,13 +197,19 @@ fn blank(task: &Task) -> Moved {
     }
 }
 
-fn lease(task: &Task) -> Result<Lease, Stop> {
-    task.state.lease().cloned().ok_or_else(|| Refusal::state("nobody holds the task; claim it first").into())
+/// The lease goes on. The holder's own word is a sign of life and renews it; anybody else's does not.
+fn lease(case: &Case<'_>, step: &Step<'_>) -> Result<Lease, Stop> {
+    let held = step.task.state.lease();
+    let mut lease = held.cloned().ok_or_else(|| Refusal::state("nobody holds the task; claim it first"))?;
+    if step.actor == Actor::Agent(lease.agent) {
+        lease.until = lease.until.max(case.now + step.workflow.lease_ms);
+    }
+    Ok(lease)
 }
 
 /// A fresh lease when it was paused; when its agent is gone the task is offered again, with the answer.
 fn resume(case: &mut Case<'_>, step: &Step<'_>, answer: Option<String>, moved: &mut Moved) -> Result<State, Stop> {
-    let (task, held) = (step.task, lease(step.task)?);
+    let (task, held) = (step.task, lease(case, step)?);
     if !matches!(task.state, State::Paused { .. }) {
         return Ok(State::InProgress { lease: held });
     }
@@ -223,6 +233,8 @@ fn retry(case: &Case<'_>, task: &Task) -> Result<bool, Stop> {
     if task.status() != Status::Failed {
         return Ok(false);
     }
+    // What the failed attempt said of itself is cleared.
+    case.world.detail(task.id)?;
     if !task.has_attempts_left() && !case.caller.may_override() {
         let problem = "its attempts are used up; a person or the coordinator may retry it, or replan it";
         return Err(Refusal::state(problem).into());

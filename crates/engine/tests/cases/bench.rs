@@ -1,0 +1,255 @@
+//! One world of a script: the state in memory, the time, and what the short names stand for.
+
+use std::collections::BTreeMap;
+
+use engine::command::Key;
+use engine::id::{AgentId, Ids, MessageId, RepositoryId, SessionId, TaskId, TemplateId, WorkflowId, WorkspaceId};
+use engine::tables::Tables;
+use engine::{Caller, Command, Need, Refusal, Reply, Rights, Stamp, Timestamp, World, decide, fold};
+
+use crate::line::Line;
+use crate::{act, show, view};
+
+#[derive(Debug, Default)]
+pub(crate) struct Bench {
+    pub(crate) tables: Tables,
+    pub(crate) now: Timestamp,
+    /// Topic and name of what was logged since the last `log`.
+    pub(crate) log: Vec<(String, String)>,
+    /// Short name to id, and back.
+    ids: BTreeMap<(&'static str, String), String>,
+    pub(crate) names: BTreeMap<String, String>,
+    seed: u128,
+}
+
+/// A line's words, taken one by one, and its named words.
+#[derive(Debug, Clone)]
+pub(crate) struct Words {
+    plain: std::collections::VecDeque<String>,
+    named: BTreeMap<String, String>,
+    pub(crate) tasks: String,
+}
+
+impl Words {
+    pub(crate) fn word(&mut self, what: &str) -> Result<String, String> {
+        self.plain.pop_front().ok_or_else(|| format!("{what} is missing"))
+    }
+
+    pub(crate) fn maybe(&mut self) -> Option<String> {
+        self.plain.pop_front()
+    }
+
+    /// A word that stands alone as a yes.
+    pub(crate) fn flag(&mut self, word: &str) -> bool {
+        let before = self.plain.len();
+        self.plain.retain(|other| other != word);
+        self.plain.len() < before
+    }
+
+    pub(crate) fn named(&mut self, name: &str) -> Option<String> {
+        self.named.remove(name)
+    }
+
+    pub(crate) fn number<T: std::str::FromStr>(&mut self, name: &str) -> Result<Option<T>, String> {
+        self.named(name).map(|text| text.parse().map_err(|_| format!("{name} is not a number"))).transpose()
+    }
+
+    pub(crate) fn list(&mut self, name: &str) -> Vec<String> {
+        self.named(name).map(|text| text.split(',').map(str::to_owned).collect()).unwrap_or_default()
+    }
+
+    pub(crate) fn json(&mut self, name: &str) -> Option<engine::Json> {
+        self.named(name).map(engine::Json::from_stored)
+    }
+
+    pub(crate) fn done(&self) -> Result<(), String> {
+        let left = self.plain.iter().chain(self.named.keys()).cloned().collect::<Vec<_>>();
+        if left.is_empty() { Ok(()) } else { Err(format!("not understood: {}", left.join(" "))) }
+    }
+}
+
+impl Bench {
+    pub(crate) fn play(&mut self, line: &Line) -> Result<String, String> {
+        let mut plain: std::collections::VecDeque<String> = line.words.iter().cloned().collect();
+        if let Some(time) = plain.front().and_then(|word| time(word, self.now)) {
+            self.now = time;
+            plain.pop_front();
+        }
+        let is_named = |word: &String| {
+            word.split_once('=').is_some_and(|(name, _)| name.bytes().all(|byte| byte.is_ascii_lowercase()))
+        };
+        let (named, plain): (Vec<_>, Vec<_>) = plain.into_iter().partition(is_named);
+        let pair = |word: String| word.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let named: BTreeMap<_, _> = named.into_iter().filter_map(pair).collect();
+        let mut words = Words { plain: plain.into(), named, tasks: line.tasks.clone() };
+        let first = words.word("who acts")?;
+        if view::is_view(&first) {
+            return view::view(self, &first, words);
+        }
+        let times = words.number("times")?.unwrap_or(1);
+        let mut answer = String::new();
+        for number in 1..=times {
+            let numbered = |text: &String| if times > 1 { text.replace('#', &number.to_string()) } else { text.clone() };
+            let mut words = words.clone();
+            words.plain.iter_mut().for_each(|text| *text = numbered(text));
+            words.named.values_mut().for_each(|text| *text = numbered(text));
+            answer = act::act(self, &numbered(&first), words)?;
+        }
+        Ok(answer)
+    }
+
+    /// `a`, `a@c1`, `@c1`, `person`, `coordinator@c1`, `runner:a`.
+    pub(crate) fn caller(&mut self, who: &str, words: &mut Words) -> Result<Caller, String> {
+        let (who, connection) = who.split_once('@').map_or((who, None), |(who, name)| (who, Some(name)));
+        let (rights, agent) = match who.split_once(':').unwrap_or((who, "")) {
+            ("person", agent) => (Rights::Person, agent),
+            ("coordinator", agent) => (Rights::Coordinator, agent),
+            ("runner", agent) => (Rights::Runner, agent),
+            ("engine", agent) => (Rights::Engine, agent),
+            (agent, _) => (Rights::Agent, agent),
+        };
+        let mut caller = Caller::with_rights(rights);
+        caller.agent = if agent.is_empty() { None } else { Some(self.agent(agent)) };
+        caller.session = connection.map(|name| self.session(name));
+        caller.alive = words.list("alive").iter().map(|name| self.session(name)).collect();
+        caller.lock_owner = words.named("lock").map(|owner| self.lock_owner(&owner));
+        if let Some(key) = words.named("key") {
+            // What a door hashes: everything that was asked.
+            let fingerprint = format!("{words:?}");
+            let owner = words.named("owner").unwrap_or_else(|| who.to_owned());
+            caller.key = Some(Key { owner, key, fingerprint });
+        }
+        Ok(caller)
+    }
+
+    pub(crate) fn execute(&mut self, caller: &Caller, command: &Command) -> Result<Result<Reply, Refusal>, String> {
+        let stamp = Stamp { now: self.now, seed: self.seed() };
+        let mut world = World::default();
+        let mut needs = command.scope(caller);
+        for _ in 0..10_000 {
+            if let Some(again) = needs.iter().find(|need| world.knows(need)) {
+                return Err(format!("asks again for {again:?}"));
+            }
+            needs.iter().for_each(|need| self.tables.answer(need, &mut world));
+            match decide(&world, caller, command, stamp) {
+                Err(lacking) => needs = lacking,
+                Ok(change) => {
+                    for write in fold(&mut world, &change.events, self.now) {
+                        self.tables.write(write);
+                    }
+                    for event in &change.events {
+                        let topic = event.topic().map(|topic| topic.to_string());
+                        self.log.extend(topic.map(|topic| (topic, event.name().to_owned())));
+                    }
+                    return Ok(change.reply);
+                }
+            }
+        }
+        Err("asks without end".to_owned())
+    }
+
+    /// A world that knows what a read asks for.
+    pub(crate) fn read<T>(&self, read: impl Fn(&World) -> Result<T, engine::Stop>) -> Result<T, String> {
+        let mut world = World::default();
+        loop {
+            match read(&world) {
+                Ok(found) => return Ok(found),
+                Err(engine::Stop::Missing(needs)) => {
+                    needs.iter().for_each(|need: &Need| self.tables.answer(need, &mut world))
+                }
+                Err(engine::Stop::Refused(refusal) | engine::Stop::Recorded(refusal)) => {
+                    return Err(show::refusal(self, &refusal));
+                }
+            }
+        }
+    }
+
+    pub(crate) fn seed(&mut self) -> u128 {
+        self.seed += 1;
+        self.seed
+    }
+
+    pub(crate) fn bind(&mut self, prefix: &'static str, name: &str, id: impl std::fmt::Display) {
+        self.ids.insert((prefix, name.to_owned()), id.to_string());
+        self.names.insert(id.to_string(), name.to_owned());
+    }
+
+    /// Names that were not made by a command stand for ids that do not exist.
+    fn id<T: std::str::FromStr + std::fmt::Display>(&mut self, prefix: &'static str, name: &str) -> T {
+        loop {
+            let known = self.ids.get(&(prefix, name.to_owned())).and_then(|id| id.parse().ok());
+            if let Some(id) = known {
+                return id;
+            }
+            let seed = self.seed();
+            let body = TaskId::next(&mut Ids::new(seed)).to_string();
+            self.bind(prefix, name, body.replacen("tk", prefix, 1));
+        }
+    }
+
+    pub(crate) fn knows_agent(&self, name: &str) -> bool {
+        self.ids.contains_key(&("ag", name.to_owned()))
+    }
+
+    /// An id that comes up for the first time gets the next number.
+    pub(crate) fn numbered(&mut self, prefix: &'static str, letter: &str, id: &impl std::fmt::Display) -> String {
+        if let Some(name) = self.names.get(&id.to_string()) {
+            return name.clone();
+        }
+        let count = self.ids.keys().filter(|(kind, _)| *kind == prefix).count();
+        let name = format!("{letter}{}", count + 1);
+        self.bind(prefix, &name, id);
+        name
+    }
+
+    pub(crate) fn agent(&mut self, name: &str) -> AgentId {
+        self.id("ag", name)
+    }
+
+    pub(crate) fn task(&mut self, name: &str) -> TaskId {
+        self.id("tk", name)
+    }
+
+    pub(crate) fn workflow(&mut self, name: &str) -> WorkflowId {
+        self.id("wf", name)
+    }
+
+    pub(crate) fn session(&mut self, name: &str) -> SessionId {
+        self.id("ses", name)
+    }
+
+    pub(crate) fn message(&mut self, name: &str) -> MessageId {
+        self.id("msg", name)
+    }
+
+    pub(crate) fn workspace(&mut self, name: &str) -> WorkspaceId {
+        self.id("ws", name)
+    }
+
+    pub(crate) fn repository(&mut self, path: &str) -> RepositoryId {
+        self.id("rp", path)
+    }
+
+    pub(crate) fn template(&mut self, name: &str) -> TemplateId {
+        self.id("tmpl", name)
+    }
+
+    /// A lock belongs to an agent or to a text.
+    pub(crate) fn lock_owner(&mut self, text: &str) -> String {
+        if self.knows_agent(text) { self.agent(text).to_string() } else { text.to_owned() }
+    }
+}
+
+/// `1500`, `2s`, `15m`, `2h` since the beginning, or `+2s` since the last line.
+fn time(word: &str, now: Timestamp) -> Option<Timestamp> {
+    let (from, span) = word.strip_prefix('+').map_or((0, word), |span| (now.0, span));
+    let (digits, unit) = span.split_at(span.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(span.len()));
+    let factor = match unit {
+        "" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return None,
+    };
+    Some(Timestamp(from + digits.parse::<i64>().ok()? * factor))
+}

@@ -1,0 +1,193 @@
+//! Lines that look and change nothing: `state`, `detail`, `offers`, `inbox`, `checkpoints`, `holds`, `log`.
+
+use engine::inbox::{MessageState, Owner};
+use engine::offer::{self, Ask};
+use engine::task::{State, Task};
+use engine::{Fact, Need, World};
+
+use crate::bench::{Bench, Words};
+use crate::show::{list, named, time};
+
+const VIEWS: [&str; 8] = ["state", "detail", "offers", "inbox", "checkpoints", "holds", "log", "fill"];
+
+pub(crate) fn is_view(word: &str) -> bool {
+    VIEWS.contains(&word)
+}
+
+pub(crate) fn view(bench: &mut Bench, what: &str, mut words: Words) -> Result<String, String> {
+    if what == "log" {
+        return Ok(log(bench));
+    }
+    let name = words.word("a name")?;
+    let text = match what {
+        "state" => state(bench, &name)?,
+        "detail" => detail(bench, &name),
+        "offers" => offers(bench, &name, &mut words)?,
+        "inbox" => inbox(bench, &name, words.flag("all")),
+        "checkpoints" => checkpoints(bench, &name),
+        "fill" => fill(bench, &name, &mut words),
+        _ => {
+            let agent = bench.agent(&name);
+            match fact(bench, Need::Held(agent)) {
+                Some(Fact::Tasks(tasks)) => list(&tasks),
+                Some(_) | None => "none".to_owned(),
+            }
+        }
+    };
+    words.done()?;
+    Ok(named(bench, &text))
+}
+
+fn fact(bench: &Bench, need: Need) -> Option<Fact> {
+    let mut world = World::default();
+    bench.tables.answer(&need, &mut world);
+    world.facts.remove(&need)
+}
+
+/// A task, a workflow, an agent or a workspace, whatever has the name.
+fn state(bench: &mut Bench, name: &str) -> Result<String, String> {
+    let id = |kind: &str| bench.names.iter().find(|(id, other)| *other == name && id.starts_with(kind)).map(|(id, _)| id);
+    if let Some(task) = id("tk_").and_then(|id| bench.tables.tasks.get(&id.parse().ok()?)) {
+        return Ok(task_state(task));
+    }
+    if let Some(found) = id("wf_").and_then(|id| bench.tables.workflows.get(&id.parse().ok()?)) {
+        let mut parts = vec![found.status.to_string(), format!("{} tasks, {} open", found.tasks, found.open)];
+        parts.extend(found.parallel_max.map(|limit| format!("limit {limit}")));
+        let lock = found.lock.as_ref().filter(|lock| lock.until > bench.now);
+        parts.extend(lock.map(|lock| format!("locked by {} until {}", lock.owner, time(lock.until))));
+        let detail = bench.tables.workflow_details.get(&found.id).cloned().unwrap_or_default();
+        parts.extend(detail.config.map(|config| format!("config {}", config.as_str())));
+        return Ok(parts.join(", "));
+    }
+    if let Some(found) = id("ag_").and_then(|id| bench.tables.agents.get(&id.parse().ok()?)) {
+        let busy = matches!(fact(bench, Need::Held(found.id)), Some(Fact::Tasks(held)) if !held.is_empty());
+        let presence = format!("{:?}", found.presence(busy, bench.now)).to_lowercase();
+        let mut parts = vec![presence, format!("slug {}", found.slug), format!("role {}", found.role)];
+        parts.push(format!("seen {}", time(found.seen)));
+        parts.extend(found.session.map(|session| format!("on {session}")));
+        parts.extend(found.left.map(|left| format!("left {}", time(left))));
+        parts.extend(found.metadata.as_ref().map(|metadata| format!("metadata {}", metadata.as_str())));
+        return Ok(parts.join(", "));
+    }
+    if let Some(found) = id("ws_").and_then(|id| bench.tables.workspaces.get(&id.parse().ok()?)) {
+        let mut parts = vec![found.status.to_string(), format!("branch {}", found.branch)];
+        parts.extend(found.merge_commit.as_ref().map(|commit| format!("commit {commit}")));
+        parts.extend(found.pr_url.as_ref().map(|url| format!("pr {url}")));
+        parts.extend(found.config.as_ref().map(|config| format!("config {}", config.as_str())));
+        return Ok(parts.join(", "));
+    }
+    Err(format!("nothing is named {name}"))
+}
+
+fn task_state(task: &Task) -> String {
+    let mut parts = vec![task.status().to_string()];
+    match &task.state {
+        State::Pending { .. } | State::Planning { .. } | State::InProgress { .. } => {}
+        State::Paused { reason, .. } => parts.extend(reason.clone()),
+        State::Blocked(block) => parts.push(format!("{} by {} for {}: {}", block.kind, block.by, block.role, block.reason)),
+        State::Failed { by, error: text } | State::Completed { by, outcome: text } | State::Skipped { by, reason: text } => {
+            parts.push(format!("by {by}: {text}"));
+        }
+    }
+    if let Some(lease) = task.state.lease() {
+        let until = task.state.running_lease().map_or("the answer".to_owned(), |lease| time(lease.until));
+        parts.push(format!("held by {} until {until}", lease.agent));
+    }
+    parts.push(format!("attempt {}", task.attempt));
+    parts.extend((task.crashes > 0).then(|| format!("crashes {}", task.crashes)));
+    parts.extend((task.unmet > 0).then(|| format!("waits for {}", task.unmet)));
+    parts.extend(task.workspace.map(|place| format!("in {place}")));
+    parts.join(", ")
+}
+
+fn detail(bench: &mut Bench, name: &str) -> String {
+    let task = bench.task(name);
+    let detail = bench.tables.details.get(&task).cloned().unwrap_or_default();
+    let fields = [("plan", detail.plan), ("context", detail.context), ("outcome_detail", detail.outcome_detail)];
+    let shown = fields.into_iter().filter_map(|(name, value)| Some(format!("{name} {}", value?.as_str())));
+    let from = (!detail.context_from.is_empty()).then(|| format!("context from {}", list(&detail.context_from)));
+    list(&shown.chain(from).collect::<Vec<_>>())
+}
+
+fn offers(bench: &mut Bench, name: &str, words: &mut Words) -> Result<String, String> {
+    let after = words.named("after").map(|name| bench.task(&name)).and_then(|id| bench.tables.tasks.get(&id));
+    let after = after.map(|task| (task.priority.get(), task.sequence, task.id));
+    let ask = Ask {
+        workflow: bench.workflow(name),
+        agent: words.named("for").map(|name| bench.agent(&name)),
+        include_failed: words.flag("failed"),
+        after,
+        limit: words.number("limit")?.unwrap_or(50),
+    };
+    let page = match bench.read(|world| offer::next(world, &ask, bench.now)) {
+        Ok(page) => page,
+        Err(refused) => return Ok(refused),
+    };
+    let mut text = list(&page.tasks.iter().map(|task| task.name.as_str()).collect::<Vec<_>>());
+    if let Some((_, _, id)) = page.next {
+        text.push_str(&format!(", more after {id}"));
+    }
+    if page.limit_reached {
+        text.push_str(", limit reached");
+    }
+    Ok(text)
+}
+
+fn inbox(bench: &mut Bench, name: &str, all: bool) -> String {
+    let owner = if name == "human" { Owner::Human } else { Owner::Agent(bench.agent(name)) };
+    let Some(Fact::Messages(messages)) = fact(bench, Need::Inbox { owner, unread: !all, after: 0, limit: 500 }) else {
+        return "none".to_owned();
+    };
+    let mut shown = Vec::new();
+    for message in messages {
+        let name = bench.numbered("msg", "m", &message.id);
+        let state = match message.state {
+            MessageState::Unread => "",
+            MessageState::Read { .. } => " (read)",
+            MessageState::Archived { .. } => " (archived)",
+        };
+        let (draft, from) = (&message.draft, message.from);
+        let subject = draft.subject.as_ref().map(|text| format!("{text}: ")).unwrap_or_default();
+        let (number, priority) = (message.sequence, draft.priority.get());
+        shown.push(format!("{name} {number} p{priority} {} {from} \"{subject}{}\"{state}", draft.kind, draft.body));
+    }
+    if shown.is_empty() { "none".to_owned() } else { shown.join("; ") }
+}
+
+fn checkpoints(bench: &mut Bench, name: &str) -> String {
+    let task = bench.task(name);
+    let Some(Fact::Checkpoints(found)) = fact(bench, Need::Checkpoints { task, after: 0, limit: 500 }) else {
+        return "none".to_owned();
+    };
+    let shown: Vec<_> = found
+        .iter()
+        .map(|found| format!("{} {} by {}: {}", found.sequence, found.note.kind, found.by, found.note.summary))
+        .collect();
+    if shown.is_empty() { "none".to_owned() } else { shown.join("; ") }
+}
+
+/// A template's plan with values for its variables.
+fn fill(bench: &mut Bench, name: &str, words: &mut Words) -> String {
+    let id = bench.template(name);
+    let Some(template) = bench.tables.templates.get(&id) else {
+        return "none".to_owned();
+    };
+    let pairs = words.list("with");
+    let values = pairs.iter().filter_map(|pair| pair.split_once(':')).map(|(k, v)| (k.to_owned(), v.to_owned()));
+    match template.body.fill(&values.collect()) {
+        Ok(tasks) => list(&tasks.iter().map(|task| format!("{}<{}>", task.name, task.depends_on.join(" "))).collect::<Vec<_>>()),
+        Err(refusal) => crate::show::refusal(bench, &refusal),
+    }
+}
+
+/// What was logged since the last look, by topic.
+fn log(bench: &mut Bench) -> String {
+    let mut shown: Vec<String> = Vec::new();
+    let entries = std::mem::take(&mut bench.log);
+    for topic in entries.chunk_by(|one, other| one.0 == other.0) {
+        let names: Vec<&str> = topic.iter().map(|(_, name)| name.as_str()).collect();
+        shown.extend(topic.first().map(|(topic, _)| format!("{topic}: {}", names.join(" "))));
+    }
+    let text = if shown.is_empty() { "nothing".to_owned() } else { shown.join("; ") };
+    named(bench, &text)
+}

@@ -1,0 +1,132 @@
+//! The seeded simulator: random plans, agents and mishaps, every invariant checked after every step.
+//!
+//! `SIM_SEEDS=100000 SIM_STEPS=400 cargo test -p engine --release --test sim` runs more of it, and `SIM_SEED=123` one seed
+//! with a line for each step. A failure names its seed, so it is replayed with that.
+
+#![expect(clippy::wildcard_enum_match_arm, reason = "the checker looks for single events and writes among many")]
+
+#[path = "sim/acts.rs"]
+mod acts;
+#[path = "sim/check.rs"]
+mod check;
+#[path = "sim/claims.rs"]
+mod claims;
+#[path = "sim/crew.rs"]
+mod crew;
+#[path = "sim/ending.rs"]
+mod ending;
+#[path = "sim/fault.rs"]
+mod fault;
+#[path = "sim/keys.rs"]
+mod keys;
+#[path = "sim/machine.rs"]
+mod machine;
+#[path = "sim/plans.rs"]
+mod plans;
+#[path = "sim/recount.rs"]
+mod recount;
+#[path = "sim/rng.rs"]
+mod rng;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use engine::tables::Tables;
+
+use crew::{Crew, Mode};
+use fault::Fault;
+use machine::Machine;
+
+const SEEDS: u64 = 2_000;
+const STEPS: u64 = 160;
+/// Seeds within which every planted fault must show.
+const FAULT_SEEDS: u64 = 60;
+
+struct Failure {
+    seed: u64,
+    report: String,
+}
+
+/// One run. The report of a failure says all that is needed to see it again.
+fn run(seed: u64, steps: u64, fault: Fault, trace: bool) -> Result<Tables, Failure> {
+    let mut crew = Crew::new(seed);
+    let mut machine = Machine::new(fault, !Mode::of(seed).skew, trace);
+    let fail = |step: u64, command: String, broken: machine::Broken| Failure {
+        seed,
+        report: format!(
+            "seed {seed}, step {step}: {}\n  {}\n  command: {command}\n  replay: SIM_SEED={seed} SIM_STEPS={steps} cargo \
+             test -p engine --test sim -- --nocapture",
+            broken.rule, broken.what
+        ),
+    };
+    for number in 1..=steps {
+        let order = crew.next(&machine.tables);
+        match machine.act(&order.step) {
+            Ok(reply) => crew.learn(&order, &reply),
+            Err(broken) => return Err(fail(number, machine::brief(&order.step), broken)),
+        }
+    }
+    match ending::run(&mut machine, &mut crew) {
+        Ok(()) => Ok(machine.tables),
+        Err(broken) => Err(fail(steps, "the end of the run".to_owned(), broken)),
+    }
+}
+
+/// All seeds, on every core; the first failure by seed.
+fn run_all(seeds: u64, steps: u64, fault: Fault) -> Option<Failure> {
+    let next = AtomicU64::new(0);
+    let worker = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= seeds {
+                return None;
+            }
+            if let Err(failure) = run(seed, steps, fault, false) {
+                next.store(seeds, Ordering::Relaxed);
+                return Some(failure);
+            }
+        }
+    };
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(worker)).collect();
+        let found = workers.into_iter().filter_map(|worker| match worker.join() {
+            Ok(found) => found,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        found.min_by_key(|failure| failure.seed)
+    })
+}
+
+fn setting(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+#[test]
+fn everything_holds() {
+    let steps = setting("SIM_STEPS").unwrap_or(STEPS);
+    let failure = match setting("SIM_SEED") {
+        Some(seed) => run(seed, steps, Fault::None, true).err(),
+        None => run_all(setting("SIM_SEEDS").unwrap_or(SEEDS), steps, Fault::None),
+    };
+    if let Some(Failure { report, .. }) = failure {
+        panic!("{report}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_state() {
+    for seed in 0..40 {
+        let (one, other) = (run(seed, STEPS, Fault::None, false), run(seed, STEPS, Fault::None, false));
+        assert_eq!(one.ok(), other.ok(), "seed {seed}");
+    }
+}
+
+#[test]
+fn every_planted_fault_is_caught() {
+    for fault in Fault::ALL {
+        let caught = run_all(FAULT_SEEDS, STEPS, fault);
+        let report = caught.map(|failure| failure.report).unwrap_or_default();
+        eprintln!("{fault:?}: {}", report.lines().next().unwrap_or("not caught"));
+        assert!(!report.is_empty(), "{fault:?} is not caught within {FAULT_SEEDS} seeds");
+    }
+}

@@ -1,0 +1,297 @@
+//! The acts of the crew, each a command with random but mostly sensible arguments.
+
+use std::sync::Arc;
+
+use engine::checkpoint::Kind;
+use engine::command::{Note, Target};
+use engine::id::MessageId;
+use engine::inbox::{Draft, Filter, MessageKind, Owner, Recipients};
+use engine::plan::Piece;
+use engine::tables::Tables;
+use engine::task::{BlockKind, Priority, Status};
+use engine::workflow::WorkflowStatus;
+use engine::{Caller, Command, Json, Rights, Timestamp};
+
+use crate::crew::{Crew, Order};
+use crate::plans::{self, ROLES};
+
+impl Crew {
+    /// What an agent does next.
+    pub(crate) fn work(&mut self, tables: &Tables, place: usize) -> Order {
+        if self.workers[place].id.is_none() || self.rng.percent(2) {
+            return self.register(place);
+        }
+        let command = match self.rng.below(100) {
+            0..14 => self.claim(tables),
+            14..28 => {
+                let include_failed = self.rng.percent(30);
+                Some(Command::ClaimNext { workflow: self.workflow(), include_failed })
+            }
+            28..66 => self.write(tables, place),
+            66..76 => Some(match self.rng.below(3) {
+                0 => Command::Renew,
+                1 => Command::Heartbeat { current_task: None },
+                _ => Command::UpdateAgent { workspace_path: None, metadata: Some(json("{\"mood\":1}")) },
+            }),
+            76..88 => Some(self.message(tables, place)),
+            88..90 => Some(Command::Unregister),
+            _ => {
+                let workflow = self.workflow();
+                let owner = self.workers[place].id.map_or("me".to_owned(), |agent| agent.to_string());
+                let lock = self.rng.percent(25);
+                Some(if lock {
+                    Command::LockWorkflow { workflow, owner }
+                } else {
+                    Command::UnlockWorkflow { workflow, owner }
+                })
+            }
+        };
+        let caller = self.caller(place);
+        self.order(caller, command.unwrap_or(Command::Renew), Some(place))
+    }
+
+    fn claim(&mut self, tables: &Tables) -> Option<Command> {
+        // Half of the time something that looks free, so that most runs get somewhere.
+        let free = |task: &&engine::task::Task| task.status() == Status::Pending && task.unmet == 0;
+        let free: Vec<_> = tables.tasks.values().filter(free).map(|task| task.id).collect();
+        let task = if self.rng.percent(60) { self.rng.pick(&free).copied() } else { None };
+        let task = match task {
+            Some(task) => task,
+            None => self.some_task(tables)?.id,
+        };
+        Some(Command::Claim { task })
+    }
+
+    /// A write as owner, with the attempt it believes in.
+    fn write(&mut self, tables: &Tables, place: usize) -> Option<Command> {
+        let (task, attempt) = self.aim(tables, place)?;
+        Some(match self.rng.below(100) {
+            0..22 => {
+                let note = Note::plain(Kind::Progress, if self.rng.percent(95) { "went on" } else { " " });
+                Command::AddCheckpoint { task, attempt, note }
+            }
+            22..82 => {
+                let status = tables.tasks.get(&task).map(|task| task.status());
+                Command::Move { task, attempt, to: self.target(status) }
+            }
+            82..88 => Command::SetTaskPlan { task, attempt, plan: json("[1,2]"), context: Some(json("{\"a\":1}")) },
+            88..92 => Command::ReplanTask { task, attempt, reason: "better".to_owned(), plan: json("[3]") },
+            _ => Command::Release { task, attempt, reason: self.text() },
+        })
+    }
+
+    /// Half of the time a move that the table has, else any.
+    fn target(&mut self, from: Option<Status>) -> Target {
+        let legal = from.map_or(&[][..], Status::targets);
+        let legal = if self.rng.percent(80) { self.rng.pick(legal) } else { None };
+        let status = legal.or_else(|| self.rng.pick(Status::ALL)).copied().unwrap_or(Status::Pending);
+        match status {
+            Status::Planning => Target::Planning,
+            Status::InProgress => Target::InProgress { answer: self.text() },
+            Status::Completed => {
+                Target::Completed { outcome: self.text(), detail: self.rng.percent(20).then(|| json("{\"ok\":true}")) }
+            }
+            Status::Failed => Target::Failed { error: self.text(), detail: None },
+            Status::Paused => Target::Paused { reason: self.text() },
+            Status::Blocked => {
+                let kind = self.rng.pick(BlockKind::ALL).copied().unwrap_or(BlockKind::SpecGap);
+                let role = self.rng.percent(60).then(|| ROLES[self.rng.below(ROLES.len())].to_owned());
+                Target::Blocked { kind, reason: "cannot".to_owned(), role }
+            }
+            Status::Skipped => Target::Skipped { reason: self.text() },
+            Status::Pending => Target::Pending { reason: self.text() },
+        }
+    }
+
+    /// Mostly a text; sometimes blank or left out.
+    fn text(&mut self) -> Option<String> {
+        match self.rng.below(100) {
+            0..6 => None,
+            6..10 => Some("  ".to_owned()),
+            10..70 => Some("done".to_owned()),
+            _ => Some(format!("text {}", self.rng.below(3))),
+        }
+    }
+
+    fn message(&mut self, tables: &Tables, place: usize) -> Command {
+        let own = self.workers[place].id.map(Owner::Agent);
+        let mine = |message: &&engine::inbox::Message| Some(message.to) == own;
+        let mut messages: Vec<MessageId> = tables.messages.values().filter(mine).map(|message| message.id).collect();
+        messages.truncate(4);
+        if self.rng.percent(10) {
+            messages.extend(tables.messages.keys().next());
+        }
+        if self.rng.percent(30) {
+            messages.extend(messages.first().copied());
+        }
+        match self.rng.below(100) {
+            0..25 => Command::MarkRead { messages },
+            25..40 => Command::Archive { messages },
+            _ => Command::Send { to: self.recipients(tables), draft: self.draft(tables) },
+        }
+    }
+
+    fn recipients(&mut self, tables: &Tables) -> Recipients {
+        let agent = tables.agents.values().nth(self.rng.below(tables.agents.len()));
+        match (self.rng.below(10), agent) {
+            (0..5, Some(agent)) => Recipients::One(Owner::Agent(agent.id)),
+            (5, Some(agent)) => Recipients::Slug(agent.slug.clone()),
+            (6, _) => Recipients::Slug("nobody".to_owned()),
+            (7, _) => Recipients::All(Filter { include_silent: self.rng.percent(50), ..Filter::default() }),
+            _ => Recipients::One(Owner::Human),
+        }
+    }
+
+    fn draft(&mut self, tables: &Tables) -> Draft {
+        let mut draft = Draft::text(MessageKind::Info, Priority::DEFAULT, "hello");
+        if self.rng.percent(30) {
+            draft.reply_to = tables.messages.keys().nth(self.rng.below(tables.messages.len())).copied();
+        }
+        if self.rng.percent(20) {
+            draft.task = self.some_task(tables).map(|task| task.id);
+        }
+        draft
+    }
+
+    /// A person or a coordinator looks at what is stuck.
+    pub(crate) fn person(&mut self, tables: &Tables) -> Order {
+        let stuck =
+            |task: &&engine::task::Task| matches!(task.status(), Status::Paused | Status::Blocked | Status::Failed);
+        let stuck: Vec<_> = tables.tasks.values().filter(stuck).map(|task| (task.id, task.status())).collect();
+        let aimed = if self.rng.percent(80) { self.rng.pick(&stuck).copied() } else { None };
+        let aimed = aimed.or_else(|| self.some_task(tables).map(|task| (task.id, task.status())));
+        let caller = Caller::with_rights(if self.rng.percent(50) { Rights::Person } else { Rights::Coordinator });
+        let Some((task, status)) = aimed else {
+            return self.sweep_all();
+        };
+        let command = match self.rng.below(10) {
+            0 => Command::Release { task, attempt: None, reason: self.text() },
+            1 => Command::ReplanTask { task, attempt: None, reason: "anew".to_owned(), plan: json("[]") },
+            2 => {
+                let note = Note::plain(Kind::Decision, "do it so");
+                Command::AddCheckpoint { task, attempt: None, note }
+            }
+            3 => Command::Send { to: self.recipients(tables), draft: self.draft(tables) },
+            _ => Command::Move { task, attempt: None, to: self.target(Some(status)) },
+        };
+        self.order(caller, command, None)
+    }
+
+    fn sweep_all(&mut self) -> Order {
+        let workflow = self.workflow();
+        self.order(Caller::with_rights(Rights::Engine), Command::Sweep { workflow }, None)
+    }
+
+    /// Plans are set and changed, workflows paused and resumed.
+    pub(crate) fn manage(&mut self, tables: &Tables) -> Order {
+        let planning = |id: &engine::id::WorkflowId| {
+            tables.workflows.get(id).is_some_and(|workflow| workflow.status == WorkflowStatus::Planning)
+        };
+        if let Some(workflow) = self.workflows.iter().copied().find(planning) {
+            return self.set_plan(tables, workflow);
+        }
+        let workflow = self.workflow();
+        let of = |task: &&engine::task::Task| task.workflow == workflow;
+        let names: Vec<String> = tables.tasks.values().filter(of).map(|task| task.name.clone()).collect();
+        let command = match self.rng.below(100) {
+            0..30 => {
+                let name = self.new_name();
+                let mut task = plans::task(&mut self.rng, name, &names);
+                // The same dependency by name and by id is one dependency.
+                if self.rng.percent(30)
+                    && let Some(other) = tables.tasks.values().filter(of).last()
+                {
+                    task.depends_on.extend([other.name.clone(), other.id.to_string()]);
+                }
+                let after = if self.rng.percent(30) { self.rng.pick(&names).cloned() } else { None };
+                Command::AddTask { workflow, task: Box::new(task), after }
+            }
+            30..50 => {
+                let Some(task) = self.some_task(tables) else { return self.sweep_all() };
+                let workflow = if self.rng.percent(90) { task.workflow } else { workflow };
+                Command::RemoveTask { workflow, task: task.id }
+            }
+            50..62 => {
+                let mut tasks = self.plan();
+                if let (Some(first), Some(kept)) = (tasks.first_mut(), self.rng.pick(&names)) {
+                    first.depends_on.push(kept.clone());
+                }
+                Command::Replan { workflow, summary: "other".to_owned(), reason: "why not".to_owned(), tasks }
+            }
+            62..82 => {
+                let here = tables.workflows.get(&workflow).map(|workflow| workflow.status);
+                let stopped = matches!(here, Some(WorkflowStatus::Paused | WorkflowStatus::Failed));
+                let status =
+                    if stopped { Some(&WorkflowStatus::InProgress) } else { self.rng.pick(WorkflowStatus::ALL) };
+                let status = status.copied().unwrap_or(WorkflowStatus::Paused);
+                // Given up is final, which makes a dull run.
+                let status = if status == WorkflowStatus::Abandoned && self.rng.percent(80) {
+                    WorkflowStatus::Paused
+                } else {
+                    status
+                };
+                Command::SetWorkflowStatus { workflow, status, reason: None }
+            }
+            82..90 => {
+                let limit = u32::try_from(self.rng.between(0, 3)).unwrap_or(1);
+                Command::SetParallelism {
+                    workflow,
+                    parallel_max: Some(limit).filter(|_| limit < 3),
+                    auto_workspaces: None,
+                }
+            }
+            90..95 => Command::SetConfig { workflow, config: json("{\"x\":2}") },
+            _ if self.workflows.len() < 4 => return self.create_workflow(),
+            _ => Command::UnlockWorkflow { workflow, owner: "a person".to_owned() },
+        };
+        self.order(Caller::with_rights(Rights::Person), command, None)
+    }
+
+    /// A plan at once, or in pieces while others try to touch what is not there yet.
+    fn set_plan(&mut self, tables: &Tables, workflow: engine::id::WorkflowId) -> Order {
+        let (tasks, seed) = (self.plan(), self.rng.seed());
+        let Some(piece) = plans::rows(tasks, workflow, Timestamp(self.now), seed) else {
+            return self.sweep_all();
+        };
+        let person = || Caller::with_rights(Rights::Person);
+        let summary = "a plan".to_owned();
+        let drafting = tables.workflows.get(&workflow).is_some_and(|workflow| workflow.draft.is_some());
+        if !drafting && self.rng.percent(70) {
+            let command = Command::SetPlan { workflow, summary, piece: Arc::new(piece), groups: Vec::new() };
+            return self.order(person(), command, None);
+        }
+        let token = format!("planner {}", self.serial);
+        let count = u32::try_from(piece.tasks.len()).unwrap_or(u32::MAX);
+        let hidden = piece.tasks.first().map(|(task, _)| task.id);
+        let (tasks, edges) = (piece.tasks, piece.edges);
+        let mut commands = vec![
+            Command::BeginPlan { workflow, token: token.clone() },
+            Command::ClearDraft { workflow, token: token.clone() },
+        ];
+        for piece in [Piece { tasks, edges: Vec::new() }, Piece { tasks: Vec::new(), edges }] {
+            commands.push(Command::StagePlan { workflow, token: token.clone(), piece: Arc::new(piece) });
+        }
+        if let Some(task) = hidden.filter(|_| self.rng.percent(30)) {
+            commands.push(Command::Move { task, attempt: None, to: Target::Skipped { reason: self.text() } });
+        }
+        // A planner that dies half-way leaves a draft behind.
+        if self.rng.percent(80) {
+            commands.push(Command::CommitPlan {
+                workflow,
+                token,
+                summary,
+                tasks: count,
+                groups: Vec::new(),
+                task_ids: Vec::new(),
+            });
+        }
+        let mut orders: Vec<Order> = commands.into_iter().map(|command| self.order(person(), command, None)).collect();
+        let first = orders.remove(0);
+        self.then(orders);
+        first
+    }
+}
+
+fn json(text: &str) -> Json {
+    Json::from_stored(text.to_owned())
+}

@@ -1,0 +1,290 @@
+//! What must hold after each step, written down a second time and differently from the rules.
+
+use std::collections::BTreeSet;
+
+use engine::event::Cause;
+use engine::id::{AgentId, TaskId};
+use engine::tables::Tables;
+use engine::task::{BlockKind, State, Status, Task};
+use engine::{Actor, Command, Event, Refusal, Reply, Rights, Write};
+
+use crate::machine::{Broken, Memory, Seen, Step, Verdict};
+use crate::{claims, keys};
+
+/// Bookkeeping that no log keeps.
+const NOT_LOGGED: [&str; 8] =
+    ["seen", "drafting", "staged", "draft_cleared", "lock_renewed", "renewed", "key_kept", "keys_forgotten"];
+
+macro_rules! hold {
+    ($holds:expr, $rule:literal, $($what:tt)*) => {
+        if !$holds {
+            return Err($crate::machine::Broken { rule: $rule, what: format!($($what)*) });
+        }
+    };
+}
+pub(crate) use hold;
+
+pub(crate) fn step(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
+    keys::answers(seen, memory)?;
+    refusal_changes_nothing(seen)?;
+    everything_is_logged(seen)?;
+    claims::numbers(seen, memory)?;
+    claims::granted(seen)?;
+    claims::ended(seen)?;
+    only_the_holder_changes(seen)?;
+    completion(seen, memory)?;
+    for event in &seen.change.events {
+        if let Event::Sent { message, .. } = event {
+            memory.sent.entry(message.to).or_default().push(message.id);
+        }
+    }
+    Ok(())
+}
+
+/// The tasks that the step wrote to.
+pub(crate) fn touched(seen: &Seen<'_>) -> BTreeSet<TaskId> {
+    let mut touched = BTreeSet::new();
+    for write in seen.writes {
+        match write {
+            Write::Task(task) => drop(touched.insert(task.id)),
+            Write::Detail(id, _) | Write::Waits(id, _) => drop(touched.insert(*id)),
+            Write::Checkpoint(checkpoint) => drop(touched.insert(checkpoint.task)),
+            Write::Drop(ids) => touched.extend(ids),
+            Write::Insert(piece) => touched.extend(piece.tasks.iter().map(|(task, _)| task.id)),
+            _ => {}
+        }
+    }
+    touched
+}
+
+/// Who holds a claim that is alive at the time of the step.
+pub(crate) fn live_holder(tables: &Tables, task: &Task, step: &Step) -> Option<AgentId> {
+    let lease = task.state.lease()?;
+    let paused = matches!(task.state, State::Paused { .. });
+    let kept = || {
+        let agent = tables.agents.get(&lease.agent);
+        agent.is_some_and(|agent| {
+            let connected = agent.session.is_some_and(|session| step.caller.alive.contains(&session));
+            connected && agent.left.is_none() && step.now.0 < agent.seen.0 + 2 * 3_600_000
+        })
+    };
+    (paused || step.now.0 < lease.until.0 || kept()).then_some(lease.agent)
+}
+
+/// The agent that a caller stands for.
+pub(crate) fn acting(tables: &Tables, step: &Step, task: Option<&Task>) -> Option<AgentId> {
+    if step.caller.agent.is_some() {
+        return step.caller.agent;
+    }
+    let session = step.caller.session?;
+    let here = || tables.agents.values().filter(|agent| agent.left.is_none() && agent.session == Some(session));
+    let holder = task.and_then(Task::holder).filter(|holder| here().any(|agent| agent.id == *holder));
+    holder.or_else(|| here().max_by_key(|agent| (agent.created, agent.id)).map(|agent| agent.id))
+}
+
+/// The task a command is about, and the attempt it claims to be of.
+pub(crate) fn about(command: &Command) -> Option<(TaskId, Option<u32>)> {
+    match command {
+        Command::Claim { task } | Command::RemoveTask { task, .. } => Some((*task, None)),
+        Command::Release { task, attempt, .. }
+        | Command::Move { task, attempt, .. }
+        | Command::SetTaskPlan { task, attempt, .. }
+        | Command::ReplanTask { task, attempt, .. }
+        | Command::AddCheckpoint { task, attempt, .. } => Some((*task, *attempt)),
+        _ => None,
+    }
+}
+
+fn refusal_changes_nothing(seen: &Seen<'_>) -> Verdict {
+    if seen.change.reply.is_ok() {
+        return Ok(());
+    }
+    // A claim that finds the last attempt expired records that, and is refused all the same.
+    let recorded = |event: &Event| match event {
+        Event::LeaseEnded { task, failed, .. } => {
+            failed.is_some() && seen.step.command == Command::Claim { task: *task }
+        }
+        Event::KeyKept { .. } => true,
+        _ => false,
+    };
+    let other = seen.change.events.iter().find(|event| !recorded(event));
+    hold!(other.is_none(), "(h) a refusal changes nothing", "but there is {other:?}");
+    let ended = seen.change.events.iter().any(|event| matches!(event, Event::LeaseEnded { .. }));
+    let odd = seen.writes.iter().find(|write| !matches!(write, Write::Key(_)));
+    hold!(ended || odd.is_none(), "(h) a refusal changes nothing", "but {odd:?} is written");
+    Ok(())
+}
+
+/// A row of a task changes only with an event in the log that names the task.
+fn everything_is_logged(seen: &Seen<'_>) -> Verdict {
+    let mut named = BTreeSet::new();
+    for event in &seen.change.events {
+        if event.topic().is_none() {
+            hold!(NOT_LOGGED.contains(&event.name()), "(g) every event has a topic", "{event:?} has none");
+            continue;
+        }
+        match event {
+            Event::Claimed { task, .. }
+            | Event::LeaseEnded { task, .. }
+            | Event::TaskPlanned { task, .. }
+            | Event::TaskRemoved { task, .. } => drop(named.insert(*task)),
+            Event::Moved(moved) => drop(named.insert(moved.task)),
+            Event::CheckpointAdded { checkpoint, .. } => drop(named.insert(checkpoint.task)),
+            Event::Replanned { removed, .. } => named.extend(removed),
+            _ => {}
+        }
+    }
+    for id in touched(seen) {
+        let Some(before) = seen.before.tasks.get(&id) else { continue };
+        let draft = seen.before.workflows.get(&before.workflow).is_some_and(|workflow| workflow.draft.is_some());
+        if named.contains(&id) || draft {
+            continue;
+        }
+        let Some(after) = seen.after.tasks.get(&id) else {
+            hold!(false, "(g) every change is in the log", "{id} is gone");
+            continue;
+        };
+        hold!(renewed(before) == renewed(after), "(g) every change is in the log", "{before:?} became {after:?}");
+        let checkpoints = |tables: &Tables| tables.checkpoints.range((id, 0)..=(id, u32::MAX)).count();
+        let same = seen.before.details.get(&id) == seen.after.details.get(&id);
+        hold!(
+            same && checkpoints(seen.before) == checkpoints(seen.after),
+            "(g) every change is in the log",
+            "what belongs to {id} changed"
+        );
+    }
+    Ok(())
+}
+
+/// A task without what renewals, positions and the store's own counter change.
+fn renewed(task: &Task) -> Task {
+    let mut task = task.clone();
+    if let Some(lease) = task.state.lease_mut() {
+        lease.until = engine::Timestamp(0);
+    }
+    Task { updated: engine::Timestamp(0), sequence: 0, unmet: 0, ..task }
+}
+
+/// Who does not hold the live claim changes nothing of a task, unless the rules give everyone that right.
+fn only_the_holder_changes(seen: &Seen<'_>) -> Verdict {
+    let step = seen.step;
+    for id in touched(seen) {
+        let Some(before) = seen.before.tasks.get(&id) else { continue };
+        let holder = live_holder(seen.before, before, step);
+        let who = acting(seen.before, step, Some(before));
+        let attempt = about(&step.command).filter(|(task, _)| *task == id).and_then(|(_, attempt)| attempt);
+        let fenced = attempt.is_none_or(|attempt| attempt == before.attempt);
+        let allowed = if step.caller.may_override() {
+            holder.is_none() || may_take(seen, id, before)
+        } else if let Some(holder) = holder {
+            (who == Some(holder) && fenced) || closes(seen, holder)
+        } else {
+            free_for_all(seen, id, before, who)
+        };
+        if allowed {
+            continue;
+        }
+        let same = seen.after.tasks.get(&id).is_some_and(|after| {
+            Task { sequence: 0, unmet: 0, ..before.clone() } == Task { sequence: 0, unmet: 0, ..after.clone() }
+        });
+        let rule = "(b) who does not hold the live claim changes nothing";
+        let kept = |tables: &Tables| tables.checkpoints.range((id, 0)..=(id, u32::MAX)).count();
+        let details = seen.before.details.get(&id) == seen.after.details.get(&id);
+        if !same || !details || kept(seen.before) != kept(seen.after) {
+            let after = seen.after.tasks.get(&id);
+            return Err(Broken { rule, what: format!("{before:?} (held by {holder:?}) became {after:?} by {who:?}") });
+        }
+    }
+    Ok(())
+}
+
+/// Persons, coordinators and timers act for a live holder only on the task they name. A sweep never does, except that
+/// it renews what its own machine knows to live.
+fn may_take(seen: &Seen<'_>, id: TaskId, before: &Task) -> bool {
+    match &seen.step.command {
+        Command::Sweep { .. } => seen.after.tasks.get(&id).is_some_and(|after| renewed(before) == renewed(after)),
+        Command::CloseSession { .. } => before.holder().is_some_and(|holder| closes(seen, holder)),
+        Command::RemoveTask { .. } | Command::Replan { .. } | Command::Claim { .. } => false,
+        command => about(command).is_some_and(|(task, _)| task == id),
+    }
+}
+
+/// The step ends the connection of an agent, which ends its claims.
+fn closes(seen: &Seen<'_>, agent: AgentId) -> bool {
+    let own = seen.before.agents.get(&agent).and_then(|agent| agent.session);
+    matches!(&seen.step.command, Command::CloseSession { session, .. } if own == Some(*session))
+}
+
+/// What anyone may do to a task that nobody holds.
+fn free_for_all(seen: &Seen<'_>, id: TaskId, before: &Task, who: Option<AgentId>) -> bool {
+    let over = before.holder();
+    match &seen.step.command {
+        Command::Claim { task } => *task == id,
+        Command::ClaimNext { workflow, .. } => before.workflow == *workflow,
+        Command::Unregister => over.is_some() && over == who,
+        Command::CloseSession { .. } => over.is_some_and(|holder| closes(seen, holder)),
+        Command::RemoveTask { .. } | Command::Replan { .. } | Command::ClearDraft { .. } => before.is_removable(),
+        Command::ReplanTask { task, .. } => *task == id && before.status() == Status::Failed,
+        Command::Move { task, to, .. } if *task == id => match &before.state {
+            State::Pending { .. } => to.status() == Status::Skipped,
+            State::Failed { .. } => matches!(to.status(), Status::Pending | Status::Skipped),
+            State::Blocked(block) => {
+                let role = who.and_then(|who| seen.before.agents.get(&who)).map(|agent| agent.role.as_str());
+                role == Some(block.role.as_str())
+            }
+            _ => false,
+        },
+        // Its last dependency was met.
+        Command::Move { .. } => {
+            matches!(&before.state, State::Blocked(block) if block.kind == BlockKind::Dependency && before.unmet == 1)
+        }
+        _ => false,
+    }
+}
+
+fn completion(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
+    for id in touched(seen) {
+        let (before, after) = (seen.before.tasks.get(&id), seen.after.tasks.get(&id));
+        let was_met = before.is_some_and(|task| task.status().is_met());
+        let Some(after) = after else {
+            hold!(!was_met, "(d) what is done stays", "{id} is gone");
+            continue;
+        };
+        if was_met {
+            let same = before.is_some_and(|before| before.state == after.state && before.attempt == after.attempt);
+            hold!(same, "(d) what is done stays", "{before:?} became {after:?}");
+            continue;
+        }
+        if !after.status().is_met() {
+            continue;
+        }
+        hold!(memory.met.insert(id), "(d) a task is done once", "{id} is done again");
+        let State::Completed { by, outcome } = &after.state else { continue };
+        hold!(!outcome.trim().is_empty(), "(d) nothing is completed without an outcome", "{after:?}");
+        let verified = !after.verify || seen.step.caller.rights == Rights::Runner;
+        hold!(verified, "(d) what is verified is completed by the runner", "{after:?}");
+        let open = crate::recount::unmet(seen.before, id);
+        hold!(open == 0, "(d) nothing is completed with unmet dependencies", "{id} waits for {open}");
+        if let (Actor::Agent(agent), Some(before)) = (by, before) {
+            let holder = live_holder(seen.before, before, seen.step);
+            hold!(holder == Some(*agent), "(d) the holder completes", "{before:?} was completed by {agent}");
+        }
+    }
+    Ok(())
+}
+
+/// A reply that grants a task says what the row says.
+pub(crate) fn granted(seen: &Seen<'_>) -> Option<(TaskId, u32)> {
+    match &seen.change.reply {
+        Ok(Reply::Claimed { task, attempt, .. }) => Some((*task, *attempt)),
+        Ok(_) | Err(_) => None,
+    }
+}
+
+pub(crate) fn is_conflict(answer: &Result<Reply, Refusal>) -> bool {
+    matches!(answer, Err(Refusal::IdempotencyConflict { .. }))
+}
+
+pub(crate) fn counts(cause: Cause) -> u32 {
+    u32::from(matches!(cause, Cause::Expired | Cause::Killed))
+}

@@ -1,0 +1,152 @@
+//! Faults planted around the engine. Each breaks one promise, and the checker must notice.
+
+use engine::tables::Tables;
+use engine::task::State;
+use engine::{Change, Command, Event, Millis, Rights, Write};
+
+use crate::check::about;
+use crate::machine::Step;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    None,
+    /// A write counts as the holder's, whoever sent it and whatever its attempt.
+    NoFence,
+    /// A claim keeps the number of the last one.
+    SameAttempt,
+    /// A claim finds every lease over.
+    StolenLease,
+    /// The sweep's clock is far ahead.
+    EagerSweep,
+    /// Nobody ends leases that are over.
+    NoSweep,
+    /// A message is counted but not kept.
+    LostMessage,
+    /// Who waits is not told.
+    LostMet,
+    /// Completion without a text.
+    BlankOutcome,
+    /// Anyone's completion counts as verified.
+    Unverified,
+    /// An event is applied and left out of the log.
+    Unlogged,
+    /// The answer to a key is not kept.
+    LostKey,
+    /// A refusal leaves something behind.
+    LeakyRefusal,
+    /// A crash counts for many.
+    Overcounted,
+}
+
+impl Fault {
+    pub(crate) const ALL: [Self; 13] = [
+        Self::NoFence,
+        Self::SameAttempt,
+        Self::StolenLease,
+        Self::EagerSweep,
+        Self::NoSweep,
+        Self::LostMessage,
+        Self::LostMet,
+        Self::BlankOutcome,
+        Self::Unverified,
+        Self::Unlogged,
+        Self::LostKey,
+        Self::LeakyRefusal,
+        Self::Overcounted,
+    ];
+
+    /// What the engine is given instead of what was asked.
+    pub(crate) fn bend_step(self, tables: &Tables, step: &Step) -> Option<Step> {
+        let mut bent = step.clone();
+        match self {
+            Self::NoFence => {
+                let holder = about(&step.command).and_then(|(id, _)| tables.tasks.get(&id)?.holder())?;
+                if matches!(step.command, Command::Claim { .. }) {
+                    return None;
+                }
+                bent.caller.agent = Some(holder);
+                drop_attempt(&mut bent.command);
+            }
+            Self::StolenLease => {
+                let Command::Claim { task } = &step.command else { return None };
+                let until = tables.tasks.get(task)?.state.running_lease()?.until;
+                bent.now = bent.now.max(until);
+                bent.caller.alive.clear();
+            }
+            Self::EagerSweep if matches!(step.command, Command::Sweep { .. }) => {
+                bent.now = bent.now + Millis::minutes(10);
+            }
+            Self::Unverified if step.caller.rights == Rights::Agent && matches!(step.command, Command::Move { .. }) => {
+                bent.caller.rights = Rights::Runner;
+            }
+            _ => return None,
+        }
+        Some(bent)
+    }
+
+    /// What is recorded instead of what was decided. Rows that follow from it are bent along.
+    pub(crate) fn bend_change(self, change: &mut Change, mut writes: Vec<Write>) -> Vec<Write> {
+        match self {
+            Self::SameAttempt => {
+                for event in &mut change.events {
+                    let Event::Claimed { task: id, attempt, .. } = event else { continue };
+                    *attempt -= 1;
+                    for write in &mut writes {
+                        if let Write::Task(task) = write
+                            && task.id == *id
+                        {
+                            task.attempt = *attempt;
+                        }
+                    }
+                }
+            }
+            Self::BlankOutcome => {
+                for write in &mut writes {
+                    if let Write::Task(task) = write
+                        && let State::Completed { outcome, .. } = &mut task.state
+                    {
+                        outcome.clear();
+                    }
+                }
+            }
+            Self::Unlogged => change.events.retain(|event| !matches!(event, Event::Moved(_))),
+            Self::LeakyRefusal if change.reply.is_err() => {
+                writes.push(Write::ForgetKeys(engine::Timestamp(0)));
+            }
+            Self::Overcounted => {
+                let ended = |write: &&mut Write| matches!(write, Write::Task(task) if task.crashes > 0);
+                for write in writes.iter_mut().filter(ended) {
+                    if let Write::Task(task) = write {
+                        task.crashes += task.attempts_max;
+                    }
+                }
+            }
+            Self::NoSweep if matches!(change.reply, Ok(engine::Reply::Swept { .. })) => {
+                change.events.clear();
+                writes.clear();
+            }
+            _ => {}
+        }
+        writes
+    }
+
+    pub(crate) fn bend_writes(self, writes: &mut Vec<Write>) {
+        match self {
+            Self::LostMessage => writes.retain(|write| !matches!(write, Write::Message(_))),
+            Self::LostMet => writes.retain(|write| !matches!(write, Write::Met(_))),
+            Self::LostKey => writes.retain(|write| !matches!(write, Write::Key(_))),
+            _ => {}
+        }
+    }
+}
+
+fn drop_attempt(command: &mut Command) {
+    match command {
+        Command::Release { attempt, .. }
+        | Command::Move { attempt, .. }
+        | Command::SetTaskPlan { attempt, .. }
+        | Command::ReplanTask { attempt, .. }
+        | Command::AddCheckpoint { attempt, .. } => *attempt = None,
+        _ => {}
+    }
+}

@@ -1,0 +1,164 @@
+//! The engine as the store runs it, one command at a time, with the checker looking on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use engine::id::{AgentId, MessageId, TaskId};
+use engine::inbox::Owner;
+use engine::key::{KeyId, StoredKey};
+use engine::tables::Tables;
+use engine::{Caller, Change, Command, Refusal, Reply, Stamp, Timestamp, World, Write, decide, fold};
+
+use crate::fault::Fault;
+use crate::{check, recount};
+
+/// Loads that a decision may take before it is stuck.
+const ROUNDS_MAX: usize = 64;
+
+/// One command as it reaches the engine.
+#[derive(Debug, Clone)]
+pub(crate) struct Step {
+    pub(crate) caller: Caller,
+    pub(crate) command: Command,
+    pub(crate) now: Timestamp,
+    pub(crate) seed: u128,
+}
+
+/// An invariant that does not hold, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Broken {
+    pub(crate) rule: &'static str,
+    pub(crate) what: String,
+}
+
+pub(crate) type Verdict = Result<(), Broken>;
+
+/// What the checker remembers on its own, so that a lost row is missed.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    pub(crate) claims: BTreeMap<TaskId, BTreeMap<u32, AgentId>>,
+    pub(crate) sent: BTreeMap<Owner, Vec<MessageId>>,
+    pub(crate) keys: BTreeMap<KeyId, StoredKey>,
+    pub(crate) met: BTreeSet<TaskId>,
+}
+
+/// All that is known of one step.
+pub(crate) struct Seen<'a> {
+    pub(crate) before: &'a Tables,
+    pub(crate) after: &'a Tables,
+    pub(crate) step: &'a Step,
+    pub(crate) change: &'a Change,
+    pub(crate) writes: &'a [Write],
+    /// Every clock of this run is right, so what holds in time holds for all.
+    pub(crate) one_clock: bool,
+}
+
+pub(crate) struct Machine {
+    pub(crate) tables: Tables,
+    /// The state one step ago. It takes the same writes, which is cheaper than a copy.
+    before: Tables,
+    memory: Memory,
+    fault: Fault,
+    one_clock: bool,
+    pub(crate) trace: bool,
+    pub(crate) steps: usize,
+}
+
+impl Machine {
+    pub(crate) fn new(fault: Fault, one_clock: bool, trace: bool) -> Self {
+        Self {
+            tables: Tables::default(),
+            before: Tables::default(),
+            memory: Memory::default(),
+            fault,
+            one_clock,
+            trace,
+            steps: 0,
+        }
+    }
+
+    /// Decides, writes and checks.
+    pub(crate) fn act(&mut self, step: &Step) -> Result<Result<Reply, Refusal>, Broken> {
+        self.steps += 1;
+        let bent = self.fault.bend_step(&self.tables, step);
+        let (mut change, writes) = run(&self.tables, bent.as_ref().unwrap_or(step))?;
+        let mut writes = self.fault.bend_change(&mut change, writes);
+        self.fault.bend_writes(&mut writes);
+        for write in &writes {
+            self.tables.write(write.clone());
+        }
+        if self.trace {
+            self.print(step, &change);
+        }
+        let seen = Seen {
+            before: &self.before,
+            after: &self.tables,
+            step,
+            change: &change,
+            writes: &writes,
+            one_clock: self.one_clock,
+        };
+        check::step(&seen, &mut self.memory)?;
+        recount::step(&seen, &self.memory)?;
+        for write in writes {
+            self.before.write(write);
+        }
+        Ok(change.reply)
+    }
+
+    /// Everything counted again, whatever the last steps touched.
+    pub(crate) fn audit(&self) -> Verdict {
+        if self.before != self.tables {
+            return Err(Broken { rule: "only writes change the state", what: "the two copies differ".to_owned() });
+        }
+        recount::whole(&self.tables, &self.memory)
+    }
+
+    fn print(&self, step: &Step, change: &Change) {
+        let events: Vec<&str> = change.events.iter().map(engine::Event::name).collect();
+        let reply = match &change.reply {
+            Ok(reply) => format!("{reply:?}"),
+            Err(refusal) => format!("refused: {refusal}"),
+        };
+        eprintln!("{:>4} {}\n     => {reply} [{}]", self.steps, brief(step), events.join(" "));
+    }
+}
+
+/// A step in a line: when, who, what.
+pub(crate) fn brief(step: &Step) -> String {
+    let who = match (step.caller.agent, step.caller.session) {
+        (Some(agent), _) => agent.to_string(),
+        (None, Some(session)) => session.to_string(),
+        (None, None) => String::new(),
+    };
+    let asked = format!("{:?}", step.command);
+    let short: String = asked.chars().take(320).collect();
+    let more = if short.len() < asked.len() { "…" } else { "" };
+    let key = step.caller.key.as_ref().map_or(String::new(), |key| format!(" key {:?}", key.key));
+    format!("{} {:?} {who}{key}: {short}{more}", step.now.0, step.caller.rights)
+}
+
+/// A decision on what is loaded for it, and its rows.
+fn run(tables: &Tables, step: &Step) -> Result<(Change, Vec<Write>), Broken> {
+    let stamp = Stamp { now: step.now, seed: step.seed };
+    let mut world = World::default();
+    for need in step.command.scope(&step.caller) {
+        tables.answer(&need, &mut world);
+    }
+    for _ in 0..ROUNDS_MAX {
+        let needs = match decide(&world, &step.caller, &step.command, stamp) {
+            Ok(change) => {
+                if decide(&world, &step.caller, &step.command, stamp).as_ref() != Ok(&change) {
+                    return Err(Broken { rule: "a decision decides the same again", what: format!("{change:?}") });
+                }
+                let writes = fold(&mut world, &change.events, step.now);
+                return Ok((change, writes));
+            }
+            Err(needs) => needs,
+        };
+        if let Some(known) = needs.iter().find(|need| world.knows(need)) {
+            return Err(Broken { rule: "a need is asked once", what: format!("{known:?}") });
+        }
+        needs.iter().for_each(|need| tables.answer(need, &mut world));
+    }
+    Err(Broken { rule: "a decision ends", what: format!("after {ROUNDS_MAX} rounds") })
+}

@@ -1,0 +1,59 @@
+//! Random plans: graphs without cycles (most of the time), with every field that decides who may claim what.
+
+use engine::id::{Ids, WorkflowId};
+use engine::plan::{Piece, Place, Plan, PlanTask};
+use engine::task::Priority;
+use engine::time::Timestamp;
+
+use crate::rng::Rng;
+
+pub(crate) const ROLES: [&str; 3] = ["worker", "infra", "pm"];
+pub(crate) const SKILLS: [&str; 2] = ["rust", "sql"];
+const GLOBS: [&str; 6] = ["src/**", "src/a.rs", "src/b/*.rs", "docs/{a,b}.md", "docs/a.md", "*.toml"];
+
+/// One task that may wait for any of `earlier`.
+pub(crate) fn task(rng: &mut Rng, name: String, earlier: &[String]) -> PlanTask {
+    let mut task = PlanTask::named(name);
+    for _ in 0..rng.below(3) {
+        if let Some(name) = rng.pick(earlier) {
+            // A dependency that is named twice counts once.
+            task.depends_on.push(name.clone());
+        }
+    }
+    if rng.percent(2) {
+        task.depends_on.push("nowhere".to_owned());
+    }
+    task.priority = Priority::try_from(u8::try_from(rng.between(1, 3)).unwrap_or(2)).unwrap_or(Priority::DEFAULT);
+    task.role = if rng.percent(25) { rng.pick(&ROLES).map(|role| (*role).to_owned()) } else { None };
+    task.capabilities = if rng.percent(20) { vec![SKILLS[rng.below(SKILLS.len())].to_owned()] } else { Vec::new() };
+    task.touches = if rng.percent(35) { vec![GLOBS[rng.below(GLOBS.len())].to_owned()] } else { Vec::new() };
+    task.attempts_max = u32::try_from(rng.between(1, 3)).unwrap_or(1);
+    task.verify = rng.percent(20);
+    if rng.percent(30) {
+        task.description = Some("does it".to_owned());
+    }
+    task
+}
+
+/// A whole plan; now and then with a fault that must be refused.
+pub(crate) fn tasks(rng: &mut Rng, prefix: &str) -> Vec<PlanTask> {
+    let mut names: Vec<String> = Vec::new();
+    let mut tasks = Vec::new();
+    for number in 0..rng.between(1, 9) {
+        let name = format!("{prefix}{number}");
+        tasks.push(task(rng, name.clone(), &names));
+        names.push(name);
+    }
+    if rng.percent(3)
+        && let (Some(first), Some(last)) = (tasks.first_mut(), names.last())
+    {
+        first.depends_on.push(last.clone());
+    }
+    tasks
+}
+
+/// The rows of a plan; none when the plan is refused, which a door does before anything is sent.
+pub(crate) fn rows(tasks: Vec<PlanTask>, workflow: WorkflowId, now: Timestamp, seed: u128) -> Option<Piece> {
+    let place = Place { workflow, sequence: 0, now, existing: &std::collections::BTreeMap::new() };
+    Plan::whole(tasks).ok()?.lay_out(&place, &mut Ids::new(seed)).ok()
+}

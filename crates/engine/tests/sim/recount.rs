@@ -1,0 +1,137 @@
+//! Counters, graphs and mailboxes, counted again from the rows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use engine::id::TaskId;
+use engine::inbox::{Message, MessageState, Owner};
+use engine::tables::Tables;
+use engine::workflow::WorkflowStatus;
+use engine::{Event, Write};
+
+use crate::check::hold;
+use crate::machine::{Memory, Seen, Verdict};
+
+/// Counts again what the step may have changed.
+pub(crate) fn step(seen: &Seen<'_>, memory: &Memory) -> Verdict {
+    let graph = |write: &Write| matches!(write, Write::Insert(_) | Write::Edges(_) | Write::Drop(_) | Write::Waits(..));
+    let moved = |event: &Event| match event {
+        Event::Moved(moved) => moved.state.status().is_met(),
+        Event::PlanSet { .. } | Event::WorkflowMoved { .. } => true,
+        _ => false,
+    };
+    let shape = seen.writes.iter().any(graph);
+    if shape {
+        acyclic(seen.after)?;
+    }
+    if shape || seen.change.events.iter().any(moved) {
+        counters(seen.after)?;
+    }
+    let mut owners = BTreeSet::new();
+    for event in &seen.change.events {
+        match event {
+            Event::Sent { message, .. } => drop(owners.insert(message.to)),
+            Event::Marked { to, .. } => drop(owners.insert(*to)),
+            _ => {}
+        }
+    }
+    owners.into_iter().try_for_each(|owner| mailbox(seen.after, memory, owner))
+}
+
+/// Counts everything again.
+pub(crate) fn whole(tables: &Tables, memory: &Memory) -> Verdict {
+    acyclic(tables)?;
+    counters(tables)?;
+    for (task, row) in &tables.tasks {
+        let numbers = tables.checkpoints.range((*task, 0)..=(*task, u32::MAX)).map(|((_, number), _)| *number);
+        let gapless = numbers.eq(1..=row.checkpoints);
+        hold!(gapless, "(e) checkpoints are numbered without gaps", "of {task}, whose row says {}", row.checkpoints);
+    }
+    let owners: BTreeSet<Owner> = tables.mailboxes.keys().chain(memory.sent.keys()).copied().collect();
+    owners.into_iter().try_for_each(|owner| mailbox(tables, memory, owner))
+}
+
+/// Dependencies that are neither completed nor skipped.
+pub(crate) fn unmet(tables: &Tables, id: TaskId) -> u32 {
+    let edges = tables.dependencies.range((id, TaskId::FIRST)..=(id, TaskId::LAST));
+    let open = edges.filter(|(_, other)| tables.tasks.get(other).is_none_or(|task| !task.status().is_met()));
+    u32::try_from(open.count()).unwrap_or(u32::MAX)
+}
+
+fn counters(tables: &Tables) -> Verdict {
+    for (task, dependency) in &tables.dependencies {
+        let whole = tables.tasks.contains_key(task)
+            && tables.tasks.contains_key(dependency)
+            && tables.dependents.contains(&(*dependency, *task));
+        hold!(whole, "(f) a dependency has two ends", "{task} waits for {dependency}");
+    }
+    hold!(
+        tables.dependencies.len() == tables.dependents.len(),
+        "(f) a dependency has two ends",
+        "{} and {}",
+        tables.dependencies.len(),
+        tables.dependents.len()
+    );
+    let mut counted = BTreeMap::new();
+    for task in tables.tasks.values() {
+        let open = !task.status().is_met();
+        let (all, left) = counted.entry(task.workflow).or_insert((0_u32, 0_u32));
+        (*all, *left) = (*all + 1, *left + u32::from(open));
+        // What is done waits for nothing, so its counter says nothing; what is being planned is not there yet.
+        let hidden = tables.workflows.get(&task.workflow).is_none_or(|found| found.status == WorkflowStatus::Planning);
+        let waits = unmet(tables, task.id);
+        hold!(hidden || !open || task.unmet == waits, "(f) unmet counters are right", "{task:?} waits for {waits}");
+    }
+    for workflow in tables.workflows.values().filter(|workflow| workflow.status != WorkflowStatus::Planning) {
+        let (all, open) = counted.get(&workflow.id).copied().unwrap_or((0, 0));
+        let right = workflow.tasks == all && workflow.open == open;
+        hold!(right, "(f) workflow counters are right", "{workflow:?} has {all} tasks, {open} of them open");
+        let over = matches!(workflow.status, WorkflowStatus::Completed | WorkflowStatus::AwaitingMerge);
+        hold!(!over || open == 0, "(d) a completed workflow has no open task", "{workflow:?}");
+    }
+    Ok(())
+}
+
+/// Peels off what waits for nothing until nothing is left.
+fn acyclic(tables: &Tables) -> Verdict {
+    let mut left: BTreeMap<TaskId, usize> = tables.tasks.keys().map(|id| (*id, 0)).collect();
+    for (task, _) in &tables.dependencies {
+        *left.entry(*task).or_default() += 1;
+    }
+    let mut free: Vec<TaskId> = left.iter().filter(|(_, waits)| **waits == 0).map(|(id, _)| *id).collect();
+    let mut peeled = 0;
+    while let Some(id) = free.pop() {
+        peeled += 1;
+        for (_, waiting) in tables.dependents.range((id, TaskId::FIRST)..=(id, TaskId::LAST)) {
+            if let Some(waits) = left.get_mut(waiting) {
+                *waits -= 1;
+                if *waits == 0 {
+                    free.push(*waiting);
+                }
+            }
+        }
+    }
+    hold!(
+        peeled == left.len(),
+        "(f) the graph has no cycle",
+        "{} of {} tasks are in one",
+        left.len() - peeled,
+        left.len()
+    );
+    Ok(())
+}
+
+fn mailbox(tables: &Tables, memory: &Memory, owner: Owner) -> Verdict {
+    let mut found: Vec<&Message> = tables.messages.values().filter(|message| message.to == owner).collect();
+    found.sort_by_key(|message| message.sequence);
+    let numbered = found.iter().map(|message| message.sequence).eq(1..=u32::try_from(found.len()).unwrap_or(u32::MAX));
+    hold!(numbered, "(e) messages are numbered without gaps", "in the mailbox of {owner}");
+    let sent = memory.sent.get(&owner).map_or(&[][..], Vec::as_slice);
+    let order = found.iter().map(|message| &message.id).eq(sent);
+    hold!(order, "(e) no message is lost or out of order", "{owner} was sent {} and has {}", sent.len(), found.len());
+    let unread = found.iter().filter(|message| message.state == MessageState::Unread).count();
+    let last = found.last().map_or(0, |message| message.sequence);
+    let row = tables.mailboxes.get(&owner);
+    let right = row.is_some_and(|row| row.sequence == last && usize::try_from(row.unread) == Ok(unread));
+    hold!(right, "(e) the mailbox counts what is in it", "{row:?} with {unread} unread, the last {last}");
+    Ok(())
+}

@@ -1,0 +1,182 @@
+//! Topics: ordered, append-only logs with a running hash, and the proof that nobody changed them.
+//!
+//! The hash of an entry is SHA-256 over seven fields, each as its length (eight bytes, big-endian) and its bytes: the
+//! previous hash (32 bytes), the topic, the number, the time (both as decimal text), the type, the sender, and the body
+//! exactly as stored. The first entry links to 32 zero bytes.
+
+use engine::Timestamp;
+use sha2::{Digest, Sha256};
+
+use crate::fault::Fault;
+use crate::value::{Columns, Value};
+
+/// What the first entry of a topic links to.
+pub const ZERO_HASH: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// One entry of a topic.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Entry {
+    pub topic: String,
+    /// From 1, without gaps.
+    pub seq: i64,
+    pub at: Timestamp,
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub sender: String,
+    pub body: String,
+    pub prev: String,
+    pub hash: String,
+}
+
+/// Where a topic stands.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Head {
+    pub topic: String,
+    pub seq: i64,
+    pub hash: String,
+    pub at: Timestamp,
+}
+
+impl Head {
+    pub(crate) fn new(topic: String) -> Self {
+        Self { topic, seq: 0, hash: ZERO_HASH.to_owned(), at: Timestamp(0) }
+    }
+
+    pub(crate) fn read(row: Vec<Value>) -> Result<Self, Fault> {
+        let mut row = Columns::new("topic", row);
+        Ok(Self { topic: row.text()?, seq: row.int()?, hash: row.text()?, at: row.time()? })
+    }
+
+    /// The next entry. A command is stamped before it waits, so the later of its time and the topic's is recorded.
+    pub(crate) fn append(&mut self, kind: &str, sender: &str, body: String, now: Timestamp) -> Entry {
+        let mut entry = Entry {
+            topic: self.topic.clone(),
+            seq: self.seq + 1,
+            at: now.max(self.at),
+            kind: kind.to_owned(),
+            sender: sender.to_owned(),
+            body,
+            prev: std::mem::take(&mut self.hash),
+            hash: String::new(),
+        };
+        entry.hash = entry.computed_hash();
+        (self.seq, self.at) = (entry.seq, entry.at);
+        self.hash.clone_from(&entry.hash);
+        entry
+    }
+}
+
+impl Entry {
+    pub(crate) fn read(row: &mut Columns) -> Result<Self, Fault> {
+        Ok(Self {
+            topic: row.text()?,
+            seq: row.int()?,
+            at: row.time()?,
+            kind: row.text()?,
+            sender: row.text()?,
+            body: row.text()?,
+            prev: row.text()?,
+            hash: row.text()?,
+        })
+    }
+
+    /// What its hash must be, from its own fields.
+    pub fn computed_hash(&self) -> String {
+        self.hash_at(self.seq)
+    }
+
+    /// How far from its number its hash is right: 0 where it belongs, `None` when it is right nowhere near.
+    pub(crate) fn distance(&self) -> Option<i64> {
+        const REACH: i64 = 10_000;
+        if self.hash == self.computed_hash() {
+            return Some(0);
+        }
+        (1..=REACH).flat_map(|far| [far, -far]).find(|distance| self.hash == self.hash_at(self.seq + distance))
+    }
+
+    fn hash_at(&self, seq: i64) -> String {
+        let mut hasher = Sha256::new();
+        let mut field = |bytes: &[u8]| {
+            hasher.update(u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_be_bytes());
+            hasher.update(bytes);
+        };
+        field(&unhex(&self.prev));
+        field(self.topic.as_bytes());
+        field(seq.to_string().as_bytes());
+        field(self.at.0.to_string().as_bytes());
+        field(self.kind.as_bytes());
+        field(self.sender.as_bytes());
+        field(self.body.as_bytes());
+        hex(&hasher.finalize())
+    }
+}
+
+/// Where a follower of all topics stands. Opaque to callers; it stays valid across restarts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Cursor {
+    pub(crate) generation: i64,
+    pub(crate) xid: i64,
+    pub(crate) pos: i64,
+}
+
+impl std::fmt::Display for Cursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}.{}", self.generation, self.xid, self.pos)
+    }
+}
+
+impl std::str::FromStr for Cursor {
+    type Err = &'static str;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut parts = text.split('.').map(str::parse::<i64>);
+        match (parts.next(), parts.next(), parts.next(), parts.next()) {
+            (Some(Ok(generation)), Some(Ok(xid)), Some(Ok(pos)), None) => Ok(Self { generation, xid, pos }),
+            _ => Err("not a cursor"),
+        }
+    }
+}
+
+/// Entries of all topics in an order that keeps each topic's, and where to go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    pub entries: Vec<Entry>,
+    pub next: Cursor,
+}
+
+fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        text.push(char::from(DIGITS[usize::from(byte & 15)]));
+    }
+    text
+}
+
+/// Text that is no hash (somebody changed it) stands for its own bytes, which never equal a hash's.
+fn unhex(text: &str) -> Vec<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let bytes = text.as_bytes().chunks(2).map(|pair| Some((digit(*pair.first()?)? << 4) | digit(*pair.get(1)?)?));
+    bytes.collect::<Option<Vec<u8>>>().filter(|bytes| bytes.len() == 32).unwrap_or_else(|| text.as_bytes().to_vec())
+}
+
+impl Cursor {
+    /// A cursor of another store, or of this one before it was restored, begins anew: twice is better than never.
+    pub(crate) fn in_generation(self, generation: i64) -> Self {
+        if self.generation == generation { self } else { Self { generation, xid: 0, pos: 0 } }
+    }
+}
+
+impl Page {
+    /// Rows of a follow statement.
+    pub(crate) fn read(after: Cursor, rows: Vec<Vec<Value>>) -> Result<Self, Fault> {
+        let mut next = after;
+        let mut entries = Vec::with_capacity(rows.len());
+        for row in rows {
+            let mut columns = Columns::new("event", row);
+            entries.push(Entry::read(&mut columns)?);
+            next = Cursor { xid: columns.int()?, pos: columns.int()?, ..after };
+        }
+        Ok(Self { entries, next })
+    }
+}

@@ -1,0 +1,151 @@
+//! A store without a disk: the engine's own tables behind a lock. For tests and for trying things out.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use engine::tables::Tables;
+use engine::{Change, Need, World, fold};
+
+use crate::fault::Fault;
+use crate::log::{Cursor, Entry, Head, Page};
+use crate::record;
+use crate::transfer;
+use crate::watch::{Bell, Watch};
+use crate::{Answer, Job, Question, Sink, Source, Store};
+
+#[derive(Debug, Default)]
+pub(crate) struct Contents {
+    pub(crate) tables: Tables,
+    pub(crate) heads: BTreeMap<String, Head>,
+    pub(crate) entries: Vec<Entry>,
+}
+
+#[derive(Debug)]
+pub struct Memory {
+    contents: Mutex<Contents>,
+    bell: Bell,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self { contents: Mutex::default(), bell: Bell::new() }
+    }
+}
+
+impl Memory {
+    fn contents(&self) -> MutexGuard<'_, Contents> {
+        // Writes are applied after everything that can fail, so a panic elsewhere leaves whole contents.
+        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(&self, job: &Job) -> Result<Change, Fault> {
+        let mut contents = self.contents();
+        let mut world = World::default();
+        job.needs.iter().for_each(|need| contents.tables.answer(need, &mut world));
+        let change = loop {
+            match (job.step)(&world) {
+                Ok(change) => break change,
+                Err(needs) => load_more(&contents.tables, &needs, &mut world)?,
+            }
+        };
+        let mut appended = Vec::new();
+        for topic in record::topics(&change) {
+            let name = topic.to_string();
+            let head = contents.heads.get(&name).cloned().unwrap_or_else(|| Head::new(name));
+            appended.push(record::entries(&change, &topic, head, job.now)?);
+        }
+        let writes = fold(&mut world, &change.events, job.now);
+        for (entries, head) in appended {
+            contents.entries.extend(entries);
+            contents.heads.insert(head.topic.clone(), head);
+        }
+        writes.into_iter().for_each(|write| contents.tables.write(write));
+        drop(contents);
+        self.bell.ring();
+        Ok(change)
+    }
+}
+
+fn load_more(tables: &Tables, needs: &[Need], world: &mut World) -> Result<(), Fault> {
+    if needs.iter().all(|need| world.knows(need)) {
+        return Err(Fault::Bug { what: format!("a decision asks again for {needs:?}") });
+    }
+    needs.iter().for_each(|need| tables.answer(need, world));
+    Ok(())
+}
+
+fn first<T>(found: impl Iterator<Item = T>, limit: u32) -> Vec<T> {
+    found.take(usize::try_from(limit).unwrap_or(usize::MAX)).collect()
+}
+
+fn ready<'a, T: Send + 'a>(result: Result<T, Fault>) -> Answer<'a, T> {
+    Box::pin(std::future::ready(result))
+}
+
+impl Store for Memory {
+    fn transact(&self, job: Job) -> Answer<'_, Change> {
+        ready(self.run(&job))
+    }
+
+    fn look(&self, needs: Vec<Need>, question: Question) -> Answer<'_, World> {
+        let contents = self.contents();
+        let mut world = World::default();
+        needs.iter().for_each(|need| contents.tables.answer(need, &mut world));
+        let result = loop {
+            let more = question(&world);
+            if more.is_empty() {
+                break Ok(world);
+            }
+            if let Err(fault) = load_more(&contents.tables, &more, &mut world) {
+                break Err(fault);
+            }
+        };
+        ready(result)
+    }
+
+    fn follow(&self, after: Cursor, limit: u32) -> Answer<'_, Page> {
+        let contents = self.contents();
+        let from = usize::try_from(after.pos).unwrap_or(0);
+        let entries = first(contents.entries.iter().skip(from).cloned(), limit);
+        let pos = after.pos + i64::try_from(entries.len()).unwrap_or(0);
+        ready(Ok(Page { entries, next: Cursor { pos, ..after } }))
+    }
+
+    fn topic(&self, topic: String, after: i64, limit: u32) -> Answer<'_, Vec<Entry>> {
+        let contents = self.contents();
+        let mut found: Vec<&Entry> =
+            contents.entries.iter().filter(|entry| entry.topic == topic && entry.seq > after).collect();
+        found.sort_by_key(|entry| entry.seq);
+        ready(Ok(first(found.into_iter().cloned(), limit)))
+    }
+
+    fn heads(&self, after: String, limit: u32) -> Answer<'_, Vec<Head>> {
+        let contents = self.contents();
+        let found = contents.heads.values().filter(|head| head.topic > after).cloned();
+        ready(Ok(first(found, limit)))
+    }
+
+    fn head(&self, topic: String) -> Answer<'_, Option<Head>> {
+        ready(Ok(self.contents().heads.get(&topic).cloned()))
+    }
+
+    fn headless(&self) -> Answer<'_, Option<(String, i64)>> {
+        let contents = self.contents();
+        let found = contents.entries.iter().find(|entry| !contents.heads.contains_key(&entry.topic));
+        ready(Ok(found.map(|entry| (entry.topic.clone(), entry.seq))))
+    }
+
+    fn watch(&self) -> Watch {
+        self.bell.watch()
+    }
+
+    fn dump(&self, mut sink: Sink) -> Answer<'_, ()> {
+        ready(transfer::dump_memory(&self.contents(), &mut sink))
+    }
+
+    fn fill(&self, mut source: Source) -> Answer<'_, ()> {
+        let result = transfer::fill_memory(&mut self.contents(), &mut source);
+        self.bell.ring();
+        ready(result)
+    }
+}

@@ -1,0 +1,43 @@
+//! Numbered migrations, run under a lock; a database from a newer program is refused.
+
+use crate::fault::Fault;
+use crate::sql::Dialect;
+
+/// The schema this program writes.
+pub(crate) const SCHEMA: i64 = 1;
+
+const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_core.sql")];
+
+/// The scripts that bring a database from a schema to ours, each with the number it leads to.
+pub(crate) fn pending(found: i64, dialect: &Dialect) -> Result<Vec<(i64, String)>, Fault> {
+    if found > SCHEMA {
+        return Err(Fault::Newer { found, known: SCHEMA });
+    }
+    let numbered = (1..).zip(MIGRATIONS).filter(|(number, _)| *number > found);
+    Ok(numbered.map(|(number, script)| (number, fill(script, dialect))).collect())
+}
+
+fn fill(script: &str, dialect: &Dialect) -> String {
+    script
+        .replace("{text}", dialect.text)
+        .replace("{pos}", dialect.pos)
+        .replace("{keyed}", dialect.keyed)
+        .replace("{postgres}", dialect.postgres)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_in_braces_is_filled() {
+        assert_eq!(i64::try_from(MIGRATIONS.len()), Ok(SCHEMA));
+        for dialect in [crate::sql::SQLITE, crate::sql::POSTGRES] {
+            for (_, script) in pending(0, &dialect).unwrap_or_default() {
+                let code = script.lines().filter(|line| !line.starts_with("--"));
+                assert_eq!(code.filter(|line| line.contains('{')).collect::<Vec<_>>(), Vec::<&str>::new());
+            }
+        }
+        assert!(matches!(pending(SCHEMA + 1, &crate::sql::SQLITE), Err(Fault::Newer { .. })));
+    }
+}

@@ -1,0 +1,123 @@
+//! What a change writes: rows as the fold says, and the log's entries.
+
+use std::sync::Arc;
+
+use engine::plan::Piece;
+use engine::task::Detail;
+use engine::{Change, Timestamp, Topic, World, Write, fold};
+
+use crate::fault::Fault;
+use crate::log::{Entry, Head};
+use crate::row::{self, Table};
+use crate::sql;
+use crate::value::{Statement, Value, text};
+
+/// One thing for a backend to run.
+#[derive(Debug)]
+pub(crate) enum Op {
+    Run(Statement),
+    /// Many rows of one table. One round trip a row would be slow on a server.
+    Insert(&'static Table, Vec<Vec<Value>>),
+    /// Tasks with all that belongs to them.
+    DropTasks(Vec<String>),
+}
+
+/// The rows of a change. The world is brought up to date on the way.
+pub(crate) fn rows(world: &mut World, change: &Change, now: Timestamp) -> Result<Vec<Op>, Fault> {
+    let mut ops = Vec::new();
+    for write in fold(world, &change.events, now) {
+        push(write, &mut ops)?;
+    }
+    Ok(ops)
+}
+
+fn push(write: Write, ops: &mut Vec<Op>) -> Result<(), Fault> {
+    let mut run = |sql, values: Vec<Value>| ops.push(Op::Run(Statement::new(sql, values)));
+    match write {
+        Write::Insert(piece) => insert(&piece, ops),
+        Write::Task(task) => run(sql::UPDATE_TASK, row::task_update(&task)),
+        Write::Detail(id, detail) => run(sql::PUT_DETAIL, row::detail(id, &detail)),
+        Write::Met(id) => run(sql::MET, vec![text(id)]),
+        Write::Waits(id, unmet) => run(sql::WAITS, vec![unmet.into(), text(id)]),
+        Write::Edges(edges) => {
+            let piece = Piece { tasks: Vec::new(), edges };
+            insert(&Arc::new(piece), ops);
+        }
+        Write::Drop(ids) => ops.push(Op::DropTasks(ids.iter().map(ToString::to_string).collect())),
+        Write::Shift(workflow, from) => run(sql::SHIFT, vec![text(workflow), from.into()]),
+        Write::Workflow(workflow) => run(sql::PUT_WORKFLOW, row::workflow(&workflow)),
+        Write::WorkflowDetail(id, detail) => run(sql::PUT_WORKFLOW_DETAIL, row::workflow_detail(id, &detail)),
+        Write::Agent(agent) => run(sql::PUT_AGENT, row::agent(&agent)),
+        Write::Checkpoint(checkpoint) => ops.push(Op::Insert(&row::CHECKPOINT, vec![row::checkpoint(&checkpoint)])),
+        Write::Message(message) => ops.push(Op::Insert(&row::MESSAGE, vec![row::message(&message)])),
+        Write::Mark(id, state) => {
+            let [state, at] = row::message_state(state);
+            run(sql::MARK, vec![state, at, text(id)]);
+        }
+        Write::Mailbox(mailbox) => run(sql::PUT_MAILBOX, row::mailbox(&mailbox)),
+        Write::Workspace(workspace) => run(sql::PUT_WORKSPACE, row::workspace(&workspace)),
+        Write::Repository(repository) => ops.push(Op::Insert(&row::REPOSITORY, vec![row::repository(&repository)])),
+        Write::Attach(attachment) => ops.push(Op::Insert(&row::ATTACHMENT, vec![row::attachment(&attachment)])),
+        Write::Detach(workflow, repository) => run(sql::DETACH, vec![text(workflow), text(repository)]),
+        Write::Template(template) => ops.push(Op::Insert(&row::TEMPLATE, vec![row::template(&template)?])),
+        Write::DropTemplate(id) => run(sql::DROP_TEMPLATE, vec![text(id)]),
+        Write::Key(key) => run(sql::PUT_KEPT_ANSWER, row::key(&key)?),
+        Write::ForgetKeys(now) => run(sql::FORGET_KEYS, vec![now.into()]),
+    }
+    Ok(())
+}
+
+fn insert(piece: &Piece, ops: &mut Vec<Op>) {
+    let tasks: Vec<_> = piece.tasks.iter().map(|(task, _)| row::task(task)).collect();
+    let empty = Detail::default();
+    let details = piece.tasks.iter().filter(|(_, detail)| *detail != empty);
+    let details: Vec<_> = details.map(|(task, detail)| row::detail(task.id, detail)).collect();
+    let edges: Vec<_> = piece.edges.iter().map(|(task, on)| vec![text(task), text(on)]).collect();
+    for (table, rows) in [(&row::TASK, tasks), (&row::TASK_DETAIL, details), (&row::DEPENDENCY, edges)] {
+        if !rows.is_empty() {
+            ops.push(Op::Insert(table, rows));
+        }
+    }
+}
+
+/// The topics a change writes to, each once.
+pub(crate) fn topics(change: &Change) -> Vec<Topic> {
+    let mut topics: Vec<Topic> = change.events.iter().filter_map(engine::Event::topic).collect();
+    topics.sort_unstable();
+    topics.dedup();
+    topics
+}
+
+/// The entries a change appends to one topic, and its new head.
+pub(crate) fn entries(
+    change: &Change,
+    topic: &Topic,
+    mut head: Head,
+    now: Timestamp,
+) -> Result<(Vec<Entry>, Head), Fault> {
+    let mut entries = Vec::new();
+    let sender = change.sender.to_string();
+    for event in change.events.iter().filter(|event| event.topic().as_ref() == Some(topic)) {
+        let body = serde_json::to_string(event).map_err(|error| Fault::Bug { what: error.to_string() })?;
+        let entry = head.append(event.name(), &sender, body, now);
+        entries.push(entry);
+    }
+    Ok((entries, head))
+}
+
+pub(crate) fn entry_values(entry: &Entry) -> Vec<Value> {
+    vec![
+        (&entry.topic).into(),
+        entry.seq.into(),
+        entry.at.into(),
+        (&entry.kind).into(),
+        (&entry.sender).into(),
+        (&entry.body).into(),
+        (&entry.prev).into(),
+        (&entry.hash).into(),
+    ]
+}
+
+pub(crate) fn head_values(head: &Head) -> Vec<Value> {
+    vec![(&head.topic).into(), head.seq.into(), (&head.hash).into(), head.at.into()]
+}

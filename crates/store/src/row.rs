@@ -1,0 +1,524 @@
+//! State to columns and back, once for every database.
+
+use std::sync::LazyLock;
+
+use engine::agent::Agent;
+use engine::checkpoint::{Checkpoint, Kind};
+use engine::command::Note;
+use engine::inbox::{Draft as MessageDraft, Mailbox, Message, MessageKind, MessageState, Owner};
+use engine::key::{KeyId, StoredKey};
+use engine::task::{Block, BlockKind, Detail, Lease, Priority, State, Status, Task};
+use engine::template::Template;
+use engine::workflow::{Draft, Lock, Workflow, WorkflowDetail, WorkflowStatus};
+use engine::workspace::{Attachment, Repository, Workspace, WorkspaceStatus};
+use engine::{Actor, Millis};
+
+use crate::fault::Fault;
+use crate::value::{Columns, Value, list, optional, text};
+
+/// A table and its columns, in the order in which rows are written and read.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(crate) name: &'static str,
+    pub(crate) columns: &'static [&'static str],
+    /// What an export is ordered by.
+    pub(crate) order: &'static str,
+    /// The insert of one row.
+    pub(crate) insert: LazyLock<String>,
+}
+
+macro_rules! tables {
+    ($($table:ident = $name:literal by $order:literal { $($column:ident)* })*) => {
+        $(pub(crate) static $table: Table = Table {
+            name: $name,
+            columns: &[$(stringify!($column)),*],
+            order: $order,
+            insert: LazyLock::new(|| insert_sql($name, &[$(stringify!($column)),*], 1)),
+        };)*
+        /// Everything that is stored, in the order in which it is exported.
+        pub(crate) static TABLES: &[&Table] = &[$(&$table),*];
+    };
+}
+
+/// `INSERT INTO table (…) VALUES ($1, …), (…)` for a number of rows.
+pub(crate) fn insert_sql(table: &str, columns: &[&str], rows: usize) -> String {
+    use std::fmt::Write as _;
+    let mut sql = format!("INSERT INTO {table} ({}) VALUES ", columns.join(", "));
+    let width = columns.len();
+    for row in 0..rows {
+        sql.push_str(if row == 0 { "(" } else { ", (" });
+        for column in 1..=width {
+            let comma = if column == 1 { "" } else { ", " };
+            let _ = write!(sql, "{comma}${}", row * width + column);
+        }
+        sql.push(')');
+    }
+    sql
+}
+
+tables! {
+    WORKFLOW = "workflow" by "id" {
+        id name status parallel_max lease_ms lock_owner lock_since lock_until draft_token draft_until tasks open sequence
+        created updated
+    }
+    WORKFLOW_DETAIL = "workflow_detail" by "workflow" {
+        workflow source_type source_ref source_content plan_summary auto_workspaces config
+    }
+    TASK = "task" by "id" {
+        id workflow name sequence priority role capabilities touches parallel_group verify attempts_max attempt crashes
+        unmet checkpoints repository workspace status holder lease_since lease_until actor note block_kind block_role
+        created updated
+    }
+    TASK_DETAIL = "task_detail" by "task" { task description brief plan context context_from extra outcome_detail }
+    DEPENDENCY = "dependency" by "task, depends_on" { task depends_on }
+    CHECKPOINT = "checkpoint" by "task, sequence" { task sequence id attempt actor kind summary detail files at }
+    AGENT = "agent" by "id" {
+        id slug name runtime role capabilities workflow workspace_path metadata session seen left_at created updated
+    }
+    MAILBOX = "mailbox" by "owner" { owner sequence unread }
+    MESSAGE = "message" by "id" {
+        id owner sequence sender thread state state_at kind priority subject body body_json action_required workflow task
+        reply_to at
+    }
+    WORKSPACE = "workspace" by "id" {
+        id workflow repository path branch base_branch status merge_commit pr_url config created_by_us created updated
+    }
+    REPOSITORY = "repository" by "id" { id path name created }
+    ATTACHMENT = "attachment" by "workflow, repository" { workflow repository added }
+    TEMPLATE = "template" by "id" { id name description body created }
+    KEPT_ANSWER = "kept_answer" by "owner, act, idempotency_key" { owner act idempotency_key fingerprint answer until }
+    TOPIC = "topic" by "name" { name seq hash at }
+    EVENT = "event" by "xid, pos" { topic seq at type sender body prev hash }
+}
+
+pub(crate) fn workflow(row: &Workflow) -> Vec<Value> {
+    let lock = row.lock.as_ref();
+    let draft = row.draft.as_ref();
+    vec![
+        text(row.id),
+        (&row.name).into(),
+        row.status.as_str().into(),
+        row.parallel_max.into(),
+        row.lease_ms.0.into(),
+        lock.map(|lock| &lock.owner).into(),
+        lock.map(|lock| lock.since).into(),
+        lock.map(|lock| lock.until).into(),
+        draft.map(|draft| &draft.token).into(),
+        draft.map(|draft| draft.until).into(),
+        row.tasks.into(),
+        row.open.into(),
+        row.sequence.into(),
+        row.created.into(),
+        row.updated.into(),
+    ]
+}
+
+pub(crate) fn read_workflow(row: Vec<Value>) -> Result<Workflow, Fault> {
+    let mut columns = Columns::new("workflow", row);
+    let row = &mut columns;
+    Ok(Workflow {
+        id: row.parsed()?,
+        name: row.text()?,
+        status: row.word(WorkflowStatus::parse)?,
+        parallel_max: row.maybe_int()?.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX)),
+        lease_ms: Millis(row.count()?),
+        lock: match (row.maybe_text()?, row.maybe_time()?, row.maybe_time()?) {
+            (Some(owner), Some(since), Some(until)) => Some(Lock { owner, since, until }),
+            _ => None,
+        },
+        draft: match (row.maybe_text()?, row.maybe_time()?) {
+            (Some(token), Some(until)) => Some(Draft { token, until }),
+            _ => None,
+        },
+        tasks: row.count()?,
+        open: row.count()?,
+        sequence: row.count()?,
+        created: row.time()?,
+        updated: row.time()?,
+    })
+}
+
+pub(crate) fn workflow_detail(id: engine::id::WorkflowId, row: &WorkflowDetail) -> Vec<Value> {
+    vec![
+        text(id),
+        (&row.source_type).into(),
+        row.source_ref.as_ref().into(),
+        (&row.source_content).into(),
+        row.plan_summary.as_ref().into(),
+        row.auto_workspaces.into(),
+        row.config.as_ref().into(),
+    ]
+}
+
+pub(crate) fn read_workflow_detail(row: Vec<Value>) -> Result<(engine::id::WorkflowId, WorkflowDetail), Fault> {
+    let mut columns = Columns::new("workflow_detail", row);
+    let row = &mut columns;
+    let id = row.parsed()?;
+    let detail = WorkflowDetail {
+        source_type: row.text()?,
+        source_ref: row.maybe_text()?,
+        source_content: row.text()?,
+        plan_summary: row.maybe_text()?,
+        auto_workspaces: row.flag()?,
+        config: row.json()?,
+    };
+    Ok((id, detail))
+}
+
+/// status, holder, lease_since, lease_until, actor, note, block_kind, block_role
+fn state(state: &State) -> [Value; 8] {
+    let lease = state.lease();
+    let (actor, note): (Option<&Actor>, Option<&String>) = match state {
+        State::Pending { .. } | State::Planning { .. } | State::InProgress { .. } => (None, None),
+        State::Paused { reason, .. } => (None, reason.as_ref()),
+        State::Blocked(block) => (Some(&block.by), Some(&block.reason)),
+        State::Failed { by, error } => (Some(by), Some(error)),
+        State::Completed { by, outcome } => (Some(by), Some(outcome)),
+        State::Skipped { by, reason } => (Some(by), Some(reason)),
+    };
+    let block = if let State::Blocked(block) = state { Some(block) } else { None };
+    [
+        state.status().as_str().into(),
+        optional(lease.map(|lease| lease.agent)),
+        lease.map(|lease| lease.since).into(),
+        lease.map(|lease| lease.until).into(),
+        optional(actor),
+        note.into(),
+        block.map(|block| block.kind.as_str()).into(),
+        block.map(|block| &block.role).into(),
+    ]
+}
+
+fn read_state(row: &mut Columns) -> Result<State, Fault> {
+    let status = row.word(Status::parse)?;
+    let lease = match (row.maybe_parsed()?, row.maybe_time()?, row.maybe_time()?) {
+        (Some(agent), Some(since), Some(until)) => Some(Lease { agent, since, until }),
+        _ => None,
+    };
+    let actor: Option<Actor> = row.maybe_parsed()?;
+    let note = row.maybe_text()?;
+    let kind = row.maybe_text()?.as_deref().and_then(BlockKind::parse);
+    let role = row.maybe_text()?;
+    // The table's own check refuses every other combination; this is the same check on the way back.
+    match (status, lease, actor, note) {
+        (Status::Pending, lease, None, _) => Ok(State::Pending { lease }),
+        (Status::Planning, Some(lease), None, _) => Ok(State::Planning { lease }),
+        (Status::InProgress, Some(lease), None, _) => Ok(State::InProgress { lease }),
+        (Status::Paused, Some(lease), None, reason) => Ok(State::Paused { lease, reason }),
+        (Status::Failed, None, Some(by), Some(error)) => Ok(State::Failed { by, error }),
+        (Status::Completed, None, Some(by), Some(outcome)) => Ok(State::Completed { by, outcome }),
+        (Status::Skipped, None, Some(by), Some(reason)) => Ok(State::Skipped { by, reason }),
+        (Status::Blocked, None, Some(by), Some(reason)) => match (kind, role) {
+            (Some(kind), Some(role)) => Ok(State::Blocked(Block { by, kind, reason, role })),
+            _ => Err(Fault::Damaged { what: "a blocked task without kind or role".to_owned() }),
+        },
+        (status, ..) => Err(Fault::Damaged { what: format!("a task that is {status} but lacks what that needs") }),
+    }
+}
+
+pub(crate) fn task(row: &Task) -> Vec<Value> {
+    let mut values = vec![
+        text(row.id),
+        text(row.workflow),
+        (&row.name).into(),
+        row.sequence.into(),
+        u32::from(row.priority.get()).into(),
+        row.role.as_ref().into(),
+        list(&row.capabilities),
+        list(&row.touches),
+        row.group.as_ref().into(),
+        row.verify.into(),
+        row.attempts_max.into(),
+        row.attempt.into(),
+        row.crashes.into(),
+        row.unmet.into(),
+        row.checkpoints.into(),
+        optional(row.repository),
+        optional(row.workspace),
+    ];
+    values.extend(state(&row.state));
+    values.extend([row.created.into(), row.updated.into()]);
+    values
+}
+
+/// What changes in a task's life: the values of `sql::UPDATE_TASK`.
+pub(crate) fn task_update(row: &Task) -> Vec<Value> {
+    let mut values = Vec::with_capacity(14);
+    values.extend([row.attempt.into(), row.crashes.into(), row.checkpoints.into(), optional(row.workspace)]);
+    values.extend(state(&row.state));
+    values.extend([row.updated.into(), text(row.id)]);
+    values
+}
+
+pub(crate) fn read_task(row: Vec<Value>) -> Result<Task, Fault> {
+    let mut columns = Columns::new("task", row);
+    let row = &mut columns;
+    Ok(Task {
+        id: row.parsed()?,
+        workflow: row.parsed()?,
+        name: row.text()?,
+        sequence: row.count()?,
+        priority: read_priority(row)?,
+        role: row.maybe_text()?,
+        capabilities: row.list()?,
+        touches: row.list()?,
+        group: row.maybe_text()?,
+        verify: row.flag()?,
+        attempts_max: row.count()?,
+        attempt: row.count()?,
+        crashes: row.count()?,
+        unmet: row.count()?,
+        checkpoints: row.count()?,
+        repository: row.maybe_parsed()?,
+        workspace: row.maybe_parsed()?,
+        state: read_state(row)?,
+        created: row.time()?,
+        updated: row.time()?,
+    })
+}
+
+fn read_priority(row: &mut Columns) -> Result<Priority, Fault> {
+    let number = row.count()?;
+    let priority = u8::try_from(number).ok().and_then(|number| Priority::try_from(number).ok());
+    priority.ok_or_else(|| Fault::Damaged { what: format!("a priority of {number}") })
+}
+
+pub(crate) fn detail(id: engine::id::TaskId, row: &Detail) -> Vec<Value> {
+    vec![
+        text(id),
+        row.description.as_ref().into(),
+        row.brief.as_ref().into(),
+        row.plan.as_ref().into(),
+        row.context.as_ref().into(),
+        list(&row.context_from),
+        row.extra.as_ref().into(),
+        row.outcome_detail.as_ref().into(),
+    ]
+}
+
+pub(crate) fn read_detail(row: Vec<Value>) -> Result<(engine::id::TaskId, Detail), Fault> {
+    let mut columns = Columns::new("task_detail", row);
+    let row = &mut columns;
+    let id = row.parsed()?;
+    let detail = Detail {
+        description: row.maybe_text()?,
+        brief: row.json()?,
+        plan: row.json()?,
+        context: row.json()?,
+        context_from: row.list()?,
+        extra: row.json()?,
+        outcome_detail: row.json()?,
+    };
+    Ok((id, detail))
+}
+
+pub(crate) fn checkpoint(row: &Checkpoint) -> Vec<Value> {
+    vec![
+        text(row.task),
+        row.sequence.into(),
+        text(row.id),
+        row.attempt.into(),
+        text(row.by),
+        row.note.kind.as_str().into(),
+        (&row.note.summary).into(),
+        row.note.detail.as_ref().into(),
+        list(&row.note.files),
+        row.at.into(),
+    ]
+}
+
+pub(crate) fn read_checkpoint(row: Vec<Value>) -> Result<Checkpoint, Fault> {
+    let mut columns = Columns::new("checkpoint", row);
+    let row = &mut columns;
+    let (task, sequence, id, attempt, by) = (row.parsed()?, row.count()?, row.parsed()?, row.count()?, row.parsed()?);
+    let note = Note { kind: row.word(Kind::parse)?, summary: row.text()?, detail: row.json()?, files: row.list()? };
+    Ok(Checkpoint { id, task, sequence, attempt, by, note, at: row.time()? })
+}
+
+pub(crate) fn agent(row: &Agent) -> Vec<Value> {
+    vec![
+        text(row.id),
+        (&row.slug).into(),
+        (&row.name).into(),
+        (&row.runtime).into(),
+        (&row.role).into(),
+        list(&row.capabilities),
+        optional(row.workflow),
+        row.workspace_path.as_ref().into(),
+        row.metadata.as_ref().into(),
+        optional(row.session),
+        row.seen.into(),
+        row.left.into(),
+        row.created.into(),
+        row.updated.into(),
+    ]
+}
+
+pub(crate) fn read_agent(row: Vec<Value>) -> Result<Agent, Fault> {
+    let mut columns = Columns::new("agent", row);
+    let row = &mut columns;
+    Ok(Agent {
+        id: row.parsed()?,
+        slug: row.text()?,
+        name: row.text()?,
+        runtime: row.text()?,
+        role: row.text()?,
+        capabilities: row.list()?,
+        workflow: row.maybe_parsed()?,
+        workspace_path: row.maybe_text()?,
+        metadata: row.json()?,
+        session: row.maybe_parsed()?,
+        seen: row.time()?,
+        left: row.maybe_time()?,
+        created: row.time()?,
+        updated: row.time()?,
+    })
+}
+
+pub(crate) fn mailbox(row: &Mailbox) -> Vec<Value> {
+    vec![text(row.owner), row.sequence.into(), row.unread.into()]
+}
+
+pub(crate) fn read_mailbox(row: Vec<Value>) -> Result<Mailbox, Fault> {
+    let mut row = Columns::new("mailbox", row);
+    Ok(Mailbox { owner: row.parsed()?, sequence: row.count()?, unread: row.count()? })
+}
+
+/// state, state_at
+pub(crate) fn message_state(state: MessageState) -> [Value; 2] {
+    match state {
+        MessageState::Unread => ["unread".into(), Value::Null],
+        MessageState::Read { at } => ["read".into(), at.into()],
+        MessageState::Archived { at } => ["archived".into(), at.into()],
+    }
+}
+
+pub(crate) fn message(row: &Message) -> Vec<Value> {
+    let mut values = vec![text(row.id), text(row.to), row.sequence.into(), text(row.from), text(row.thread)];
+    values.extend(message_state(row.state));
+    let draft = &row.draft;
+    values.extend([
+        draft.kind.as_str().into(),
+        u32::from(draft.priority.get()).into(),
+        draft.subject.as_ref().into(),
+        (&draft.body).into(),
+        draft.body_json.into(),
+        draft.action_required.into(),
+        optional(draft.workflow),
+        optional(draft.task),
+        optional(draft.reply_to),
+        row.at.into(),
+    ]);
+    values
+}
+
+pub(crate) fn read_message(row: Vec<Value>) -> Result<Message, Fault> {
+    let mut columns = Columns::new("message", row);
+    let row = &mut columns;
+    let (id, to, sequence, from, thread) =
+        (row.parsed()?, row.parsed::<Owner>()?, row.count()?, row.parsed()?, row.parsed()?);
+    let state = match (row.text()?.as_str(), row.maybe_time()?) {
+        ("unread", None) => MessageState::Unread,
+        ("read", Some(at)) => MessageState::Read { at },
+        ("archived", Some(at)) => MessageState::Archived { at },
+        (state, _) => return Err(Fault::Damaged { what: format!("a message in state {state}") }),
+    };
+    let draft = MessageDraft {
+        kind: row.word(MessageKind::parse)?,
+        priority: read_priority(row)?,
+        subject: row.maybe_text()?,
+        body: row.text()?,
+        body_json: row.flag()?,
+        action_required: row.flag()?,
+        workflow: row.maybe_parsed()?,
+        task: row.maybe_parsed()?,
+        reply_to: row.maybe_parsed()?,
+    };
+    Ok(Message { id, to, sequence, from, thread, state, draft, at: row.time()? })
+}
+
+pub(crate) fn workspace(row: &Workspace) -> Vec<Value> {
+    vec![
+        text(row.id),
+        text(row.workflow),
+        optional(row.repository),
+        (&row.path).into(),
+        (&row.branch).into(),
+        row.base_branch.as_ref().into(),
+        row.status.as_str().into(),
+        row.merge_commit.as_ref().into(),
+        row.pr_url.as_ref().into(),
+        row.config.as_ref().into(),
+        row.created_by_us.into(),
+        row.created.into(),
+        row.updated.into(),
+    ]
+}
+
+pub(crate) fn read_workspace(row: Vec<Value>) -> Result<Workspace, Fault> {
+    let mut columns = Columns::new("workspace", row);
+    let row = &mut columns;
+    Ok(Workspace {
+        id: row.parsed()?,
+        workflow: row.parsed()?,
+        repository: row.maybe_parsed()?,
+        path: row.text()?,
+        branch: row.text()?,
+        base_branch: row.maybe_text()?,
+        status: row.word(WorkspaceStatus::parse)?,
+        merge_commit: row.maybe_text()?,
+        pr_url: row.maybe_text()?,
+        config: row.json()?,
+        created_by_us: row.flag()?,
+        created: row.time()?,
+        updated: row.time()?,
+    })
+}
+
+pub(crate) fn repository(row: &Repository) -> Vec<Value> {
+    vec![text(row.id), (&row.path).into(), row.name.as_ref().into(), row.created.into()]
+}
+
+pub(crate) fn read_repository(row: Vec<Value>) -> Result<Repository, Fault> {
+    let mut row = Columns::new("repository", row);
+    Ok(Repository { id: row.parsed()?, path: row.text()?, name: row.maybe_text()?, created: row.time()? })
+}
+
+pub(crate) fn attachment(row: &Attachment) -> Vec<Value> {
+    vec![text(row.workflow), text(row.repository), row.added.into()]
+}
+
+pub(crate) fn read_attachment(row: Vec<Value>) -> Result<Attachment, Fault> {
+    let mut row = Columns::new("attachment", row);
+    Ok(Attachment { workflow: row.parsed()?, repository: row.parsed()?, added: row.time()? })
+}
+
+pub(crate) fn template(row: &Template) -> Result<Vec<Value>, Fault> {
+    let body = serde_json::to_string(&row.body).map_err(|error| Fault::Bug { what: error.to_string() })?;
+    Ok(vec![text(row.id), (&row.name).into(), row.description.as_ref().into(), body.into(), row.created.into()])
+}
+
+pub(crate) fn read_template(row: Vec<Value>) -> Result<Template, Fault> {
+    let mut columns = Columns::new("template", row);
+    let row = &mut columns;
+    Ok(Template {
+        id: row.parsed()?,
+        name: row.text()?,
+        description: row.maybe_text()?,
+        body: row.value()?,
+        created: row.time()?,
+    })
+}
+
+pub(crate) fn key(row: &StoredKey) -> Result<Vec<Value>, Fault> {
+    let answer = serde_json::to_string(&row.answer).map_err(|error| Fault::Bug { what: error.to_string() })?;
+    let KeyId { owner, act, key } = &row.id;
+    Ok(vec![owner.into(), act.into(), key.into(), (&row.fingerprint).into(), answer.into(), row.until.into()])
+}
+
+pub(crate) fn read_key(row: Vec<Value>) -> Result<StoredKey, Fault> {
+    let mut columns = Columns::new("kept_answer", row);
+    let row = &mut columns;
+    let id = KeyId { owner: row.text()?, act: row.text()?, key: row.text()? };
+    Ok(StoredKey { id, fingerprint: row.text()?, answer: row.value()?, until: row.time()? })
+}

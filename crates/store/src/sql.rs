@@ -1,0 +1,234 @@
+//! Every statement, once: the same text for SQLite and PostgreSQL, `$n` parameters, TEXT and BIGINT only.
+//!
+//! No rule is written here. A statement finds bounded rows by key or index, or writes rows as they are told.
+//! What differs between the databases is the handful of words in [`Dialect`].
+//!
+//! Parameters first appear in the order of their numbers, because SQLite counts them by appearance.
+
+/// Where the two databases need different words.
+#[derive(Debug)]
+pub(crate) struct Dialect {
+    /// A text that is compared by bytes.
+    pub(crate) text: &'static str,
+    /// The global position of an event.
+    pub(crate) pos: &'static str,
+    /// Keeps a table in its key.
+    pub(crate) keyed: &'static str,
+    /// Put before lines of a migration that only PostgreSQL runs.
+    pub(crate) postgres: &'static str,
+    pub(crate) append_event: &'static str,
+    pub(crate) follow: &'static str,
+}
+
+pub(crate) const SQLITE: Dialect = Dialect {
+    text: "TEXT",
+    pos: "INTEGER PRIMARY KEY AUTOINCREMENT",
+    keyed: "WITHOUT ROWID",
+    postgres: "-- ",
+    append_event: "INSERT INTO event (topic, seq, at, type, sender, body, prev, hash, xid) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)",
+    // One writer at a time: the position alone is the order of commits.
+    follow: "SELECT topic, seq, at, type, sender, body, prev, hash, xid, pos FROM event WHERE $1 >= 0 AND pos > $2 \
+             ORDER BY pos LIMIT $3",
+};
+
+pub(crate) const POSTGRES: Dialect = Dialect {
+    text: "TEXT COLLATE \"C\"",
+    pos: "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+    keyed: "",
+    postgres: "",
+    append_event: "INSERT INTO event (topic, seq, at, type, sender, body, prev, hash, xid) \
+                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, pg_current_xact_id()::text::bigint)",
+    // Nothing below the oldest running transaction can appear any more, and a transaction gets its number only after it
+    // holds the topic's lock, so within a topic this is the order of the sequence numbers.
+    follow: "SELECT topic, seq, at, type, sender, body, prev, hash, xid, pos FROM event \
+             WHERE (xid, pos) > ($1, $2) AND xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint \
+             ORDER BY xid, pos LIMIT $3",
+};
+
+macro_rules! task_columns {
+    () => {
+        "SELECT id, workflow, name, sequence, priority, role, capabilities, touches, parallel_group, verify, \
+         attempts_max, attempt, crashes, unmet, checkpoints, repository, workspace, status, holder, lease_since, \
+         lease_until, actor, note, block_kind, block_role, created, updated FROM task "
+    };
+}
+
+// One row by its key.
+pub(crate) const TASK: &str = concat!(task_columns!(), "WHERE id = $1");
+pub(crate) const TASK_WORKFLOW: &str = "SELECT workflow FROM task WHERE id = $1";
+pub(crate) const DETAIL: &str = "SELECT task, description, brief, plan, context, context_from, extra, outcome_detail \
+     FROM task_detail WHERE task = $1";
+pub(crate) const WORKFLOW: &str = "SELECT id, name, status, parallel_max, lease_ms, lock_owner, lock_since, lock_until, \
+     draft_token, draft_until, tasks, open, sequence, created, updated FROM workflow WHERE id = $1";
+pub(crate) const WORKFLOW_DETAIL: &str = "SELECT workflow, source_type, source_ref, source_content, plan_summary, \
+     auto_workspaces, config FROM workflow_detail WHERE workflow = $1";
+pub(crate) const AGENT: &str = "SELECT id, slug, name, runtime, role, capabilities, workflow, workspace_path, metadata, \
+     session, seen, left_at, created, updated FROM agent WHERE id = $1";
+pub(crate) const MAILBOX: &str = "SELECT owner, sequence, unread FROM mailbox WHERE owner = $1";
+macro_rules! message_columns {
+    () => {
+        "SELECT id, owner, sequence, sender, thread, state, state_at, kind, priority, subject, body, body_json, \
+         action_required, workflow, task, reply_to, at FROM message "
+    };
+}
+pub(crate) const MESSAGE: &str = concat!(message_columns!(), "WHERE id = $1");
+pub(crate) const WORKSPACE: &str = "SELECT id, workflow, repository, path, branch, base_branch, status, merge_commit, \
+     pr_url, config, created_by_us, created, updated FROM workspace WHERE id = $1";
+pub(crate) const REPOSITORY: &str = "SELECT id, path, name, created FROM repository WHERE id = $1";
+pub(crate) const REPOSITORY_AT: &str = "SELECT id FROM repository WHERE path = $1";
+pub(crate) const TEMPLATE: &str = "SELECT id, name, description, body, created FROM template WHERE id = $1";
+pub(crate) const TEMPLATE_NAMED: &str = "SELECT id FROM template WHERE name = $1";
+pub(crate) const KEPT_ANSWER: &str = "SELECT owner, act, idempotency_key, fingerprint, answer, until FROM kept_answer \
+     WHERE owner = $1 AND act = $2 AND idempotency_key = $3";
+pub(crate) const TOPIC: &str = "SELECT name, seq, hash, at FROM topic WHERE name = $1";
+
+// Many rows, bounded.
+pub(crate) const SLUG: &str = "SELECT id FROM agent WHERE slug = $1";
+/// Longer endings are higher numbers; endings that are no numbers are passed over by the reader.
+pub(crate) const SLUG_ENDINGS: &str =
+    "SELECT slug FROM agent WHERE slug > $1 AND slug < $2 ORDER BY length(slug) DESC, slug DESC LIMIT 64";
+pub(crate) const SESSION_AGENTS: &str = "SELECT id FROM agent WHERE session = $1 AND session IS NOT NULL AND left_at IS NULL \
+     ORDER BY created DESC, id DESC LIMIT $2";
+pub(crate) const ROLE_HOLDERS: &str = "SELECT id FROM agent WHERE role = $1 AND left_at IS NULL ORDER BY id LIMIT $2";
+pub(crate) const AGENTS: &str = "SELECT id FROM agent WHERE left_at IS NULL AND ($1 = '' OR role = $1) \
+     AND ($2 = '' OR runtime = $2) AND ($3 = '' OR workflow = $3) ORDER BY id LIMIT $4";
+pub(crate) const HELD: &str = "SELECT id FROM task WHERE holder = $1 AND holder IS NOT NULL ORDER BY id LIMIT $2";
+pub(crate) const LOCKED_BY: &str =
+    "SELECT id FROM workflow WHERE lock_owner = $1 AND lock_owner IS NOT NULL ORDER BY id LIMIT $2";
+pub(crate) const RUNNING: &str = "SELECT count(*) FROM (SELECT 1 FROM task WHERE workflow = $1 AND holder IS NOT NULL \
+     AND status <> 'paused' AND lease_until > $2 LIMIT $3) AS running";
+pub(crate) const BUSY_FILES: &str = concat!(
+    task_columns!(),
+    "WHERE workflow = $1 AND holder IS NOT NULL AND touches IS NOT NULL \
+     AND (status = 'paused' OR lease_until > $2) ORDER BY id LIMIT $3"
+);
+pub(crate) const UNMET: &str = "SELECT t.id, t.name FROM dependency d JOIN task t ON t.id = d.depends_on \
+     WHERE d.task = $1 AND t.status NOT IN ('completed', 'skipped') ORDER BY t.id LIMIT $2";
+pub(crate) const FREED: &str = "SELECT t.id, t.status FROM dependency d JOIN task t ON t.id = d.task \
+     WHERE d.depends_on = $1 AND t.unmet = 1 ORDER BY t.status, t.id LIMIT $2";
+pub(crate) const DEPENDENCIES: &str = "SELECT depends_on FROM dependency WHERE task = $1 ORDER BY depends_on LIMIT $2";
+pub(crate) const DEPENDENTS: &str = "SELECT task FROM dependency WHERE depends_on = $1 ORDER BY task LIMIT $2";
+pub(crate) const TASK_NAMED: &str = "SELECT id FROM task WHERE workflow = $1 AND name = $2";
+pub(crate) const REMOVABLE: &str = concat!(
+    task_columns!(),
+    "WHERE workflow = $1 AND holder IS NULL AND status IN ('pending', 'blocked') ORDER BY id LIMIT $2"
+);
+pub(crate) const EXPIRED: &str = "SELECT id FROM task WHERE workflow = $1 AND holder IS NOT NULL AND status <> 'paused' \
+     AND lease_until <= $2 ORDER BY lease_until, id LIMIT $3";
+pub(crate) const EXPIRED_ANYWHERE: &str = "SELECT DISTINCT workflow FROM task WHERE holder IS NOT NULL \
+     AND status <> 'paused' AND lease_until <= $1 ORDER BY workflow LIMIT $2";
+pub(crate) const READY: &str = concat!(
+    task_columns!(),
+    "WHERE workflow = $1 AND status = 'pending' AND holder IS NULL AND unmet = 0 \
+     AND (priority, sequence, id) > ($2, $3, $4) ORDER BY priority, sequence, id LIMIT $5"
+);
+pub(crate) const FAILED: &str = concat!(
+    task_columns!(),
+    "WHERE workflow = $1 AND status = 'failed' AND unmet = 0 \
+     AND (priority, sequence, id) > ($2, $3, $4) ORDER BY priority, sequence, id LIMIT $5"
+);
+pub(crate) const UNMERGED: &str = "SELECT id FROM workspace WHERE workflow = $1 AND status = 'active' \
+     AND pr_url IS NOT NULL AND id <> $2 LIMIT 1";
+pub(crate) const REPOSITORY_USED: &str = "SELECT 1 FROM task WHERE workflow = $1 AND repository = $2 \
+     UNION ALL SELECT 1 FROM workspace WHERE workflow = $1 AND repository = $2 LIMIT 1";
+pub(crate) const ATTACHED: &str = "SELECT added FROM attachment WHERE workflow = $1 AND repository = $2";
+pub(crate) const CHECKPOINTS: &str = "SELECT task, sequence, id, attempt, actor, kind, summary, detail, files, at \
+     FROM checkpoint WHERE task = $1 AND sequence > $2 ORDER BY sequence LIMIT $3";
+pub(crate) const INBOX_UNREAD: &str = concat!(
+    message_columns!(),
+    "WHERE owner = $1 AND state = 'unread' AND sequence > $2 ORDER BY priority, sequence LIMIT $3"
+);
+pub(crate) const INBOX: &str =
+    concat!(message_columns!(), "WHERE owner = $1 AND sequence > $2 ORDER BY sequence LIMIT $3");
+
+// Writes.
+pub(crate) const UPDATE_TASK: &str = "UPDATE task SET attempt = $1, crashes = $2, checkpoints = $3, workspace = $4, \
+     status = $5, holder = $6, lease_since = $7, lease_until = $8, actor = $9, note = $10, block_kind = $11, \
+     block_role = $12, updated = $13 WHERE id = $14";
+pub(crate) const MET: &str =
+    "UPDATE task SET unmet = unmet - 1 WHERE id IN (SELECT task FROM dependency WHERE depends_on = $1)";
+pub(crate) const WAITS: &str = "UPDATE task SET unmet = $1 WHERE id = $2";
+pub(crate) const SHIFT: &str = "UPDATE task SET sequence = sequence + 1 WHERE workflow = $1 AND sequence >= $2";
+pub(crate) const DROP_TASK: &[&str] = &[
+    "DELETE FROM dependency WHERE task = $1",
+    "DELETE FROM dependency WHERE depends_on = $1",
+    "DELETE FROM checkpoint WHERE task = $1",
+    "DELETE FROM task_detail WHERE task = $1",
+    "DELETE FROM task WHERE id = $1",
+];
+pub(crate) const DETACH: &str = "DELETE FROM attachment WHERE workflow = $1 AND repository = $2";
+pub(crate) const DROP_TEMPLATE: &str = "DELETE FROM template WHERE id = $1";
+pub(crate) const MARK: &str = "UPDATE message SET state = $1, state_at = $2 WHERE id = $3";
+pub(crate) const FORGET_KEYS: &str = "DELETE FROM kept_answer WHERE until <= $1";
+pub(crate) const PUT_WORKFLOW: &str = "INSERT INTO workflow (id, name, status, parallel_max, lease_ms, lock_owner, \
+     lock_since, lock_until, draft_token, draft_until, tasks, open, sequence, created, updated) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) \
+     ON CONFLICT (id) DO UPDATE SET name = excluded.name, status = excluded.status, \
+     parallel_max = excluded.parallel_max, lease_ms = excluded.lease_ms, lock_owner = excluded.lock_owner, \
+     lock_since = excluded.lock_since, lock_until = excluded.lock_until, draft_token = excluded.draft_token, \
+     draft_until = excluded.draft_until, tasks = excluded.tasks, open = excluded.open, sequence = excluded.sequence, \
+     updated = excluded.updated";
+pub(crate) const PUT_WORKFLOW_DETAIL: &str = "INSERT INTO workflow_detail (workflow, source_type, source_ref, \
+     source_content, plan_summary, auto_workspaces, config) VALUES ($1, $2, $3, $4, $5, $6, $7) \
+     ON CONFLICT (workflow) DO UPDATE SET plan_summary = excluded.plan_summary, \
+     auto_workspaces = excluded.auto_workspaces, config = excluded.config";
+pub(crate) const PUT_DETAIL: &str = "INSERT INTO task_detail (task, description, brief, plan, context, context_from, \
+     extra, outcome_detail) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (task) DO UPDATE SET \
+     description = excluded.description, brief = excluded.brief, plan = excluded.plan, context = excluded.context, \
+     context_from = excluded.context_from, extra = excluded.extra, outcome_detail = excluded.outcome_detail";
+pub(crate) const PUT_AGENT: &str = "INSERT INTO agent (id, slug, name, runtime, role, capabilities, workflow, \
+     workspace_path, metadata, session, seen, left_at, created, updated) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) ON CONFLICT (id) DO UPDATE SET \
+     workspace_path = excluded.workspace_path, metadata = excluded.metadata, session = excluded.session, \
+     seen = excluded.seen, left_at = excluded.left_at, updated = excluded.updated";
+pub(crate) const PUT_MAILBOX: &str = "INSERT INTO mailbox (owner, sequence, unread) VALUES ($1, $2, $3) \
+     ON CONFLICT (owner) DO UPDATE SET sequence = excluded.sequence, unread = excluded.unread";
+pub(crate) const PUT_WORKSPACE: &str = "INSERT INTO workspace (id, workflow, repository, path, branch, base_branch, status, \
+     merge_commit, pr_url, config, created_by_us, created, updated) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT (id) DO UPDATE SET \
+     status = excluded.status, merge_commit = excluded.merge_commit, pr_url = excluded.pr_url, \
+     config = excluded.config, updated = excluded.updated";
+pub(crate) const PUT_KEPT_ANSWER: &str = "INSERT INTO kept_answer (owner, act, idempotency_key, fingerprint, answer, until) \
+     VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (owner, act, idempotency_key) DO UPDATE SET \
+     fingerprint = excluded.fingerprint, answer = excluded.answer, until = excluded.until";
+pub(crate) const PUT_TOPIC: &str = "INSERT INTO topic (name, seq, hash, at) VALUES ($1, $2, $3, $4) \
+     ON CONFLICT (name) DO UPDATE SET seq = excluded.seq, hash = excluded.hash, at = excluded.at";
+
+// The log.
+pub(crate) const TOPIC_ENTRIES: &str = "SELECT topic, seq, at, type, sender, body, prev, hash, xid, pos FROM event \
+     WHERE topic = $1 AND seq > $2 ORDER BY seq LIMIT $3";
+pub(crate) const HEADS: &str = "SELECT name, seq, hash, at FROM topic WHERE name > $1 ORDER BY name LIMIT $2";
+/// Topics that have entries but no head: the head was removed.
+pub(crate) const HEADLESS: &str = "SELECT e.topic, e.seq FROM event e LEFT JOIN topic t ON t.name = e.topic \
+     WHERE t.name IS NULL ORDER BY e.topic, e.seq LIMIT 1";
+
+// Housekeeping.
+pub(crate) const SCHEMA_TABLE: &str =
+    "CREATE TABLE IF NOT EXISTS handover_meta (name TEXT PRIMARY KEY, value BIGINT NOT NULL)";
+pub(crate) const META: &str = "SELECT value FROM handover_meta WHERE name = $1";
+pub(crate) const PUT_META: &str = "INSERT INTO handover_meta (name, value) VALUES ($1, $2) \
+     ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+
+#[cfg(test)]
+mod tests {
+    /// SQLite numbers `$n` by first appearance, so a statement that begins with `$2` would get its values swapped.
+    #[test]
+    fn parameters_appear_in_order() {
+        let source = include_str!("sql.rs").split("#[cfg(test)]").next().unwrap_or_default();
+        let statements = source.split("\";").flat_map(|part| part.split("\",\n"));
+        let mut seen = 0;
+        for statement in statements.filter(|text| text.contains('$')) {
+            let numbers = statement.split('$').skip(1).filter_map(|rest| {
+                let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+                digits.parse::<u32>().ok()
+            });
+            let mut highest = 0;
+            for number in numbers {
+                assert!(number <= highest + 1, "${number} after ${highest} in {statement}");
+                highest = highest.max(number);
+            }
+            seen += 1;
+        }
+        assert!(seen > 50, "only {seen} statements were found");
+    }
+}

@@ -1,0 +1,155 @@
+//! Connections: how they are set up, and how statements run on them.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::Connection;
+use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
+
+use crate::fault::Fault;
+use crate::value::{Statement, Value};
+use crate::{migrate, sql};
+
+/// What a connection is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Settings {
+    /// Pages kept in memory, in KiB.
+    cache_kib: u32,
+    writes: bool,
+}
+
+impl Settings {
+    pub(super) const WRITER: Self = Self { cache_kib: 16 * 1024, writes: true };
+    pub(super) const READER: Self = Self { cache_kib: 2 * 1024, writes: false };
+}
+
+/// Statements kept prepared: about as many as there are.
+const PREPARED_MAX: usize = 128;
+/// SQLite's own lock is waited for in short steps, at most about ten seconds in all. Between our own processes the queue
+/// comes first, so this is for checkpoints, recovery and foreign tools.
+const BUSY_STEP: Duration = Duration::from_millis(1);
+const BUSY_STEPS: i32 = 10_000;
+
+/// Opens a file and, for writing, brings it to our schema. The caller holds the queue when it writes. Returns the number
+/// that tells this store's cursors from another's.
+pub(super) fn open(path: &Path, settings: Settings, seed: Option<u64>) -> Result<(Connection, i64), Fault> {
+    #[expect(clippy::disallowed_methods, reason = "the one place that opens a file")]
+    let mut connection = Connection::open(path)?;
+    connection.busy_handler(Some(|tries| {
+        std::thread::park_timeout(BUSY_STEP);
+        tries < BUSY_STEPS
+    }))?;
+    connection.set_prepared_statement_cache_capacity(PREPARED_MAX);
+    let set = |name: &str, value: &dyn ToSql| connection.pragma_update(None, name, value);
+    set("synchronous", &"FULL")?;
+    set("cache_size", &-i64::from(settings.cache_kib))?;
+    set("mmap_size", &0)?;
+    set("temp_store", &"MEMORY")?;
+    if settings.writes {
+        let mode: String = connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
+        if mode != "wal" {
+            let problem = format!("this file system does not support write-ahead logging (journal mode is {mode})");
+            return Err(Fault::Url { url: path.display().to_string(), problem });
+        }
+        set("journal_size_limit", &(64 * 1024 * 1024))?;
+        migrate(&connection, seed.unwrap_or(0))?;
+    } else {
+        set("query_only", &true)?;
+    }
+    let generation = meta(&connection, "generation")?.unwrap_or(0);
+    Ok((connection, generation))
+}
+
+fn meta(connection: &Connection, name: &str) -> Result<Option<i64>, Fault> {
+    let rows = query(connection, &Statement::new(sql::META, [name.into()]))?;
+    Ok(rows
+        .into_iter()
+        .flatten()
+        .next()
+        .and_then(|value| if let Value::Int(number) = value { Some(number) } else { None }))
+}
+
+fn migrate(connection: &Connection, seed: u64) -> Result<(), Fault> {
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    let result = (|| {
+        connection.execute_batch(sql::SCHEMA_TABLE)?;
+        let found = meta(connection, "schema")?.unwrap_or(0);
+        for (number, script) in migrate::pending(found, &sql::SQLITE)? {
+            connection.execute_batch(&script)?;
+            run(connection, &Statement::new(sql::PUT_META, ["schema".into(), number.into()]))?;
+        }
+        if found == 0 {
+            let generation = i64::from(u32::try_from(seed >> 33).unwrap_or(1).max(1));
+            run(connection, &Statement::new(sql::PUT_META, ["generation".into(), generation.into()]))?;
+        }
+        connection.execute_batch("COMMIT").map_err(Fault::from)
+    })();
+    if result.is_err() && !connection.is_autocommit() {
+        connection.execute_batch("ROLLBACK")?;
+    }
+    result
+}
+
+impl ToSql for Value {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Self::Null => ValueRef::Null,
+            Self::Int(number) => ValueRef::Integer(*number),
+            Self::Text(text) => ValueRef::Text(text.as_bytes()),
+        }))
+    }
+}
+
+fn bind(statement: &mut rusqlite::Statement<'_>, values: &[Value]) -> rusqlite::Result<()> {
+    (1..).zip(values).try_for_each(|(place, value)| statement.raw_bind_parameter(place, value))
+}
+
+pub(super) fn run(connection: &Connection, statement: &Statement) -> Result<(), Fault> {
+    run_text(connection, statement.sql, &statement.values)
+}
+
+pub(super) fn run_text(connection: &Connection, sql: &str, values: &[Value]) -> Result<(), Fault> {
+    let mut prepared = connection.prepare_cached(sql)?;
+    bind(&mut prepared, values)?;
+    prepared.raw_execute()?;
+    Ok(())
+}
+
+pub(super) fn query(connection: &Connection, statement: &Statement) -> Result<Vec<Vec<Value>>, Fault> {
+    let mut found = Vec::new();
+    each(connection, statement.sql, &statement.values, |row| {
+        found.push(row);
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Gives the rows one by one, so that a whole table need not fit in memory.
+pub(super) fn each(
+    connection: &Connection,
+    sql: &str,
+    values: &[Value],
+    mut take: impl FnMut(Vec<Value>) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let mut prepared = connection.prepare_cached(sql)?;
+    bind(&mut prepared, values)?;
+    let width = prepared.column_count();
+    let mut rows = prepared.raw_query();
+    while let Some(row) = rows.next()? {
+        let mut values = Vec::with_capacity(width);
+        for column in 0..width {
+            values.push(match row.get_ref(column)? {
+                ValueRef::Null => Value::Null,
+                ValueRef::Integer(number) => Value::Int(number),
+                ValueRef::Text(bytes) => Value::Text(String::from_utf8_lossy(bytes).into_owned()),
+                ValueRef::Real(_) | ValueRef::Blob(_) => {
+                    return Err(Fault::Damaged {
+                        what: format!("column {column} holds neither text nor a whole number"),
+                    });
+                }
+            });
+        }
+        take(values)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,160 @@
+//! Reading: connections of their own, so that nobody waits for a writer.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use engine::{Need, World};
+use rusqlite::Connection;
+use tokio::sync::Semaphore;
+
+use super::connection::{Settings, each, open, query};
+use crate::fault::Fault;
+use crate::log::{Cursor, Entry, Head, Page};
+use crate::row::TABLES;
+use crate::transfer::{PAGE, Row};
+use crate::value::{Columns, Statement, Value};
+use crate::watch::Bell;
+use crate::{Question, Sink, load, sql};
+
+/// Readers at once; each keeps a small cache.
+const READERS_MAX: usize = 8;
+
+#[derive(Debug)]
+pub(super) struct Readers {
+    path: PathBuf,
+    idle: Arc<Mutex<Vec<Connection>>>,
+    places: Arc<Semaphore>,
+}
+
+impl Readers {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { path, idle: Arc::default(), places: Arc::new(Semaphore::new(READERS_MAX)) }
+    }
+
+    fn connect(&self) -> Result<Connection, Fault> {
+        open(&self.path, Settings::READER, None).map(|(connection, _)| connection)
+    }
+
+    /// Runs a reading on a thread that may block, in one read transaction: everything is as of one moment.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, Fault> {
+        let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| Fault::Closed)?;
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let (path, back) = (self.path.clone(), Arc::clone(&self.idle));
+        let reading = tokio::task::spawn_blocking(move || {
+            let _place = place;
+            let connection = match idle {
+                Some(connection) => connection,
+                None => open(&path, Settings::READER, None)?.0,
+            };
+            connection.execute_batch("BEGIN")?;
+            let result = read(&connection);
+            // A connection that cannot end its transaction is closed instead of kept.
+            if connection.execute_batch("COMMIT").is_ok() {
+                back.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+            }
+            result
+        });
+        reading.await.map_err(|join| Fault::Bug { what: join.to_string() })?
+    }
+}
+
+pub(super) fn load(connection: &Connection, needs: &[Need], world: &mut World) -> Result<(), Fault> {
+    for need in needs {
+        load::absorb(need, query(connection, &load::query(need))?, world)?;
+    }
+    Ok(())
+}
+
+/// Loads what a decision or question lacks. One that asks for what it was given would ask for ever.
+pub(super) fn load_more(connection: &Connection, needs: &[Need], world: &mut World) -> Result<(), Fault> {
+    if needs.iter().all(|need| world.knows(need)) {
+        return Err(Fault::Bug { what: format!("a decision asks again for {needs:?}") });
+    }
+    load(connection, needs, world)
+}
+
+pub(super) fn look(connection: &Connection, needs: &[Need], question: &Question) -> Result<World, Fault> {
+    let mut world = World::default();
+    load(connection, needs, &mut world)?;
+    loop {
+        let more = question(&world);
+        if more.is_empty() {
+            return Ok(world);
+        }
+        load_more(connection, &more, &mut world)?;
+    }
+}
+
+pub(super) fn follow(connection: &Connection, after: Cursor, limit: u32) -> Result<Page, Fault> {
+    let values = [after.xid.into(), after.pos.into(), limit.into()];
+    Page::read(after, query(connection, &Statement::new(sql::SQLITE.follow, values))?)
+}
+
+pub(super) fn topic(connection: &Connection, topic: &str, after: i64, limit: u32) -> Result<Vec<Entry>, Fault> {
+    let rows = query(connection, &Statement::new(sql::TOPIC_ENTRIES, [topic.into(), after.into(), limit.into()]))?;
+    rows.into_iter().map(|row| Entry::read(&mut Columns::new("event", row))).collect()
+}
+
+pub(super) fn heads(connection: &Connection, after: &str, limit: u32) -> Result<Vec<Head>, Fault> {
+    query(connection, &Statement::new(sql::HEADS, [after.into(), limit.into()]))?.into_iter().map(Head::read).collect()
+}
+
+pub(super) fn head(connection: &Connection, topic: &str) -> Result<Option<Head>, Fault> {
+    query(connection, &Statement::new(sql::TOPIC, [topic.into()]))?.into_iter().next().map(Head::read).transpose()
+}
+
+pub(super) fn headless(connection: &Connection) -> Result<Option<(String, i64)>, Fault> {
+    let row = query(connection, &Statement::new(sql::HEADLESS, []))?.into_iter().next();
+    row.map(|row| {
+        let mut columns = Columns::new("event", row);
+        Ok((columns.text()?, columns.int()?))
+    })
+    .transpose()
+}
+
+pub(super) fn dump(connection: &Connection, sink: &mut Sink) -> Result<(), Fault> {
+    for (place, table) in TABLES.iter().enumerate() {
+        // The first part of an event's order is the same for all here; without it the rows come as they lie.
+        let order = if table.name == "event" { "pos" } else { table.order };
+        let sql = format!("SELECT {} FROM {} ORDER BY {order}", table.columns.join(", "), table.name);
+        let mut page = Vec::with_capacity(PAGE);
+        each(connection, &sql, &[], |row| {
+            page.push(Row(row));
+            if page.len() == PAGE { sink(place, std::mem::take(&mut page)) } else { Ok(()) }
+        })?;
+        sink(place, page)?;
+    }
+    Ok(())
+}
+
+/// Rings when another connection has committed, as long as somebody listens.
+pub(super) fn poll(readers: &Readers, bell: &Bell, running: &Mutex<bool>, every: Duration) {
+    let connection = readers.connect();
+    let version = || -> Option<i64> {
+        let connection = connection.as_ref().ok()?;
+        let rows = query(connection, &Statement::new("PRAGMA data_version", [])).ok()?;
+        rows.into_iter()
+            .flatten()
+            .next()
+            .and_then(|value| if let Value::Int(number) = value { Some(number) } else { None })
+    };
+    let mut last = version();
+    loop {
+        std::thread::park_timeout(every);
+        let found = version();
+        // Without an answer it is better to ring in vain than to miss a change.
+        if found != last || found.is_none() {
+            last = found;
+            bell.ring();
+        }
+        let mut running = running.lock().unwrap_or_else(PoisonError::into_inner);
+        if !bell.is_heard() {
+            *running = false;
+            return;
+        }
+    }
+}

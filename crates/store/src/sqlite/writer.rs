@@ -1,0 +1,244 @@
+//! The writer: one thread that takes what waits, runs it in one transaction, and answers after the commit.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use engine::{Change, World};
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use super::Statistics;
+use super::connection::{Settings, open, query, run, run_text};
+use super::queue::Queue;
+use super::reader::{load, load_more};
+use crate::fault::Fault;
+use crate::log::Head;
+use crate::record::{self, Op};
+use crate::row::TABLES;
+use crate::transfer::{Row, not_empty};
+use crate::value::{Statement, text};
+use crate::watch::Bell;
+use crate::{Job, Source, sql};
+
+pub(super) type Reply<T> = oneshot::Sender<Result<T, Fault>>;
+
+pub(super) enum Request {
+    Transact(Job, Reply<Change>),
+    Fill(Source, Reply<()>),
+}
+
+pub(super) struct Writer {
+    pub(super) path: PathBuf,
+    pub(super) connection: Connection,
+    pub(super) queue: Arc<Queue>,
+    pub(super) bell: Bell,
+    pub(super) statistics: Arc<Statistics>,
+}
+
+/// Commands in one transaction: enough to make the commit cheap, few enough to keep the wait short.
+const BATCH_MAX: usize = 128;
+/// Callers that were just answered tend to come back at once; so long the writer waits for as many as there were.
+const GATHER: Duration = Duration::from_micros(60);
+
+type Waiting = (Job, Reply<Change>);
+
+impl Writer {
+    pub(super) fn run(mut self, requests: &Receiver<Request>) {
+        let mut last = 0;
+        while let Ok(request) = requests.recv() {
+            match request {
+                Request::Fill(source, reply) => {
+                    let _ = reply.send(self.fill(source));
+                    self.bell.ring();
+                }
+                Request::Transact(job, reply) => {
+                    let (batch, other) = gather((job, reply), requests, last);
+                    last = batch.len();
+                    self.commit(batch);
+                    if let Some((source, reply)) = other {
+                        let _ = reply.send(self.fill(source));
+                        self.bell.ring();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Runs a batch and answers each caller. One that fails does not spoil the others.
+    fn commit(&mut self, mut batch: Vec<Waiting>) {
+        let queue = Arc::clone(&self.queue);
+        let turn = queue.wait();
+        // Whoever gave up while we waited must not find its command done later.
+        batch.retain(|(_, reply)| !reply.is_closed());
+        if batch.is_empty() {
+            return;
+        }
+        if let Err(fault) = turn {
+            let what = fault.to_string();
+            for (_, reply) in batch {
+                let _ = reply.send(Err(Fault::Bug { what: what.clone() }));
+            }
+            return;
+        }
+        let jobs: Vec<&Job> = batch.iter().map(|(job, _)| job).collect();
+        let together = transaction(&self.connection, &jobs);
+        if let Ok(changes) = together {
+            drop(turn);
+            self.count(batch.len());
+            for ((_, reply), change) in batch.into_iter().zip(changes) {
+                let _ = reply.send(Ok(change));
+            }
+            self.bell.ring();
+            return;
+        }
+        self.mend();
+        let mut answers = Vec::with_capacity(batch.len());
+        for job in jobs {
+            // Re-running a few commands is cheaper than a savepoint around each.
+            let result = transaction(&self.connection, &[job]);
+            match result {
+                Ok(mut changes) => {
+                    self.count(1);
+                    answers.push(changes.pop().ok_or(Fault::Closed));
+                }
+                Err(fault) => {
+                    self.mend();
+                    answers.push(Err(fault));
+                }
+            }
+        }
+        drop(turn);
+        for ((_, reply), answer) in batch.into_iter().zip(answers) {
+            let _ = reply.send(answer);
+        }
+        self.bell.ring();
+    }
+
+    fn count(&self, commands: usize) {
+        self.statistics.commits.fetch_add(1, Ordering::Relaxed);
+        self.statistics.commands.fetch_add(u64::try_from(commands).unwrap_or(0), Ordering::Relaxed);
+    }
+
+    /// After a failure: roll back, and open anew when even that fails.
+    fn mend(&mut self) {
+        if self.connection.is_autocommit() || self.connection.execute_batch("ROLLBACK").is_ok() {
+            return;
+        }
+        if let Ok((connection, _)) = open(&self.path, Settings::WRITER, None) {
+            self.connection = connection;
+        }
+    }
+
+    fn fill(&mut self, mut source: Source) -> Result<(), Fault> {
+        let queue = Arc::clone(&self.queue);
+        let _turn = queue.wait()?;
+        let result = fill(&self.connection, &mut source);
+        if result.is_err() {
+            self.mend();
+        }
+        result
+    }
+}
+
+/// Takes what waits. After a large batch it waits a moment for the callers that were just answered.
+fn gather(first: Waiting, requests: &Receiver<Request>, last: usize) -> (Vec<Waiting>, Option<(Source, Reply<()>)>) {
+    let mut batch = vec![first];
+    loop {
+        let next = if batch.len() < last.min(BATCH_MAX) {
+            requests.recv_timeout(GATHER)
+        } else {
+            requests.try_recv().map_err(|_| RecvTimeoutError::Timeout)
+        };
+        match next {
+            Ok(Request::Transact(job, reply)) if batch.len() + 1 < BATCH_MAX => batch.push((job, reply)),
+            Ok(Request::Transact(job, reply)) => {
+                batch.push((job, reply));
+                return (batch, None);
+            }
+            Ok(Request::Fill(source, reply)) => return (batch, Some((source, reply))),
+            Err(_) => return (batch, None),
+        }
+    }
+}
+
+/// All of them or none.
+fn transaction(connection: &Connection, jobs: &[&Job]) -> Result<Vec<Change>, Fault> {
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    let changes = jobs.iter().map(|job| perform(connection, job)).collect::<Result<Vec<_>, _>>()?;
+    connection.execute_batch("COMMIT")?;
+    Ok(changes)
+}
+
+fn perform(connection: &Connection, job: &Job) -> Result<Change, Fault> {
+    let mut world = World::default();
+    load(connection, &job.needs, &mut world)?;
+    let change = loop {
+        match decide(job, &world)? {
+            Ok(change) => break change,
+            Err(needs) => load_more(connection, &needs, &mut world)?,
+        }
+    };
+    if change.events.is_empty() {
+        return Ok(change);
+    }
+    for op in record::rows(&mut world, &change, job.now)? {
+        write(connection, op)?;
+    }
+    for topic in record::topics(&change) {
+        let name = topic.to_string();
+        let found = query(connection, &Statement::new(sql::TOPIC, [name.as_str().into()]))?.into_iter().next();
+        let head = found.map(Head::read).transpose()?.unwrap_or_else(|| Head::new(name));
+        let (entries, head) = record::entries(&change, &topic, head, job.now)?;
+        for entry in &entries {
+            run(connection, &Statement::new(sql::SQLITE.append_event, record::entry_values(entry)))?;
+        }
+        run(connection, &Statement::new(sql::PUT_TOPIC, record::head_values(&head)))?;
+    }
+    Ok(change)
+}
+
+/// A rule that panics must not take the writer with it: the command is refused as a bug, and the thread goes on.
+fn decide(job: &Job, world: &World) -> Result<Result<Change, Vec<engine::Need>>, Fault> {
+    let step = std::panic::AssertUnwindSafe(|| (job.step)(world));
+    std::panic::catch_unwind(step).map_err(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        Fault::Bug { what: text.unwrap_or_else(|| "a rule panicked".to_owned()) }
+    })
+}
+
+fn write(connection: &Connection, op: Op) -> Result<(), Fault> {
+    match op {
+        Op::Run(statement) => run(connection, &statement),
+        Op::Insert(table, rows) => rows.iter().try_for_each(|row| run_text(connection, &table.insert, row)),
+        Op::DropTasks(ids) => ids.iter().try_for_each(|id| {
+            sql::DROP_TASK.iter().try_for_each(|sql| run(connection, &Statement::new(sql, [text(id)])))
+        }),
+    }
+}
+
+fn fill(connection: &Connection, source: &mut Source) -> Result<(), Fault> {
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    for table in TABLES {
+        let sql = format!("SELECT 1 FROM {} LIMIT 1", table.name);
+        let mut found = connection.prepare(&sql)?;
+        if found.exists([])? {
+            return Err(not_empty());
+        }
+    }
+    while let Some((table, rows)) = source()? {
+        let table = TABLES[table];
+        for Row(mut row) in rows {
+            if table.name == "event" {
+                run_text(connection, sql::SQLITE.append_event, &row)?;
+            } else {
+                run_text(connection, &table.insert, &std::mem::take(&mut row))?;
+            }
+        }
+    }
+    connection.execute_batch("COMMIT")?;
+    Ok(())
+}

@@ -1,0 +1,259 @@
+//! Export and import: everything, as one JSON line a row, the same for every backend.
+//!
+//! ```text
+//! {"handover":"export","schema":1}
+//! {"t":"workflow","v":["wf_…","Ship it","ready",null,900000,…]}
+//! …
+//! {"end":1234}
+//! ```
+
+use std::io::{BufRead, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use crate::fault::Fault;
+use crate::log::{Entry, Head};
+use crate::memory::Contents;
+use crate::migrate::SCHEMA;
+use crate::record;
+use crate::row::{self, TABLES};
+use crate::value::{Columns, Value, text};
+use crate::{Sink, Source, Store};
+
+/// One row of a table as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row(pub(crate) Vec<Value>);
+
+/// Rows that travel together.
+pub(crate) const PAGE: usize = 500;
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Cell {
+    Int(i64),
+    Text(String),
+    Null(()),
+}
+
+#[derive(Serialize, Deserialize)]
+struct Line {
+    t: String,
+    v: Vec<Cell>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header {
+    handover: String,
+    schema: i64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Footer {
+    end: u64,
+}
+
+fn refused(problem: impl Into<String>) -> Fault {
+    Fault::Import { problem: problem.into() }
+}
+
+fn write_line(out: &mut impl Write, line: &impl Serialize) -> Result<(), Fault> {
+    let result = serde_json::to_writer(&mut *out, line).map_err(std::io::Error::from);
+    let result = result.and_then(|()| out.write_all(b"\n"));
+    result.map_err(|cause| Fault::File { action: "write the export to", path: "the output".into(), cause })
+}
+
+/// Writes everything, as of one moment. Returns the number of rows.
+pub async fn export<W: Write + Send + 'static>(store: &dyn Store, out: W) -> Result<u64, Fault> {
+    let shared = Arc::new(Mutex::new((out, 0_u64)));
+    let writer = Arc::clone(&shared);
+    let first = Header { handover: "export".to_owned(), schema: SCHEMA };
+    write_line(&mut writer.lock().unwrap_or_else(PoisonError::into_inner).0, &first)?;
+    let sink: Sink = Box::new(move |table, rows| {
+        let mut guard = writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let (out, count) = &mut *guard;
+        for Row(values) in rows {
+            let cells = values.into_iter().map(|value| match value {
+                Value::Null => Cell::Null(()),
+                Value::Int(number) => Cell::Int(number),
+                Value::Text(text) => Cell::Text(text),
+            });
+            write_line(out, &Line { t: TABLES[table].name.to_owned(), v: cells.collect() })?;
+            *count += 1;
+        }
+        Ok(())
+    });
+    store.dump(sink).await?;
+    let mut guard = shared.lock().unwrap_or_else(PoisonError::into_inner);
+    let (out, count) = &mut *guard;
+    write_line(out, &Footer { end: *count })?;
+    out.flush().map_err(|cause| Fault::File { action: "write the export to", path: "the output".into(), cause })?;
+    Ok(*count)
+}
+
+/// Reads an export into an empty store, all or nothing: a file that was cut short is refused.
+pub async fn import<R: BufRead + Send + 'static>(store: &dyn Store, input: R) -> Result<(), Fault> {
+    let mut lines = input.lines().enumerate();
+    let mut next = move || -> Result<Option<(usize, String)>, Fault> {
+        match lines.next() {
+            None => Ok(None),
+            Some((_, Err(cause))) => {
+                Err(Fault::File { action: "read the export from", path: "the input".into(), cause })
+            }
+            Some((number, Ok(line))) => Ok(Some((number + 1, line))),
+        }
+    };
+    let header = next()?.and_then(|(_, line)| serde_json::from_str::<Header>(&line).ok());
+    let header = header
+        .filter(|header| header.handover == "export")
+        .ok_or_else(|| refused("line 1 is not the beginning of an export"))?;
+    if header.schema != SCHEMA {
+        return Err(refused(format!("the export has schema {}, this program reads {SCHEMA}", header.schema)));
+    }
+    let mut pending: Option<(usize, Row)> = None;
+    let mut count = 0_u64;
+    let mut ended = false;
+    let source: Source = Box::new(move || {
+        let mut page: Option<(usize, Vec<Row>)> = pending.take().map(|(table, row)| (table, vec![row]));
+        while !ended {
+            let Some((number, line)) = next()? else {
+                return Err(refused("the export is cut short: its last line is missing"));
+            };
+            if let Ok(footer) = serde_json::from_str::<Footer>(&line) {
+                if footer.end != count {
+                    return Err(refused(format!("the export says it has {} rows, but {count} are there", footer.end)));
+                }
+                ended = true;
+                break;
+            }
+            let (table, row) = read_line(number, &line)?;
+            count += 1;
+            match &mut page {
+                None => page = Some((table, vec![row])),
+                Some((same, rows)) if *same == table && rows.len() < PAGE => rows.push(row),
+                Some(_) => {
+                    pending = Some((table, row));
+                    break;
+                }
+            }
+        }
+        Ok(page)
+    });
+    store.fill(source).await
+}
+
+fn read_line(number: usize, line: &str) -> Result<(usize, Row), Fault> {
+    let line: Line = serde_json::from_str(line).map_err(|error| refused(format!("line {number}: {error}")))?;
+    let table = TABLES.iter().position(|table| table.name == line.t);
+    let table = table.ok_or_else(|| refused(format!("line {number}: there is no table {}", line.t)))?;
+    if line.v.len() != TABLES[table].columns.len() {
+        return Err(refused(format!("line {number}: a row of {} has {} columns", line.t, TABLES[table].columns.len())));
+    }
+    let values = line.v.into_iter().map(|cell| match cell {
+        Cell::Null(()) => Value::Null,
+        Cell::Int(number) => Value::Int(number),
+        Cell::Text(text) => Value::Text(text),
+    });
+    Ok((table, Row(values.collect())))
+}
+
+pub(crate) fn not_empty() -> Fault {
+    refused("the store is not empty; import into a new one")
+}
+
+/// The rows of the memory store, in the order of the databases.
+pub(crate) fn dump_memory(contents: &Contents, sink: &mut Sink) -> Result<(), Fault> {
+    for (place, table) in TABLES.iter().enumerate() {
+        let rows = memory_rows(contents, table.name)?;
+        for page in rows.chunks(PAGE) {
+            sink(place, page.iter().cloned().map(Row).collect())?;
+        }
+    }
+    Ok(())
+}
+
+fn memory_rows(contents: &Contents, table: &str) -> Result<Vec<Vec<Value>>, Fault> {
+    let tables = &contents.tables;
+    Ok(match table {
+        "workflow" => tables.workflows.values().map(row::workflow).collect(),
+        "workflow_detail" => {
+            tables.workflow_details.iter().map(|(id, detail)| row::workflow_detail(*id, detail)).collect()
+        }
+        "task" => tables.tasks.values().map(row::task).collect(),
+        "task_detail" => tables.details.iter().map(|(id, detail)| row::detail(*id, detail)).collect(),
+        "dependency" => tables.dependencies.iter().map(|(task, on)| vec![text(task), text(on)]).collect(),
+        "checkpoint" => tables.checkpoints.values().map(row::checkpoint).collect(),
+        "agent" => tables.agents.values().map(row::agent).collect(),
+        "mailbox" => tables.mailboxes.values().map(row::mailbox).collect(),
+        "message" => tables.messages.values().map(row::message).collect(),
+        "workspace" => tables.workspaces.values().map(row::workspace).collect(),
+        "repository" => tables.repositories.values().map(row::repository).collect(),
+        "attachment" => {
+            let made = tables.attachments.iter();
+            made.map(|((workflow, repository), added)| vec![text(workflow), text(repository), (*added).into()])
+                .collect()
+        }
+        "template" => tables.templates.values().map(row::template).collect::<Result<_, _>>()?,
+        "kept_answer" => tables.keys.values().map(row::key).collect::<Result<_, _>>()?,
+        "topic" => contents.heads.values().map(record::head_values).collect(),
+        "event" => contents.entries.iter().map(record::entry_values).collect(),
+        other => return Err(Fault::Bug { what: format!("no table {other}") }),
+    })
+}
+
+pub(crate) fn fill_memory(contents: &mut Contents, source: &mut Source) -> Result<(), Fault> {
+    let empty = Contents::default();
+    if contents.tables != empty.tables || !contents.entries.is_empty() {
+        return Err(not_empty());
+    }
+    let mut filled = empty;
+    while let Some((table, rows)) = source()? {
+        for Row(row) in rows {
+            fill_row(&mut filled, TABLES[table].name, row)?;
+        }
+    }
+    *contents = filled;
+    Ok(())
+}
+
+fn fill_row(contents: &mut Contents, table: &'static str, row: Vec<Value>) -> Result<(), Fault> {
+    use engine::Write as W;
+    let tables = &mut contents.tables;
+    match table {
+        "workflow" => tables.write(W::Workflow(Box::new(row::read_workflow(row)?))),
+        "workflow_detail" => {
+            let (id, detail) = row::read_workflow_detail(row)?;
+            tables.write(W::WorkflowDetail(id, Box::new(detail)));
+        }
+        "task" => {
+            let task = row::read_task(row)?;
+            tables.tasks.insert(task.id, task);
+        }
+        "task_detail" => {
+            let (id, detail) = row::read_detail(row)?;
+            tables.write(W::Detail(id, Box::new(detail)));
+        }
+        "dependency" => {
+            let mut columns = Columns::new("dependency", row);
+            tables.write(W::Edges(vec![(columns.parsed()?, columns.parsed()?)]));
+        }
+        "checkpoint" => tables.write(W::Checkpoint(Box::new(row::read_checkpoint(row)?))),
+        "agent" => tables.write(W::Agent(Box::new(row::read_agent(row)?))),
+        "mailbox" => tables.write(W::Mailbox(row::read_mailbox(row)?)),
+        "message" => tables.write(W::Message(Box::new(row::read_message(row)?))),
+        "workspace" => tables.write(W::Workspace(Box::new(row::read_workspace(row)?))),
+        "repository" => tables.write(W::Repository(row::read_repository(row)?)),
+        "attachment" => tables.write(W::Attach(row::read_attachment(row)?)),
+        "template" => tables.write(W::Template(Box::new(row::read_template(row)?))),
+        "kept_answer" => tables.write(W::Key(Box::new(row::read_key(row)?))),
+        "topic" => {
+            let head = Head::read(row)?;
+            contents.heads.insert(head.topic.clone(), head);
+        }
+        "event" => contents.entries.push(Entry::read(&mut Columns::new("event", row))?),
+        other => return Err(Fault::Bug { what: format!("no table {other}") }),
+    }
+    Ok(())
+}

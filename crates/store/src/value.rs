@@ -1,0 +1,205 @@
+//! What goes into and comes out of a statement, the same for every database.
+
+use std::str::FromStr;
+
+use engine::{Json, Timestamp};
+
+use crate::fault::Fault;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Value {
+    Null,
+    Int(i64),
+    Text(String),
+}
+
+/// One statement with its values. The text is always a constant, so that a backend can keep it prepared.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Statement {
+    pub(crate) sql: &'static str,
+    pub(crate) values: Vec<Value>,
+}
+
+impl Statement {
+    pub(crate) fn new(sql: &'static str, values: impl Into<Vec<Value>>) -> Self {
+        Self { sql, values: values.into() }
+    }
+}
+
+impl From<i64> for Value {
+    fn from(number: i64) -> Self {
+        Self::Int(number)
+    }
+}
+
+impl From<u32> for Value {
+    fn from(number: u32) -> Self {
+        Self::Int(i64::from(number))
+    }
+}
+
+impl From<bool> for Value {
+    fn from(yes: bool) -> Self {
+        Self::Int(i64::from(yes))
+    }
+}
+
+impl From<Timestamp> for Value {
+    fn from(time: Timestamp) -> Self {
+        Self::Int(time.0)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<&String> for Value {
+    fn from(text: &String) -> Self {
+        Self::Text(text.clone())
+    }
+}
+
+impl From<&Json> for Value {
+    fn from(json: &Json) -> Self {
+        Self::Text(json.as_str().to_owned())
+    }
+}
+
+impl<T> From<Option<T>> for Value
+where
+    Self: From<T>,
+{
+    fn from(found: Option<T>) -> Self {
+        found.map_or(Self::Null, Self::from)
+    }
+}
+
+/// Anything that is written by its `Display`.
+pub(crate) fn text(item: impl std::fmt::Display) -> Value {
+    Value::Text(item.to_string())
+}
+
+pub(crate) fn optional(item: Option<impl std::fmt::Display>) -> Value {
+    item.map_or(Value::Null, text)
+}
+
+/// A list as JSON; an empty one as null, so that partial indexes can leave it out.
+pub(crate) fn list<T: serde::Serialize>(items: &[T]) -> Value {
+    if items.is_empty() { Value::Null } else { serde_json::to_string(items).map_or(Value::Null, Value::Text) }
+}
+
+/// Reads a row column by column, in order. What does not fit is a damaged row and says which column.
+#[derive(Debug)]
+pub(crate) struct Columns {
+    table: &'static str,
+    row: std::vec::IntoIter<Value>,
+    at: usize,
+}
+
+impl Columns {
+    pub(crate) fn new(table: &'static str, row: Vec<Value>) -> Self {
+        Self { table, row: row.into_iter(), at: 0 }
+    }
+
+    fn next(&mut self) -> Value {
+        self.at += 1;
+        self.row.next().unwrap_or(Value::Null)
+    }
+
+    fn damaged<T>(&self, found: &str) -> Result<T, Fault> {
+        Err(Fault::Damaged { what: format!("column {} of a row of {} holds {found}", self.at, self.table) })
+    }
+
+    pub(crate) fn maybe_text(&mut self) -> Result<Option<String>, Fault> {
+        match self.next() {
+            Value::Null => Ok(None),
+            Value::Text(text) => Ok(Some(text)),
+            Value::Int(number) => self.damaged(&number.to_string()),
+        }
+    }
+
+    pub(crate) fn text(&mut self) -> Result<String, Fault> {
+        match self.maybe_text()? {
+            Some(text) => Ok(text),
+            None => self.damaged("null"),
+        }
+    }
+
+    pub(crate) fn maybe_int(&mut self) -> Result<Option<i64>, Fault> {
+        match self.next() {
+            Value::Null => Ok(None),
+            Value::Int(number) => Ok(Some(number)),
+            Value::Text(text) => self.damaged(&text),
+        }
+    }
+
+    pub(crate) fn int(&mut self) -> Result<i64, Fault> {
+        match self.maybe_int()? {
+            Some(number) => Ok(number),
+            None => self.damaged("null"),
+        }
+    }
+
+    pub(crate) fn count(&mut self) -> Result<u32, Fault> {
+        let number = self.int()?;
+        u32::try_from(number).or_else(|_| self.damaged(&number.to_string()))
+    }
+
+    pub(crate) fn flag(&mut self) -> Result<bool, Fault> {
+        Ok(self.int()? != 0)
+    }
+
+    pub(crate) fn time(&mut self) -> Result<Timestamp, Fault> {
+        self.int().map(Timestamp)
+    }
+
+    pub(crate) fn maybe_time(&mut self) -> Result<Option<Timestamp>, Fault> {
+        Ok(self.maybe_int()?.map(Timestamp))
+    }
+
+    pub(crate) fn parsed<T: FromStr>(&mut self) -> Result<T, Fault> {
+        let text = self.text()?;
+        text.parse().or_else(|_| self.damaged(&text))
+    }
+
+    pub(crate) fn maybe_parsed<T: FromStr>(&mut self) -> Result<Option<T>, Fault> {
+        match self.maybe_text()? {
+            None => Ok(None),
+            Some(text) => text.parse().map(Some).or_else(|_| self.damaged(&text)),
+        }
+    }
+
+    /// A word of a fixed list.
+    pub(crate) fn word<T>(&mut self, parse: impl Fn(&str) -> Option<T>) -> Result<T, Fault> {
+        let text = self.text()?;
+        match parse(&text) {
+            Some(word) => Ok(word),
+            None => self.damaged(&text),
+        }
+    }
+
+    pub(crate) fn json(&mut self) -> Result<Option<Json>, Fault> {
+        Ok(self.maybe_text()?.map(Json::from_stored))
+    }
+
+    pub(crate) fn list<T: serde::de::DeserializeOwned>(&mut self) -> Result<Vec<T>, Fault> {
+        match self.maybe_text()? {
+            None => Ok(Vec::new()),
+            Some(text) => serde_json::from_str(&text).or_else(|_| self.damaged(&text)),
+        }
+    }
+
+    pub(crate) fn value<T: serde::de::DeserializeOwned>(&mut self) -> Result<T, Fault> {
+        let text = self.text()?;
+        serde_json::from_str(&text).or_else(|_| self.damaged(&text))
+    }
+}
