@@ -10,6 +10,7 @@ mod log;
 mod memory;
 mod migrate;
 mod record;
+mod postgres;
 mod row;
 mod sql;
 mod sqlite;
@@ -29,6 +30,7 @@ use engine::{Change, Need, Refusal, Stop, Timestamp, World};
 pub use fault::Fault;
 pub use log::{Cursor, Entry, Head, Page, ZERO_HASH};
 pub use memory::Memory;
+pub use postgres::Postgres;
 pub use sqlite::{Sqlite, Statistics};
 pub use transfer::{Row, export, import};
 pub use verify::{Finding, Tampering, Verdict, verify};
@@ -49,6 +51,18 @@ pub struct Job {
     pub needs: Vec<Need>,
     pub now: Timestamp,
     pub step: Step,
+}
+
+impl Job {
+    /// Runs the decision. One that panics must not take the store with it: the command fails as a bug, others go on.
+    fn decide(&self, world: &World) -> Result<Result<Change, Vec<Need>>, Fault> {
+        let step = std::panic::AssertUnwindSafe(|| (self.step)(world));
+        std::panic::catch_unwind(step).map_err(|panic| {
+            let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+            let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+            Fault::Bug { what: text.unwrap_or_else(|| "a rule panicked".to_owned()) }
+        })
+    }
 }
 
 impl std::fmt::Debug for Job {

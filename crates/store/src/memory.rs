@@ -43,7 +43,7 @@ impl Memory {
         let mut world = World::default();
         job.needs.iter().for_each(|need| contents.tables.answer(need, &mut world));
         let change = loop {
-            match (job.step)(&world) {
+            match job.decide(&world)? {
                 Ok(change) => break change,
                 Err(needs) => load_more(&contents.tables, &needs, &mut world)?,
             }

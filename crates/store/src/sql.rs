@@ -55,11 +55,16 @@ macro_rules! task_columns {
 
 // One row by its key.
 pub(crate) const TASK: &str = concat!(task_columns!(), "WHERE id = $1");
-pub(crate) const TASK_WORKFLOW: &str = "SELECT workflow FROM task WHERE id = $1";
 pub(crate) const DETAIL: &str = "SELECT task, description, brief, plan, context, context_from, extra, outcome_detail \
      FROM task_detail WHERE task = $1";
 pub(crate) const WORKFLOW: &str = "SELECT id, name, status, parallel_max, lease_ms, lock_owner, lock_since, lock_until, \
      draft_token, draft_until, tasks, open, sequence, created, updated FROM workflow WHERE id = $1";
+/// For a database that is a trip away: what comes with a task.
+pub(crate) const WORKFLOW_OF_TASK: &str = "SELECT id, name, status, parallel_max, lease_ms, lock_owner, lock_since, \
+     lock_until, draft_token, draft_until, tasks, open, sequence, created, updated FROM workflow \
+     WHERE id = (SELECT workflow FROM task WHERE id = $1)";
+pub(crate) const TOPIC_OF_TASK: &str = "SELECT name, seq, hash, at FROM topic \
+     WHERE name = (SELECT 'workflows/' || workflow FROM task WHERE id = $1)";
 pub(crate) const WORKFLOW_DETAIL: &str = "SELECT workflow, source_type, source_ref, source_content, plan_summary, \
      auto_workspaces, config FROM workflow_detail WHERE workflow = $1";
 pub(crate) const AGENT: &str = "SELECT id, slug, name, runtime, role, capabilities, workflow, workspace_path, metadata, \

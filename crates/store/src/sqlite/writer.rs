@@ -176,7 +176,7 @@ fn perform(connection: &Connection, job: &Job) -> Result<Change, Fault> {
     let mut world = World::default();
     load(connection, &job.needs, &mut world)?;
     let change = loop {
-        match decide(job, &world)? {
+        match job.decide(&world)? {
             Ok(change) => break change,
             Err(needs) => load_more(connection, &needs, &mut world)?,
         }
@@ -198,16 +198,6 @@ fn perform(connection: &Connection, job: &Job) -> Result<Change, Fault> {
         run(connection, &Statement::new(sql::PUT_TOPIC, record::head_values(&head)))?;
     }
     Ok(change)
-}
-
-/// A rule that panics must not take the writer with it: the command is refused as a bug, and the thread goes on.
-fn decide(job: &Job, world: &World) -> Result<Result<Change, Vec<engine::Need>>, Fault> {
-    let step = std::panic::AssertUnwindSafe(|| (job.step)(world));
-    std::panic::catch_unwind(step).map_err(|panic| {
-        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-        Fault::Bug { what: text.unwrap_or_else(|| "a rule panicked".to_owned()) }
-    })
 }
 
 fn write(connection: &Connection, op: Op) -> Result<(), Fault> {

@@ -1,0 +1,102 @@
+//! Connections: the pool, TLS, and how values travel.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+use tokio_postgres::{Config, Row};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::fault::Fault;
+use crate::value::Value;
+
+/// Connections of one process. More would wait for the same locks and disk.
+const CONNECTIONS_MAX: usize = 16;
+const CONNECT_MAX: Duration = Duration::from_secs(10);
+
+/// A transaction that is left open holds back everyone who follows the log, and a lock that is never given is a fault.
+const SESSION: &str = "-c idle_in_transaction_session_timeout=30s -c lock_timeout=30s";
+
+pub(super) fn config(url: &str) -> Result<Config, Fault> {
+    let refused = |error: &dyn Error| Fault::Url { url: without_password(url), problem: error.to_string() };
+    let mut config: Config = url.parse().map_err(|error: tokio_postgres::Error| refused(&error))?;
+    let options = config.get_options().map_or_else(|| SESSION.to_owned(), |given| format!("{SESSION} {given}"));
+    config.options(options);
+    if config.get_application_name().is_none() {
+        config.application_name("handover");
+    }
+    if config.get_connect_timeout().is_none() {
+        config.connect_timeout(CONNECT_MAX);
+    }
+    Ok(config)
+}
+
+/// What stands between the scheme and the host may be a secret.
+fn without_password(url: &str) -> String {
+    match (url.split_once("://"), url.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://…@{rest}"),
+        _ => url.to_owned(),
+    }
+}
+
+/// TLS as the URL's `sslmode` asks for, with the certificates the system trusts.
+pub(super) fn tls() -> Result<MakeRustlsConnect, Fault> {
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let builder = builder.map_err(|error| Fault::Pool(Box::new(error)))?;
+    Ok(MakeRustlsConnect::new(builder.with_root_certificates(roots).with_no_client_auth()))
+}
+
+pub(super) fn pool(config: Config) -> Result<Pool, Fault> {
+    let manager = Manager::from_config(config, tls()?, ManagerConfig { recycling_method: RecyclingMethod::Fast });
+    Pool::builder(manager)
+        .max_size(CONNECTIONS_MAX)
+        .runtime(Runtime::Tokio1)
+        .wait_timeout(Some(super::WAIT_MAX))
+        .create_timeout(Some(CONNECT_MAX))
+        .build()
+        .map_err(|error| Fault::Pool(Box::new(error)))
+}
+
+impl ToSql for Value {
+    fn to_sql(&self, kind: &Type, out: &mut bytes::BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        match self {
+            Self::Null => Ok(IsNull::Yes),
+            Self::Int(number) if *kind == Type::INT4 => i32::try_from(*number)?.to_sql(kind, out),
+            Self::Int(number) => number.to_sql(kind, out),
+            Self::Text(text) => text.as_str().to_sql(kind, out),
+        }
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+impl FromSql<'_> for Value {
+    fn from_sql(kind: &Type, raw: &[u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
+        Ok(match *kind {
+            Type::INT8 => Self::Int(i64::from_sql(kind, raw)?),
+            Type::INT4 => Self::Int(i32::from_sql(kind, raw)?.into()),
+            _ => Self::Text(String::from_sql(kind, raw)?),
+        })
+    }
+
+    fn from_sql_null(_: &Type) -> Result<Self, Box<dyn Error + Sync + Send>> {
+        Ok(Self::Null)
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        matches!(*kind, Type::INT8 | Type::INT4 | Type::TEXT | Type::VARCHAR | Type::NAME | Type::UNKNOWN)
+    }
+}
+
+pub(super) fn values(row: &Row) -> Result<Vec<Value>, Fault> {
+    (0..row.len()).map(|column| row.try_get(column).map_err(Fault::from)).collect()
+}

@@ -1,0 +1,139 @@
+//! Which locks a transaction takes before it reads: one name for each thing that must not change meanwhile.
+//!
+//! They are advisory locks, taken sorted and before anything gives the transaction its number. So there is one lock order
+//! and no deadlock, and within a topic the order of transaction numbers is the order of entries (docs/decisions/0001).
+
+use std::collections::BTreeSet;
+
+use engine::inbox::Owner;
+use engine::{Need, Topic};
+
+use crate::value::{Statement, Value};
+
+/// Names that are known, and things whose workflow or owner the server looks up in the same statement.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Guards {
+    names: BTreeSet<String>,
+    tasks: BTreeSet<String>,
+    workspaces: BTreeSet<String>,
+    messages: BTreeSet<String>,
+}
+
+const LOCK: &str = "SELECT name, pg_advisory_xact_lock(key)::text FROM (\
+     SELECT name, hashtextextended(name, 0) AS key FROM (\
+     SELECT value AS name FROM json_array_elements_text($1::text::json) AS value \
+     UNION SELECT 'workflows/' || workflow FROM task \
+     WHERE id IN (SELECT value FROM json_array_elements_text($2::text::json) AS value) \
+     UNION SELECT 'workflows/' || workflow FROM workspace \
+     WHERE id IN (SELECT value FROM json_array_elements_text($3::text::json) AS value) \
+     UNION SELECT CASE owner WHEN 'human' THEN 'human' ELSE 'agents/' || owner END FROM message \
+     WHERE id IN (SELECT value FROM json_array_elements_text($4::text::json) AS value)\
+     ) AS names ORDER BY key) AS keys";
+
+fn owner_name(owner: Owner) -> String {
+    match owner {
+        Owner::Agent(id) => format!("agents/{id}"),
+        Owner::Human => "human".to_owned(),
+    }
+}
+
+fn topic_name(topic: &Topic) -> String {
+    match topic {
+        Topic::Workflow(id) => format!("workflows/{id}"),
+        Topic::Agent { id, .. } => owner_name(*id),
+        Topic::Registry => "registry".to_owned(),
+    }
+}
+
+impl Guards {
+    /// Adds what a need must have. Returns whether that is new.
+    pub(super) fn add(&mut self, need: &Need) -> bool {
+        let workflow = |id: &engine::id::WorkflowId| format!("workflows/{id}");
+        match need {
+            Need::Task(id)
+            | Need::Detail(id)
+            | Need::Unmet(id)
+            | Need::Freed(id)
+            | Need::Dependencies(id)
+            | Need::Dependents(id)
+            | Need::Checkpoints { task: id, .. } => self.tasks.insert(id.to_string()),
+            Need::Workflow(id)
+            | Need::WorkflowDetail(id)
+            | Need::Running(id, _)
+            | Need::BusyFiles(id, _)
+            | Need::TaskNamed(id, _)
+            | Need::Removable(id)
+            | Need::Expired(id, _)
+            | Need::UnmergedRequest(id)
+            | Need::OtherUnmergedRequest(id, _)
+            | Need::RepositoryUsed(id, _)
+            | Need::Attached(id, _) => self.names.insert(workflow(id)),
+            Need::Candidates(ask) => self.names.insert(workflow(&ask.workflow)),
+            Need::Agent(id) | Need::Held(id) => self.names.insert(format!("agents/{id}")),
+            Need::Mailbox(owner) | Need::Inbox { owner, .. } => self.names.insert(owner_name(*owner)),
+            Need::Message(id) => self.messages.insert(id.to_string()),
+            Need::Workspace(id) => self.workspaces.insert(id.to_string()),
+            Need::Key(id) => self.names.insert(format!("keys/{}/{}/{}", id.owner, id.act, id.key)),
+            Need::SessionAgents(id) => self.names.insert(format!("sessions/{id}")),
+            Need::Repository(_) | Need::RepositoryAt(_) | Need::Template(_) | Need::TemplateNamed(_) => {
+                self.names.insert("registry".to_owned())
+            }
+            // Slugs never change and are unique in the table; a race for a new one ends in a retry. The others are lists of
+            // ids whose rows are read again under their own locks.
+            Need::Slug(_)
+            | Need::SlugNumber(_)
+            | Need::RoleHolders(_)
+            | Need::Agents(_)
+            | Need::LockedBy(_)
+            | Need::ExpiredAnywhere(_) => false,
+        }
+    }
+
+    pub(super) fn add_topic(&mut self, topic: &Topic) {
+        self.names.insert(topic_name(topic));
+    }
+
+    /// The one statement that takes them all, sorted, and returns their names.
+    pub(super) fn lock(&self) -> Statement {
+        let list = |names: &BTreeSet<String>| {
+            Value::Text(serde_json::to_string(names).unwrap_or_else(|_| "[]".to_owned()))
+        };
+        Statement::new(LOCK, [list(&self.names), list(&self.tasks), list(&self.workspaces), list(&self.messages)])
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The names that are locked.
+#[derive(Debug, Default)]
+pub(super) struct Held(BTreeSet<String>);
+
+impl Held {
+    pub(super) fn read(rows: Vec<Vec<Value>>) -> Self {
+        let name = |row: Vec<Value>| match row.into_iter().next() {
+            Some(Value::Text(name)) => Some(name),
+            Some(Value::Int(_) | Value::Null) | None => None,
+        };
+        Self(rows.into_iter().filter_map(name).collect())
+    }
+
+    /// The lock of a need is held already, through something that was locked by another name.
+    pub(super) fn covers(&self, need: &Need, world: &engine::World) -> bool {
+        let mut guards = Guards::default();
+        guards.add(need);
+        for task in std::mem::take(&mut guards.tasks) {
+            let known = task.parse().ok().and_then(|id| world.tasks.get(&id)?.as_ref());
+            match known {
+                Some(task) => guards.names.insert(format!("workflows/{}", task.workflow)),
+                None => return false,
+            };
+        }
+        guards.workspaces.is_empty() && guards.messages.is_empty() && guards.names.iter().all(|name| self.0.contains(name))
+    }
+
+    pub(super) fn has(&self, topic: &Topic) -> bool {
+        self.0.contains(&topic_name(topic))
+    }
+}

@@ -1,0 +1,145 @@
+//! Waking over the server: NOTIFY after commits, LISTEN while somebody waits, and a slow look beside it.
+//!
+//! A notification inside the transaction would make all commits wait for each other, so it is sent after them, a few
+//! milliseconds' worth at a time. It is a hint: a process that dies before sending it is made up for by the slow look.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use deadpool_postgres::Pool;
+use tokio::sync::Notify;
+use tokio_postgres::{AsyncMessage, Config};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::connection;
+use super::transaction::connect;
+use crate::fault::Fault;
+use crate::watch::{Bell, Watch};
+
+/// Commits so close together share a notification.
+const GATHER: Duration = Duration::from_millis(5);
+/// How often the log is looked at in case a notification was lost, and how long a lost connection stays down.
+const LOOK: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub(super) struct Wire {
+    bell: Bell,
+    dirty: Arc<Notify>,
+    pool: Pool,
+    config: Config,
+    tls: TlsConnector,
+    listening: AtomicBool,
+    runtime: tokio::runtime::Handle,
+}
+
+#[derive(Clone)]
+struct TlsConnector(MakeRustlsConnect);
+
+impl std::fmt::Debug for TlsConnector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("TlsConnector")
+    }
+}
+
+impl Wire {
+    pub(super) fn new(pool: Pool, config: Config) -> Result<Self, Fault> {
+        let dirty = Arc::new(Notify::new());
+        let runtime = tokio::runtime::Handle::current();
+        runtime.spawn(notify(pool.clone(), Arc::downgrade(&dirty)));
+        let tls = TlsConnector(connection::tls()?);
+        Ok(Self { bell: Bell::new(), dirty, pool, config, tls, listening: AtomicBool::new(false), runtime })
+    }
+
+    /// Something was committed here.
+    pub(super) fn changed(&self) {
+        self.bell.ring();
+        self.dirty.notify_one();
+    }
+
+    pub(super) fn watch(this: &Arc<Self>) -> Watch {
+        let watch = this.bell.watch();
+        if !this.listening.swap(true, Ordering::AcqRel) {
+            this.runtime.spawn(listen(Arc::downgrade(this)));
+        }
+        watch
+    }
+
+    async fn highest(&self) -> Option<i64> {
+        let client = connect(&self.pool).await.ok()?;
+        let row = client.query_one("SELECT coalesce(max(pos), 0) FROM event", &[]).await.ok()?;
+        row.try_get(0).ok()
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        // The sender looks whether anybody is left.
+        self.dirty.notify_one();
+    }
+}
+
+/// Tells other processes, as long as the store lives.
+async fn notify(pool: Pool, dirty: Weak<Notify>) {
+    while let Some(waiting) = dirty.upgrade() {
+        waiting.notified().await;
+        drop(waiting);
+        if dirty.strong_count() == 0 {
+            return;
+        }
+        tokio::time::sleep(GATHER).await;
+        if let Ok(client) = connect(&pool).await {
+            // A lost notification is made up for by the listeners' slow look.
+            let _ = client.batch_execute("NOTIFY handover").await;
+        }
+    }
+}
+
+/// Rings when another process notifies, or when the slow look finds something new.
+async fn listen(wire: Weak<Wire>) {
+    let mut last = None;
+    loop {
+        let Some(strong) = wire.upgrade() else { return };
+        let (config, tls) = (strong.config.clone(), strong.tls.clone());
+        #[expect(clippy::disallowed_methods, reason = "a pooled connection cannot wait for notifications")]
+        let connected = tokio::time::timeout(LOOK * 5, config.connect(tls.0)).await;
+        let Ok(Ok((client, mut connection))) = connected else {
+            strong.bell.ring();
+            drop(strong);
+            tokio::time::sleep(LOOK).await;
+            continue;
+        };
+        let bell = strong.bell.clone();
+        drop(strong);
+        let mut receiving = tokio::spawn(async move {
+            while let Some(message) = std::future::poll_fn(|context| connection.poll_message(context)).await {
+                match message {
+                    Ok(AsyncMessage::Notification(_)) => bell.ring(),
+                    Ok(_) => {}
+                    Err(_) => return,
+                }
+            }
+        });
+        let listening = client.batch_execute("LISTEN handover").await.is_ok();
+        while listening && !receiving.is_finished() {
+            let Some(strong) = wire.upgrade() else {
+                receiving.abort();
+                return;
+            };
+            if strong.bell.is_heard() {
+                let found = strong.highest().await;
+                if found.is_none() || found != last {
+                    last = found;
+                    strong.bell.ring();
+                }
+            }
+            drop(strong);
+            // Ends early when the connection does.
+            let _ = tokio::time::timeout(LOOK, &mut receiving).await;
+        }
+        receiving.abort();
+        if let Some(strong) = wire.upgrade() {
+            strong.bell.ring();
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! One command as one transaction: lock, load, decide, write, commit; again when the server asks for it.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use deadpool_postgres::{Object, Pool};
+use engine::{Change, Need, Topic, World};
+use tokio_postgres::error::SqlState;
+
+use super::guard::{Guards, Held};
+use super::{WAIT_MAX, pipeline};
+use crate::fault::Fault;
+use crate::log::Head;
+use crate::value::{Statement, Value};
+use crate::{Job, load, record, sql};
+
+/// Unique violations that may be a lost race; one that comes back so often is none.
+const RACES_MAX: u32 = 16;
+/// The transaction's own number, to ask after its fate.
+const XID: &str = "SELECT pg_current_xact_id()::text::bigint";
+const FATE: &str = "SELECT pg_xact_status($1::bigint::text::xid8)";
+
+/// How one try ended.
+enum Try {
+    Done(Box<Change>),
+    /// It needs more locks than it took.
+    Grow,
+    /// Nothing happened.
+    Failed(Fault),
+    /// The answer to the commit was lost.
+    Unknown { xid: i64, change: Box<Change>, fault: Fault },
+}
+
+pub(super) async fn transact(pool: &Pool, job: &Job) -> Result<Change, Fault> {
+    let mut guards = Guards::default();
+    for need in &job.needs {
+        guards.add(need);
+    }
+    let mut patience = Patience::new();
+    loop {
+        let client = match connect(pool).await {
+            Ok(client) => client,
+            Err(fault) => {
+                patience.wait(fault).await?;
+                continue;
+            }
+        };
+        let mut open = Open::new(client);
+        match attempt(&mut open, job, &mut guards).await {
+            Try::Done(change) => {
+                open.keep();
+                return Ok(*change);
+            }
+            Try::Grow => open.roll_back().await,
+            Try::Failed(fault) => {
+                open.roll_back().await;
+                patience.wait(fault).await?;
+            }
+            Try::Unknown { xid, change, fault } => {
+                drop(open);
+                if committed(pool, xid, fault).await? {
+                    return Ok(*change);
+                }
+            }
+        }
+    }
+}
+
+pub(super) async fn connect(pool: &Pool) -> Result<Object, Fault> {
+    pool.get().await.map_err(|error| Fault::Pool(Box::new(error)))
+}
+
+/// A connection with a transaction open. Dropped in the middle (a caller went away), it is closed and not reused.
+pub(super) struct Open {
+    client: Option<Object>,
+}
+
+impl Open {
+    pub(super) fn new(client: Object) -> Self {
+        Self { client: Some(client) }
+    }
+
+    pub(super) fn client(&self) -> Result<&Object, Fault> {
+        self.client.as_ref().ok_or(Fault::Closed)
+    }
+
+    /// The transaction is over; the connection goes back to the pool.
+    pub(super) fn keep(&mut self) {
+        drop(self.client.take());
+    }
+
+    pub(super) async fn roll_back(&mut self) {
+        if let Some(client) = &self.client
+            && client.batch_execute("ROLLBACK").await.is_ok()
+        {
+            self.keep();
+        }
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if let Some(client) = self.client.take() {
+            drop(Object::take(client));
+        }
+    }
+}
+
+async fn attempt(open: &mut Open, job: &Job, guards: &mut Guards) -> Try {
+    match decide_and_write(open, job, guards).await {
+        Err(fault) => Try::Failed(fault),
+        Ok(None) => Try::Grow,
+        Ok(Some((change, xid))) => {
+            let Ok(client) = open.client() else { return Try::Failed(Fault::Closed) };
+            match client.batch_execute("COMMIT").await {
+                Ok(()) => Try::Done(Box::new(change)),
+                Err(error) if error.as_db_error().is_some() && !is_away(&error) => Try::Failed(error.into()),
+                Err(error) => match xid {
+                    Some(xid) => Try::Unknown { xid, change: Box::new(change), fault: error.into() },
+                    None => Try::Failed(error.into()),
+                },
+            }
+        }
+    }
+}
+
+/// Everything up to the commit. `None` when the locks do not suffice; the guards say what to take next time.
+async fn decide_and_write(open: &Open, job: &Job, guards: &mut Guards) -> Result<Option<(Change, Option<i64>)>, Fault> {
+    let client = open.client()?;
+    let (mut world, held, mut heads) = begin(client, job, guards).await?;
+    let change = loop {
+        match job.decide(&world)? {
+            Ok(change) => break change,
+            Err(needs) => {
+                if needs.iter().all(|need| world.knows(need)) {
+                    return Err(Fault::Bug { what: format!("a decision asks again for {needs:?}") });
+                }
+                let grown = needs.iter().fold(false, |grown, need| (guards.add(need) && !held.covers(need, &world)) || grown);
+                if grown {
+                    return Ok(None);
+                }
+                let statements: Vec<Statement> = needs.iter().map(load::query).collect();
+                let answers = pipeline::run(client, None, &statements).await?;
+                for (need, rows) in needs.iter().zip(answers) {
+                    load::absorb(need, rows, &mut world)?;
+                }
+            }
+        }
+    };
+    let topics = record::topics(&change);
+    if topics.iter().any(|topic| !held.has(topic)) {
+        topics.iter().for_each(|topic| guards.add_topic(topic));
+        return Ok(None);
+    }
+    if change.events.is_empty() {
+        return Ok(Some((change, None)));
+    }
+    load_heads(client, &topics, &mut heads).await?;
+    let mut ops = record::rows(&mut world, &change, job.now)?;
+    for topic in &topics {
+        let name = topic.to_string();
+        let head = heads.remove(&name).unwrap_or_else(|| Head::new(name));
+        let (entries, head) = record::entries(&change, topic, head, job.now)?;
+        let append = |entry| Statement::new(sql::POSTGRES.append_event, record::entry_values(entry));
+        ops.extend(entries.iter().map(append).map(record::Op::Run));
+        ops.push(record::Op::Run(Statement::new(sql::PUT_TOPIC, record::head_values(&head))));
+    }
+    let xid = pipeline::write(client, ops, Statement::new(XID, [])).await?;
+    Ok(Some((change, xid)))
+}
+
+/// Begins, locks and loads in one trip. With a task come its workflow and the head of that topic, which nearly every
+/// command about a task needs.
+async fn begin(client: &Object, job: &Job, guards: &Guards) -> Result<(World, Held, BTreeMap<String, Head>), Fault> {
+    let mut statements = vec![guards.lock()];
+    statements.extend(job.needs.iter().map(load::query));
+    let beside: Vec<Need> = job.needs.iter().filter(|need| matches!(need, Need::Task(_))).cloned().collect();
+    for need in &beside {
+        let Need::Task(id) = need else { continue };
+        statements.push(Statement::new(sql::WORKFLOW_OF_TASK, [Value::Text(id.to_string())]));
+        statements.push(Statement::new(sql::TOPIC_OF_TASK, [Value::Text(id.to_string())]));
+    }
+    if guards.is_empty() {
+        statements.remove(0);
+    }
+    let mut answers = pipeline::run(client, Some("BEGIN"), &statements).await?.into_iter();
+    let held = if guards.is_empty() { Held::default() } else { Held::read(answers.next().unwrap_or_default()) };
+    let mut world = World::default();
+    for need in &job.needs {
+        load::absorb(need, answers.next().unwrap_or_default(), &mut world)?;
+    }
+    let mut heads = BTreeMap::new();
+    for _ in &beside {
+        for row in answers.next().unwrap_or_default() {
+            let workflow = crate::row::read_workflow(row)?;
+            world.workflows.insert(workflow.id, Some(workflow));
+        }
+        for row in answers.next().unwrap_or_default() {
+            let head = Head::read(row)?;
+            heads.insert(head.topic.clone(), head);
+        }
+    }
+    Ok((world, held, heads))
+}
+
+async fn load_heads(client: &Object, topics: &[Topic], heads: &mut BTreeMap<String, Head>) -> Result<(), Fault> {
+    let names: Vec<String> = topics.iter().map(ToString::to_string).filter(|name| !heads.contains_key(name)).collect();
+    let statements: Vec<Statement> = names.iter().map(|name| Statement::new(sql::TOPIC, [name.into()])).collect();
+    for rows in pipeline::run(client, None, &statements).await? {
+        for row in rows {
+            let head = Head::read(row)?;
+            heads.insert(head.topic.clone(), head);
+        }
+    }
+    Ok(())
+}
+
+/// Asks a new connection what became of a transaction. While it is still under way, it waits for its end.
+async fn committed(pool: &Pool, xid: i64, fault: Fault) -> Result<bool, Fault> {
+    let mut patience = Patience::new();
+    let statement = Statement::new(FATE, [xid.into()]);
+    loop {
+        let asked = match connect(pool).await {
+            Ok(client) => pipeline::run(&client, None, std::slice::from_ref(&statement)).await,
+            Err(fault) => Err(fault),
+        };
+        let fate = asked.map(|answers| answers.into_iter().flatten().flatten().next());
+        let waited = match fate {
+            Ok(Some(Value::Text(fate))) if fate == "committed" => return Ok(true),
+            Ok(Some(Value::Text(fate))) if fate == "aborted" => return Ok(false),
+            Ok(_) => patience.pause().await,
+            Err(fault) => patience.wait(fault).await.map_err(|_| ()),
+        };
+        if waited.is_err() {
+            return Err(Fault::Unknown(Box::new(fault)));
+        }
+    }
+}
+
+/// How long and how often a command is tried.
+struct Patience {
+    began: Instant,
+    races: u32,
+    tries: u32,
+}
+
+impl Patience {
+    #[expect(clippy::disallowed_methods, reason = "bounds a wait; no rule sees this time")]
+    fn new() -> Self {
+        Self { began: Instant::now(), races: 0, tries: 0 }
+    }
+
+    /// Waits a little longer each time, or gives the fault back when trying again cannot help.
+    async fn wait(&mut self, fault: Fault) -> Result<(), Fault> {
+        match class(&fault) {
+            Class::Final => return Err(fault),
+            Class::Race if self.races >= RACES_MAX => return Err(fault),
+            Class::Race => self.races += 1,
+            Class::Again => {}
+        }
+        self.pause().await.map_err(|_| fault)
+    }
+
+    async fn pause(&mut self) -> Result<(), ()> {
+        if self.began.elapsed() > WAIT_MAX {
+            return Err(());
+        }
+        let step = Duration::from_millis(1 << self.tries.min(8));
+        self.tries += 1;
+        tokio::time::sleep(step).await;
+        Ok(())
+    }
+}
+
+enum Class {
+    /// The server or the connection is away, or two transactions got in each other's way.
+    Again,
+    /// Somebody else inserted the same key first; loading again will show it.
+    Race,
+    Final,
+}
+
+fn class(fault: &Fault) -> Class {
+    let Fault::Postgres(error) = fault else {
+        return if matches!(fault, Fault::Pool(_)) { Class::Again } else { Class::Final };
+    };
+    match error.code() {
+        Some(code) if *code == SqlState::UNIQUE_VIOLATION => Class::Race,
+        Some(code) if *code == SqlState::T_R_SERIALIZATION_FAILURE || *code == SqlState::T_R_DEADLOCK_DETECTED => Class::Again,
+        _ if is_away(error) => Class::Again,
+        _ => Class::Final,
+    }
+}
+
+/// The server ended the connection, is starting, stopping or full, or there is no answer at all.
+pub(super) fn is_away(error: &tokio_postgres::Error) -> bool {
+    match error.code() {
+        None => error.is_closed() || error.as_db_error().is_none(),
+        Some(code) => {
+            let away = [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::CANNOT_CONNECT_NOW];
+            let full = [SqlState::TOO_MANY_CONNECTIONS, SqlState::READ_ONLY_SQL_TRANSACTION];
+            away.contains(code) || full.contains(code) || code.code().starts_with("08")
+        }
+    }
+}
+
+/// Reads again when the connection or the server went away.
+pub(super) async fn again<T, F: Future<Output = Result<T, Fault>>>(read: impl Fn() -> F) -> Result<T, Fault> {
+    let mut patience = Patience::new();
+    loop {
+        match read().await {
+            Ok(found) => return Ok(found),
+            Err(fault) => patience.wait(fault).await?,
+        }
+    }
+}
