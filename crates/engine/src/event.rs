@@ -15,6 +15,7 @@ use crate::plan::Piece;
 use crate::task::{Detail, State, Status, Task};
 use crate::template::Template;
 use crate::time::Timestamp;
+pub use crate::topic::Topic;
 use crate::workflow::{Draft, Lock, Workflow, WorkflowDetail, WorkflowStatus};
 use crate::workspace::{Attachment, Repository, Workspace};
 
@@ -242,115 +243,4 @@ pub struct Moved {
     /// Tasks that wait for nothing else now (the first hundred), and how many there are.
     pub freed: Vec<TaskId>,
     pub freed_count: u32,
-}
-
-/// Which log an event belongs to.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Topic {
-    Workflow(WorkflowId),
-    Agent { id: Owner, slug: String },
-    Registry,
-}
-
-impl std::fmt::Display for Topic {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Workflow(id) => write!(f, "workflows/{id}"),
-            Self::Agent { slug, .. } => write!(f, "agents/{slug}"),
-            Self::Registry => f.write_str("registry"),
-        }
-    }
-}
-
-impl Event {
-    /// Where it is logged; `None` for bookkeeping that is not part of the record.
-    pub fn topic(&self) -> Option<Topic> {
-        match self {
-            Self::Registered { agent } => Some(agent_topic(agent.id, &agent.slug)),
-            Self::AgentUpdated { agent, slug, .. }
-            | Self::Left { agent, slug }
-            | Self::SessionClosed { agent, slug, .. } => Some(agent_topic(*agent, slug)),
-            Self::Sent { message, slug } => Some(Topic::Agent { id: message.to, slug: slug.clone() }),
-            Self::Marked { to, slug, .. } => Some(Topic::Agent { id: *to, slug: slug.clone() }),
-            Self::WorkflowCreated { workflow, .. } => Some(Topic::Workflow(workflow.id)),
-            Self::TaskAdded { task, .. } => Some(Topic::Workflow(task.workflow)),
-            Self::Moved(moved) => Some(Topic::Workflow(moved.workflow)),
-            Self::RepositoryAttached { attachment } => Some(Topic::Workflow(attachment.workflow)),
-            Self::WorkspaceCreated { workspace } | Self::WorkspaceUpdated { workspace } => {
-                Some(Topic::Workflow(workspace.workflow))
-            }
-            Self::PlanSet { workflow, .. }
-            | Self::TaskRemoved { workflow, .. }
-            | Self::Replanned { workflow, .. }
-            | Self::WorkflowMoved { workflow, .. }
-            | Self::WorkflowChanged { workflow, .. }
-            | Self::Configured { workflow, .. }
-            | Self::Locked { workflow, .. }
-            | Self::Unlocked { workflow, .. }
-            | Self::RepositoryDetached { workflow, .. }
-            | Self::Claimed { workflow, .. }
-            | Self::LeaseEnded { workflow, .. }
-            | Self::TaskPlanned { workflow, .. }
-            | Self::CheckpointAdded { workflow, .. }
-            | Self::WorkspaceAssigned { workflow, .. } => Some(Topic::Workflow(*workflow)),
-            Self::RepositoryRegistered { .. } | Self::TemplateCreated { .. } | Self::TemplateRemoved { .. } => {
-                Some(Topic::Registry)
-            }
-            Self::Seen { .. }
-            | Self::Drafting { .. }
-            | Self::Staged { .. }
-            | Self::DraftCleared { .. }
-            | Self::LockRenewed { .. }
-            | Self::Renewed { .. }
-            | Self::KeyKept { .. }
-            | Self::KeysForgotten => None,
-        }
-    }
-
-    /// The type of a log entry.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Registered { .. } => "registered",
-            Self::AgentUpdated { .. } => "agent_updated",
-            Self::Left { .. } => "left",
-            Self::Seen { .. } => "seen",
-            Self::SessionClosed { .. } => "session_closed",
-            Self::WorkflowCreated { .. } => "workflow_created",
-            Self::Drafting { .. } => "drafting",
-            Self::Staged { .. } => "staged",
-            Self::DraftCleared { .. } => "draft_cleared",
-            Self::PlanSet { .. } => "plan_set",
-            Self::TaskAdded { .. } => "task_added",
-            Self::TaskRemoved { .. } => "task_removed",
-            Self::Replanned { .. } => "replanned",
-            Self::WorkflowMoved { .. } => "workflow_moved",
-            Self::WorkflowChanged { .. } => "workflow_changed",
-            Self::Configured { .. } => "configured",
-            Self::Locked { .. } => "locked",
-            Self::LockRenewed { .. } => "lock_renewed",
-            Self::Unlocked { .. } => "unlocked",
-            Self::RepositoryAttached { .. } => "repository_attached",
-            Self::RepositoryDetached { .. } => "repository_detached",
-            Self::Claimed { .. } => "claimed",
-            Self::Renewed { .. } => "renewed",
-            Self::LeaseEnded { .. } => "lease_ended",
-            Self::Moved(_) => "moved",
-            Self::TaskPlanned { .. } => "task_planned",
-            Self::CheckpointAdded { .. } => "checkpoint_added",
-            Self::RepositoryRegistered { .. } => "repository_registered",
-            Self::WorkspaceCreated { .. } => "workspace_created",
-            Self::WorkspaceUpdated { .. } => "workspace_updated",
-            Self::WorkspaceAssigned { .. } => "workspace_assigned",
-            Self::TemplateCreated { .. } => "template_created",
-            Self::TemplateRemoved { .. } => "template_removed",
-            Self::Sent { .. } => "sent",
-            Self::Marked { .. } => "marked",
-            Self::KeyKept { .. } => "key_kept",
-            Self::KeysForgotten => "keys_forgotten",
-        }
-    }
-}
-
-fn agent_topic(agent: AgentId, slug: &str) -> Topic {
-    Topic::Agent { id: Owner::Agent(agent), slug: slug.to_owned() }
 }

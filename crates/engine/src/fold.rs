@@ -1,19 +1,22 @@
 //! What the events make of the state: the rows to write.
 
+mod task;
+mod workflow;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::agent::Agent;
 use crate::checkpoint::Checkpoint;
-use crate::event::{Event, Moved};
+use crate::event::Event;
 use crate::id::{AgentId, RepositoryId, TaskId, TemplateId, WorkflowId};
 use crate::inbox::{Mailbox, Message, MessageState, Owner};
 use crate::key::StoredKey;
 use crate::plan::Piece;
-use crate::task::{Detail, Lease, State, Status, Task};
+use crate::task::{Detail, Task};
 use crate::template::Template;
 use crate::time::Timestamp;
-use crate::workflow::{Workflow, WorkflowDetail, WorkflowStatus};
+use crate::workflow::{Workflow, WorkflowDetail};
 use crate::workspace::{Attachment, Repository, Workspace};
 use crate::world::World;
 
@@ -230,149 +233,6 @@ impl Fold<'_> {
             | Event::Locked { .. }
             | Event::LockRenewed { .. }
             | Event::Unlocked { .. } => self.apply_to_workflow(event),
-        }
-    }
-
-    #[expect(clippy::wildcard_enum_match_arm, reason = "`apply` names every event and sends these four here")]
-    fn apply_to_task(&mut self, event: &Event) {
-        match event {
-            Event::Claimed { task, agent, attempt, until, .. } => {
-                let lease = Lease { agent: *agent, since: self.now, until: *until };
-                self.forget_failure(*task);
-                self.task(*task, |task| {
-                    task.attempt = *attempt;
-                    task.state = State::Pending { lease: Some(lease) };
-                });
-            }
-            Event::Renewed { task, until, .. } => self.task(*task, |task| {
-                if let Some(lease) = task.state.lease_mut() {
-                    lease.until = lease.until.max(*until);
-                }
-            }),
-            Event::LeaseEnded { task, cause, checkpoint, failed, .. } => {
-                self.checkpoint(checkpoint);
-                self.task(*task, |task| {
-                    task.crashes += u32::from(cause.counts());
-                    task.state = match failed {
-                        None => State::Pending { lease: None },
-                        Some(error) => State::Failed { by: checkpoint.by, error: error.clone() },
-                    };
-                });
-            }
-            Event::Moved(moved) => self.moved(moved),
-            _ => {}
-        }
-    }
-
-    /// What an attempt that failed said of itself is not the next one's.
-    fn forget_failure(&mut self, id: TaskId) {
-        if self.world.details.get(&id).is_some_and(|detail| detail.outcome_detail.is_some()) {
-            self.detail(id, |detail| detail.outcome_detail = None);
-        }
-    }
-
-    fn moved(&mut self, moved: &Moved) {
-        if let Some(checkpoint) = &moved.checkpoint {
-            self.checkpoint(checkpoint);
-        }
-        if moved.plan.is_some() || moved.outcome_detail.is_some() {
-            self.detail(moved.task, |detail| {
-                if moved.plan.is_some() {
-                    detail.plan.clone_from(&moved.plan);
-                    detail.outcome_detail = None;
-                }
-                if moved.outcome_detail.is_some() {
-                    detail.outcome_detail.clone_from(&moved.outcome_detail);
-                }
-            });
-        }
-        if moved.from == Status::Failed && moved.state.status() == Status::Pending {
-            self.forget_failure(moved.task);
-        }
-        self.task(moved.task, |task| {
-            task.state = moved.state.clone();
-            if moved.forgiven {
-                task.crashes = 0;
-            }
-        });
-        if moved.state.status().is_met() {
-            self.writes.push(Write::Met(moved.task));
-            self.workflow(moved.workflow, |workflow| workflow.open = workflow.open.saturating_sub(1));
-        }
-    }
-
-    #[expect(clippy::wildcard_enum_match_arm, reason = "`apply` names every event and sends those of workflows here")]
-    fn apply_to_workflow(&mut self, event: &Event) {
-        match event {
-            Event::WorkflowCreated { workflow, detail } => {
-                self.world.workflows.insert(workflow.id, Some((**workflow).clone()));
-                self.world.workflow_details.insert(workflow.id, (**detail).clone());
-                self.workflows.insert(workflow.id);
-                self.workflow_details.insert(workflow.id);
-            }
-            Event::Drafting { workflow, draft } => {
-                self.workflow(*workflow, |workflow| workflow.draft.clone_from(draft))
-            }
-            Event::Staged { piece, .. } => self.writes.push(Write::Insert(Arc::clone(piece))),
-            Event::DraftCleared { tasks, .. } => self.writes.push(Write::Drop(tasks.clone())),
-            Event::PlanSet { workflow, summary, tasks } => {
-                self.workflow(*workflow, |workflow| {
-                    workflow.status = WorkflowStatus::Ready;
-                    workflow.draft = None;
-                    (workflow.tasks, workflow.open, workflow.sequence) = (*tasks, *tasks, *tasks);
-                });
-                self.workflow_detail(*workflow, |detail| detail.plan_summary = Some(summary.clone()));
-            }
-            Event::TaskAdded { task, detail, depends_on, shift_from } => {
-                if let Some(from) = shift_from {
-                    self.writes.push(Write::Shift(task.workflow, *from));
-                }
-                let edges = depends_on.iter().map(|dependency| (task.id, *dependency)).collect();
-                let piece = Piece { tasks: vec![((**task).clone(), (**detail).clone())], edges };
-                self.writes.push(Write::Insert(Arc::new(piece)));
-                self.workflow(task.workflow, |workflow| {
-                    workflow.tasks += 1;
-                    workflow.open += 1;
-                    workflow.sequence += 1;
-                });
-            }
-            Event::TaskRemoved { workflow, task, rewired, waits, .. } => {
-                self.writes.push(Write::Drop(vec![*task]));
-                self.writes.push(Write::Edges(rewired.clone()));
-                self.writes.extend(waits.iter().map(|(task, unmet)| Write::Waits(*task, *unmet)));
-                self.workflow(*workflow, |workflow| {
-                    workflow.tasks = workflow.tasks.saturating_sub(1);
-                    workflow.open = workflow.open.saturating_sub(1);
-                });
-            }
-            Event::Replanned { workflow, summary, added, removed, .. } => {
-                let dropped = u32::try_from(removed.len()).unwrap_or(u32::MAX);
-                self.writes.push(Write::Drop(removed.clone()));
-                self.workflow(*workflow, |workflow| {
-                    workflow.tasks = workflow.tasks.saturating_sub(dropped) + added;
-                    workflow.open = workflow.open.saturating_sub(dropped) + added;
-                    workflow.sequence += added;
-                });
-                self.workflow_detail(*workflow, |detail| detail.plan_summary = Some(summary.clone()));
-            }
-            Event::WorkflowMoved { workflow, to, .. } => self.workflow(*workflow, |workflow| workflow.status = *to),
-            Event::WorkflowChanged { workflow, parallel_max, auto_workspaces } => {
-                self.workflow(*workflow, |workflow| workflow.parallel_max = *parallel_max);
-                if let Some(auto) = auto_workspaces {
-                    self.workflow_detail(*workflow, |detail| detail.auto_workspaces = *auto);
-                }
-            }
-            Event::Configured { workflow, config } => {
-                self.workflow_detail(*workflow, |detail| detail.config = Some(config.clone()));
-            }
-            Event::Locked { workflow, lock } => self.workflow(*workflow, |workflow| workflow.lock = Some(lock.clone())),
-            Event::LockRenewed { workflow, until } => self.workflow(*workflow, |workflow| {
-                if let Some(lock) = &mut workflow.lock {
-                    lock.until = lock.until.max(*until);
-                }
-            }),
-            Event::Unlocked { workflow, .. } => self.workflow(*workflow, |workflow| workflow.lock = None),
-            _ => {}
         }
     }
 }

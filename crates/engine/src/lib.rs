@@ -5,12 +5,14 @@
 //! world lacks something, it answers the [`Need`]s instead, the store loads them, and it is run again. [`fold`] turns
 //! the events into the rows to write. Nothing here does I/O, waits, or reads a clock.
 
+mod case;
 mod check;
 mod decide;
 mod fold;
 mod rules;
 
 pub mod agent;
+pub mod caller;
 pub mod checkpoint;
 pub mod command;
 pub mod event;
@@ -28,6 +30,7 @@ pub mod tables;
 pub mod task;
 pub mod template;
 pub mod time;
+pub mod topic;
 pub mod touches;
 pub mod workflow;
 pub mod workspace;

@@ -1,58 +1,19 @@
 //! A plan as a value: its faults are found before any transaction begins.
 
+mod cycle;
+mod task;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{Ids, RepositoryId, TaskId, WorkflowId};
-use crate::json::Json;
+pub use self::task::PlanTask;
+use self::task::check_task;
+use crate::id::{Ids, TaskId, WorkflowId};
 use crate::limits;
 use crate::refusal::Refusal;
-use crate::task::{Detail, Priority, State, Task};
+use crate::task::{Detail, State, Task};
 use crate::time::Timestamp;
-use crate::touches;
-
-/// One task as it was planned, its dependencies by name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PlanTask {
-    pub name: String,
-    pub description: Option<String>,
-    pub depends_on: Vec<String>,
-    pub context_from: Vec<String>,
-    pub group: Option<String>,
-    pub priority: Priority,
-    pub role: Option<String>,
-    pub capabilities: Vec<String>,
-    pub touches: Vec<String>,
-    pub attempts_max: u32,
-    pub verify: bool,
-    pub repository: Option<RepositoryId>,
-    pub brief: Option<Json>,
-    pub context: Option<Json>,
-    pub extra: Option<Json>,
-}
-
-impl PlanTask {
-    pub fn named(name: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            description: None,
-            depends_on: Vec::new(),
-            context_from: Vec::new(),
-            group: None,
-            priority: Priority::DEFAULT,
-            role: None,
-            capabilities: Vec::new(),
-            touches: Vec::new(),
-            attempts_max: limits::ATTEMPTS_DEFAULT,
-            verify: false,
-            repository: None,
-            brief: None,
-            context: None,
-            extra: None,
-        }
-    }
-}
 
 /// Tasks and dependencies as rows, in a bounded number.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -136,7 +97,7 @@ impl Plan {
         if inside.len() > limits::PLAN_EDGES_MAX {
             return Err(Refusal::input("tasks", format!("have more than {} dependencies", limits::PLAN_EDGES_MAX)));
         }
-        if let Some(cycle) = find_cycle(tasks.len(), &inside) {
+        if let Some(cycle) = cycle::find_cycle(tasks.len(), &inside) {
             let names = cycle.into_iter().map(|position| tasks[position].name.clone()).collect();
             return Err(Refusal::DependencyCycle { cycle: names });
         }
@@ -198,8 +159,8 @@ impl Plan {
         let mut tasks = Vec::with_capacity(self.tasks.len());
         for (offset, planned) in (1_u32..).zip(self.tasks) {
             let position = tasks.len();
-            let sequence = place.sequence + offset;
-            tasks.push(row(planned, own[position], sequence, unmet[position], place, &by_name)?);
+            let spot = Spot { id: own[position], sequence: place.sequence + offset, unmet: unmet[position] };
+            tasks.push(row(planned, spot, place, &by_name)?);
         }
         Ok(Piece { tasks, edges })
     }
@@ -231,14 +192,21 @@ impl Piece {
     }
 }
 
-fn row(
-    planned: PlanTask,
+/// Where one task of a plan comes to stand.
+#[derive(Clone, Copy)]
+struct Spot {
     id: TaskId,
     sequence: u32,
     unmet: u32,
+}
+
+fn row(
+    planned: PlanTask,
+    spot: Spot,
     place: &Place<'_>,
     own: &HashMap<String, TaskId>,
 ) -> Result<(Task, Detail), Refusal> {
+    let Spot { id, sequence, unmet } = spot;
     let mut context_from = Vec::with_capacity(planned.context_from.len());
     for name in &planned.context_from {
         let found = own.get(name).copied().or_else(|| place.existing.get(name).map(|(id, _)| *id));
@@ -277,75 +245,6 @@ fn row(
         outcome_detail: None,
     };
     Ok((task, detail))
-}
-
-fn check_task(task: &PlanTask) -> Result<(), Refusal> {
-    use crate::check::{count, label, name, optional, size};
-    name("name", &task.name)?;
-    if let Some(description) = &task.description {
-        size("description", description, limits::TEXT_BYTES_MAX)?;
-    }
-    optional(task.group.as_deref(), |text| label("parallel_group", text))?;
-    optional(task.role.as_deref(), |text| label("role", text))?;
-    count("depends_on", task.depends_on.len(), limits::DEPENDENCIES_MAX)?;
-    task.depends_on.iter().try_for_each(|text| name("depends_on", text))?;
-    count("context_from", task.context_from.len(), limits::DEPENDENCIES_MAX)?;
-    task.context_from.iter().try_for_each(|text| name("context_from", text))?;
-    count("capabilities", task.capabilities.len(), limits::CAPABILITIES_MAX)?;
-    task.capabilities.iter().try_for_each(|text| label("capabilities", text))?;
-    count("touches", task.touches.len(), limits::TOUCHES_MAX)?;
-    for glob in &task.touches {
-        touches::check(glob).map_err(|problem| Refusal::input("touches", format!("has `{glob}`: {problem}")))?;
-    }
-    if !(1..=limits::ATTEMPTS_MAX).contains(&task.attempts_max) {
-        return Err(Refusal::input("max_attempts", format!("must be 1 to {}", limits::ATTEMPTS_MAX)));
-    }
-    for (field, json) in [("brief", &task.brief), ("context", &task.context), ("extra", &task.extra)] {
-        if let Some(json) = json {
-            size(field, json.as_str(), limits::TEXT_BYTES_MAX)?;
-        }
-    }
-    Ok(())
-}
-
-/// A cycle as positions, first repeated at the end; `None` when the graph has none.
-fn find_cycle(nodes: usize, edges: &[(usize, usize)]) -> Option<Vec<usize>> {
-    // Peel off what waits for nothing; what stays has a cycle, and every node of it waits for another that stays.
-    let mut waits = vec![0_u32; nodes];
-    let mut dependents = vec![Vec::new(); nodes];
-    for (task, dependency) in edges {
-        waits[*task] += 1;
-        dependents[*dependency].push(*task);
-    }
-    let mut free: Vec<usize> = (0..nodes).filter(|node| waits[*node] == 0).collect();
-    while let Some(node) = free.pop() {
-        for dependent in &dependents[node] {
-            waits[*dependent] -= 1;
-            if waits[*dependent] == 0 {
-                free.push(*dependent);
-            }
-        }
-    }
-    let start = (0..nodes).find(|node| waits[*node] > 0)?;
-    let mut next = vec![None; nodes];
-    for (task, dependency) in edges {
-        if waits[*dependency] > 0 {
-            next[*task] = Some(*dependency);
-        }
-    }
-    let mut order = vec![None; nodes];
-    let mut path = Vec::new();
-    let mut node = start;
-    loop {
-        if let Some(first) = order[node] {
-            let mut cycle: Vec<usize> = path.split_off(first);
-            cycle.push(node);
-            return Some(cycle);
-        }
-        order[node] = Some(path.len());
-        path.push(node);
-        node = next[node]?;
-    }
 }
 
 #[cfg(test)]

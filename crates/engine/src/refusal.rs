@@ -273,7 +273,7 @@ impl fmt::Display for Refusal {
                 write!(f, "{task} changes files that {busy} is changing")
             }
             Self::ParallelLimit { limit } => {
-                write!(f, "{limit} tasks run already, which is the limit")
+                write!(f, "the limit of {limit} running tasks is reached")
             }
             Self::NotPermitted { problem } => f.write_str(problem),
             Self::WorkflowLocked { owner, until } => {

@@ -140,7 +140,7 @@ fn expand(glob: &str) -> Result<Vec<String>, String> {
     while let Some(text) = open.pop() {
         match first_choice(&text)? {
             None => done.push(text),
-            Some((before, choices, after)) => {
+            Some(Choice { before, choices, after }) => {
                 open.extend(choices.iter().map(|choice| format!("{before}{choice}{after}")));
             }
         }
@@ -151,8 +151,14 @@ fn expand(glob: &str) -> Result<Vec<String>, String> {
     Ok(done)
 }
 
-/// What stands before the first brace, the choices in it, and what follows.
-fn first_choice(text: &str) -> Result<Option<(&str, Vec<&str>, &str)>, String> {
+/// The first brace of a glob: what stands before it, the choices in it, and what follows.
+struct Choice<'t> {
+    before: &'t str,
+    choices: Vec<&'t str>,
+    after: &'t str,
+}
+
+fn first_choice(text: &str) -> Result<Option<Choice<'_>>, String> {
     let mut depth = 0_u32;
     let mut start = 0;
     let mut from = 0;
@@ -177,7 +183,7 @@ fn first_choice(text: &str) -> Result<Option<(&str, Vec<&str>, &str)>, String> {
             }
             '}' if depth == 1 => {
                 choices.push(&text[from..at]);
-                return Ok(Some((&text[..start], choices, &text[at + 1..])));
+                return Ok(Some(Choice { before: &text[..start], choices, after: &text[at + 1..] }));
             }
             '}' if depth > 1 => depth -= 1,
             _ => {}

@@ -1,9 +1,9 @@
 //! Registering, signs of life, leaving.
 
 use crate::agent::{Agent, is_reserved, is_slug, slug_of};
+use crate::case::Case;
 use crate::check;
 use crate::command::{Register, Rights, SessionEnd};
-use crate::decide::Case;
 use crate::event::{Cause, Event};
 use crate::id::{AgentId, SessionId, TaskId};
 use crate::json::Json;
@@ -23,6 +23,7 @@ pub(crate) fn register(case: &mut Case<'_>, register: &Register) -> Result<Reply
         let (slug, name) = (found.slug.clone(), found.name.clone());
         let holds = case.world.task_ids(&Need::Held(agent))?.to_vec();
         case.touch(agent)?;
+        case.acts_as(agent);
         return Ok(Reply::Registered { agent, slug, name, resumed: true, holds });
     }
     let slug = free_slug(case, register)?;
@@ -42,6 +43,7 @@ pub(crate) fn register(case: &mut Case<'_>, register: &Register) -> Result<Reply
         created: case.now,
         updated: case.now,
     };
+    case.acts_as(agent.id);
     let reply =
         Reply::Registered { agent: agent.id, slug, name: agent.name.clone(), resumed: false, holds: Vec::new() };
     case.events.push(Event::Registered { agent: Box::new(agent) });
@@ -161,6 +163,7 @@ pub(crate) fn update(
     let found = case.world.agent(agent)?;
     let metadata = metadata.map(|patch| Json::merged(found.metadata.as_ref(), patch));
     check::json("metadata", metadata.as_ref())?;
+    case.touch(agent)?;
     case.events.push(Event::AgentUpdated {
         agent,
         slug: found.slug.clone(),

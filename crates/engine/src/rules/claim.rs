@@ -1,7 +1,7 @@
 //! Claims as leases: one live claim a task, fenced by an attempt number that only grows.
 
+use crate::case::Case;
 use crate::command::Actor;
-use crate::decide::Case;
 use crate::event::{Cause, Event};
 use crate::id::{AgentId, TaskId, WorkflowId};
 use crate::limits;
@@ -45,16 +45,17 @@ pub(crate) fn claim(case: &mut Case<'_>, id: TaskId) -> Result<Reply, Stop> {
         | State::Skipped { .. } => {}
     }
     let workflow = case.world.workflow(task.workflow)?;
-    may_start(case, task, workflow, agent)?;
-    give(case, task, workflow, agent)
+    let dead = may_start(case, task, workflow, agent)?;
+    give(case, task, workflow, agent, &dead)
 }
 
 fn cannot_claim(task: &Task) -> Refusal {
     Refusal::state(format!("Cannot claim task in '{}' status", task.status()))
 }
 
-/// The checks of a claim that do not depend on who holds it now, in the order in which they are reported.
-fn may_start(case: &Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId) -> Result<(), Stop> {
+/// The checks of a claim that do not depend on who holds it now, in the order in which they are reported. Returns the
+/// claims that are over and end with it.
+fn may_start(case: &Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId) -> Result<Vec<Task>, Stop> {
     let world = case.world;
     if !workflow.status.is_running() {
         return Err(Refusal::state(format!("the workflow is {}", workflow.status)).into());
@@ -65,9 +66,9 @@ fn may_start(case: &Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId) 
         let (role, capabilities) = (task.role.clone(), task.capabilities.clone());
         return Err(Refusal::NotEligible { task: task.id, role, capabilities }.into());
     }
+    let Over { kept, dead } = over(case, task, workflow)?;
     if !task.touches.is_empty() {
         let busy = world.full_tasks(&Need::BusyFiles(workflow.id, case.now))?;
-        let kept = kept_alive(case, workflow.id)?;
         if let Some(other) = offer::conflict(task, busy).or_else(|| offer::conflict(task, &kept)) {
             return Err(Refusal::FilesBusy { task: task.id, busy: other }.into());
         }
@@ -75,37 +76,43 @@ fn may_start(case: &Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId) 
             return Err(Refusal::ParallelLimit { limit: u32::try_from(busy.len()).unwrap_or(u32::MAX) }.into());
         }
     }
-    if let Some(limit) = workflow.parallel_max
-        && running(case, workflow.id)? >= limit
-    {
-        return Err(Refusal::ParallelLimit { limit }.into());
+    if let Some(limit) = workflow.parallel_max {
+        let kept = u32::try_from(kept.len()).unwrap_or(u32::MAX);
+        if world.number(&Need::Running(workflow.id, case.now))?.saturating_add(kept) >= limit {
+            return Err(Refusal::ParallelLimit { limit }.into());
+        }
     }
     if world.task_ids(&Need::Held(agent))?.len() >= limits::HELD_TASKS_MAX {
         return Err(Refusal::ParallelLimit { limit: u32::try_from(limits::HELD_TASKS_MAX).unwrap_or(u32::MAX) }.into());
     }
-    Ok(())
+    Ok(dead)
 }
 
-fn running(case: &Case<'_>, workflow: WorkflowId) -> Result<u32, Stop> {
-    let kept = u32::try_from(kept_alive(case, workflow)?.len()).unwrap_or(u32::MAX);
-    Ok(case.world.number(&Need::Running(workflow, case.now))?.saturating_add(kept))
+/// Claims that are over by the clock and stand in the way of another one.
+#[derive(Default)]
+struct Over {
+    /// Their processes are known to live: they run on, and keep their files.
+    kept: Vec<Task>,
+    /// The next claim ends them, because a holder whose clock is behind would renew them.
+    dead: Vec<Task>,
 }
 
-/// Claims that are over by the clock while their processes are known to live. They run on, and keep their files.
-fn kept_alive(case: &Case<'_>, workflow: WorkflowId) -> Result<Vec<Task>, Stop> {
-    if case.caller.alive.is_empty() {
-        return Ok(Vec::new());
+fn over(case: &Case<'_>, task: &Task, workflow: &Workflow) -> Result<Over, Stop> {
+    let mut over = Over::default();
+    if task.touches.is_empty() && workflow.parallel_max.is_none() {
+        return Ok(over);
     }
-    let over = case.world.task_ids(&Need::Expired(workflow, case.now))?;
-    case.world.want(over.iter().map(|id| Need::Task(*id)))?;
-    let mut kept = Vec::new();
-    for id in over {
-        let task = case.world.task(*id)?;
-        if case.is_live(task)? {
-            kept.push(task.clone());
+    let found = case.world.task_ids(&Need::Expired(workflow.id, case.now))?;
+    case.world.want(found.iter().map(|id| Need::Task(*id)))?;
+    for id in found.iter().filter(|id| **id != task.id) {
+        let other = case.world.task(*id)?;
+        if workflow.parallel_max.is_none() && offer::conflict(task, std::slice::from_ref(other)).is_none() {
+            continue;
         }
+        let list = if case.is_live(other)? { &mut over.kept } else { &mut over.dead };
+        list.push(other.clone());
     }
-    Ok(kept)
+    Ok(over)
 }
 
 pub(crate) fn dependencies_met(case: &Case<'_>, task: &Task) -> Result<(), Stop> {
@@ -118,7 +125,10 @@ pub(crate) fn dependencies_met(case: &Case<'_>, task: &Task) -> Result<(), Stop>
     Err(Refusal::TaskBlocked { task: task.id, waits_for, more }.into())
 }
 
-fn give(case: &mut Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId) -> Result<Reply, Stop> {
+fn give(case: &mut Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId, dead: &[Task]) -> Result<Reply, Stop> {
+    for (other, holder) in dead.iter().filter_map(|other| Some((other, other.holder()?))) {
+        case.end_lease(other, holder, Cause::Expired, None);
+    }
     if workflow.status == WorkflowStatus::Ready {
         workflow::moved(case, workflow, WorkflowStatus::InProgress, None);
     }
@@ -151,7 +161,7 @@ pub(crate) fn claim_next(case: &mut Case<'_>, id: WorkflowId, include_failed: bo
             // The row itself: what a list says of it is not written back.
             let task = case.world.task(found.id)?;
             match may_start(case, task, workflow, agent) {
-                Ok(()) => return give(case, task, workflow, agent),
+                Ok(dead) => return give(case, task, workflow, agent, &dead),
                 // A process that lives past its lease is in the way, which the list does not know.
                 Err(Stop::Refused(Refusal::FilesBusy { .. })) => ask.after = Some(offer::position(task)),
                 Err(Stop::Refused(Refusal::ParallelLimit { limit })) if Some(limit) == workflow.parallel_max => {

@@ -1,9 +1,9 @@
 //! Sending and acknowledging messages.
 
 use crate::agent::is_slug;
+use crate::case::Case;
 use crate::check;
 use crate::command::Actor;
-use crate::decide::Case;
 use crate::event::Event;
 use crate::id::{AgentId, Ids, MessageId, ThreadId};
 use crate::inbox::{Draft, Filter, Message, MessageState, Owner, Recipients};
@@ -108,6 +108,9 @@ fn broadcast(case: &mut Case<'_>, filter: &Filter, envelope: &Envelope<'_>) -> R
     }
     let others = || found.iter().copied().filter(|agent| envelope.from != Actor::Agent(*agent));
     case.world.want(others().flat_map(|agent| [Need::Agent(agent), Need::Mailbox(Owner::Agent(agent))]))?;
+    if let Actor::Agent(agent) = envelope.from {
+        case.touch(agent)?;
+    }
     let (mut messages, mut full) = (Vec::new(), Vec::new());
     for id in others() {
         let agent = case.world.agent(id)?;
@@ -150,6 +153,9 @@ pub(crate) fn mark(case: &mut Case<'_>, messages: &[MessageId], mark: Mark) -> R
     check::count("message_ids", messages.len(), limits::MARKED_MESSAGES_MAX)?;
     case.world.want(messages.iter().map(|id| Need::Message(*id)))?;
     let actor = case.actor()?;
+    if let Actor::Agent(agent) = actor {
+        case.touch(agent)?;
+    }
     let mut changed = 0;
     let mut seen = Vec::new();
     for id in messages {

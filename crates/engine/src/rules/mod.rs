@@ -1,10 +1,12 @@
 //! The rules, one file a subject. Each takes a case and what was asked, and answers or stops.
 
 pub(crate) mod agent;
+pub(crate) mod block;
 pub(crate) mod claim;
 pub(crate) mod inbox;
 pub(crate) mod place;
 pub(crate) mod plan;
+pub(crate) mod record;
 pub(crate) mod replan;
 pub(crate) mod status;
 pub(crate) mod workflow;

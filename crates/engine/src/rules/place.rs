@@ -1,8 +1,8 @@
 //! Repositories, worktrees and templates: what is recorded of them.
 
+use crate::case::Case;
 use crate::check;
 use crate::command::{CreateWorkspace, UpdateWorkspace};
-use crate::decide::Case;
 use crate::event::Event;
 use crate::id::{RepositoryId, TaskId, TemplateId, WorkflowId, WorkspaceId};
 use crate::json::Json;

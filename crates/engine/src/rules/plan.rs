@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
+use crate::case::Case;
 use crate::check;
-use crate::decide::Case;
 use crate::event::Event;
 use crate::id::{TaskId, WorkflowId};
 use crate::limits;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::case::{Case, find_task};
 use crate::check;
-use crate::decide::{Case, find_task};
 use crate::event::Event;
 use crate::id::{TaskId, WorkflowId};
 use crate::limits;

@@ -1,21 +1,19 @@
-//! Moving a task, and what its holder may record on the way.
+//! Moving a task from one status to another: who may, and what each step needs and leaves behind.
 
+use crate::case::Case;
 use crate::check;
 use crate::checkpoint::{Checkpoint, Kind};
 use crate::command::{Actor, Note, Rights, Target};
-use crate::decide::Case;
 use crate::event::{Event, Moved};
 use crate::id::TaskId;
-use crate::inbox::blocked_notice;
-use crate::json::Json;
 use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::claim::dependencies_met;
-use crate::rules::{inbox, workflow};
-use crate::task::{Block, BlockKind, Lease, State, Status, Task};
+use crate::rules::{block, workflow};
+use crate::task::{Block, Lease, State, Status, Task};
 use crate::workflow::{Workflow, WorkflowStatus};
-use crate::world::{Need, Stop};
+use crate::world::Stop;
 
 pub(crate) fn move_task(case: &mut Case<'_>, id: TaskId, attempt: Option<u32>, to: &Target) -> Result<Reply, Stop> {
     check_target(to)?;
@@ -128,7 +126,7 @@ fn may_move(case: &Case<'_>, task: &Task, attempt: Option<u32>, target: Status) 
             if case.caller.may_override() {
                 return case.actor();
             }
-            let agent = case.agent(None)?;
+            let agent = case.present(None)?;
             if case.world.agent(agent)?.role == block.role {
                 return Ok(Actor::Agent(agent));
             }
@@ -181,7 +179,8 @@ fn next_state(case: &mut Case<'_>, step: &Step<'_>, to: &Target) -> Result<Moved
     Ok(moved)
 }
 
-fn blank(task: &Task) -> Moved {
+/// A move that changes nothing yet.
+pub(crate) fn blank(task: &Task) -> Moved {
     Moved {
         task: task.id,
         workflow: task.workflow,
@@ -272,122 +271,16 @@ fn finish(case: &mut Case<'_>, step: &Step<'_>, mut moved: Moved) -> Result<Repl
         | State::Completed { .. }
         | State::Skipped { .. } => None,
     };
-    let freed = if status.is_met() { free_dependents(case, task, &mut moved)? } else { Vec::new() };
+    let freed = if status.is_met() { block::free_dependents(case, task, &mut moved)? } else { Vec::new() };
     case.events.push(Event::Moved(Box::new(moved)));
     for task in freed {
         case.events.push(task);
     }
-    if let Some(block) = blocked {
-        route(case, task, &block)?;
+    if let Some(found) = blocked {
+        block::route(case, task, &found)?;
     }
     if status.is_met() {
         workflow::settle(case, workflow, workflow.open.saturating_sub(1))?;
     }
     Ok(Reply::Moved { status })
-}
-
-/// Tasks that waited for this one only. Those blocked by that dependency are offered again.
-fn free_dependents(case: &Case<'_>, task: &Task, moved: &mut Moved) -> Result<Vec<Event>, Stop> {
-    let found = case.world.named(&Need::Freed(task.id))?;
-    let blocked = found.iter().filter(|(_, status)| status == Status::Blocked.as_str());
-    let blocked: Vec<TaskId> = blocked.map(|(id, _)| *id).collect();
-    case.world.want(blocked.iter().map(|id| Need::Task(*id)))?;
-    let mut events = Vec::new();
-    for id in blocked {
-        let waiting = case.world.task(id)?;
-        if matches!(&waiting.state, State::Blocked(block) if block.kind == BlockKind::Dependency) {
-            events.push(Event::Moved(Box::new(blank(waiting))));
-        }
-    }
-    moved.freed = found.iter().take(limits::FREED_TASKS_MAX).map(|(id, _)| *id).collect();
-    moved.freed_count = u32::try_from(found.len()).unwrap_or(u32::MAX);
-    Ok(events)
-}
-
-/// Tells the holders of the role, and always a person. A dependency the graph knows needs nobody.
-fn route(case: &mut Case<'_>, task: &Task, block: &Block) -> Result<(), Stop> {
-    if block.kind == BlockKind::Dependency && task.unmet > 0 {
-        return Ok(());
-    }
-    let holders = case.world.agent_ids(&Need::RoleHolders(block.role.clone()))?;
-    let draft = blocked_notice(task, block.kind.as_str(), &block.reason);
-    inbox::notify(case, holders, &draft)
-}
-
-pub(crate) fn set_plan(
-    case: &mut Case<'_>,
-    id: TaskId,
-    attempt: Option<u32>,
-    plan: &Json,
-    context: Option<&Json>,
-) -> Result<Reply, Stop> {
-    check::json("plan", Some(plan))?;
-    check::json("context", context)?;
-    let task = case.world.task(id)?;
-    let workflow = case.world.workflow(task.workflow)?;
-    case.unlocked(workflow)?;
-    match task.status() {
-        Status::Pending | Status::Planning | Status::InProgress | Status::Paused => {}
-        status @ (Status::Blocked | Status::Failed | Status::Completed | Status::Skipped) => {
-            return Err(Refusal::state(format!("the task is {status}")).into());
-        }
-    }
-    let actor = case.owner(task, attempt)?;
-    let detail = case.world.detail(id)?;
-    let context = context.map(|patch| Json::merged(detail.context.as_ref(), patch));
-    check::json("context", context.as_ref())?;
-    case.sign_of_life(actor, task, workflow)?;
-    case.events.push(Event::TaskPlanned { task: id, workflow: task.workflow, plan: plan.clone(), context });
-    Ok(Reply::TaskPlanned)
-}
-
-/// A new plan for one task, which is then offered again with its attempts forgiven.
-pub(crate) fn replan(
-    case: &mut Case<'_>,
-    id: TaskId,
-    attempt: Option<u32>,
-    reason: &str,
-    plan: &Json,
-) -> Result<Reply, Stop> {
-    check::summary("reason", reason)?;
-    check::json("new_plan", Some(plan))?;
-    let task = case.world.task(id)?;
-    let workflow = case.world.workflow(task.workflow)?;
-    case.unlocked(workflow)?;
-    let actor = match task.status() {
-        Status::Failed => case.actor()?,
-        Status::InProgress | Status::Planning | Status::Paused => case.owner(task, attempt)?,
-        status @ (Status::Pending | Status::Blocked | Status::Completed | Status::Skipped) => {
-            return Err(
-                Refusal::state(format!("only a failed or begun task is replanned; the task is {status}")).into()
-            );
-        }
-    };
-    case.world.detail(id)?;
-    let checkpoint = Checkpoint::after(task, &mut case.ids, actor, Note::plain(Kind::Replan, reason), case.now);
-    let reply = Reply::TaskReplanned { checkpoint: checkpoint.id };
-    let moved = Moved { plan: Some(plan.clone()), checkpoint: Some(checkpoint), forgiven: true, ..blank(task) };
-    case.events.push(Event::Moved(Box::new(moved)));
-    Ok(reply)
-}
-
-pub(crate) fn add_checkpoint(
-    case: &mut Case<'_>,
-    id: TaskId,
-    attempt: Option<u32>,
-    note: &Note,
-) -> Result<Reply, Stop> {
-    check::summary("summary", &note.summary)?;
-    check::json("detail", note.detail.as_ref())?;
-    check::count("files_changed", note.files.len(), limits::FILES_MAX)?;
-    note.files.iter().try_for_each(|file| check::path("files_changed", file))?;
-    let task = case.world.task(id)?;
-    let workflow = case.world.workflow(task.workflow)?;
-    case.unlocked(workflow)?;
-    let actor = case.owner(task, attempt)?;
-    let checkpoint = Checkpoint::after(task, &mut case.ids, actor, note.clone(), case.now);
-    let reply = Reply::CheckpointAdded { checkpoint: checkpoint.id, sequence: checkpoint.sequence };
-    case.sign_of_life(actor, task, workflow)?;
-    case.events.push(Event::CheckpointAdded { workflow: task.workflow, checkpoint: Box::new(checkpoint) });
-    Ok(reply)
 }

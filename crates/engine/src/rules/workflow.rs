@@ -1,8 +1,8 @@
 //! Workflows: their status, their limits, their lock.
 
+use crate::case::Case;
 use crate::check;
 use crate::command::{CreateWorkflow, Rights};
-use crate::decide::Case;
 use crate::event::Event;
 use crate::id::WorkflowId;
 use crate::json::Json;
@@ -93,7 +93,7 @@ pub(crate) fn set_status(
             return Err(Refusal::state("a workflow becomes ready when its plan is set").into());
         }
         WorkflowStatus::Completed | WorkflowStatus::AwaitingMerge if workflow.open > 0 => {
-            let problem = format!("{} tasks are neither completed nor skipped", workflow.open);
+            let problem = format!("not every task is completed or skipped: {} open", workflow.open);
             return Err(Refusal::state(problem).into());
         }
         WorkflowStatus::Planning

@@ -14,7 +14,7 @@ use crate::{act, show, view};
 pub(crate) struct Bench {
     pub(crate) tables: Tables,
     pub(crate) now: Timestamp,
-    /// Topic and name of what was logged since the last `log`.
+    /// Topic and sender, and name of what was logged since the last `log`.
     pub(crate) log: Vec<(String, String)>,
     /// Short name to id, and back.
     ids: BTreeMap<(&'static str, String), String>,
@@ -84,12 +84,13 @@ impl Bench {
         let mut words = Words { plain: plain.into(), named, tasks: line.tasks.clone() };
         let first = words.word("who acts")?;
         if view::is_view(&first) {
-            return view::view(self, &first, words);
+            return view::view(self, &first, &mut words);
         }
         let times = words.number("times")?.unwrap_or(1);
         let mut answer = String::new();
         for number in 1..=times {
-            let numbered = |text: &String| if times > 1 { text.replace('#', &number.to_string()) } else { text.clone() };
+            let numbered =
+                |text: &String| if times > 1 { text.replace('#', &number.to_string()) } else { text.clone() };
             let mut words = words.clone();
             words.plain.iter_mut().for_each(|text| *text = numbered(text));
             words.named.values_mut().for_each(|text| *text = numbered(text));
@@ -114,8 +115,8 @@ impl Bench {
         caller.alive = words.list("alive").iter().map(|name| self.session(name)).collect();
         caller.lock_owner = words.named("lock").map(|owner| self.lock_owner(&owner));
         if let Some(key) = words.named("key") {
-            // What a door hashes: everything that was asked.
-            let fingerprint = format!("{words:?}");
+            // What a door hashes: everything that was asked, in however many pieces it passes it on.
+            let fingerprint = words.named("call").unwrap_or_else(|| format!("{words:?}"));
             let owner = words.named("owner").unwrap_or_else(|| who.to_owned());
             caller.key = Some(Key { owner, key, fingerprint });
         }
@@ -138,7 +139,7 @@ impl Bench {
                         self.tables.write(write);
                     }
                     for event in &change.events {
-                        let topic = event.topic().map(|topic| topic.to_string());
+                        let topic = event.topic().map(|topic| format!("{topic} by {}", change.sender));
                         self.log.extend(topic.map(|topic| (topic, event.name().to_owned())));
                     }
                     return Ok(change.reply);
@@ -187,8 +188,13 @@ impl Bench {
         }
     }
 
+    /// The id a name stands for now.
+    pub(crate) fn known(&self, prefix: &'static str, name: &str) -> Option<&str> {
+        self.ids.get(&(prefix, name.to_owned())).map(String::as_str)
+    }
+
     pub(crate) fn knows_agent(&self, name: &str) -> bool {
-        self.ids.contains_key(&("ag", name.to_owned()))
+        self.known("ag", name).is_some()
     }
 
     /// An id that comes up for the first time gets the next number.

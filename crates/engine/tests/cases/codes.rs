@@ -1,2 +1,131 @@
 //! Every refusal's code, whether the caller can mend it, and what the original server says of the same code.
 
+use std::fmt::Write as _;
+
+use engine::Refusal;
+use engine::id::{AgentId, MessageId, RepositoryId, TaskId, TemplateId, WorkflowId, WorkspaceId};
+use engine::task::Status;
+use engine::time::Timestamp;
+use engine::workflow::WorkflowStatus;
+
+/// Codes of the original server that its callers can mend, and those that they cannot.
+const ORIGINAL_RECOVERABLE: &str = "DUPLICATE_TASK_NAME SELF_DEPENDENCY UNKNOWN_DEPENDENCY NAME_CONFLICT TASK_BLOCKED \
+    MISSING_OUTCOME MISSING_ERROR MISSING_MERGE_COMMIT MISSING_PATH MISSING_REPO_PATH MISSING_VARIABLES INVALID_INPUT \
+    DUPLICATE_TEMPLATE WORKFLOW_LOCKED";
+const ORIGINAL_FINAL: &str = "WORKFLOW_NOT_FOUND TASK_NOT_FOUND AGENT_NOT_FOUND WORKSPACE_NOT_FOUND \
+    REPOSITORY_NOT_FOUND TEMPLATE_NOT_FOUND MESSAGE_NOT_FOUND RECIPIENT_NOT_FOUND SENDER_NOT_FOUND SESSION_NOT_FOUND \
+    INVALID_TRANSITION INVALID_STATE NOT_CLAIMED NOT_ASSIGNED TASK_NOT_REMOVABLE REPOSITORY_IN_USE WORKFLOW_MISMATCH \
+    ALREADY_RUNNING NOT_RUNNING NOT_SUSPENDED SPAWNER_ERROR INTERNAL_ERROR";
+
+fn text() -> String {
+    "x".to_owned()
+}
+
+/// One of each. The compiler says when one is missing: `position` names every case.
+fn every() -> Vec<Refusal> {
+    let (task, workflow, agent) = (TaskId::FIRST, WorkflowId::FIRST, AgentId::FIRST);
+    vec![
+        Refusal::WorkflowNotFound { workflow },
+        Refusal::TaskNotFound { task: text() },
+        Refusal::AgentNotFound { agent: Some(agent) },
+        Refusal::WorkspaceNotFound { workspace: WorkspaceId::FIRST },
+        Refusal::RepositoryNotFound { repository: RepositoryId::FIRST },
+        Refusal::TemplateNotFound { template: TemplateId::FIRST },
+        Refusal::MessageNotFound { message: MessageId::FIRST },
+        Refusal::RecipientNotFound { recipient: text() },
+        Refusal::InvalidInput { field: text(), problem: text() },
+        Refusal::InvalidTransition { from: Status::Pending, to: Status::Pending },
+        Refusal::InvalidWorkflowTransition { from: WorkflowStatus::Ready, to: WorkflowStatus::Ready },
+        Refusal::InvalidState { problem: text() },
+        Refusal::TaskBlocked { task, waits_for: Vec::new(), more: 0 },
+        Refusal::MissingOutcome,
+        Refusal::MissingError,
+        Refusal::MissingReason,
+        Refusal::MissingMergeCommit,
+        Refusal::VerificationRequired { task },
+        Refusal::ClaimLost { task, holder: None },
+        Refusal::NotEligible { task, role: None, capabilities: Vec::new() },
+        Refusal::FilesBusy { task, busy: task },
+        Refusal::ParallelLimit { limit: 1 },
+        Refusal::NotPermitted { problem: text() },
+        Refusal::WorkflowLocked { owner: text(), until: Timestamp(0) },
+        Refusal::DependencyCycle { cycle: Vec::new() },
+        Refusal::UnknownDependency { task: text(), dependency: text() },
+        Refusal::SelfDependency { task: text() },
+        Refusal::DuplicateTaskName { name: text() },
+        Refusal::NameConflict { name: text() },
+        Refusal::TaskNotRemovable { task, status: Status::Failed },
+        Refusal::DuplicateTemplate { name: text() },
+        Refusal::MissingVariables { names: Vec::new() },
+        Refusal::RepositoryInUse { repository: RepositoryId::FIRST },
+        Refusal::WorkflowMismatch { task },
+        Refusal::InboxFull { unread: 0 },
+        Refusal::IdempotencyConflict { key: text() },
+    ]
+}
+
+fn position(refusal: &Refusal) -> usize {
+    match refusal {
+        Refusal::WorkflowNotFound { .. } => 0,
+        Refusal::TaskNotFound { .. } => 1,
+        Refusal::AgentNotFound { .. } => 2,
+        Refusal::WorkspaceNotFound { .. } => 3,
+        Refusal::RepositoryNotFound { .. } => 4,
+        Refusal::TemplateNotFound { .. } => 5,
+        Refusal::MessageNotFound { .. } => 6,
+        Refusal::RecipientNotFound { .. } => 7,
+        Refusal::InvalidInput { .. } => 8,
+        Refusal::InvalidTransition { .. } => 9,
+        Refusal::InvalidWorkflowTransition { .. } => 10,
+        Refusal::InvalidState { .. } => 11,
+        Refusal::TaskBlocked { .. } => 12,
+        Refusal::MissingOutcome => 13,
+        Refusal::MissingError => 14,
+        Refusal::MissingReason => 15,
+        Refusal::MissingMergeCommit => 16,
+        Refusal::VerificationRequired { .. } => 17,
+        Refusal::ClaimLost { .. } => 18,
+        Refusal::NotEligible { .. } => 19,
+        Refusal::FilesBusy { .. } => 20,
+        Refusal::ParallelLimit { .. } => 21,
+        Refusal::NotPermitted { .. } => 22,
+        Refusal::WorkflowLocked { .. } => 23,
+        Refusal::DependencyCycle { .. } => 24,
+        Refusal::UnknownDependency { .. } => 25,
+        Refusal::SelfDependency { .. } => 26,
+        Refusal::DuplicateTaskName { .. } => 27,
+        Refusal::NameConflict { .. } => 28,
+        Refusal::TaskNotRemovable { .. } => 29,
+        Refusal::DuplicateTemplate { .. } => 30,
+        Refusal::MissingVariables { .. } => 31,
+        Refusal::RepositoryInUse { .. } => 32,
+        Refusal::WorkflowMismatch { .. } => 33,
+        Refusal::InboxFull { .. } => 34,
+        Refusal::IdempotencyConflict { .. } => 35,
+    }
+}
+
+fn original(code: &str) -> Option<bool> {
+    let has = |list: &str| list.split_whitespace().any(|other| other == code);
+    if has(ORIGINAL_RECOVERABLE) { Some(true) } else { has(ORIGINAL_FINAL).then_some(false) }
+}
+
+#[test]
+fn codes_are_stable_and_mean_what_they_meant() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/codes.txt");
+    let mut table = String::from("# code, recoverable, whether the original server has it\n");
+    for (number, refusal) in every().iter().enumerate() {
+        assert_eq!(position(refusal), number, "{refusal:?}");
+        let (code, recoverable) = (refusal.code(), refusal.is_recoverable());
+        if let Some(was) = original(code) {
+            assert_eq!(recoverable, was, "{code} of the original server");
+        }
+        let origin = if original(code).is_some() { "original" } else { "ours" };
+        writeln!(table, "{code:<22} {recoverable:<5} {origin}").unwrap();
+        assert!(!refusal.suggestion().is_empty() && !refusal.to_string().ends_with('.'), "{refusal}");
+    }
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, &table).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), table, "codes are added, never changed");
+}

@@ -19,10 +19,7 @@ impl Line {
         }
         let (asked, expected) = raw.split_once("=>").unwrap_or((raw, ""));
         let asked = asked.trim_end().to_owned();
-        let (head, tasks) = match asked.split_once(": ") {
-            Some((head, tasks)) if !head.contains('"') && !head.contains('{') => (head, tasks.trim()),
-            Some(_) | None => (asked.strip_suffix(':').unwrap_or(&asked), ""),
-        };
+        let (head, tasks) = colon(&asked).map_or((asked.as_str(), ""), |at| (&asked[..at], asked[at + 1..].trim()));
         let (words, tasks) = (words(head), tasks.to_owned());
         Some(Self { expected: expected.trim().to_owned(), words, tasks, asked: asked.clone() })
     }
@@ -34,6 +31,23 @@ impl Line {
             Some(_) | None => found.to_owned(),
         }
     }
+}
+
+/// The colon before the tasks: behind a word, outside of quotes and braces.
+fn colon(text: &str) -> Option<usize> {
+    let (mut quoted, mut depth) = (false, 0);
+    for (at, character) in text.char_indices() {
+        match character {
+            '"' => quoted = !quoted,
+            '{' if !quoted => depth += 1,
+            '}' if !quoted => depth -= 1,
+            ':' if !quoted && depth == 0 && text[at + 1..].chars().next().is_none_or(char::is_whitespace) => {
+                return Some(at);
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 fn is_code(text: &str) -> bool {

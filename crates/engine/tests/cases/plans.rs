@@ -20,9 +20,10 @@ pub(crate) fn tasks(bench: &mut Bench, text: &str) -> Result<Vec<PlanTask>, Stri
 
 fn shape<'t>(bench: &mut Bench, words: impl Iterator<Item = &'t str>) -> Result<PlanTask, String> {
     let mut task = PlanTask::named("");
-    let list = |value: &str| value.split(',').map(|part| part.replace("\\0", "\0")).collect::<Vec<_>>();
+    let list = |value: &str| value.split(',').map(str::to_owned).collect::<Vec<_>>();
     for word in words {
-        let (name, value) = word.split_once('=').unwrap_or((word, ""));
+        let word = word.replace("\\0", "\0");
+        let (name, value) = word.split_once('=').unwrap_or((&word, ""));
         match name {
             "after" => {}
             "verify" => task.verify = true,
@@ -36,7 +37,7 @@ fn shape<'t>(bench: &mut Bench, words: impl Iterator<Item = &'t str>) -> Result<
             "touches" => task.touches = expanded(&list(value))?,
             "group" => task.group = Some(value.to_owned()),
             "from" => task.context_from = list(value),
-            "description" => task.description = Some(value.replace("\\0", "\0")),
+            "description" => task.description = Some(value.to_owned()),
             "brief" => task.brief = Some(Json::from_stored(value.to_owned())),
             "repository" => task.repository = Some(bench.repository(value)),
             other if value.is_empty() => {

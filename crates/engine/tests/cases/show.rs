@@ -23,8 +23,9 @@ pub(crate) fn named(bench: &Bench, text: &str) -> String {
     for (id, name) in bench.names.iter().filter(|(id, _)| text.contains(id.as_str())) {
         named = named.replace(id.as_str(), name);
     }
-    if named.chars().count() > 200 {
-        named = named.chars().take(60).chain(" … ".chars()).chain(named.chars().skip(named.chars().count() - 60)).collect();
+    if named.chars().count() > 600 {
+        named =
+            named.chars().take(60).chain(" … ".chars()).chain(named.chars().skip(named.chars().count() - 60)).collect();
     }
     named
 }

@@ -1,4 +1,4 @@
-//! Lines that look and change nothing: `state`, `detail`, `offers`, `inbox`, `checkpoints`, `holds`, `log`.
+//! Lines that look and change nothing.
 
 use engine::inbox::{MessageState, Owner};
 use engine::offer::{self, Ask};
@@ -14,7 +14,7 @@ pub(crate) fn is_view(word: &str) -> bool {
     VIEWS.contains(&word)
 }
 
-pub(crate) fn view(bench: &mut Bench, what: &str, mut words: Words) -> Result<String, String> {
+pub(crate) fn view(bench: &mut Bench, what: &str, words: &mut Words) -> Result<String, String> {
     if what == "log" {
         return Ok(log(bench));
     }
@@ -22,13 +22,13 @@ pub(crate) fn view(bench: &mut Bench, what: &str, mut words: Words) -> Result<St
     let text = match what {
         "state" => state(bench, &name)?,
         "detail" => detail(bench, &name),
-        "offers" => offers(bench, &name, &mut words)?,
+        "offers" => offers(bench, &name, words)?,
         "inbox" => inbox(bench, &name, words.flag("all")),
         "checkpoints" => checkpoints(bench, &name),
-        "fill" => fill(bench, &name, &mut words),
+        "fill" => fill(bench, &name, words),
         _ => {
             let agent = bench.agent(&name);
-            match fact(bench, Need::Held(agent)) {
+            match fact(bench, &Need::Held(agent)) {
                 Some(Fact::Tasks(tasks)) => list(&tasks),
                 Some(_) | None => "none".to_owned(),
             }
@@ -38,19 +38,19 @@ pub(crate) fn view(bench: &mut Bench, what: &str, mut words: Words) -> Result<St
     Ok(named(bench, &text))
 }
 
-fn fact(bench: &Bench, need: Need) -> Option<Fact> {
+fn fact(bench: &Bench, need: &Need) -> Option<Fact> {
     let mut world = World::default();
-    bench.tables.answer(&need, &mut world);
-    world.facts.remove(&need)
+    bench.tables.answer(need, &mut world);
+    world.facts.remove(need)
 }
 
 /// A task, a workflow, an agent or a workspace, whatever has the name.
 fn state(bench: &mut Bench, name: &str) -> Result<String, String> {
-    let id = |kind: &str| bench.names.iter().find(|(id, other)| *other == name && id.starts_with(kind)).map(|(id, _)| id);
-    if let Some(task) = id("tk_").and_then(|id| bench.tables.tasks.get(&id.parse().ok()?)) {
+    let id = |kind| bench.known(kind, name);
+    if let Some(task) = id("tk").and_then(|id| bench.tables.tasks.get(&id.parse().ok()?)) {
         return Ok(task_state(task));
     }
-    if let Some(found) = id("wf_").and_then(|id| bench.tables.workflows.get(&id.parse().ok()?)) {
+    if let Some(found) = id("wf").and_then(|id| bench.tables.workflows.get(&id.parse().ok()?)) {
         let mut parts = vec![found.status.to_string(), format!("{} tasks, {} open", found.tasks, found.open)];
         parts.extend(found.parallel_max.map(|limit| format!("limit {limit}")));
         let lock = found.lock.as_ref().filter(|lock| lock.until > bench.now);
@@ -59,8 +59,8 @@ fn state(bench: &mut Bench, name: &str) -> Result<String, String> {
         parts.extend(detail.config.map(|config| format!("config {}", config.as_str())));
         return Ok(parts.join(", "));
     }
-    if let Some(found) = id("ag_").and_then(|id| bench.tables.agents.get(&id.parse().ok()?)) {
-        let busy = matches!(fact(bench, Need::Held(found.id)), Some(Fact::Tasks(held)) if !held.is_empty());
+    if let Some(found) = id("ag").and_then(|id| bench.tables.agents.get(&id.parse().ok()?)) {
+        let busy = matches!(fact(bench, &Need::Held(found.id)), Some(Fact::Tasks(held)) if !held.is_empty());
         let presence = format!("{:?}", found.presence(busy, bench.now)).to_lowercase();
         let mut parts = vec![presence, format!("slug {}", found.slug), format!("role {}", found.role)];
         parts.push(format!("seen {}", time(found.seen)));
@@ -69,7 +69,7 @@ fn state(bench: &mut Bench, name: &str) -> Result<String, String> {
         parts.extend(found.metadata.as_ref().map(|metadata| format!("metadata {}", metadata.as_str())));
         return Ok(parts.join(", "));
     }
-    if let Some(found) = id("ws_").and_then(|id| bench.tables.workspaces.get(&id.parse().ok()?)) {
+    if let Some(found) = id("ws").and_then(|id| bench.tables.workspaces.get(&id.parse().ok()?)) {
         let mut parts = vec![found.status.to_string(), format!("branch {}", found.branch)];
         parts.extend(found.merge_commit.as_ref().map(|commit| format!("commit {commit}")));
         parts.extend(found.pr_url.as_ref().map(|url| format!("pr {url}")));
@@ -84,8 +84,12 @@ fn task_state(task: &Task) -> String {
     match &task.state {
         State::Pending { .. } | State::Planning { .. } | State::InProgress { .. } => {}
         State::Paused { reason, .. } => parts.extend(reason.clone()),
-        State::Blocked(block) => parts.push(format!("{} by {} for {}: {}", block.kind, block.by, block.role, block.reason)),
-        State::Failed { by, error: text } | State::Completed { by, outcome: text } | State::Skipped { by, reason: text } => {
+        State::Blocked(block) => {
+            parts.push(format!("{} by {} for {}: {}", block.kind, block.by, block.role, block.reason))
+        }
+        State::Failed { by, error: text }
+        | State::Completed { by, outcome: text }
+        | State::Skipped { by, reason: text } => {
             parts.push(format!("by {by}: {text}"));
         }
     }
@@ -135,7 +139,7 @@ fn offers(bench: &mut Bench, name: &str, words: &mut Words) -> Result<String, St
 
 fn inbox(bench: &mut Bench, name: &str, all: bool) -> String {
     let owner = if name == "human" { Owner::Human } else { Owner::Agent(bench.agent(name)) };
-    let Some(Fact::Messages(messages)) = fact(bench, Need::Inbox { owner, unread: !all, after: 0, limit: 500 }) else {
+    let Some(Fact::Messages(messages)) = fact(bench, &Need::Inbox { owner, unread: !all, after: 0, limit: 500 }) else {
         return "none".to_owned();
     };
     let mut shown = Vec::new();
@@ -156,7 +160,7 @@ fn inbox(bench: &mut Bench, name: &str, all: bool) -> String {
 
 fn checkpoints(bench: &mut Bench, name: &str) -> String {
     let task = bench.task(name);
-    let Some(Fact::Checkpoints(found)) = fact(bench, Need::Checkpoints { task, after: 0, limit: 500 }) else {
+    let Some(Fact::Checkpoints(found)) = fact(bench, &Need::Checkpoints { task, after: 0, limit: 500 }) else {
         return "none".to_owned();
     };
     let shown: Vec<_> = found
@@ -175,7 +179,9 @@ fn fill(bench: &mut Bench, name: &str, words: &mut Words) -> String {
     let pairs = words.list("with");
     let values = pairs.iter().filter_map(|pair| pair.split_once(':')).map(|(k, v)| (k.to_owned(), v.to_owned()));
     match template.body.fill(&values.collect()) {
-        Ok(tasks) => list(&tasks.iter().map(|task| format!("{}<{}>", task.name, task.depends_on.join(" "))).collect::<Vec<_>>()),
+        Ok(tasks) => {
+            list(&tasks.iter().map(|task| format!("{}<{}>", task.name, task.depends_on.join(" "))).collect::<Vec<_>>())
+        }
         Err(refusal) => crate::show::refusal(bench, &refusal),
     }
 }

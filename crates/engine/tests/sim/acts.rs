@@ -22,23 +22,23 @@ impl Crew {
             return self.register(place);
         }
         let command = match self.rng.below(100) {
-            0..14 => self.claim(tables),
-            14..28 => {
+            0..16 => self.claim(tables),
+            16..26 => {
                 let include_failed = self.rng.percent(30);
                 Some(Command::ClaimNext { workflow: self.workflow(), include_failed })
             }
-            28..66 => self.write(tables, place),
-            66..76 => Some(match self.rng.below(3) {
+            26..74 => self.write(tables, place),
+            74..83 => Some(match self.rng.below(3) {
                 0 => Command::Renew,
                 1 => Command::Heartbeat { current_task: None },
                 _ => Command::UpdateAgent { workspace_path: None, metadata: Some(json("{\"mood\":1}")) },
             }),
-            76..88 => Some(self.message(tables, place)),
-            88..90 => Some(Command::Unregister),
+            83..96 => Some(self.message(tables, place)),
+            96..97 => Some(Command::Unregister),
             _ => {
                 let workflow = self.workflow();
                 let owner = self.workers[place].id.map_or("me".to_owned(), |agent| agent.to_string());
-                let lock = self.rng.percent(25);
+                let lock = self.rng.percent(20);
                 Some(if lock {
                     Command::LockWorkflow { workflow, owner }
                 } else {
@@ -85,6 +85,8 @@ impl Crew {
         let legal = from.map_or(&[][..], Status::targets);
         let legal = if self.rng.percent(80) { self.rng.pick(legal) } else { None };
         let status = legal.or_else(|| self.rng.pick(Status::ALL)).copied().unwrap_or(Status::Pending);
+        // Skipping is everyone's right and ends a task, which makes dull runs.
+        let status = if status == Status::Skipped && self.rng.percent(70) { Status::Completed } else { status };
         match status {
             Status::Planning => Target::Planning,
             Status::InProgress => Target::InProgress { answer: self.text() },
@@ -190,6 +192,9 @@ impl Crew {
         if let Some(workflow) = self.workflows.iter().copied().find(planning) {
             return self.set_plan(tables, workflow);
         }
+        if self.workflows.len() < 4 && self.rng.percent(25) {
+            return self.create_workflow();
+        }
         let workflow = self.workflow();
         let of = |task: &&engine::task::Task| task.workflow == workflow;
         let names: Vec<String> = tables.tasks.values().filter(of).map(|task| task.name.clone()).collect();
@@ -199,7 +204,7 @@ impl Crew {
                 let mut task = plans::task(&mut self.rng, name, &names);
                 // The same dependency by name and by id is one dependency.
                 if self.rng.percent(30)
-                    && let Some(other) = tables.tasks.values().filter(of).last()
+                    && let Some(other) = tables.tasks.values().rfind(of)
                 {
                     task.depends_on.extend([other.name.clone(), other.id.to_string()]);
                 }
@@ -241,7 +246,6 @@ impl Crew {
                 }
             }
             90..95 => Command::SetConfig { workflow, config: json("{\"x\":2}") },
-            _ if self.workflows.len() < 4 => return self.create_workflow(),
             _ => Command::UnlockWorkflow { workflow, owner: "a person".to_owned() },
         };
         self.order(Caller::with_rights(Rights::Person), command, None)

@@ -32,6 +32,7 @@ pub(crate) fn step(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
     claims::granted(seen)?;
     claims::ended(seen)?;
     only_the_holder_changes(seen)?;
+    who_left_is_gone(seen)?;
     completion(seen, memory)?;
     for event in &seen.change.events {
         if let Event::Sent { message, .. } = event {
@@ -41,10 +42,10 @@ pub(crate) fn step(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
     Ok(())
 }
 
-/// The tasks that the step wrote to.
-pub(crate) fn touched(seen: &Seen<'_>) -> BTreeSet<TaskId> {
+/// The tasks that are written to.
+pub(crate) fn touched(writes: &[Write]) -> BTreeSet<TaskId> {
     let mut touched = BTreeSet::new();
-    for write in seen.writes {
+    for write in writes {
         match write {
             Write::Task(task) => drop(touched.insert(task.id)),
             Write::Detail(id, _) | Write::Waits(id, _) => drop(touched.insert(*id)),
@@ -134,7 +135,7 @@ fn everything_is_logged(seen: &Seen<'_>) -> Verdict {
             _ => {}
         }
     }
-    for id in touched(seen) {
+    for id in seen.touched.iter().copied() {
         let Some(before) = seen.before.tasks.get(&id) else { continue };
         let draft = seen.before.workflows.get(&before.workflow).is_some_and(|workflow| workflow.draft.is_some());
         if named.contains(&id) || draft {
@@ -168,7 +169,7 @@ fn renewed(task: &Task) -> Task {
 /// Who does not hold the live claim changes nothing of a task, unless the rules give everyone that right.
 fn only_the_holder_changes(seen: &Seen<'_>) -> Verdict {
     let step = seen.step;
-    for id in touched(seen) {
+    for id in seen.touched.iter().copied() {
         let Some(before) = seen.before.tasks.get(&id) else { continue };
         let holder = live_holder(seen.before, before, step);
         let who = acting(seen.before, step, Some(before));
@@ -198,6 +199,23 @@ fn only_the_holder_changes(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
+/// Unregistering is final, also for what was paused. A lock's owner is a text that need not be an agent.
+fn who_left_is_gone(seen: &Seen<'_>) -> Verdict {
+    let anyone = matches!(
+        seen.step.command,
+        Command::CloseSession { .. } | Command::LockWorkflow { .. } | Command::UnlockWorkflow { .. }
+    );
+    if anyone || seen.step.caller.may_override() {
+        return Ok(());
+    }
+    let task = about(&seen.step.command).and_then(|(id, _)| seen.before.tasks.get(&id));
+    let who = acting(seen.before, seen.step, task).and_then(|who| seen.before.agents.get(&who));
+    let left = who.is_some_and(|agent| agent.left.is_some());
+    let logged = seen.change.events.iter().find(|event| event.topic().is_some());
+    hold!(!left || logged.is_none(), "(b) who left does nothing", "but {logged:?}");
+    Ok(())
+}
+
 /// Persons, coordinators and timers act for a live holder only on the task they name. A sweep never does, except that
 /// it renews what its own machine knows to live.
 fn may_take(seen: &Seen<'_>, id: TaskId, before: &Task) -> bool {
@@ -219,7 +237,11 @@ fn closes(seen: &Seen<'_>, agent: AgentId) -> bool {
 fn free_for_all(seen: &Seen<'_>, id: TaskId, before: &Task, who: Option<AgentId>) -> bool {
     let over = before.holder();
     match &seen.step.command {
-        Command::Claim { task } => *task == id,
+        // A claim ends others that are over and in its way.
+        Command::Claim { task } => {
+            let workflow = seen.before.tasks.get(task).map(|task| task.workflow);
+            *task == id || (over.is_some() && workflow == Some(before.workflow))
+        }
         Command::ClaimNext { workflow, .. } => before.workflow == *workflow,
         Command::Unregister => over.is_some() && over == who,
         Command::CloseSession { .. } => over.is_some_and(|holder| closes(seen, holder)),
@@ -243,7 +265,7 @@ fn free_for_all(seen: &Seen<'_>, id: TaskId, before: &Task, who: Option<AgentId>
 }
 
 fn completion(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
-    for id in touched(seen) {
+    for id in seen.touched.iter().copied() {
         let (before, after) = (seen.before.tasks.get(&id), seen.after.tasks.get(&id));
         let was_met = before.is_some_and(|task| task.status().is_met());
         let Some(after) = after else {

@@ -7,7 +7,7 @@ use engine::task::{State, Status, Task};
 use engine::touches::overlap;
 use engine::{Command, Event, Timestamp};
 
-use crate::check::{acting, counts, granted as granted_reply, hold, live_holder, touched};
+use crate::check::{acting, counts, granted as granted_reply, hold, live_holder};
 use crate::machine::{Memory, Seen, Verdict};
 use crate::recount::unmet;
 
@@ -30,9 +30,9 @@ pub(crate) fn numbers(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
         hold!(given, "(a) a claim is in its row", "{agent} got attempt {attempt} but the row is {row:?}");
         hold!(until > seen.step.now, "(a) a claim has time", "{task} until {until:?}");
     }
-    for id in touched(seen) {
-        let Some(after) = seen.after.tasks.get(&id) else { continue };
-        let (attempt, holder) = seen.before.tasks.get(&id).map_or((0, None), |task| (task.attempt, task.holder()));
+    for id in &seen.touched {
+        let Some(after) = seen.after.tasks.get(id) else { continue };
+        let (attempt, holder) = seen.before.tasks.get(id).map_or((0, None), |task| (task.attempt, task.holder()));
         hold!(after.attempt >= attempt, "(a) attempts never decrease", "{id}: {attempt} to {}", after.attempt);
         let kept = after.holder().is_none() || after.holder() == holder;
         hold!(
@@ -42,7 +42,7 @@ pub(crate) fn numbers(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
             after.holder()
         );
         if let Some(holder) = after.holder() {
-            let owner = memory.claims.get(&id).and_then(|claims| claims.get(&after.attempt));
+            let owner = memory.claims.get(id).and_then(|claims| claims.get(&after.attempt));
             hold!(
                 owner == Some(&holder),
                 "(a) an attempt belongs to who claimed it",
@@ -69,9 +69,10 @@ pub(crate) fn granted(seen: &Seen<'_>) -> Verdict {
             hold!(false, "(c) a claim is of a task, by an agent", "{id} by {agent}");
             continue;
         };
+        let named = matches!(step.command, Command::Claim { .. }).then_some(task);
         let holder = live_holder(before, task, step);
         hold!(holder.is_none(), "(c) a live claim is not taken", "{id} of {holder:?} was claimed by {agent}");
-        hold!(acting(before, step, None) == Some(agent), "(c) a claim is the caller's", "{agent} got {id}");
+        hold!(acting(before, step, named) == Some(agent), "(c) a claim is the caller's", "{agent} got {id}");
         hold!(worker.left.is_none(), "(c) who left claims nothing", "{agent} got {id}");
         let open = unmet(before, id);
         hold!(open == 0, "(d) nothing is claimed with unmet dependencies", "{id} waits for {open}");
@@ -101,19 +102,12 @@ fn limits(seen: &Seen<'_>, task: &Task) -> Verdict {
     let running = others().filter(live).filter(|other| other.status() != Status::Paused).count();
     let limit = workflow.parallel_max.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     hold!(running < limit, "(f) a claim stays within the parallel limit", "{running} run already, {limit} may");
-    if !task.touches.is_empty() {
-        let clash = others().filter(live).find(|other| overlap(&task.touches, &other.touches));
-        hold!(clash.is_none(), "(f) files are changed by one task at a time", "{task:?} and {clash:?}");
-    }
-    // With clocks that differ a lease may be over for the one who claims and not yet for its holder.
-    if seen.one_clock {
-        let live: Vec<&Task> = seen.after.tasks.values().filter(|other| other.workflow == workflow.id).collect();
-        let live: Vec<&&Task> = live.iter().filter(|other| live_holder(seen.after, other, step).is_some()).collect();
-        for (place, one) in live.iter().enumerate() {
-            let clash = live[place + 1..].iter().find(|other| overlap(&one.touches, &other.touches));
-            hold!(clash.is_none(), "(f) files are changed by one task at a time", "{one:?} and {clash:?}");
-        }
-    }
+    // Whatever the clocks say: who could renew its claim counts, and what is over was ended.
+    let held = || seen.after.tasks.values().filter(|other| other.workflow == workflow.id && other.holder().is_some());
+    let running = held().filter(|held| held.status() != Status::Paused).count();
+    hold!(running <= limit, "(f) a claim stays within the parallel limit", "{running} may be renewed, {limit} may run");
+    let clash = held().find(|other| other.id != task.id && overlap(&task.touches, &other.touches));
+    hold!(clash.is_none(), "(f) files are changed by one task at a time", "{task:?} and {clash:?}");
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use engine::command::{CreateWorkflow, Key, Register, SessionEnd};
 use engine::id::{AgentId, Ids, SessionId, TaskId, WorkflowId};
 use engine::tables::Tables;
 use engine::task::Task;
+use engine::workflow::{Workflow, WorkflowStatus};
 use engine::{Caller, Command, Millis, Refusal, Reply, Rights, Timestamp};
 
 use crate::machine::Step;
@@ -100,6 +101,7 @@ impl Crew {
         let order = match queued {
             Some(order) => Order { step: Step { now: Timestamp(self.now), ..order.step }, ..order },
             None if self.workflows.len() < 2 => self.create_workflow(),
+            None if self.rng.percent(50) && self.is_idle(tables) => self.manage(tables),
             None => self.anything(tables),
         };
         if self.recent.len() >= RECENT_MAX {
@@ -136,15 +138,23 @@ impl Crew {
 
     fn pass_time(&mut self) {
         self.now += match self.rng.below(100) {
-            0..60 => self.rng.between(0, 400),
-            60..92 => self.rng.between(400, 4_000),
-            92..99 => self.rng.between(4_000, 90_000),
-            _ => self.rng.between(1, 4) * 3_600_000,
+            0..60 => self.rng.between(0, 300),
+            60..94 => self.rng.between(300, 2_500),
+            94..99 => self.rng.between(2_500, 40_000),
+            _ if self.rng.percent(40) => self.rng.between(1, 4) * 3_600_000,
+            _ => 0,
         };
         if self.mode.skew && self.rng.percent(5) {
             let place = self.rng.below(WORKERS);
             self.workers[place].skew = self.rng.between(-60_000, 60_000);
         }
+    }
+
+    /// Something waits for a plan, or all is done.
+    fn is_idle(&self, tables: &Tables) -> bool {
+        let waits = |workflow: &Workflow| workflow.status == WorkflowStatus::Planning;
+        let runs = |workflow: &Workflow| workflow.status.is_running() && workflow.open > 0;
+        tables.workflows.values().any(waits) || !tables.workflows.values().any(runs)
     }
 
     fn anything(&mut self, tables: &Tables) -> Order {
@@ -215,7 +225,7 @@ impl Crew {
     }
 
     pub(crate) fn create_workflow(&mut self) -> Order {
-        let lease_ms = Some(Millis(u32::try_from(self.rng.between(1_000, 20_000)).unwrap_or(1_000)));
+        let lease_ms = Some(Millis(u32::try_from(self.rng.between(1_000, 40_000)).unwrap_or(1_000)));
         let parallel_max = self.rng.percent(40).then(|| u32::try_from(self.rng.between(1, 3)).unwrap_or(1));
         let create = CreateWorkflow {
             name: "a plan".to_owned(),
@@ -297,7 +307,11 @@ impl Crew {
     /// A task with the attempt its would-be holder believes in: mostly its own, sometimes anyone's.
     pub(crate) fn aim(&mut self, tables: &Tables, place: usize) -> Option<(TaskId, Option<u32>)> {
         let beliefs = self.workers[place].beliefs.clone();
-        let own = if self.rng.percent(75) { self.rng.pick(&beliefs[beliefs.len().saturating_sub(3)..]) } else { None };
+        let own = match self.rng.below(100) {
+            0..65 => beliefs.last(),
+            65..85 => self.rng.pick(&beliefs[beliefs.len().saturating_sub(4)..]),
+            _ => None,
+        };
         if let Some((task, attempt)) = own {
             let attempt = self.rng.percent(70).then_some(*attempt);
             return Some((*task, attempt));

@@ -30,22 +30,16 @@ pub(crate) fn run(machine: &mut Machine, crew: &mut Crew) -> Verdict {
             act(machine, crew, Caller::with_rights(Rights::Person), resume)?;
         }
     }
-    let finishers = ROLES.map(|role| finisher(machine, crew, role));
-    for agent in finishers {
-        finishers_work(machine, crew, agent?, &workflows)?;
+    let mut finishers = Vec::new();
+    for role in ROLES {
+        finishers.push((role, finisher(machine, crew, role)?));
     }
-    // What one finishes may free what another may do.
-    for _ in 0..machine.tables.tasks.len() {
-        let steps = machine.tables.tasks.values().filter(|task| task.status() == Status::Completed).count();
-        for agent in finishers_of(machine) {
-            finishers_work(machine, crew, agent, &workflows)?;
-        }
-        if machine.tables.tasks.values().filter(|task| task.status() == Status::Completed).count() == steps {
-            break;
-        }
+    // Each round does one task, so there are no more of them than tasks.
+    while let Some(task) = machine.tables.tasks.values().find(|task| is_forgotten(machine, task)).cloned() {
+        let fits = |(role, _): &&(&str, AgentId)| task.role.as_deref().is_none_or(|wanted| wanted == *role);
+        let agent = finishers.iter().find(fits).map_or(AgentId::FIRST, |(_, agent)| *agent);
+        finish(machine, crew, agent, &task)?;
     }
-    let left = machine.tables.tasks.values().find(|task| is_forgotten(machine, task));
-    hold!(left.is_none(), "(c) what is ready can be claimed", "{left:?}");
     machine.audit()
 }
 
@@ -71,27 +65,18 @@ fn finisher(machine: &mut Machine, crew: &mut Crew, role: &str) -> Result<AgentI
     }
 }
 
-fn finishers_of(machine: &Machine) -> Vec<AgentId> {
-    let named = machine.tables.agents.values().filter(|agent| agent.name.starts_with("finisher"));
-    named.map(|agent| agent.id).collect()
-}
-
-fn finishers_work(
-    machine: &mut Machine,
-    crew: &mut Crew,
-    agent: AgentId,
-    workflows: &[engine::id::WorkflowId],
-) -> Verdict {
+/// Gets the next task where this one is ready, and completes it.
+fn finish(machine: &mut Machine, crew: &mut Crew, agent: AgentId, ready: &Task) -> Verdict {
     let runner = || Caller { rights: Rights::Runner, ..Caller::agent(agent) };
-    for workflow in workflows {
-        while let Some(Reply::Claimed { task, attempt, .. }) =
-            act(machine, crew, runner(), Command::ClaimNext { workflow: *workflow, include_failed: true })?
-        {
-            let to = Target::Completed { outcome: Some("finished".to_owned()), detail: None };
-            let reply = act(machine, crew, runner(), Command::Move { task, attempt: Some(attempt), to })?;
-            hold!(reply.is_some(), "(c) who holds a task can complete it", "{task}");
-        }
-    }
+    let next = Command::ClaimNext { workflow: ready.workflow, include_failed: true };
+    let reply = act(machine, crew, runner(), next)?;
+    let Some(Reply::Claimed { task, attempt, .. }) = reply else {
+        hold!(false, "(c) what is ready can be claimed", "{ready:?}, but {reply:?}");
+        return Ok(());
+    };
+    let to = Target::Completed { outcome: Some("finished".to_owned()), detail: None };
+    let reply = act(machine, crew, runner(), Command::Move { task, attempt: Some(attempt), to })?;
+    hold!(reply.is_some(), "(c) who holds a task can complete it", "{task}");
     Ok(())
 }
 

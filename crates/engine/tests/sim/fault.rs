@@ -55,8 +55,31 @@ impl Fault {
         Self::Overcounted,
     ];
 
+    /// The rule that must notice.
+    pub(crate) fn breaks(self) -> &'static str {
+        match self {
+            Self::None => "nothing",
+            Self::SameAttempt => "(a) each claim has a higher attempt",
+            Self::NoFence => "(b) who does not hold the live claim changes nothing",
+            Self::StolenLease => "(c) ",
+            Self::EagerSweep => "(c) work of a live agent is not taken away",
+            Self::NoSweep => "(c) nothing is held by the dead",
+            Self::LostMessage => "(e) no message is lost or out of order",
+            Self::LostMet => "(f) unmet counters are right",
+            Self::BlankOutcome => "(d) nothing is completed without an outcome",
+            Self::Unverified => "(d) what is verified is completed by the runner",
+            Self::Unlogged => "(g) every change is in the log",
+            Self::LostKey => "(h) the first answer is kept",
+            Self::LeakyRefusal => "(h) a refusal changes nothing",
+            Self::Overcounted => "(f) crashes stay within the attempts",
+        }
+    }
+
     /// What the engine is given instead of what was asked.
     pub(crate) fn bend_step(self, tables: &Tables, step: &Step) -> Option<Step> {
+        if self == Self::None {
+            return None;
+        }
         let mut bent = step.clone();
         match self {
             Self::NoFence => {
@@ -122,8 +145,8 @@ impl Fault {
                 }
             }
             Self::NoSweep if matches!(change.reply, Ok(engine::Reply::Swept { .. })) => {
-                change.events.clear();
-                writes.clear();
+                change.events.retain(|event| matches!(event, Event::KeyKept { .. }));
+                writes.retain(|write| matches!(write, Write::Key(_)));
             }
             _ => {}
         }

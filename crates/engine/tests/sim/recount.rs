@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use engine::event::Moved;
 use engine::id::TaskId;
 use engine::inbox::{Message, MessageState, Owner};
 use engine::tables::Tables;
@@ -29,12 +30,28 @@ pub(crate) fn step(seen: &Seen<'_>, memory: &Memory) -> Verdict {
     let mut owners = BTreeSet::new();
     for event in &seen.change.events {
         match event {
+            Event::Moved(moved) if moved.state.status().is_met() => freed(seen, moved)?,
             Event::Sent { message, .. } => drop(owners.insert(message.to)),
             Event::Marked { to, .. } => drop(owners.insert(*to)),
             _ => {}
         }
     }
     owners.into_iter().try_for_each(|owner| mailbox(seen.after, memory, owner))
+}
+
+/// The log names who can begin because of a completion.
+fn freed(seen: &Seen<'_>, moved: &Moved) -> Verdict {
+    let waiting = edges(&seen.before.dependents, moved.task).filter_map(|id| seen.after.tasks.get(&id));
+    let free = waiting.filter(|task| !task.status().is_met() && unmet(seen.after, task.id) == 0);
+    let free: BTreeSet<TaskId> = free.map(|task| task.id).collect();
+    let named: BTreeSet<TaskId> = moved.freed.iter().copied().collect();
+    let right = free == named && usize::try_from(moved.freed_count) == Ok(free.len());
+    hold!(right, "(f) who is free is named", "{named:?} ({}) instead of {free:?}", moved.freed_count);
+    Ok(())
+}
+
+fn edges(set: &BTreeSet<(TaskId, TaskId)>, from: TaskId) -> impl Iterator<Item = TaskId> {
+    set.range((from, TaskId::FIRST)..=(from, TaskId::LAST)).map(|(_, to)| *to)
 }
 
 /// Counts everything again.
@@ -52,8 +69,8 @@ pub(crate) fn whole(tables: &Tables, memory: &Memory) -> Verdict {
 
 /// Dependencies that are neither completed nor skipped.
 pub(crate) fn unmet(tables: &Tables, id: TaskId) -> u32 {
-    let edges = tables.dependencies.range((id, TaskId::FIRST)..=(id, TaskId::LAST));
-    let open = edges.filter(|(_, other)| tables.tasks.get(other).is_none_or(|task| !task.status().is_met()));
+    let open = edges(&tables.dependencies, id);
+    let open = open.filter(|other| tables.tasks.get(other).is_none_or(|task| !task.status().is_met()));
     u32::try_from(open.count()).unwrap_or(u32::MAX)
 }
 
@@ -87,6 +104,8 @@ fn counters(tables: &Tables) -> Verdict {
         hold!(right, "(f) workflow counters are right", "{workflow:?} has {all} tasks, {open} of them open");
         let over = matches!(workflow.status, WorkflowStatus::Completed | WorkflowStatus::AwaitingMerge);
         hold!(!over || open == 0, "(d) a completed workflow has no open task", "{workflow:?}");
+        let done = all > 0 && open == 0 && workflow.status.is_running();
+        hold!(!done, "(d) a workflow without open tasks is over", "{workflow:?}");
     }
     Ok(())
 }
@@ -101,11 +120,11 @@ fn acyclic(tables: &Tables) -> Verdict {
     let mut peeled = 0;
     while let Some(id) = free.pop() {
         peeled += 1;
-        for (_, waiting) in tables.dependents.range((id, TaskId::FIRST)..=(id, TaskId::LAST)) {
-            if let Some(waits) = left.get_mut(waiting) {
+        for waiting in edges(&tables.dependents, id) {
+            if let Some(waits) = left.get_mut(&waiting) {
                 *waits -= 1;
                 if *waits == 0 {
-                    free.push(*waiting);
+                    free.push(waiting);
                 }
             }
         }

@@ -1,0 +1,96 @@
+//! What the holder of a task records on its way: its plan, another plan, checkpoints.
+
+use crate::case::Case;
+use crate::check;
+use crate::checkpoint::{Checkpoint, Kind};
+use crate::command::{Actor, Note};
+use crate::event::{Event, Moved};
+use crate::id::TaskId;
+use crate::json::Json;
+use crate::limits;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::rules::status::blank;
+use crate::task::Status;
+use crate::world::Stop;
+
+pub(crate) fn set_plan(
+    case: &mut Case<'_>,
+    id: TaskId,
+    attempt: Option<u32>,
+    plan: &Json,
+    context: Option<&Json>,
+) -> Result<Reply, Stop> {
+    check::json("plan", Some(plan))?;
+    check::json("context", context)?;
+    let task = case.world.task(id)?;
+    let workflow = case.world.workflow(task.workflow)?;
+    case.unlocked(workflow)?;
+    match task.status() {
+        Status::Pending | Status::Planning | Status::InProgress | Status::Paused => {}
+        status @ (Status::Blocked | Status::Failed | Status::Completed | Status::Skipped) => {
+            return Err(Refusal::state(format!("the task is {status}")).into());
+        }
+    }
+    let actor = case.owner(task, attempt)?;
+    let detail = case.world.detail(id)?;
+    let context = context.map(|patch| Json::merged(detail.context.as_ref(), patch));
+    check::json("context", context.as_ref())?;
+    case.sign_of_life(actor, task, workflow)?;
+    case.events.push(Event::TaskPlanned { task: id, workflow: task.workflow, plan: plan.clone(), context });
+    Ok(Reply::TaskPlanned)
+}
+
+/// A new plan for one task, which is then offered again with its attempts forgiven.
+pub(crate) fn replan(
+    case: &mut Case<'_>,
+    id: TaskId,
+    attempt: Option<u32>,
+    reason: &str,
+    plan: &Json,
+) -> Result<Reply, Stop> {
+    check::summary("reason", reason)?;
+    check::json("new_plan", Some(plan))?;
+    let task = case.world.task(id)?;
+    let workflow = case.world.workflow(task.workflow)?;
+    case.unlocked(workflow)?;
+    let actor = match task.status() {
+        Status::Failed => case.actor()?,
+        Status::InProgress | Status::Planning | Status::Paused => case.owner(task, attempt)?,
+        status @ (Status::Pending | Status::Blocked | Status::Completed | Status::Skipped) => {
+            return Err(
+                Refusal::state(format!("only a failed or begun task is replanned; the task is {status}")).into()
+            );
+        }
+    };
+    case.world.detail(id)?;
+    let checkpoint = Checkpoint::after(task, &mut case.ids, actor, Note::plain(Kind::Replan, reason), case.now);
+    let reply = Reply::TaskReplanned { checkpoint: checkpoint.id };
+    if let Actor::Agent(agent) = actor {
+        case.touch(agent)?;
+    }
+    let moved = Moved { plan: Some(plan.clone()), checkpoint: Some(checkpoint), forgiven: true, ..blank(task) };
+    case.events.push(Event::Moved(Box::new(moved)));
+    Ok(reply)
+}
+
+pub(crate) fn add_checkpoint(
+    case: &mut Case<'_>,
+    id: TaskId,
+    attempt: Option<u32>,
+    note: &Note,
+) -> Result<Reply, Stop> {
+    check::summary("summary", &note.summary)?;
+    check::json("detail", note.detail.as_ref())?;
+    check::count("files_changed", note.files.len(), limits::FILES_MAX)?;
+    note.files.iter().try_for_each(|file| check::path("files_changed", file))?;
+    let task = case.world.task(id)?;
+    let workflow = case.world.workflow(task.workflow)?;
+    case.unlocked(workflow)?;
+    let actor = case.owner(task, attempt)?;
+    let checkpoint = Checkpoint::after(task, &mut case.ids, actor, note.clone(), case.now);
+    let reply = Reply::CheckpointAdded { checkpoint: checkpoint.id, sequence: checkpoint.sequence };
+    case.sign_of_life(actor, task, workflow)?;
+    case.events.push(Event::CheckpointAdded { workflow: task.workflow, checkpoint: Box::new(checkpoint) });
+    Ok(reply)
+}

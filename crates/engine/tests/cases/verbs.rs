@@ -1,0 +1,274 @@
+//! The verbs of a script, one function a subject: words to a command.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use engine::checkpoint::Kind;
+use engine::command::{CreateWorkflow, CreateWorkspace, Note, SessionEnd, Target, UpdateWorkspace};
+use engine::id::Ids;
+use engine::inbox::{Draft, Filter, MessageKind, Owner, Recipients};
+use engine::plan::{Piece, Place, Plan};
+use engine::task::{BlockKind, Priority, Status};
+use engine::template::TemplateBody;
+use engine::time::Millis;
+use engine::workflow::WorkflowStatus;
+use engine::workspace::WorkspaceStatus;
+use engine::{Command, Json, Refusal};
+
+use crate::act::target;
+use crate::bench::{Bench, Words};
+use crate::plans;
+
+/// A plan may be refused before there is a command.
+pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Result<Command, Refusal>, String> {
+    if let Some(status) = Status::parse(verb) {
+        return Ok(Ok(moving(bench, status, words)?));
+    }
+    match verb {
+        "plan" | "stage" | "commit" | "begin" | "clear" | "add" | "remove" | "replan" | "template" => {
+            planning(bench, verb, words)
+        }
+        "heartbeat" | "update" | "unregister" | "renew" | "close" | "kill" => agent(bench, verb, words).map(Ok),
+        "workflow" | "status" | "parallel" | "config" | "lock" | "unlock" | "attach" | "detach" | "sweep"
+        | "forget" => workflow(bench, verb, words).map(Ok),
+        "claim" | "next" | "release" | "taskplan" | "taskreplan" | "checkpoint" => task(bench, verb, words).map(Ok),
+        "repository" | "workspace" | "place" | "assign" | "untemplate" => place(bench, verb, words).map(Ok),
+        "send" | "broadcast" | "read" | "archive" => message(bench, verb, words).map(Ok),
+        other => Err(format!("no verb {other}")),
+    }
+}
+
+fn agent(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command, String> {
+    Ok(match verb {
+        "heartbeat" => Command::Heartbeat { current_task: words.maybe().map(|name| bench.task(&name)) },
+        "update" => Command::UpdateAgent { workspace_path: words.named("path"), metadata: words.json("metadata") },
+        "unregister" => Command::Unregister,
+        "renew" => Command::Renew,
+        other => {
+            let session = words.word("a connection")?;
+            let end = if other == "kill" { SessionEnd::Killed } else { SessionEnd::Closed };
+            Command::CloseSession { session: bench.session(&session), end }
+        }
+    })
+}
+
+fn moving(bench: &mut Bench, status: Status, words: &mut Words) -> Result<Command, String> {
+    let task = words.word("a task")?;
+    let (task, attempt) = (bench.task(&task), words.number("attempt")?);
+    let (given, asked_role) = (words.json("detail"), words.named("role"));
+    let kind = if status == Status::Blocked { words.word("a kind")? } else { "spec_gap".to_owned() };
+    let kind = BlockKind::parse(&kind).ok_or("no such kind of obstacle")?;
+    let mut to = target(status, words.maybe(), kind);
+    if let Target::Completed { detail, .. } | Target::Failed { detail, .. } = &mut to {
+        *detail = given;
+    }
+    if let Target::Blocked { role, .. } = &mut to {
+        *role = asked_role;
+    }
+    Ok(Command::Move { task, attempt, to })
+}
+
+fn task(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command, String> {
+    let name = words.word("a task")?;
+    let attempt = words.number("attempt")?;
+    Ok(match verb {
+        "claim" => Command::Claim { task: bench.task(&name) },
+        "next" => Command::ClaimNext { workflow: bench.workflow(&name), include_failed: words.flag("failed") },
+        "release" => Command::Release { task: bench.task(&name), attempt, reason: words.maybe() },
+        "taskplan" => {
+            let plan = Json::from_stored(words.word("a plan")?);
+            Command::SetTaskPlan { task: bench.task(&name), attempt, plan, context: words.json("context") }
+        }
+        "taskreplan" => {
+            let (reason, plan) = (words.word("a reason")?, Json::from_stored(words.word("a plan")?));
+            Command::ReplanTask { task: bench.task(&name), attempt, reason, plan }
+        }
+        _ => {
+            let kind = Kind::parse(&words.word("a kind")?).ok_or("no such kind of checkpoint")?;
+            let (summary, detail) = (words.word("a summary")?, words.json("detail"));
+            let files = words.list("files").iter().flat_map(|text| many(text)).collect();
+            Command::AddCheckpoint { task: bench.task(&name), attempt, note: Note { kind, summary, detail, files } }
+        }
+    })
+}
+
+/// `x*3` is `x` three times.
+pub(crate) fn many(text: &str) -> Vec<String> {
+    let split = text.split_once('*').and_then(|(text, times)| Some((text, times.parse::<usize>().ok()?)));
+    split.map_or_else(|| vec![text.to_owned()], |(text, times)| vec![text.to_owned(); times])
+}
+
+fn workflow(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command, String> {
+    if verb == "forget" {
+        return Ok(Command::ForgetKeys);
+    }
+    let name = words.word("a workflow")?;
+    if verb == "workflow" {
+        return Ok(Command::CreateWorkflow(CreateWorkflow {
+            name,
+            source_type: words.named("source").unwrap_or_else(|| "prompt".to_owned()),
+            source_ref: words.named("ref"),
+            source_content: words.named("content").unwrap_or_default(),
+            parallel_max: words.number("limit")?,
+            lease_ms: words.number("lease")?.map(Millis),
+            auto_workspaces: words.flag("auto"),
+            config: words.json("config"),
+        }));
+    }
+    let workflow = bench.workflow(&name);
+    Ok(match verb {
+        "status" => {
+            let status = WorkflowStatus::parse(&words.word("a status")?).ok_or("no such status")?;
+            Command::SetWorkflowStatus { workflow, status, reason: words.maybe() }
+        }
+        "parallel" => {
+            let limit = words.word("a limit")?;
+            let parallel_max = if limit == "none" { None } else { Some(limit.parse().map_err(|_| "no number")?) };
+            Command::SetParallelism { workflow, parallel_max, auto_workspaces: words.flag("auto").then_some(true) }
+        }
+        "config" => Command::SetConfig { workflow, config: Json::from_stored(words.word("a value")?) },
+        "lock" | "unlock" => {
+            let owner = words.word("an owner")?;
+            let owner = bench.lock_owner(&owner);
+            if verb == "lock" {
+                Command::LockWorkflow { workflow, owner }
+            } else {
+                Command::UnlockWorkflow { workflow, owner }
+            }
+        }
+        "attach" => Command::AttachRepository { workflow, path: words.word("a path")? },
+        "detach" => {
+            let path = words.word("a path")?;
+            Command::DetachRepository { workflow, repository: bench.repository(&path) }
+        }
+        _ => Command::Sweep { workflow },
+    })
+}
+
+fn planning(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Result<Command, Refusal>, String> {
+    let name = words.word("a name")?;
+    let tasks = plans::tasks(bench, &words.tasks)?;
+    if verb == "template" {
+        let defaults = words.list("defaults");
+        let pairs = defaults.iter().flat_map(|text| many(text)).enumerate().map(|(number, pair)| {
+            let (name, value) = pair.split_once(':').unwrap_or((&pair, ""));
+            (name.replace('#', &number.to_string()), value.to_owned())
+        });
+        let body = TemplateBody { tasks, defaults: pairs.collect() };
+        return Ok(Ok(Command::CreateTemplate { name, description: words.named("description"), body }));
+    }
+    let workflow = bench.workflow(&name);
+    let summary = words.named("summary").unwrap_or_else(|| "a summary".to_owned());
+    Ok(Ok(match verb {
+        "plan" => match lay_out(bench, workflow, tasks) {
+            Ok((piece, groups)) => Command::SetPlan { workflow, summary, piece: Arc::new(piece), groups },
+            Err(refusal) => return Ok(Err(refusal)),
+        },
+        "begin" => Command::BeginPlan { workflow, token: words.word("a token")? },
+        "clear" => Command::ClearDraft { workflow, token: words.word("a token")? },
+        "stage" => match lay_out(bench, workflow, tasks) {
+            Ok((piece, _)) => Command::StagePlan { workflow, token: words.word("a token")?, piece: Arc::new(piece) },
+            Err(refusal) => return Ok(Err(refusal)),
+        },
+        "commit" => {
+            let token = words.word("a token")?;
+            let of: Vec<_> = bench.tables.tasks.values().filter(|task| task.workflow == workflow).collect();
+            let task_ids: Vec<_> = of.iter().map(|task| (task.name.clone(), task.id)).collect();
+            let tasks = u32::try_from(of.len()).unwrap_or(u32::MAX);
+            Command::CommitPlan { workflow, token, summary, tasks, groups: Vec::new(), task_ids }
+        }
+        "add" => {
+            let task = tasks.into_iter().next().ok_or("a task is missing")?;
+            Command::AddTask { workflow, task: Box::new(task), after: words.named("behind") }
+        }
+        "remove" => {
+            let task = words.word("a task")?;
+            Command::RemoveTask { workflow, task: bench.task(&task) }
+        }
+        _ => Command::Replan { workflow, summary, reason: words.word("a reason")?, tasks },
+    }))
+}
+
+/// What a door does with a plan before it asks.
+fn lay_out(
+    bench: &mut Bench,
+    workflow: engine::id::WorkflowId,
+    tasks: Vec<engine::plan::PlanTask>,
+) -> Result<(Piece, Vec<String>), Refusal> {
+    let staged = bench.tables.tasks.values().filter(|task| task.workflow == workflow).count();
+    let sequence = u32::try_from(staged).unwrap_or(u32::MAX);
+    let plan = Plan::whole(tasks)?;
+    let groups = plan.groups();
+    let place = Place { workflow, sequence, now: bench.now, existing: &BTreeMap::new() };
+    let seed = bench.seed();
+    Ok((plan.lay_out(&place, &mut Ids::new(seed))?, groups))
+}
+
+fn place(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command, String> {
+    let name = words.word("a name")?;
+    Ok(match verb {
+        "repository" => Command::RegisterRepository { path: name, name: words.named("name") },
+        "workspace" => {
+            let workflow = words.word("a workflow")?;
+            let tasks = words.list("tasks").iter().flat_map(|text| many(text)).collect::<Vec<_>>();
+            Command::CreateWorkspace(CreateWorkspace {
+                workflow: bench.workflow(&workflow),
+                path: words.named("path").unwrap_or_else(|| format!("/trees/{name}")),
+                branch: name,
+                base_branch: words.named("base"),
+                repository_path: words.named("repository"),
+                tasks: tasks.iter().map(|task| bench.task(task)).collect(),
+                created_by_us: true,
+            })
+        }
+        "place" => {
+            let status = words.maybe().map(|text| WorkspaceStatus::parse(&text).ok_or("no such status")).transpose()?;
+            Command::UpdateWorkspace(UpdateWorkspace {
+                workspace: bench.workspace(&name),
+                status,
+                merge_commit: words.named("commit"),
+                pr_url: words.named("pr"),
+                config: words.json("config"),
+            })
+        }
+        "assign" => {
+            let workspace = words.word("a workspace")?;
+            Command::AssignWorkspace { task: bench.task(&name), workspace: bench.workspace(&workspace) }
+        }
+        _ => Command::RemoveTemplate { template: bench.template(&name) },
+    })
+}
+
+fn message(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command, String> {
+    if verb == "read" || verb == "archive" {
+        let mut messages = Vec::new();
+        while let Some(name) = words.maybe() {
+            messages.extend(many(&name).iter().map(|name| bench.message(name)));
+        }
+        return Ok(if verb == "read" { Command::MarkRead { messages } } else { Command::Archive { messages } });
+    }
+    let to = if verb == "send" {
+        match words.word("a recipient")? {
+            name if name == "human" => Recipients::One(Owner::Human),
+            name => match name.strip_prefix('~') {
+                Some(slug) => Recipients::Slug(slug.to_owned()),
+                None => Recipients::One(Owner::Agent(bench.agent(&name))),
+            },
+        }
+    } else {
+        Recipients::All(Filter {
+            role: words.named("role"),
+            runtime: words.named("runtime"),
+            workflow: words.named("workflow").map(|name| bench.workflow(&name)),
+            include_silent: words.flag("silent"),
+        })
+    };
+    let kind = MessageKind::parse(&words.word("a kind")?).ok_or("no such kind of message")?;
+    let priority = words.number::<u8>("priority")?.map_or(Ok(Priority::DEFAULT), Priority::try_from)?;
+    let mut draft = Draft::text(kind, priority, words.word("a body")?);
+    draft.subject = words.named("subject");
+    draft.task = words.named("task").map(|name| bench.task(&name));
+    draft.workflow = words.named("about").map(|name| bench.workflow(&name));
+    draft.reply_to = words.named("reply").map(|name| bench.message(&name));
+    Ok(Command::Send { to, draft })
+}
