@@ -1,1 +1,132 @@
-//! What every store must do.
+//! What every store must do. A backend's tests call these with a store of their own; each panics where the store fails.
+//!
+//! The measure is the engine's own [`engine::tables::Tables`]: the same commands, run there without any database, must
+//! give the same answers and leave the same state.
+
+mod chance;
+mod commands;
+mod failure;
+mod journal;
+mod needs;
+mod oracle;
+mod plans;
+mod race;
+mod script;
+mod transfer;
+mod wake;
+mod work;
+
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use engine::{Caller, Change, Command, Need, Rights, Stamp, Timestamp, decide};
+
+use crate::{Job, Row, Store};
+use oracle::Oracle;
+use script::Script;
+
+pub use race::exercise_race;
+pub use transfer::{refuses_bad_exports, same_after_transfer};
+pub use wake::wakes;
+
+/// One command as it reaches a store.
+#[derive(Debug, Clone)]
+pub struct Order {
+    pub caller: Caller,
+    pub command: Command,
+    pub stamp: Stamp,
+}
+
+impl Order {
+    pub fn new(caller: Caller, command: Command, now: i64, seed: u128) -> Self {
+        Self { caller, command, stamp: Stamp { now: Timestamp(now), seed } }
+    }
+
+    /// What is given to [`Store::transact`].
+    pub fn job(&self) -> Job {
+        let Self { caller, command, stamp } = self.clone();
+        Job {
+            needs: command.scope(&caller),
+            now: stamp.now,
+            step: Arc::new(move |world| decide(world, &caller, &command, stamp)),
+        }
+    }
+}
+
+/// A small command that is always accepted once: it makes a repository of that number known.
+pub fn small(number: u64) -> Order {
+    let command = Command::RegisterRepository { path: small_path(number), name: None };
+    let now = 1_700_000_000_000 + i64::try_from(number).unwrap_or(0);
+    Order::new(Caller::with_rights(Rights::Person), command, now, u128::from(number) << 64)
+}
+
+fn small_path(number: u64) -> String {
+    format!("/small/{number}")
+}
+
+/// Whether that small command was done.
+pub async fn has_small(store: &dyn Store, number: u64) -> bool {
+    let path = small_path(number);
+    let world = must(store.look(vec![Need::RepositoryAt(path.clone())], Arc::new(|_| Vec::new())).await, "look");
+    world.paths.get(&path).is_some_and(Option::is_some)
+}
+
+/// Everything that one open, empty store must do.
+pub async fn exercise(store: &dyn Store) {
+    wake::wakes(store, store).await;
+    failure::leaves_nothing(store).await;
+    let (oracle, never) = same_results_from(store, Oracle::of(store).await, 1, 2_000).await;
+    assert!(never.is_empty(), "the script did too little; never accepted: {never:?}");
+    journal::is_sound(store, &oracle).await;
+    failure::leaves_nothing(store).await;
+}
+
+/// A random script gives the same answers, and leaves the same state, as the engine's own tables. The store is empty.
+pub async fn same_results(store: &dyn Store, seed: u64, steps: usize) {
+    let (oracle, _) = same_results_from(store, Oracle::default(), seed, steps).await;
+    journal::is_sound(store, &oracle).await;
+}
+
+/// Returns where it stands and the commands that were never accepted.
+async fn same_results_from(store: &dyn Store, mut oracle: Oracle, seed: u64, steps: usize) -> (Oracle, Vec<&'static str>) {
+    let mut script = Script::new(seed);
+    for step in 1..=steps {
+        let order = script.next(oracle.tables());
+        let expected = oracle.act(&order);
+        let found = must(store.transact(order.job()).await, &format!("seed {seed} step {step}: {order:?}"));
+        assert_eq!(found, expected, "seed {seed} step {step}: {order:?}");
+        script.learn(&order, &found);
+        if step % 250 == 0 || step == steps {
+            needs::same_answers(store, oracle.tables(), order.stamp.now).await;
+        }
+    }
+    assert_eq!(rows(store).await, oracle.rows(), "seed {seed}: the rows after {steps} steps");
+    (oracle, script.never_accepted())
+}
+
+/// Runs a command that the machine must not fail at; the rules may still refuse it.
+pub async fn act(store: &dyn Store, order: &Order) -> Change {
+    must(store.transact(order.job()).await, &format!("{order:?}"))
+}
+
+/// Every row of a store with the place of its table.
+pub async fn rows(store: &dyn Store) -> Vec<(usize, Row)> {
+    let all = Arc::new(Mutex::new(Vec::new()));
+    let into = Arc::clone(&all);
+    let sink = Box::new(move |table: usize, rows: Vec<Row>| {
+        let mut all = into.lock().unwrap_or_else(PoisonError::into_inner);
+        all.extend(rows.into_iter().map(|row| (table, row)));
+        Ok(())
+    });
+    must(store.dump(sink).await, "dump");
+    std::mem::take(&mut *all.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// The value, or the end of the test with what failed.
+#[track_caller]
+pub fn must<T, E: Debug>(result: Result<T, E>, doing: &str) -> T {
+    match result {
+        Ok(value) => value,
+        Err(error) => panic!("{doing}: {error:?}"),
+    }
+}

@@ -31,7 +31,7 @@ pub use fault::Fault;
 pub use log::{Cursor, Entry, Head, Page, ZERO_HASH};
 pub use memory::Memory;
 pub use postgres::Postgres;
-pub use sqlite::{Sqlite, Statistics};
+pub use sqlite::{Options, Sqlite, Statistics};
 pub use transfer::{Row, export, import};
 pub use verify::{Finding, Tampering, Verdict, verify};
 pub use watch::Watch;

@@ -7,7 +7,7 @@ use engine::{Fact, Need, World};
 use crate::fault::Fault;
 use crate::row;
 use crate::sql;
-use crate::value::{Columns, Statement, Value, text};
+use crate::value::{Columns, Statement, Value, optional, text};
 
 fn bound(limit: usize) -> Value {
     Value::Int(i64::try_from(limit).unwrap_or(i64::MAX))
@@ -38,10 +38,9 @@ pub(crate) fn query(need: &Need) -> Statement {
         Need::SessionAgents(id) => Statement::new(sql::SESSION_AGENTS, [text(id), bound(limits::SESSION_AGENTS_MAX)]),
         Need::RoleHolders(role) => Statement::new(sql::ROLE_HOLDERS, [role.into(), bound(limits::ROLE_HOLDERS_MAX)]),
         Need::Agents(filter) => {
-            let word = |word: &Option<String>| Value::from(word.as_deref().unwrap_or_default());
-            let workflow = filter.workflow.map_or_else(|| Value::from(""), text);
+            let [role, runtime] = [&filter.role, &filter.runtime].map(|word| Value::from(word.as_ref()));
             let limit = bound(limits::BROADCAST_MAX + 1);
-            Statement::new(sql::AGENTS, [word(&filter.role), word(&filter.runtime), workflow, limit])
+            Statement::new(sql::AGENTS, [role, runtime, optional(filter.workflow), limit])
         }
         Need::Held(agent) => Statement::new(sql::HELD, [text(agent), bound(limits::HELD_TASKS_MAX)]),
         Need::LockedBy(owner) => Statement::new(sql::LOCKED_BY, [owner.into(), bound(limits::HELD_TASKS_MAX)]),

@@ -85,13 +85,16 @@ impl Entry {
         self.hash_at(self.seq)
     }
 
-    /// How far from its number its hash is right: 0 where it belongs, `None` when it is right nowhere near.
-    pub(crate) fn distance(&self) -> Option<i64> {
+    /// How far from its number its hash is right: 0 where it belongs, `None` when it is right nowhere near. `last` is
+    /// the highest number that is possible.
+    pub(crate) fn distance(&self, last: i64) -> Option<i64> {
         const REACH: i64 = 10_000;
         if self.hash == self.computed_hash() {
             return Some(0);
         }
-        (1..=REACH).flat_map(|far| [far, -far]).find(|distance| self.hash == self.hash_at(self.seq + distance))
+        let possible = |distance: &i64| (1..=last).contains(&(self.seq + distance));
+        let distances = (1..=REACH).flat_map(|far| [far, -far]).filter(possible);
+        distances.into_iter().find(|distance| self.hash == self.hash_at(self.seq + distance))
     }
 
     fn hash_at(&self, seq: i64) -> String {
@@ -143,7 +146,7 @@ pub struct Page {
     pub next: Cursor,
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut text = String::with_capacity(bytes.len() * 2);
     for byte in bytes {

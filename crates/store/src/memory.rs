@@ -1,6 +1,7 @@
 //! A store without a disk: the engine's own tables behind a lock. For tests and for trying things out.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use engine::tables::Tables;
@@ -24,11 +25,16 @@ pub(crate) struct Contents {
 pub struct Memory {
     contents: Mutex<Contents>,
     bell: Bell,
+    generation: i64,
 }
+
+/// Counts down, so that a cursor of one is none of another, nor of a database.
+static GENERATION: AtomicI64 = AtomicI64::new(-1);
 
 impl Default for Memory {
     fn default() -> Self {
-        Self { contents: Mutex::default(), bell: Bell::new() }
+        let generation = GENERATION.fetch_sub(1, Ordering::Relaxed);
+        Self { contents: Mutex::default(), bell: Bell::new(), generation }
     }
 }
 
@@ -36,6 +42,10 @@ impl Memory {
     fn contents(&self) -> MutexGuard<'_, Contents> {
         // Writes are applied after everything that can fail, so a panic elsewhere leaves whole contents.
         self.contents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn into_contents(self) -> Contents {
+        self.contents.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn run(&self, job: &Job) -> Result<Change, Fault> {
@@ -104,6 +114,7 @@ impl Store for Memory {
     }
 
     fn follow(&self, after: Cursor, limit: u32) -> Answer<'_, Page> {
+        let after = after.in_generation(self.generation);
         let contents = self.contents();
         let from = usize::try_from(after.pos).unwrap_or(0);
         let entries = first(contents.entries.iter().skip(from).cloned(), limit);

@@ -89,14 +89,16 @@ pub(crate) const TOPIC: &str = "SELECT name, seq, hash, at FROM topic WHERE name
 
 // Many rows, bounded.
 pub(crate) const SLUG: &str = "SELECT id FROM agent WHERE slug = $1";
-/// Longer endings are higher numbers; endings that are no numbers are passed over by the reader.
-pub(crate) const SLUG_ENDINGS: &str =
-    "SELECT slug FROM agent WHERE slug > $1 AND slug < $2 ORDER BY length(slug) DESC, slug DESC LIMIT 64";
+/// Endings of digits only, the highest number first. Ten digits are as many as a number of ours has; those that are
+/// still too high are passed over by the reader.
+pub(crate) const SLUG_ENDINGS: &str = "SELECT slug FROM agent WHERE slug > $1 AND slug < $2 \
+     AND ltrim(substr(slug, length($1) + 1), '0123456789') = '' AND length(slug) <= length($1) + 10 \
+     ORDER BY CAST(substr(slug, length($1) + 1) AS BIGINT) DESC LIMIT 64";
 pub(crate) const SESSION_AGENTS: &str = "SELECT id FROM agent WHERE session = $1 AND session IS NOT NULL AND left_at IS NULL \
      ORDER BY created DESC, id DESC LIMIT $2";
 pub(crate) const ROLE_HOLDERS: &str = "SELECT id FROM agent WHERE role = $1 AND left_at IS NULL ORDER BY id LIMIT $2";
-pub(crate) const AGENTS: &str = "SELECT id FROM agent WHERE left_at IS NULL AND ($1 = '' OR role = $1) \
-     AND ($2 = '' OR runtime = $2) AND ($3 = '' OR workflow = $3) ORDER BY id LIMIT $4";
+pub(crate) const AGENTS: &str = "SELECT id FROM agent WHERE left_at IS NULL AND (CAST($1 AS TEXT) IS NULL OR role = $1) \
+     AND (CAST($2 AS TEXT) IS NULL OR runtime = $2) AND (CAST($3 AS TEXT) IS NULL OR workflow = $3) ORDER BY id LIMIT $4";
 pub(crate) const HELD: &str = "SELECT id FROM task WHERE holder = $1 AND holder IS NOT NULL ORDER BY id LIMIT $2";
 pub(crate) const LOCKED_BY: &str =
     "SELECT id FROM workflow WHERE lock_owner = $1 AND lock_owner IS NOT NULL ORDER BY id LIMIT $2";

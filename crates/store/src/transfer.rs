@@ -4,16 +4,21 @@
 //! {"handover":"export","schema":1}
 //! {"t":"workflow","v":["wf_…","Ship it","ready",null,900000,…]}
 //! …
-//! {"end":1234}
+//! {"end":1234,"sha256":"…"}
 //! ```
+//!
+//! The last line counts the rows and has the hash of every line before it, so that a file that was cut short, put in
+//! another order or changed on its way is refused.
 
+use std::collections::HashMap;
 use std::io::{BufRead, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use crate::fault::Fault;
-use crate::log::{Entry, Head};
+use crate::log::{Entry, Head, hex};
 use crate::memory::Contents;
 use crate::migrate::SCHEMA;
 use crate::record;
@@ -53,44 +58,72 @@ struct Header {
 #[serde(deny_unknown_fields)]
 struct Footer {
     end: u64,
+    sha256: String,
+}
+
+/// The hash of the lines so far.
+#[derive(Default)]
+struct Seal(Sha256);
+
+impl Seal {
+    fn add(&mut self, line: &str) {
+        self.0.update(line);
+        self.0.update("\n");
+    }
+
+    fn close(&mut self) -> String {
+        hex(&std::mem::take(&mut self.0).finalize())
+    }
 }
 
 fn refused(problem: impl Into<String>) -> Fault {
     Fault::Import { problem: problem.into() }
 }
 
-fn write_line(out: &mut impl Write, line: &impl Serialize) -> Result<(), Fault> {
-    let result = serde_json::to_writer(&mut *out, line).map_err(std::io::Error::from);
-    let result = result.and_then(|()| out.write_all(b"\n"));
+/// An export in the making.
+struct Outlet<W> {
+    out: W,
+    count: u64,
+    seal: Seal,
+}
+
+impl<W: Write> Outlet<W> {
+    fn line(&mut self, line: &impl Serialize) -> Result<(), Fault> {
+        let text = serde_json::to_string(line).map_err(|error| Fault::Bug { what: error.to_string() })?;
+        self.seal.add(&text);
+        written(writeln!(self.out, "{text}"))
+    }
+}
+
+fn written(result: std::io::Result<()>) -> Result<(), Fault> {
     result.map_err(|cause| Fault::File { action: "write the export to", path: "the output".into(), cause })
 }
 
 /// Writes everything, as of one moment. Returns the number of rows.
 pub async fn export<W: Write + Send + 'static>(store: &dyn Store, out: W) -> Result<u64, Fault> {
-    let shared = Arc::new(Mutex::new((out, 0_u64)));
+    let shared = Arc::new(Mutex::new(Outlet { out, count: 0, seal: Seal::default() }));
     let writer = Arc::clone(&shared);
     let first = Header { handover: "export".to_owned(), schema: SCHEMA };
-    write_line(&mut writer.lock().unwrap_or_else(PoisonError::into_inner).0, &first)?;
+    writer.lock().unwrap_or_else(PoisonError::into_inner).line(&first)?;
     let sink: Sink = Box::new(move |table, rows| {
-        let mut guard = writer.lock().unwrap_or_else(PoisonError::into_inner);
-        let (out, count) = &mut *guard;
+        let mut outlet = writer.lock().unwrap_or_else(PoisonError::into_inner);
         for Row(values) in rows {
             let cells = values.into_iter().map(|value| match value {
                 Value::Null => Cell::Null(()),
                 Value::Int(number) => Cell::Int(number),
                 Value::Text(text) => Cell::Text(text),
             });
-            write_line(out, &Line { t: TABLES[table].name.to_owned(), v: cells.collect() })?;
-            *count += 1;
+            outlet.line(&Line { t: TABLES[table].name.to_owned(), v: cells.collect() })?;
+            outlet.count += 1;
         }
         Ok(())
     });
     store.dump(sink).await?;
-    let mut guard = shared.lock().unwrap_or_else(PoisonError::into_inner);
-    let (out, count) = &mut *guard;
-    write_line(out, &Footer { end: *count })?;
-    out.flush().map_err(|cause| Fault::File { action: "write the export to", path: "the output".into(), cause })?;
-    Ok(*count)
+    let mut outlet = shared.lock().unwrap_or_else(PoisonError::into_inner);
+    let footer = Footer { end: outlet.count, sha256: outlet.seal.close() };
+    outlet.line(&footer)?;
+    written(outlet.out.flush())?;
+    Ok(outlet.count)
 }
 
 /// Reads an export into an empty store, all or nothing: a file that was cut short is refused.
@@ -105,7 +138,10 @@ pub async fn import<R: BufRead + Send + 'static>(store: &dyn Store, input: R) ->
             Some((number, Ok(line))) => Ok(Some((number + 1, line))),
         }
     };
-    let header = next()?.and_then(|(_, line)| serde_json::from_str::<Header>(&line).ok());
+    let mut seal = Seal::default();
+    let (_, first) = next()?.unwrap_or_default();
+    seal.add(&first);
+    let header = serde_json::from_str::<Header>(&first).ok();
     let header = header
         .filter(|header| header.handover == "export")
         .ok_or_else(|| refused("line 1 is not the beginning of an export"))?;
@@ -113,6 +149,7 @@ pub async fn import<R: BufRead + Send + 'static>(store: &dyn Store, input: R) ->
         return Err(refused(format!("the export has schema {}, this program reads {SCHEMA}", header.schema)));
     }
     let mut pending: Option<(usize, Row)> = None;
+    let mut order = Order::default();
     let mut count = 0_u64;
     let mut ended = false;
     let source: Source = Box::new(move || {
@@ -125,10 +162,18 @@ pub async fn import<R: BufRead + Send + 'static>(store: &dyn Store, input: R) ->
                 if footer.end != count {
                     return Err(refused(format!("the export says it has {} rows, but {count} are there", footer.end)));
                 }
+                if footer.sha256 != seal.close() {
+                    return Err(refused("the export was changed: its lines do not have the hash that its last line says"));
+                }
+                if let Some((number, _)) = next()? {
+                    return Err(refused(format!("line {number}: something follows the last line")));
+                }
                 ended = true;
                 break;
             }
+            seal.add(&line);
             let (table, row) = read_line(number, &line)?;
+            order.check(number, table, &row)?;
             count += 1;
             match &mut page {
                 None => page = Some((table, vec![row])),
@@ -157,6 +202,44 @@ fn read_line(number: usize, line: &str) -> Result<(usize, Row), Fault> {
         Cell::Text(text) => Value::Text(text),
     });
     Ok((table, Row(values.collect())))
+}
+
+/// Rows come table by table, each in the order of its key, and the entries of each topic in theirs. Otherwise the
+/// databases would fail in words of their own, or keep the log in another order.
+#[derive(Default)]
+struct Order {
+    table: usize,
+    key: Vec<Value>,
+    topics: HashMap<String, i64>,
+}
+
+impl Order {
+    fn check(&mut self, number: usize, table: usize, row: &Row) -> Result<(), Fault> {
+        let name = TABLES[table].name;
+        let wrong = || refused(format!("line {number}: a row of {name} is not where it belongs"));
+        if table < self.table {
+            return Err(wrong());
+        }
+        if table > self.table {
+            (self.table, self.key) = (table, Vec::new());
+        }
+        if let ("event", [Value::Text(topic), Value::Int(seq), ..]) = (name, row.0.as_slice()) {
+            let last = self.topics.entry(topic.clone()).or_default();
+            if *seq != *last + 1 {
+                return Err(wrong());
+            }
+            *last = *seq;
+            return Ok(());
+        }
+        let columns = TABLES[table].columns.iter().zip(&row.0);
+        let in_key = |column: &str| TABLES[table].order.split(", ").any(|part| part == column);
+        let key: Vec<Value> = columns.filter(|(column, _)| in_key(column)).map(|(_, value)| value.clone()).collect();
+        if key <= self.key {
+            return Err(wrong());
+        }
+        self.key = key;
+        Ok(())
+    }
 }
 
 pub(crate) fn not_empty() -> Fault {

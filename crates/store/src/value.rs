@@ -6,7 +6,7 @@ use engine::{Json, Timestamp};
 
 use crate::fault::Fault;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Value {
     Null,
     Int(i64),

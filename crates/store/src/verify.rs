@@ -1,5 +1,7 @@
 //! Verifying the log: the first entry that was changed, removed, inserted or moved, by name.
 
+use std::collections::BTreeSet;
+
 use crate::Store;
 use crate::fault::Fault;
 use crate::log::{Entry, Head, ZERO_HASH};
@@ -37,59 +39,74 @@ impl std::fmt::Display for Finding {
 struct Verifier<'a> {
     topic: &'a str,
     head: Option<&'a Head>,
-    /// A head kept elsewhere that the log must still contain.
-    kept: Option<&'a Head>,
+    /// Heads kept elsewhere that the log must still contain.
+    kept: Vec<&'a Head>,
     seq: i64,
     hash: String,
 }
 
-impl Verifier<'_> {
-    fn found(&self, seq: i64, what: Tampering) -> Option<Finding> {
-        Some(Finding { topic: self.topic.to_owned(), seq, what })
-    }
+/// What seems wrong. Some of it shows only when it is known whether an entry stands elsewhere, too.
+#[derive(Debug, PartialEq, Eq)]
+enum Doubt {
+    Certain(Tampering),
+    /// Removed, unless the entry with this hash stands elsewhere: then moved.
+    Missing(String),
+    /// Moved here, unless the entry with this hash stands where it belongs: then this is a copy, inserted.
+    Stray(String),
+}
 
-    /// Takes the next entry. The one behind it tells a changed entry from an inserted or a moved one.
-    fn take(&mut self, entry: &Entry, behind: Option<&Entry>) -> Option<Finding> {
+impl Verifier<'_> {
+    /// Takes the next entry, or says what is wrong with it. The one behind it tells a changed entry from an inserted one.
+    fn take(&mut self, entry: &Entry, behind: Option<&Entry>) -> Result<(), (i64, Doubt)> {
         let next = self.seq + 1;
+        if entry.seq < next || self.head.is_some_and(|head| head.seq < next) {
+            return Err((entry.seq, Doubt::Certain(Tampering::Inserted)));
+        }
         if entry.seq > next {
-            return self.found(next, Tampering::Removed);
+            return Err((next, Doubt::Missing(entry.prev.clone())));
         }
-        if entry.seq < next || self.head.is_none_or(|head| entry.seq > head.seq) {
-            return self.found(entry.seq, Tampering::Inserted);
-        }
-        let distance = entry.distance();
-        if let Some(distance) = distance.filter(|distance| *distance != 0) {
-            // Sound under another number. When the next one is off by as much, what stood here is gone.
-            let shifted = behind.is_some_and(|behind| behind.distance() == Some(distance));
-            let what = if shifted && distance > 0 { Tampering::Removed } else { Tampering::Moved };
-            return self.found(next, what);
-        }
-        // The entry behind links to the one before this: nothing stood in between.
-        if behind.is_some_and(|behind| behind.prev == self.hash) {
-            return self.found(next, Tampering::Inserted);
-        }
-        let sound = entry.prev == self.hash && distance == Some(0);
-        // Sound in itself, but what follows links to something else: rewritten, hash and all.
-        let rewritten = behind.is_some_and(|behind| behind.seq == next + 1 && behind.prev != entry.hash);
-        let unlike_kept = self.kept.is_some_and(|kept| kept.seq == next && kept.hash != entry.hash);
-        if !sound || rewritten || unlike_kept {
-            return self.found(next, Tampering::Changed);
-        }
+        self.judge(entry, behind).map_or(Ok(()), |doubt| Err((next, doubt)))?;
         self.seq = next;
         self.hash.clone_from(&entry.hash);
-        None
+        Ok(())
     }
 
-    /// At the end: the head must be the last entry, and a kept head must have come by.
-    fn finish(&self) -> Option<Finding> {
-        let last = self.head.map_or(0, |head| head.seq).max(self.kept.map_or(0, |kept| kept.seq));
-        if last > self.seq {
-            return self.found(self.seq + 1, Tampering::Removed);
+    fn judge(&self, entry: &Entry, behind: Option<&Entry>) -> Option<Doubt> {
+        // The entry behind links to the one before this: nothing stood in between.
+        let skipped = behind.is_some_and(|behind| behind.prev == self.hash);
+        match entry.distance(self.last()) {
+            // It belongs further on, so either it was brought here or what stood here is gone.
+            Some(1..) if skipped => Some(Doubt::Stray(entry.hash.clone())),
+            Some(1..) => Some(Doubt::Missing(entry.prev.clone())),
+            Some(_) | None if skipped => Some(Doubt::Certain(Tampering::Inserted)),
+            Some(0) if entry.prev == self.hash => {
+                // Sound in itself, but what follows is sound, too, and links to something else: rewritten, hash and all.
+                let linked = |behind: &Entry| behind.seq != entry.seq + 1 || behind.prev == entry.hash;
+                let rewritten = behind.is_some_and(|behind| !linked(behind) && behind.distance(self.last()) == Some(0));
+                let unlike_kept = self.kept.iter().any(|kept| kept.seq == entry.seq && kept.hash != entry.hash);
+                (rewritten || unlike_kept).then_some(Doubt::Certain(Tampering::Changed))
+            }
+            // Where it belongs stands another, which was found sound: this is a copy, put over what stood here.
+            Some(_) | None => Some(Doubt::Certain(Tampering::Changed)),
+        }
+    }
+
+    /// No entry had a higher number, unless more than half of the topic is gone.
+    fn last(&self) -> i64 {
+        let heads = self.head.into_iter().chain(self.kept.iter().copied());
+        heads.map(|head| head.seq).max().unwrap_or(0).saturating_mul(2).saturating_add(100)
+    }
+
+    /// At the end: the head must be the last entry, and every kept head must have come by.
+    fn finish(&self) -> Result<(), (i64, Doubt)> {
+        let heads = self.head.into_iter().chain(self.kept.iter().copied());
+        if heads.map(|head| head.seq).max().unwrap_or(0) > self.seq {
+            return Err((self.seq + 1, Doubt::Certain(Tampering::Removed)));
         }
         if self.head.is_some_and(|head| head.hash != self.hash) {
-            return self.found(self.seq.max(1), Tampering::Changed);
+            return Err((self.seq.max(1), Doubt::Certain(Tampering::Changed)));
         }
-        None
+        Ok(())
     }
 }
 
@@ -111,16 +128,18 @@ pub async fn verify(store: &dyn Store, kept: &[Head]) -> Result<Verdict, Fault> 
         let Some(last) = heads.last() else { break };
         after.clone_from(&last.topic);
         for head in &heads {
-            let kept = kept.iter().find(|kept| kept.topic == head.topic);
             verify_topic(store, &head.topic, Some(head), kept, &mut verdict).await?;
         }
     }
-    for kept in kept {
-        if store.head(kept.topic.clone()).await?.is_none() {
-            verify_topic(store, &kept.topic, None, Some(kept), &mut verdict).await?;
+    let topics: BTreeSet<&String> = kept.iter().map(|kept| &kept.topic).collect();
+    for topic in topics {
+        if store.head(topic.clone()).await?.is_none() {
+            verify_topic(store, topic, None, kept, &mut verdict).await?;
         }
     }
-    if let Some((topic, seq)) = store.headless().await? {
+    if let Some((topic, seq)) = store.headless().await?
+        && !verdict.findings.iter().any(|finding| finding.topic == topic)
+    {
         verdict.findings.push(Finding { topic, seq, what: Tampering::Inserted });
     }
     Ok(verdict)
@@ -132,54 +151,49 @@ async fn verify_topic(
     store: &dyn Store,
     topic: &str,
     head: Option<&Head>,
-    kept: Option<&Head>,
+    kept: &[Head],
     verdict: &mut Verdict,
 ) -> Result<(), Fault> {
+    let kept = kept.iter().filter(|kept| kept.topic == topic).collect();
     let mut verifier = Verifier { topic, head, kept, seq: 0, hash: ZERO_HASH.to_owned() };
     verdict.topics += 1;
     let mut waiting: Vec<Entry> = Vec::new();
-    let mut after = 0;
-    let finding = loop {
+    // Numbers begin with 1, but who inserts need not keep to that.
+    let mut after = i64::MIN;
+    let checked = loop {
         let page = store.topic(topic.to_owned(), after, PAGE).await?;
         let is_last = page.is_empty();
         after = page.last().map_or(after, |entry| entry.seq);
         waiting.extend(page);
         // The last entry of a page waits for the one behind it.
         let ready = if is_last { waiting.len() } else { waiting.len().saturating_sub(1) };
-        let mut finding = None;
-        for at in 0..ready {
-            finding = verifier.take(&waiting[at], waiting.get(at + 1));
-            if finding.is_some() {
-                break;
-            }
-        }
         verdict.entries += u64::try_from(ready).unwrap_or(u64::MAX);
-        if finding.is_some() || is_last {
-            break finding.or_else(|| verifier.finish());
+        let checked = (0..ready).try_for_each(|at| verifier.take(&waiting[at], waiting.get(at + 1)));
+        if checked.is_err() || is_last {
+            break checked.and_then(|()| verifier.finish());
         }
         waiting.drain(..ready);
     };
-    if let Some(mut finding) = finding {
-        // What seems removed may only stand elsewhere.
-        if finding.what == Tampering::Removed
-            && let Some(missing) = waiting.first().map(|entry| entry.prev.clone())
-            && verifier.hash != missing
-            && stands_elsewhere(store, topic, &missing).await?
-        {
-            finding.what = Tampering::Moved;
-        }
-        verdict.findings.push(finding);
-    }
+    let Err((seq, doubt)) = checked else { return Ok(()) };
+    let what = match doubt {
+        Doubt::Certain(what) => what,
+        Doubt::Missing(hash) if stands(store, verifier.topic, &hash, None).await? => Tampering::Moved,
+        Doubt::Missing(_) => Tampering::Removed,
+        Doubt::Stray(hash) if stands(store, verifier.topic, &hash, Some(seq)).await? => Tampering::Inserted,
+        Doubt::Stray(_) => Tampering::Moved,
+    };
+    verdict.findings.push(Finding { topic: topic.to_owned(), seq, what });
     Ok(())
 }
 
-async fn stands_elsewhere(store: &dyn Store, topic: &str, hash: &str) -> Result<bool, Fault> {
-    let mut after = 0;
+/// An entry with this hash is in the topic, at another place than this.
+async fn stands(store: &dyn Store, topic: &str, hash: &str, but: Option<i64>) -> Result<bool, Fault> {
+    let mut after = i64::MIN;
     loop {
         let page = store.topic(topic.to_owned(), after, PAGE).await?;
         let Some(last) = page.last() else { return Ok(false) };
         after = last.seq;
-        if page.iter().any(|entry| entry.hash == hash) {
+        if page.iter().any(|entry| entry.hash == hash && Some(entry.seq) != but) {
             return Ok(true);
         }
     }

@@ -29,6 +29,7 @@ const PREPARED_MAX: usize = 128;
 /// comes first, so this is for checkpoints, recovery and foreign tools.
 const BUSY_STEP: Duration = Duration::from_millis(1);
 const BUSY_STEPS: i32 = 10_000;
+pub(super) const BUSY_MAX: Duration = Duration::from_secs(10);
 
 /// Opens a file and, for writing, brings it to our schema. The caller holds the queue when it writes. Returns the number
 /// that tells this store's cursors from another's.

@@ -8,7 +8,7 @@ mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{SyncSender, TrySendError};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -22,12 +22,23 @@ use crate::{Answer, Job, Question, Sink, Source, Store};
 use connection::{Settings, open};
 use queue::Queue;
 use reader::Readers;
-use writer::{Request, Writer};
+use writer::{Reply, Request, Ticket, Writer};
 
-/// How long a caller waits for its turn before it is told that another process blocks all writing.
-const WAIT_MAX: Duration = Duration::from_secs(30);
-/// An import is as long as its file.
-const FILL_MAX: Duration = Duration::from_secs(24 * 3600);
+/// What may be chosen at opening.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// How long a caller waits for its turn before it is told that another process blocks all writing.
+    pub wait_max: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { wait_max: Duration::from_secs(30) }
+    }
+}
+
+/// Closing waits so long for the writer, which may itself wait for a process that is stopped.
+const CLOSE_MAX: Duration = Duration::from_secs(1);
 /// Commands that may wait for the writer; more than this at once are a fault of their sender.
 const QUEUE_MAX: usize = 16_384;
 /// Other processes' changes are noticed so often while somebody waits.
@@ -52,8 +63,10 @@ impl Statistics {
 
 pub struct Sqlite {
     path: PathBuf,
+    options: Options,
     sender: Mutex<Option<SyncSender<Request>>>,
-    writer: Mutex<Option<std::thread::JoinHandle<()>>>,
+    /// Ends with the writer.
+    closed: Mutex<Receiver<()>>,
     readers: Arc<Readers>,
     bell: Bell,
     poller: Arc<Mutex<bool>>,
@@ -71,16 +84,24 @@ impl Sqlite {
     /// Opens the file, making it on first use. Any number of processes may do so at once. `seed` is any random number;
     /// it tells a new store's cursors from those of another.
     pub async fn open(path: &Path, seed: u64) -> Result<Self, Fault> {
-        let path = path.to_owned();
-        let opening = tokio::task::spawn_blocking(move || Self::open_blocking(path, seed));
-        match tokio::time::timeout(WAIT_MAX, opening).await {
-            Ok(Ok(result)) => result,
-            Ok(Err(join)) => Err(Fault::Bug { what: join.to_string() }),
-            Err(_) => Err(Fault::Busy { seconds: WAIT_MAX.as_secs() }),
+        Self::open_with(path, seed, Options::default()).await
+    }
+
+    /// The same, with a choice of bounds.
+    pub async fn open_with(path: &Path, seed: u64, options: Options) -> Result<Self, Fault> {
+        let (answer, receiver) = oneshot::channel();
+        let file = path.to_owned();
+        // A thread of its own: a runtime that ends would wait for one of its blocking threads, maybe for ever.
+        let opening = move || drop(answer.send(Self::open_blocking(file, seed, options)));
+        let thread = std::thread::Builder::new().name("handover-opener".to_owned()).spawn(opening);
+        thread.map_err(Fault::file("start the opener of", path))?;
+        match tokio::time::timeout(options.wait_max, receiver).await {
+            Ok(result) => result.unwrap_or(Err(Fault::Closed)),
+            Err(_) => Err(Fault::Busy { seconds: options.wait_max.as_secs() }),
         }
     }
 
-    fn open_blocking(path: PathBuf, seed: u64) -> Result<Self, Fault> {
+    fn open_blocking(path: PathBuf, seed: u64, options: Options) -> Result<Self, Fault> {
         let queue = Queue::beside(&path)?;
         let turn = queue.wait()?;
         let (connection, generation) = open(&path, Settings::WRITER, Some(seed))?;
@@ -95,15 +116,19 @@ impl Sqlite {
             bell: bell.clone(),
             statistics: Arc::clone(&statistics),
         };
-        let thread = std::thread::Builder::new()
-            .name("handover-writer".to_owned())
-            .spawn(move || writer.run(&receiver))
-            .map_err(Fault::file("start the writer of", &path))?;
+        let (done, closed) = std::sync::mpsc::channel();
+        let run = move || {
+            writer.run(&receiver);
+            drop::<Sender<()>>(done);
+        };
+        let thread = std::thread::Builder::new().name("handover-writer".to_owned()).spawn(run);
+        thread.map_err(Fault::file("start the writer of", &path))?;
         Ok(Self {
             readers: Arc::new(Readers::new(path.clone())),
             path,
+            options,
             sender: Mutex::new(Some(sender)),
-            writer: Mutex::new(Some(thread)),
+            closed: Mutex::new(closed),
             bell,
             poller: Arc::default(),
             statistics,
@@ -117,22 +142,23 @@ impl Sqlite {
 
     async fn ask<T: Send>(
         &self,
-        wait: Duration,
-        request: impl FnOnce(oneshot::Sender<Result<T, Fault>>) -> Request + Send,
+        request: impl FnOnce(Reply<T>) -> Request + Send,
     ) -> Result<T, Fault> {
-        let (answer, receiver) = oneshot::channel();
+        let (answer, mut receiver) = oneshot::channel();
+        let ticket = Arc::new(Ticket::default());
         let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or(Fault::Closed)?;
-        match sender.try_send(request(answer)) {
+        match sender.try_send(request(Reply { answer, ticket: Arc::clone(&ticket) })) {
             Ok(()) => {}
             Err(TrySendError::Full(_)) => return Err(Fault::Busy { seconds: 0 }),
             Err(TrySendError::Disconnected(_)) => return Err(Fault::Closed),
         }
-        // Dropping the receiver takes the command back, unless the writer has begun it.
-        match tokio::time::timeout(wait, receiver).await {
-            Ok(Ok(result)) => result,
-            Ok(Err(_)) => Err(Fault::Closed),
-            Err(_) => Err(Fault::Busy { seconds: wait.as_secs() }),
-        }
+        let answer = match tokio::time::timeout(self.options.wait_max, &mut receiver).await {
+            Ok(answer) => answer,
+            Err(_) if ticket.take() => return Err(Fault::Busy { seconds: self.options.wait_max.as_secs() }),
+            // The writer has begun it, so it will be done or not, and soon.
+            Err(_) => receiver.await,
+        };
+        answer.unwrap_or(Err(Fault::Closed))
     }
 
     /// Starts the thread that looks for other processes' changes, if none runs.
@@ -151,15 +177,13 @@ impl Drop for Sqlite {
     fn drop(&mut self) {
         // Closing the channel ends the writer after what it has taken.
         drop(self.sender.lock().unwrap_or_else(PoisonError::into_inner).take());
-        if let Some(thread) = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            let _ = thread.join();
-        }
+        let _ = self.closed.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(CLOSE_MAX);
     }
 }
 
 impl Store for Sqlite {
     fn transact(&self, job: Job) -> Answer<'_, Change> {
-        Box::pin(self.ask(WAIT_MAX, move |answer| Request::Transact(job, answer)))
+        Box::pin(self.ask(move |reply| Request::Transact(job, reply)))
     }
 
     fn look(&self, needs: Vec<Need>, question: Question) -> Answer<'_, World> {
@@ -198,6 +222,6 @@ impl Store for Sqlite {
     }
 
     fn fill(&self, source: Source) -> Answer<'_, ()> {
-        Box::pin(self.ask(FILL_MAX, move |answer| Request::Fill(source, answer)))
+        Box::pin(self.ask(move |reply| Request::Fill(source, reply)))
     }
 }

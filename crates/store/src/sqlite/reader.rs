@@ -143,6 +143,8 @@ pub(super) fn poll(readers: &Readers, bell: &Bell, running: &Mutex<bool>, every:
             .and_then(|value| if let Value::Int(number) = value { Some(number) } else { None })
     };
     let mut last = version();
+    // What was committed between the wish to be woken and this first look would otherwise go unnoticed.
+    bell.ring();
     loop {
         std::thread::park_timeout(every);
         let found = version();

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::Statistics;
-use super::connection::{Settings, open, query, run, run_text};
+use super::connection::{BUSY_MAX, Settings, open, query, run, run_text};
 use super::queue::Queue;
 use super::reader::{load, load_more};
 use crate::fault::Fault;
@@ -23,7 +23,34 @@ use crate::value::{Statement, text};
 use crate::watch::Bell;
 use crate::{Job, Source, sql};
 
-pub(super) type Reply<T> = oneshot::Sender<Result<T, Fault>>;
+/// A command waits until the writer begins it or its caller takes it back, whoever comes first.
+#[derive(Debug, Default)]
+pub(super) struct Ticket(AtomicBool);
+
+impl Ticket {
+    /// Whether it still waited.
+    pub(super) fn take(&self) -> bool {
+        !self.0.swap(true, Ordering::SeqCst)
+    }
+}
+
+/// Where an answer goes.
+pub(super) struct Reply<T> {
+    pub(super) answer: oneshot::Sender<Result<T, Fault>>,
+    pub(super) ticket: Arc<Ticket>,
+}
+
+impl<T> Reply<T> {
+    /// Whether somebody still waits for it; from then on it cannot be taken back.
+    fn begin(&self) -> bool {
+        !self.answer.is_closed() && self.ticket.take()
+    }
+
+    fn send(self, result: Result<T, Fault>) {
+        // Who went away in the meantime does not want to know.
+        let _ = self.answer.send(result);
+    }
+}
 
 pub(super) enum Request {
     Transact(Job, Reply<Change>),
@@ -50,17 +77,13 @@ impl Writer {
         let mut last = 0;
         while let Ok(request) = requests.recv() {
             match request {
-                Request::Fill(source, reply) => {
-                    let _ = reply.send(self.fill(source));
-                    self.bell.ring();
-                }
+                Request::Fill(source, reply) => self.fill(source, reply),
                 Request::Transact(job, reply) => {
                     let (batch, other) = gather((job, reply), requests, last);
                     last = batch.len();
                     self.commit(batch);
                     if let Some((source, reply)) = other {
-                        let _ = reply.send(self.fill(source));
-                        self.bell.ring();
+                        self.fill(source, reply);
                     }
                 }
             }
@@ -72,14 +95,14 @@ impl Writer {
         let queue = Arc::clone(&self.queue);
         let turn = queue.wait();
         // Whoever gave up while we waited must not find its command done later.
-        batch.retain(|(_, reply)| !reply.is_closed());
+        batch.retain(|(_, reply)| reply.begin());
         if batch.is_empty() {
             return;
         }
         if let Err(fault) = turn {
             let what = fault.to_string();
             for (_, reply) in batch {
-                let _ = reply.send(Err(Fault::Bug { what: what.clone() }));
+                reply.send(Err(Fault::Bug { what: what.clone() }));
             }
             return;
         }
@@ -89,12 +112,18 @@ impl Writer {
             drop(turn);
             self.count(batch.len());
             for ((_, reply), change) in batch.into_iter().zip(changes) {
-                let _ = reply.send(Ok(change));
+                reply.send(Ok(change));
             }
             self.bell.ring();
             return;
         }
         self.mend();
+        if together.is_err_and(|fault| is_busy(&fault)) {
+            // Somebody else than us holds SQLite's own lock; to wait as long again for each one helps nobody.
+            drop(turn);
+            batch.into_iter().for_each(|(_, reply)| reply.send(Err(Fault::Busy { seconds: BUSY_MAX.as_secs() })));
+            return;
+        }
         let mut answers = Vec::with_capacity(batch.len());
         for job in jobs {
             // Re-running a few commands is cheaper than a savepoint around each.
@@ -112,7 +141,7 @@ impl Writer {
         }
         drop(turn);
         for ((_, reply), answer) in batch.into_iter().zip(answers) {
-            let _ = reply.send(answer);
+            reply.send(answer);
         }
         self.bell.ring();
     }
@@ -132,14 +161,18 @@ impl Writer {
         }
     }
 
-    fn fill(&mut self, mut source: Source) -> Result<(), Fault> {
+    fn fill(&mut self, mut source: Source, reply: Reply<()>) {
         let queue = Arc::clone(&self.queue);
-        let _turn = queue.wait()?;
-        let result = fill(&self.connection, &mut source);
+        let turn = queue.wait();
+        if !reply.begin() {
+            return;
+        }
+        let result = turn.and_then(|_turn| fill(&self.connection, &mut source));
         if result.is_err() {
             self.mend();
         }
-        result
+        reply.send(result);
+        self.bell.ring();
     }
 }
 
@@ -162,6 +195,11 @@ fn gather(first: Waiting, requests: &Receiver<Request>, last: usize) -> (Vec<Wai
             Err(_) => return (batch, None),
         }
     }
+}
+
+fn is_busy(fault: &Fault) -> bool {
+    let Fault::Sqlite(error) = fault else { return false };
+    error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy)
 }
 
 /// All of them or none.

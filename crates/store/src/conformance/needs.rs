@@ -1,0 +1,153 @@
+//! Every kind of need, asked directly, with the edges: nothing there, the first, the last, one more, no limit.
+
+use std::sync::Arc;
+
+use engine::id::{
+    AgentId, MessageId, RepositoryId, SessionId, TaskId, TemplateId, WorkflowId, WorkspaceId,
+};
+use engine::inbox::{Filter, Owner};
+use engine::key::KeyId;
+use engine::tables::Tables;
+use engine::world::Candidates;
+use engine::{Need, Timestamp, World};
+
+use super::must;
+use crate::Store;
+
+/// The store answers every need as the tables do, all at once and one by one.
+pub(super) async fn same_answers(store: &dyn Store, tables: &Tables, now: Timestamp) {
+    let needs = all(tables, now);
+    if look(store, needs.clone()).await == expected(tables, &needs) {
+        return;
+    }
+    for need in needs {
+        let one = [need.clone()];
+        assert_eq!(look(store, one.to_vec()).await, expected(tables, &one), "the answer to {need:?}");
+    }
+    panic!("every need is answered rightly alone, but not together");
+}
+
+async fn look(store: &dyn Store, needs: Vec<Need>) -> World {
+    must(store.look(needs, Arc::new(|_| Vec::new())).await, "look")
+}
+
+fn expected(tables: &Tables, needs: &[Need]) -> World {
+    let mut world = World::default();
+    needs.iter().for_each(|need| tables.answer(need, &mut world));
+    world
+}
+
+/// The first and last keys, some between, and keys that are not there.
+fn some<K: Clone>(keys: impl Iterator<Item = K>, strangers: impl IntoIterator<Item = K>) -> Vec<K> {
+    let all: Vec<K> = keys.collect();
+    let step = all.len().div_ceil(12).max(1);
+    all.iter().step_by(step).chain(all.last()).cloned().chain(strangers).collect()
+}
+
+fn all(tables: &Tables, now: Timestamp) -> Vec<Need> {
+    let mut needs = Vec::new();
+    for id in some(tables.tasks.keys().copied(), [TaskId::FIRST, TaskId::LAST]) {
+        of_task(tables, id, &mut needs);
+    }
+    for id in some(tables.workflows.keys().copied(), [WorkflowId::FIRST, WorkflowId::LAST]) {
+        of_workflow(tables, id, now, &mut needs);
+    }
+    of_agents(tables, &mut needs);
+    of_messages(tables, &mut needs);
+    for time in moments(tables, now) {
+        needs.push(Need::ExpiredAnywhere(time));
+    }
+    needs.extend(some(tables.workspaces.keys().copied(), [WorkspaceId::LAST]).into_iter().map(Need::Workspace));
+    needs.extend(some(tables.repositories.keys().copied(), [RepositoryId::LAST]).into_iter().map(Need::Repository));
+    let paths = tables.repositories.values().map(|repository| repository.path.clone());
+    needs.extend(some(paths, ["/nowhere".to_owned(), String::new()]).into_iter().map(Need::RepositoryAt));
+    needs.extend(some(tables.templates.keys().copied(), [TemplateId::LAST]).into_iter().map(Need::Template));
+    let names = tables.templates.values().map(|template| template.name.clone());
+    needs.extend(some(names, ["none".to_owned()]).into_iter().map(Need::TemplateNamed));
+    let stranger = KeyId { owner: "token a".to_owned(), act: "claim".to_owned(), key: "none".to_owned() };
+    needs.extend(some(tables.keys.keys().cloned(), [stranger]).into_iter().map(Need::Key));
+    needs
+}
+
+fn of_task(tables: &Tables, id: TaskId, needs: &mut Vec<Need>) {
+    needs.extend([
+        Need::Task(id),
+        Need::Detail(id),
+        Need::Unmet(id),
+        Need::Freed(id),
+        Need::Dependencies(id),
+        Need::Dependents(id),
+    ]);
+    let last = tables.tasks.get(&id).map_or(0, |task| task.checkpoints);
+    for after in [0, last / 2, last, u32::MAX - 1] {
+        needs.extend([0, 1, 2, 500].map(|limit| Need::Checkpoints { task: id, after, limit }));
+    }
+}
+
+/// Before all, now, and exactly when leases end.
+fn moments(tables: &Tables, now: Timestamp) -> Vec<Timestamp> {
+    let ends = tables.tasks.values().filter_map(|task| task.state.lease()).map(|lease| lease.until);
+    let around = some(ends, []).into_iter().flat_map(|end| [Timestamp(end.0 - 1), end]);
+    around.chain([Timestamp(0), now, Timestamp(i64::MAX)]).collect()
+}
+
+fn of_workflow(tables: &Tables, id: WorkflowId, now: Timestamp, needs: &mut Vec<Need>) {
+    needs.extend([Need::Workflow(id), Need::WorkflowDetail(id), Need::Removable(id), Need::UnmergedRequest(id)]);
+    for time in moments(tables, now) {
+        needs.extend([Need::Running(id, time), Need::BusyFiles(id, time), Need::Expired(id, time)]);
+    }
+    let own: Vec<_> = tables.tasks.values().filter(|task| task.workflow == id).collect();
+    let names = some(own.iter().map(|task| task.name.clone()), ["none".to_owned(), "'".to_owned()]);
+    needs.extend(names.into_iter().map(|name| Need::TaskNamed(id, name)));
+    let places = own.iter().map(|task| (task.priority.get(), task.sequence, task.id));
+    let places = some(places, [(0, 0, TaskId::FIRST), (u8::MAX, u32::MAX, TaskId::LAST)]);
+    for after in places.into_iter().map(Some).chain([None]) {
+        for (failed, limit) in [(false, 0), (false, 1), (false, 3), (false, 500), (true, 1), (true, 500)] {
+            needs.push(Need::Candidates(Candidates { workflow: id, failed, after, limit }));
+        }
+    }
+    for repository in some(tables.repositories.keys().copied(), [RepositoryId::FIRST]) {
+        needs.extend([Need::RepositoryUsed(id, repository), Need::Attached(id, repository)]);
+    }
+    for workspace in some(tables.workspaces.keys().copied(), [WorkspaceId::FIRST]) {
+        needs.push(Need::OtherUnmergedRequest(id, workspace));
+    }
+}
+
+fn of_agents(tables: &Tables, needs: &mut Vec<Need>) {
+    for id in some(tables.agents.keys().copied(), [AgentId::FIRST, AgentId::LAST]) {
+        needs.extend([Need::Agent(id), Need::Held(id), Need::LockedBy(id.to_string())]);
+    }
+    needs.extend(["somebody", "nobody", ""].map(|owner| Need::LockedBy(owner.to_owned())));
+    let slugs = some(tables.agents.values().map(|agent| agent.slug.clone()), ["bob".to_owned(), "none".to_owned()]);
+    for slug in slugs {
+        needs.extend([Need::Slug(slug.clone()), Need::SlugNumber(slug.clone())]);
+        // What stands before a number, as when a name comes a second time.
+        if let Some((base, _)) = slug.rsplit_once('-') {
+            needs.push(Need::SlugNumber(base.to_owned()));
+        }
+    }
+    let sessions = tables.agents.values().filter_map(|agent| agent.session);
+    needs.extend(some(sessions, [SessionId::FIRST]).into_iter().map(Need::SessionAgents));
+    needs.extend(["worker", "infra", "none", ""].map(|role| Need::RoleHolders(role.to_owned())));
+    let words = [None, Some("worker"), Some("exec"), Some("none"), Some("")];
+    let word = |word: Option<&str>| word.map(str::to_owned);
+    for (role, runtime) in words.iter().flat_map(|role| words.iter().map(move |runtime| (*role, *runtime))) {
+        for workflow in [None, tables.workflows.keys().next().copied(), Some(WorkflowId::LAST)] {
+            let filter = Filter { role: word(role), runtime: word(runtime), workflow, include_silent: true };
+            needs.push(Need::Agents(filter));
+        }
+    }
+}
+
+fn of_messages(tables: &Tables, needs: &mut Vec<Need>) {
+    needs.extend(some(tables.messages.keys().copied(), [MessageId::LAST]).into_iter().map(Need::Message));
+    let agents = some(tables.agents.keys().copied(), [AgentId::LAST]).into_iter().map(Owner::Agent);
+    for owner in agents.chain([Owner::Human]) {
+        needs.push(Need::Mailbox(owner));
+        let last = tables.mailboxes.get(&owner).map_or(0, |mailbox| mailbox.sequence);
+        for (unread, after) in [true, false].into_iter().flat_map(|unread| [0, last / 2, last].map(|at| (unread, at))) {
+            needs.extend([0, 1, 3, 500].map(|limit| Need::Inbox { owner, unread, after, limit }));
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What a store should answer and hold: the engine's tables and a log, without a database.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use engine::tables::Tables;
+use engine::{Change, World, fold};
+
+use super::{Order, must};
+use crate::log::{Entry, Head};
+use crate::memory::Contents;
+use crate::{Memory, Row, Store, export, import, record, transfer};
+
+#[derive(Debug, Default)]
+pub(super) struct Oracle {
+    contents: Contents,
+}
+
+impl Oracle {
+    /// Begins where a store stands.
+    pub(super) async fn of(store: &dyn Store) -> Self {
+        let text = Text::default();
+        must(export(store, text.clone()).await, "export");
+        let memory = Memory::default();
+        must(import(&memory, std::io::Cursor::new(text.take())).await, "import into memory");
+        Self { contents: memory.into_contents() }
+    }
+
+    pub(super) fn tables(&self) -> &Tables {
+        &self.contents.tables
+    }
+
+    pub(super) fn entries(&self) -> &[Entry] {
+        &self.contents.entries
+    }
+
+    pub(super) fn heads(&self) -> &BTreeMap<String, Head> {
+        &self.contents.heads
+    }
+
+    /// Decides on the tables and writes to them what the fold says.
+    pub(super) fn act(&mut self, order: &Order) -> Change {
+        let job = order.job();
+        let contents = &mut self.contents;
+        let mut world = World::default();
+        job.needs.iter().for_each(|need| contents.tables.answer(need, &mut world));
+        let change = loop {
+            match (job.step)(&world) {
+                Ok(change) => break change,
+                Err(needs) => {
+                    assert!(needs.iter().any(|need| !world.knows(need)), "{order:?} asks again for {needs:?}");
+                    needs.iter().for_each(|need| contents.tables.answer(need, &mut world));
+                }
+            }
+        };
+        for topic in record::topics(&change) {
+            let name = topic.to_string();
+            let head = contents.heads.get(&name).cloned().unwrap_or_else(|| Head::new(name));
+            let (entries, head) = must(record::entries(&change, &topic, head, job.now), "log");
+            contents.entries.extend(entries);
+            contents.heads.insert(head.topic.clone(), head);
+        }
+        for write in fold(&mut world, &change.events, job.now) {
+            contents.tables.write(write);
+        }
+        change
+    }
+
+    pub(super) fn rows(&self) -> Vec<(usize, Row)> {
+        let all = Arc::new(Mutex::new(Vec::new()));
+        let into = Arc::clone(&all);
+        let mut sink: crate::Sink = Box::new(move |table, rows| {
+            let mut all = into.lock().unwrap_or_else(PoisonError::into_inner);
+            all.extend(rows.into_iter().map(|row| (table, row)));
+            Ok(())
+        });
+        must(transfer::dump_memory(&self.contents, &mut sink), "dump");
+        std::mem::take(&mut *all.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// An export in memory.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Text(Arc<Mutex<Vec<u8>>>);
+
+impl Text {
+    pub(super) fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl std::io::Write for Text {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,323 @@
+//! Races: many callers on separate connections, after the same things at once. A fault must never reach a caller.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use engine::command::{CreateWorkflow, Key, Register, Target};
+use engine::id::{AgentId, TaskId, WorkflowId};
+use engine::inbox::{Draft, MessageKind, Owner, Recipients};
+use engine::plan::PlanTask;
+use engine::task::Priority;
+use engine::{Caller, Command, Event, Need, Reply, Rights, Timestamp};
+
+use super::journal::{check_chain, check_tail};
+use super::{Order, act, must, plans};
+use crate::{Cursor, Entry, Store, verify};
+
+const STORES: usize = 8;
+const CALLERS: usize = 16;
+const NOW: i64 = 1_700_000_000_000;
+
+/// Opens eight stores on the same data and races on them; one more follows the log all the while.
+pub async fn exercise_race<F, O>(open: F)
+where
+    F: Fn() -> O,
+    O: Future<Output = Arc<dyn Store>>,
+{
+    let mut stores = Vec::new();
+    for _ in 0..STORES {
+        stores.push(open().await);
+    }
+    let over = Arc::new(AtomicBool::new(false));
+    let follower = tokio::spawn(tail(open().await, Arc::clone(&over)));
+    let field = Arc::new(Field { stores, serial: AtomicU64::new(1) });
+    let agents = field.registrations().await;
+    field.claims(&agents).await;
+    field.dependencies(&agents).await;
+    field.messages(agents[0]).await;
+    field.keys().await;
+    field.limit(&agents).await;
+    field.touches(&agents).await;
+    over.store(true, Ordering::SeqCst);
+    let tail = must(follower.await, "the follower");
+    check_tail(&tail);
+    field.record_is_whole(tail).await;
+}
+
+/// Follows with small pages until the race is over and nothing more comes.
+async fn tail(store: Arc<dyn Store>, over: Arc<AtomicBool>) -> Vec<Entry> {
+    let (mut watch, mut cursor, mut found, mut quiet) = (store.watch(), Cursor::default(), Vec::new(), 0);
+    while quiet < 20 {
+        let page = must(store.follow(cursor, 7).await, "follow");
+        if page.entries.is_empty() {
+            quiet = if over.load(Ordering::SeqCst) { quiet + 1 } else { 0 };
+            watch.changed(Duration::from_millis(25)).await;
+        } else {
+            quiet = 0;
+        }
+        cursor = must(page.next.to_string().parse(), "a cursor reads back");
+        found.extend(page.entries);
+    }
+    found
+}
+
+struct Field {
+    stores: Vec<Arc<dyn Store>>,
+    serial: AtomicU64,
+}
+
+impl Field {
+    fn order(&self, caller: Caller, command: Command) -> Order {
+        let serial = self.serial.fetch_add(1, Ordering::Relaxed);
+        Order::new(caller, command, NOW + i64::try_from(serial).unwrap_or(0), u128::from(serial) << 70 | 0xACE)
+    }
+
+    async fn act(&self, place: usize, caller: Caller, command: Command) -> engine::Change {
+        act(self.stores[place % STORES].as_ref(), &self.order(caller, command)).await
+    }
+
+    /// The same for every caller at once, each on the store of its number; the answers in the callers' order.
+    async fn all<T, W, O>(self: &Arc<Self>, work: W) -> Vec<T>
+    where
+        W: Fn(Arc<Self>, usize) -> O,
+        O: Future<Output = T> + Send + 'static,
+        T: Send + 'static,
+    {
+        let running: Vec<_> = (0..CALLERS).map(|caller| tokio::spawn(work(Arc::clone(self), caller))).collect();
+        let mut answers = Vec::new();
+        for one in running {
+            answers.push(must(one.await, "a caller"));
+        }
+        answers
+    }
+
+    async fn workflow(&self, create: CreateWorkflow, tasks: Vec<PlanTask>) -> (WorkflowId, Vec<TaskId>) {
+        let person = || Caller::with_rights(Rights::Person);
+        let made = self.act(0, person(), Command::CreateWorkflow(create)).await;
+        let Ok(Reply::WorkflowCreated { workflow, .. }) = made.reply else { panic!("no workflow: {made:?}") };
+        let seed = u128::from(self.serial.fetch_add(1, Ordering::Relaxed)) << 64;
+        let Some(piece) = plans::rows(tasks, workflow, Timestamp(NOW), seed) else { panic!("a bad plan") };
+        let ids = piece.tasks.iter().map(|(task, _)| task.id).collect();
+        let command =
+            Command::SetPlan { workflow, summary: "race".to_owned(), piece: Arc::new(piece), groups: Vec::new() };
+        let set = self.act(1, person(), command).await;
+        assert!(set.reply.is_ok(), "{set:?}");
+        (workflow, ids)
+    }
+
+    /// The same name for all: each gets a slug of its own.
+    async fn registrations(self: &Arc<Self>) -> Vec<AgentId> {
+        let found = self
+            .all(|field, place| async move {
+                let mut found = Vec::new();
+                for _ in 0..4 {
+                    let command = Command::Register(register());
+                    let change = field.act(place, Caller::with_rights(Rights::Agent), command).await;
+                    let Ok(Reply::Registered { agent, slug, .. }) = change.reply else { panic!("{change:?}") };
+                    found.push((agent, slug));
+                }
+                found
+            })
+            .await;
+        let slugs: BTreeSet<&String> = found.iter().flatten().map(|(_, slug)| slug).collect();
+        assert_eq!(slugs.len(), CALLERS * 4, "every registration has its own slug");
+        found.iter().filter_map(|found| found.first()).map(|(agent, _)| *agent).collect()
+    }
+
+    /// Everybody wants every task: each is won once.
+    async fn claims(self: &Arc<Self>, agents: &[AgentId]) {
+        let names = (0..100).map(|number| PlanTask::named(format!("task {number}")));
+        let (_, tasks) = self.workflow(create(None), names.collect()).await;
+        let (tasks, agents) = (Arc::new(tasks), Arc::new(agents.to_vec()));
+        let won = self
+            .all(|field, place| {
+                let (tasks, agent) = (Arc::clone(&tasks), agents[place]);
+                async move {
+                    let mut won = Vec::new();
+                    for task in tasks.iter().copied() {
+                        let change = field.act(place, Caller::agent(agent), Command::Claim { task }).await;
+                        match &change.reply {
+                            Ok(Reply::Claimed { attempt: 1, .. }) => won.push(task),
+                            Ok(Reply::AlreadyClaimedBy { agent: other }) if *other != agent => {}
+                            other => panic!("{agent} claims {task}: {other:?}"),
+                        }
+                    }
+                    won
+                }
+            })
+            .await;
+        let mut winners: BTreeMap<TaskId, usize> = BTreeMap::new();
+        won.iter().flatten().for_each(|task| *winners.entry(*task).or_default() += 1);
+        assert_eq!(winners.len(), 100, "every task was won");
+        assert!(winners.values().all(|count| *count == 1), "and by one only: {winners:?}");
+    }
+
+    /// Two dependencies of one task are completed at the same moment: it is freed once, by one of them.
+    async fn dependencies(self: &Arc<Self>, agents: &[AgentId]) {
+        let triples = CALLERS;
+        let mut planned = Vec::new();
+        for number in 0..triples {
+            let (one, other) = (format!("one {number}"), format!("other {number}"));
+            let last = PlanTask { depends_on: vec![one.clone(), other.clone()], ..PlanTask::named(format!("last {number}")) };
+            planned.extend([PlanTask::named(one), PlanTask::named(other), last]);
+        }
+        let (workflow, tasks) = self.workflow(create(None), planned).await;
+        let (tasks, agents) = (Arc::new(tasks), Arc::new(agents.to_vec()));
+        // Caller 2n completes the first of a triple, caller 2n + 1 the second.
+        let freed = self
+            .all(|field, place| {
+                let (tasks, agent) = (Arc::clone(&tasks), agents[place]);
+                async move {
+                    let mut freed = Vec::new();
+                    for triple in [place / 2, place / 2 + CALLERS / 2] {
+                        let task = tasks[triple * 3 + place % 2];
+                        let claimed = field.act(place, Caller::agent(agent), Command::Claim { task }).await;
+                        assert!(matches!(claimed.reply, Ok(Reply::Claimed { .. })), "{claimed:?}");
+                        let to = Target::Completed { outcome: Some("done".to_owned()), detail: None };
+                        let command = Command::Move { task, attempt: Some(1), to };
+                        let done = field.act(place, Caller::agent(agent), command).await;
+                        assert!(done.reply.is_ok(), "{done:?}");
+                        for event in done.events {
+                            if let Event::Moved(moved) = event {
+                                freed.extend(moved.freed);
+                            }
+                        }
+                    }
+                    freed
+                }
+            })
+            .await;
+        let mut freed: Vec<TaskId> = freed.into_iter().flatten().collect();
+        freed.sort_unstable();
+        let mut expected: Vec<TaskId> = tasks.iter().skip(2).step_by(3).copied().collect();
+        expected.sort_unstable();
+        assert_eq!(freed, expected, "each waiting task was freed exactly once");
+        let needs: Vec<Need> = expected.iter().map(|task| Need::Task(*task)).chain([Need::Workflow(workflow)]).collect();
+        let world = must(self.stores[0].look(needs, Arc::new(|_| Vec::new())).await, "look");
+        assert!(world.tasks.values().flatten().all(|task| task.unmet == 0), "nothing waits any more");
+        let open = world.workflows[&workflow].as_ref().map(|workflow| workflow.open);
+        assert_eq!(open, u32::try_from(triples).ok(), "the counter of open tasks");
+    }
+
+    /// All write to one mailbox: numbers without gaps, in the order in which they lie there.
+    async fn messages(self: &Arc<Self>, to: AgentId) {
+        let sent = self
+            .all(|field, place| async move {
+                let mut sent = Vec::new();
+                for number in 0..10 {
+                    let draft = Draft::text(MessageKind::Info, Priority::DEFAULT, format!("{place} {number}"));
+                    let command = Command::Send { to: Recipients::One(Owner::Agent(to)), draft };
+                    let change = field.act(place, Caller::with_rights(Rights::Person), command).await;
+                    let Ok(Reply::Sent { sequence, .. }) = change.reply else { panic!("{change:?}") };
+                    assert!(sent.last().is_none_or(|last| *last < sequence), "a sender's messages keep their order");
+                    sent.push(sequence);
+                }
+                sent
+            })
+            .await;
+        let mut sent: Vec<u32> = sent.into_iter().flatten().collect();
+        sent.sort_unstable();
+        assert!(sent.iter().copied().eq(1..=u32::try_from(CALLERS * 10).unwrap_or(0)), "gaps in the mailbox: {sent:?}");
+        let need = Need::Inbox { owner: Owner::Agent(to), unread: false, after: 0, limit: 500 };
+        let world = must(self.stores[3].look(vec![need.clone()], Arc::new(|_| Vec::new())).await, "look");
+        let found = must(world.messages(&need).map_err(|stop| format!("{stop:?}")), "inbox");
+        assert!(found.iter().map(|message| message.sequence).eq(sent), "what was sent is there");
+    }
+
+    /// The same key from all: one workflow, the same answer to everybody.
+    async fn keys(self: &Arc<Self>) {
+        let answers = self
+            .all(|field, place| async move {
+                let mut answers = Vec::new();
+                for number in 0..6 {
+                    let key = format!("key {number}");
+                    let key = Some(Key { owner: "all".to_owned(), key, fingerprint: "same".to_owned() });
+                    let caller = Caller { key, ..Caller::with_rights(Rights::Person) };
+                    let change = field.act(place, caller, Command::CreateWorkflow(create(None))).await;
+                    answers.push((must(change.reply, "with a key"), change.events.len()));
+                }
+                answers
+            })
+            .await;
+        for number in 0..6 {
+            let same = answers.iter().all(|of| of[number].0 == answers[0][number].0);
+            assert!(same, "key {number} was answered differently: {answers:?}");
+            let acted = answers.iter().filter(|of| of[number].1 > 0).count();
+            assert_eq!(acted, 1, "key {number} took effect once");
+        }
+    }
+
+    /// At most three tasks of this workflow run at once.
+    async fn limit(self: &Arc<Self>, agents: &[AgentId]) {
+        let names = (0..30).map(|number| PlanTask::named(format!("task {number}")));
+        let (workflow, _) = self.workflow(create(Some(3)), names.collect()).await;
+        assert_eq!(self.claim_next(workflow, agents).await, 3, "claims under a limit of three");
+    }
+
+    /// Tasks that change the same files do not run at once.
+    async fn touches(self: &Arc<Self>, agents: &[AgentId]) {
+        let task = |number| PlanTask { touches: vec!["src/**".to_owned()], ..PlanTask::named(format!("task {number}")) };
+        let (workflow, _) = self.workflow(create(None), (0..20).map(task).collect()).await;
+        assert_eq!(self.claim_next(workflow, agents).await, 1, "claims of tasks that change the same files");
+    }
+
+    async fn claim_next(self: &Arc<Self>, workflow: WorkflowId, agents: &[AgentId]) -> usize {
+        let agents = Arc::new(agents.to_vec());
+        let claimed = self
+            .all(|field, place| {
+                let agent = agents[place];
+                async move {
+                    let command = Command::ClaimNext { workflow, include_failed: false };
+                    let change = field.act(place, Caller::agent(agent), command).await;
+                    matches!(must(change.reply, "claim next"), Reply::Claimed { .. })
+                }
+            })
+            .await;
+        claimed.into_iter().filter(|claimed| *claimed).count()
+    }
+
+    /// The follower saw exactly what the topics hold, and the log verifies.
+    async fn record_is_whole(&self, mut tail: Vec<Entry>) {
+        let store = self.stores[5].as_ref();
+        let heads = must(store.heads(String::new(), u32::MAX).await, "heads");
+        let mut all = Vec::new();
+        for head in &heads {
+            let entries = must(store.topic(head.topic.clone(), 0, u32::MAX).await, "topic");
+            check_chain(&entries);
+            all.extend(entries);
+        }
+        tail.sort_by(|one, other| (&one.topic, one.seq).cmp(&(&other.topic, other.seq)));
+        assert_eq!(tail.len(), all.len(), "the follower saw every entry");
+        assert_eq!(tail, all, "as it is");
+        assert_eq!(must(verify(store, &heads).await, "verify").findings, [], "the log verifies");
+    }
+}
+
+fn register() -> Register {
+    Register {
+        name: "racer".to_owned(),
+        runtime: "exec".to_owned(),
+        role: None,
+        slug: None,
+        capabilities: Vec::new(),
+        workflow: None,
+        workspace_path: None,
+        metadata: None,
+    }
+}
+
+fn create(parallel_max: Option<u32>) -> CreateWorkflow {
+    CreateWorkflow {
+        name: "race".to_owned(),
+        source_type: "prompt".to_owned(),
+        source_ref: None,
+        source_content: String::new(),
+        parallel_max,
+        lease_ms: None,
+        auto_workspaces: false,
+        config: None,
+    }
+}

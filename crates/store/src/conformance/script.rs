@@ -1,0 +1,229 @@
+//! A random script of all commands: who asks for what, and when.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use engine::command::Key;
+use engine::id::{AgentId, Ids, SessionId, TaskId, WorkflowId};
+use engine::tables::Tables;
+use engine::task::Task;
+use engine::workflow::WorkflowStatus;
+use engine::{Caller, Change, Command, Rights, Timestamp};
+
+use super::Order;
+use super::chance::Chance;
+
+/// Every command, as it is called in the code.
+const ALL: [&str; 41] = [
+    "Register",
+    "Heartbeat",
+    "UpdateAgent",
+    "Unregister",
+    "Renew",
+    "CloseSession",
+    "CreateWorkflow",
+    "SetPlan",
+    "BeginPlan",
+    "ClearDraft",
+    "StagePlan",
+    "CommitPlan",
+    "AddTask",
+    "RemoveTask",
+    "Replan",
+    "SetWorkflowStatus",
+    "SetParallelism",
+    "SetConfig",
+    "LockWorkflow",
+    "UnlockWorkflow",
+    "AttachRepository",
+    "DetachRepository",
+    "Claim",
+    "ClaimNext",
+    "Release",
+    "Move",
+    "SetTaskPlan",
+    "ReplanTask",
+    "AddCheckpoint",
+    "RegisterRepository",
+    "CreateWorkspace",
+    "UpdateWorkspace",
+    "AssignWorkspace",
+    "CreateTemplate",
+    "RemoveTemplate",
+    "Send",
+    "MarkRead",
+    "Archive",
+    "Sweep",
+    "ForgetKeys",
+    "(a repeated key)",
+];
+
+const SESSIONS: usize = 4;
+const RECENT_MAX: usize = 30;
+
+#[derive(Debug)]
+pub(super) struct Script {
+    pub(super) chance: Chance,
+    pub(super) now: i64,
+    ids: Ids,
+    sessions: Vec<SessionId>,
+    recent: VecDeque<Order>,
+    accepted: BTreeSet<String>,
+    serial: usize,
+}
+
+impl Script {
+    pub(super) fn new(seed: u64) -> Self {
+        let mut chance = Chance::new(seed);
+        let mut ids = Ids::new(chance.seed());
+        let sessions = (0..SESSIONS).map(|_| SessionId::next(&mut ids)).collect();
+        Self {
+            chance,
+            now: 1_700_000_000_000,
+            ids,
+            sessions,
+            recent: VecDeque::new(),
+            accepted: BTreeSet::new(),
+            serial: 0,
+        }
+    }
+
+    pub(super) fn next(&mut self, tables: &Tables) -> Order {
+        self.pass_time();
+        self.serial += 1;
+        let (caller, command) = if self.chance.percent(6) && !self.recent.is_empty() {
+            self.again()
+        } else {
+            let (caller, command) = self.command(tables);
+            (self.with_key(caller), command)
+        };
+        let order = Order::new(caller, command, self.now, self.chance.seed());
+        if self.recent.len() == RECENT_MAX {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(order.clone());
+        order
+    }
+
+    pub(super) fn learn(&mut self, order: &Order, change: &Change) {
+        if change.reply.is_err() {
+            return;
+        }
+        let name = format!("{:?}", order.command);
+        let end = name.find(|character: char| !character.is_alphanumeric()).unwrap_or(name.len());
+        let repeated = order.caller.key.is_some() && order.command.is_final() && change.events.is_empty();
+        self.accepted.insert(if repeated { "(a repeated key)".to_owned() } else { name[..end].to_owned() });
+    }
+
+    pub(super) fn never_accepted(&self) -> Vec<&'static str> {
+        ALL.into_iter().filter(|name| !self.accepted.contains(*name)).collect()
+    }
+
+    /// Mostly forward, sometimes far, sometimes back: stamps are taken before commands queue, and clocks jump.
+    fn pass_time(&mut self) {
+        let step = i64::from(match self.chance.below(100) {
+            0..60 => self.chance.between(0, 500),
+            60..94 => self.chance.between(500, 5_000),
+            94..99 => self.chance.between(5_000, 100_000),
+            _ => self.chance.between(1, 30) * 3_600_000,
+        });
+        self.now += if self.chance.percent(12) { -step.min(20_000) } else { step };
+    }
+
+    /// The same request as before, with its key.
+    fn again(&mut self) -> (Caller, Command) {
+        let place = self.chance.below(self.recent.len());
+        let order = self.recent[place].clone();
+        (order.caller, order.command)
+    }
+
+    fn with_key(&mut self, caller: Caller) -> Caller {
+        if !self.chance.percent(20) {
+            return caller;
+        }
+        let number = if self.chance.percent(85) { self.serial } else { self.chance.below(self.serial) };
+        let key = if self.chance.percent(3) { " ".to_owned() } else { format!("key {number}") };
+        let owner = self.chance.word_of(&["token a", "token \"b\""]);
+        Caller { key: Some(Key { owner, key, fingerprint: number.to_string() }), ..caller }
+    }
+
+    /// Who asks: an agent by name or by its connection, a runner, a person, a coordinator, a timer.
+    pub(super) fn caller(&mut self, tables: &Tables) -> Caller {
+        let rights = match self.chance.below(20) {
+            0..14 => Rights::Agent,
+            14 | 15 => Rights::Runner,
+            16 => Rights::Coordinator,
+            17 | 18 => Rights::Person,
+            _ => Rights::Engine,
+        };
+        let agent = if self.chance.percent(75) { self.agent(tables) } else { None };
+        let session = if self.chance.percent(60) { Some(self.session()) } else { None };
+        let alive = if self.chance.percent(30) { self.sessions.clone() } else { Vec::new() };
+        let lock_owner = self.chance.percent(10).then(|| "somebody".to_owned());
+        Caller { agent, session, lock_owner, alive, ..Caller::with_rights(rights) }
+    }
+
+    /// The holder of a task, most of the time; else anyone.
+    pub(super) fn holder(&mut self, tables: &Tables, task: &Task) -> Caller {
+        match task.holder() {
+            Some(holder) if self.chance.percent(80) => {
+                let rights = if self.chance.percent(30) { Rights::Runner } else { Rights::Agent };
+                Caller { rights, ..Caller::agent(holder) }
+            }
+            Some(_) | None => self.caller(tables),
+        }
+    }
+
+    pub(super) fn person() -> Caller {
+        Caller::with_rights(Rights::Person)
+    }
+
+    pub(super) fn agent(&mut self, tables: &Tables) -> Option<AgentId> {
+        let here: Vec<AgentId> =
+            tables.agents.values().filter(|agent| agent.left.is_none()).map(|agent| agent.id).collect();
+        match self.chance.below(50) {
+            0 => Some(AgentId::FIRST),
+            1 => self.chance.key(&tables.agents),
+            _ => self.chance.pick(&here),
+        }
+    }
+
+    pub(super) fn session(&mut self) -> SessionId {
+        let place = self.chance.below(self.sessions.len());
+        self.sessions[place]
+    }
+
+    /// A connection that ends is followed by another.
+    pub(super) fn end_session(&mut self) -> SessionId {
+        let place = self.chance.below(self.sessions.len());
+        std::mem::replace(&mut self.sessions[place], SessionId::next(&mut self.ids))
+    }
+
+    /// One of the last workflows, which are those where something still happens.
+    pub(super) fn workflow(&mut self, tables: &Tables) -> WorkflowId {
+        let running = |id: &WorkflowId| tables.workflows.get(id).is_some_and(|found| found.status.is_running());
+        let running: Vec<WorkflowId> = tables.workflows.keys().copied().filter(running).collect();
+        let found = if self.chance.percent(80) { self.chance.pick(&running) } else { self.chance.key(&tables.workflows) };
+        found.filter(|_| self.chance.percent(98)).unwrap_or(WorkflowId::LAST)
+    }
+
+    pub(super) fn in_planning(&mut self, tables: &Tables) -> Option<WorkflowId> {
+        let planning = |found: &&engine::workflow::Workflow| found.status == WorkflowStatus::Planning;
+        let planning: Vec<WorkflowId> =
+            tables.workflows.values().filter(planning).map(|workflow| workflow.id).collect();
+        self.chance.pick(&planning)
+    }
+
+    pub(super) fn task<'a>(&mut self, tables: &'a Tables) -> Option<&'a Task> {
+        let id: Option<TaskId> = self.chance.key(&tables.tasks);
+        id.and_then(|id| tables.tasks.get(&id))
+    }
+
+    pub(super) fn new_name(&mut self, what: &str) -> String {
+        self.serial += 1;
+        format!("{what} {}", self.serial)
+    }
+
+    pub(super) fn at(&self) -> Timestamp {
+        Timestamp(self.now)
+    }
+}

@@ -1,0 +1,264 @@
+//! One SQLite file in one process: batches, readers, damage, other schemas.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::command::CreateWorkflow;
+use engine::event::Event;
+use engine::id::{Ids, WorkflowId};
+use engine::{Actor, Caller, Change, Command, Need, Reply, Rights, Timestamp};
+use rusqlite::Connection;
+use store::conformance::{self, Order, act, has_small, must, small};
+use store::{Fault, Job, Options, Sqlite, Store};
+
+/// A foreign connection to the file, as a tool would have.
+#[expect(clippy::disallowed_methods, reason = "a test looks at the file from outside")]
+fn foreign(path: &std::path::Path) -> Connection {
+    must(Connection::open(path), "a foreign connection")
+}
+
+fn queue(path: &std::path::Path) -> std::fs::File {
+    let path = path.with_extension("db.lock");
+    must(std::fs::File::options().write(true).create(true).truncate(false).open(path), "the queue's file")
+}
+
+async fn open(path: &std::path::Path) -> Arc<Sqlite> {
+    Arc::new(must(Sqlite::open(path, 5 << 40).await, "open"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_failing_command_does_not_spoil_the_others_of_its_batch() {
+    let folder = must(tempfile::tempdir(), "a folder");
+    let path = folder.path().join("a.db");
+    let store = open(&path).await;
+    // While the queue is held, everything gathers behind the first one.
+    let queue = queue(&path);
+    must(queue.lock(), "hold the queue");
+    let send = |job: Job| {
+        let store = Arc::clone(&store);
+        tokio::spawn(async move { store.transact(job).await })
+    };
+    let good: Vec<_> = (0..20).map(|number| send(small(number).job())).collect();
+    let bad: Vec<_> = bad_jobs().into_iter().map(|(what, job)| (what, send(job))).collect();
+    let more: Vec<_> = (20..40).map(|number| send(small(number).job())).collect();
+    must(queue.unlock(), "let the queue go");
+    for one in good.into_iter().chain(more) {
+        let change = must(must(one.await, "a caller"), "a good command");
+        assert!(change.reply.is_ok(), "{change:?}");
+    }
+    for (what, one) in bad {
+        let result = must(one.await, "a caller");
+        match what {
+            "panics" => assert!(matches!(result, Err(Fault::Bug { .. })), "{what}: {result:?}"),
+            _ => assert!(matches!(result, Err(Fault::Sqlite(_))), "{what}: {result:?}"),
+        }
+    }
+    for number in 0..40 {
+        assert!(has_small(store.as_ref(), number).await, "command {number} was answered but is not there");
+    }
+    let verdict = must(store::verify(store.as_ref(), &[]).await, "verify");
+    assert_eq!((verdict.entries, verdict.findings), (40, Vec::new()), "only what was answered is logged");
+}
+
+/// A row that breaks a check, a row that is there already, and a step that panics.
+fn bad_jobs() -> Vec<(&'static str, Job)> {
+    let id = WorkflowId::next(&mut Ids::new(9));
+    let change = |open: u32| {
+        let mut workflow = engine_workflow(id);
+        workflow.open = open;
+        let events = vec![Event::WorkflowCreated { workflow: Box::new(workflow), detail: Box::default() }];
+        Change { events, sender: Actor::Engine, reply: Ok(Reply::Configured) }
+    };
+    let job = |change: Change| Job {
+        needs: Vec::new(),
+        now: Timestamp(1),
+        step: Arc::new(move |_| Ok(change.clone())),
+    };
+    let twice = Event::RepositoryRegistered {
+        repository: engine::workspace::Repository {
+            id: engine::id::RepositoryId::FIRST,
+            path: "/small/0".to_owned(),
+            name: None,
+            created: Timestamp(1),
+        },
+    };
+    let twice = Change { events: vec![twice], sender: Actor::Engine, reply: Ok(Reply::Configured) };
+    let panics = Job { needs: Vec::new(), now: Timestamp(1), step: Arc::new(|_| panic!("a planned panic")) };
+    vec![("breaks a check", job(change(7))), ("is there already", job(twice)), ("panics", panics)]
+}
+
+fn engine_workflow(id: WorkflowId) -> engine::workflow::Workflow {
+    engine::workflow::Workflow {
+        id,
+        name: "bad".to_owned(),
+        status: engine::workflow::WorkflowStatus::Planning,
+        parallel_max: None,
+        lease_ms: engine::Millis(1_000),
+        lock: None,
+        draft: None,
+        tasks: 0,
+        open: 0,
+        sequence: 0,
+        created: Timestamp(1),
+        updated: Timestamp(1),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_commands_share_a_commit() {
+    let folder = must(tempfile::tempdir(), "a folder");
+    let store = open(&folder.path().join("a.db")).await;
+    let callers = (0..16).map(|caller| {
+        let store = Arc::clone(&store);
+        tokio::spawn(async move {
+            for number in 0..40 {
+                act(store.as_ref(), &small(caller * 1_000 + number)).await;
+            }
+        })
+    });
+    for caller in callers.collect::<Vec<_>>() {
+        must(caller.await, "a caller");
+    }
+    let (commits, commands) = (store.statistics().commits(), store.statistics().commands());
+    assert_eq!(commands, 640);
+    assert!(commits * 2 <= commands, "{commands} commands took {commits} commits");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn readers_wait_for_nobody() {
+    let folder = must(tempfile::tempdir(), "a folder");
+    let path = folder.path().join("a.db");
+    let store = open(&path).await;
+    conformance::same_results(store.as_ref(), 3, 60).await;
+    let queue = queue(&path);
+    must(queue.lock(), "hold the queue");
+    let writer = foreign(&path);
+    must(writer.execute_batch("BEGIN IMMEDIATE; UPDATE topic SET seq = seq"), "hold a transaction");
+    let waiting = {
+        let store = Arc::clone(&store);
+        tokio::spawn(async move { store.transact(small(1).job()).await })
+    };
+    let reading = async {
+        assert!(!has_small(store.as_ref(), 1).await, "nothing is written while the queue is held");
+        assert!(!conformance::rows(store.as_ref()).await.is_empty());
+        must(store.follow(store::Cursor::default(), 10).await, "follow");
+        must(store.heads(String::new(), 10).await, "heads");
+        assert_eq!(must(store::verify(store.as_ref(), &[]).await, "verify").findings, []);
+    };
+    assert!(tokio::time::timeout(Duration::from_secs(20), reading).await.is_ok(), "a reader waited for a writer");
+    assert!(!waiting.is_finished(), "the writer waits for its turn");
+    must(writer.execute_batch("ROLLBACK"), "end the transaction");
+    must(queue.unlock(), "let the queue go");
+    must(must(waiting.await, "the caller"), "its command");
+    assert!(has_small(store.as_ref(), 1).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_held_queue_is_a_fault_after_a_bound_and_the_command_is_not_done_later() {
+    let folder = must(tempfile::tempdir(), "a folder");
+    let path = folder.path().join("a.db");
+    let options = Options { wait_max: Duration::from_secs(1) };
+    let store = must(Sqlite::open_with(&path, 1, options).await, "open");
+    let queue = queue(&path);
+    must(queue.lock(), "hold the queue");
+    let result = store.transact(small(1).job()).await;
+    assert!(matches!(result, Err(Fault::Busy { seconds: 1 })), "{result:?}");
+    let other = Sqlite::open_with(&path, 1, options).await;
+    assert!(matches!(other, Err(Fault::Busy { seconds: 1 })), "{other:?}");
+    must(queue.unlock(), "let the queue go");
+    act(&store, &small(2)).await;
+    assert!(!has_small(&store, 1).await, "a command whose caller was told that it failed was done");
+    assert!(has_small(&store, 2).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_newer_schema_is_refused() {
+    let folder = must(tempfile::tempdir(), "a folder");
+    let path = folder.path().join("a.db");
+    drop(open(&path).await);
+    must(foreign(&path).execute_batch("UPDATE handover_meta SET value = 4711 WHERE name = 'schema'"), "age it");
+    let Err(fault) = Sqlite::open(&path, 1).await else { panic!("a newer database was opened") };
+    let text = fault.to_string();
+    assert!(matches!(fault, Fault::Newer { found: 4711, .. }), "{fault:?}");
+    assert!(text.contains("newer program") && text.contains("4711") && text.contains("upgrade"), "{text}");
+    must(foreign(&path).execute_batch("UPDATE handover_meta SET value = 1 WHERE name = 'schema'"), "make it ours again");
+    act(open(&path).await.as_ref(), &small(1)).await;
+}
+
+/// What a row is changed to, and what is asked for then.
+const DAMAGE: &[(&str, &str)] = &[
+    ("task SET status = 'nonsense'", "task"),
+    ("task SET status = 'completed', actor = NULL", "task"),
+    ("task SET status = 'in_progress', holder = NULL", "task"),
+    ("task SET holder = 'nobody', lease_since = 1, lease_until = 1", "task"),
+    ("task SET priority = 9", "task"),
+    ("task SET attempt = -1", "task"),
+    ("task SET unmet = 5000000000", "task"),
+    ("task SET sequence = 'x'", "task"),
+    ("task SET name = NULL", "task"),
+    ("task SET touches = '[1'", "task"),
+    ("task SET capabilities = 'x'", "task"),
+    ("task SET workflow = 'wf_short'", "task"),
+    ("task SET repository = 'rp_!'", "task"),
+    ("task SET updated = 1.5", "task"),
+    ("task SET name = x'00ff'", "task"),
+    ("workflow SET status = 'nonsense'", "workflow"),
+    ("workflow SET lease_ms = -4", "workflow"),
+    ("workflow SET open = NULL", "workflow"),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_row_is_a_fault_with_a_name() {
+    let folder = must(tempfile::tempdir(), "a folder");
+    let path = folder.path().join("a.db");
+    let store = open(&path).await;
+    let (workflow, task) = planned(store.as_ref()).await;
+    let damaged = foreign(&path);
+    must(damaged.execute_batch("PRAGMA ignore_check_constraints = ON; PRAGMA writable_schema = ON"), "prepare");
+    // Columns that may not be null are so by the table's own word, which a damaged file does not keep.
+    let lax = "UPDATE sqlite_schema SET sql = replace(sql, ' NOT NULL,', ',') WHERE name IN ('task', 'workflow')";
+    must(damaged.execute_batch(&format!("{lax}; PRAGMA writable_schema = RESET")), "loosen the tables");
+    for (change, table) in DAMAGE {
+        must(damaged.execute_batch(&format!("SAVEPOINT a; CREATE TEMP TABLE kept AS SELECT * FROM main.{table}")), "keep");
+        must(damaged.execute_batch(&format!("UPDATE {change}; RELEASE a")), change);
+        let need = if *table == "task" { Need::Task(task) } else { Need::Workflow(workflow) };
+        let read = store.look(vec![need.clone()], Arc::new(|_| Vec::new())).await;
+        assert!(matches!(read, Err(Fault::Damaged { .. })), "{change}: reading gives {read:?}");
+        let command = Command::AddTask {
+            workflow,
+            task: Box::new(engine::plan::PlanTask { depends_on: vec!["a task".to_owned()], ..engine::plan::PlanTask::named(*change) }),
+            after: None,
+        };
+        let written = store.transact(Order::new(Caller::with_rights(Rights::Person), command, 1, 77).job()).await;
+        let refused = matches!(&written, Ok(change) if change.reply.is_err());
+        assert!(refused || matches!(written, Err(Fault::Damaged { .. })), "{change}: writing gives {written:?}");
+        let back = format!("BEGIN; DELETE FROM {table}; INSERT INTO main.{table} SELECT * FROM kept; COMMIT; DROP TABLE kept");
+        must(damaged.execute_batch(&back), "put it back");
+    }
+    must(store.look(vec![Need::Task(task), Need::Workflow(workflow)], Arc::new(|_| Vec::new())).await, "whole again");
+}
+
+async fn planned(store: &dyn Store) -> (WorkflowId, engine::id::TaskId) {
+    let person = || Caller::with_rights(Rights::Person);
+    let create = CreateWorkflow {
+        name: "a workflow".to_owned(),
+        source_type: "prompt".to_owned(),
+        source_ref: None,
+        source_content: String::new(),
+        parallel_max: None,
+        lease_ms: None,
+        auto_workspaces: false,
+        config: None,
+    };
+    let made = act(store, &Order::new(person(), Command::CreateWorkflow(create), 1, 1 << 64)).await;
+    let Ok(Reply::WorkflowCreated { workflow, .. }) = made.reply else { panic!("{made:?}") };
+    let plan = must(engine::plan::Plan::whole(vec![engine::plan::PlanTask::named("a task")]), "a plan");
+    let existing = std::collections::BTreeMap::new();
+    let place = engine::plan::Place { workflow, sequence: 0, now: Timestamp(1), existing: &existing };
+    let piece = Arc::new(must(plan.lay_out(&place, &mut Ids::new(2 << 64)), "rows"));
+    let task = piece.tasks[0].0.id;
+    let command = Command::SetPlan { workflow, summary: "one".to_owned(), piece, groups: Vec::new() };
+    let set = act(store, &Order::new(person(), command, 1, 3 << 64)).await;
+    assert!(set.reply.is_ok(), "{set:?}");
+    (workflow, task)
+}

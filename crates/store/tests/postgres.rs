@@ -1,0 +1,78 @@
+//! The store on PostgreSQL does what every store must do.
+
+mod server;
+
+use std::sync::Arc;
+
+use server::Place;
+use store::conformance::{self, must};
+use store::{Memory, Postgres, Sqlite, Store};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn postgres_conforms() {
+    let place = Place::new("conforms").await;
+    conformance::exercise(&place.open().await).await;
+    for seed in 2..=3 {
+        let place = Place::new(&format!("conforms_{seed}")).await;
+        conformance::same_results(&place.open().await, seed, 600).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn races_on_one_database() {
+    let place = Place::new("races").await;
+    conformance::exercise_race(|| async {
+        let store: Arc<dyn Store> = Arc::new(place.open().await);
+        store
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_goes_to_the_server_and_back() {
+    let folder = must(tempfile::tempdir(), "a folder");
+    let sqlite = must(Sqlite::open(&folder.path().join("a.db"), 1 << 40).await, "open");
+    conformance::same_results(&sqlite, 7, 400).await;
+    let (first, second) = (Place::new("transfer").await, Place::new("transfer_back").await);
+    let postgres = first.open().await;
+    conformance::refuses_bad_exports(&sqlite, &postgres).await;
+    conformance::same_after_transfer(&postgres, &Memory::default()).await;
+    conformance::same_after_transfer(&postgres, &second.open().await).await;
+    let again = must(Sqlite::open(&folder.path().join("b.db"), 2 << 40).await, "open");
+    conformance::same_after_transfer(&postgres, &again).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_connection_wakes_another() {
+    let place = Place::new("wakes").await;
+    let (writer, waiter) = (place.open().await, place.open().await);
+    conformance::wakes(&writer, &waiter).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_first_starts_at_once() {
+    let place = Place::new("first_starts").await;
+    let url = place.url();
+    let opening = (0..24_u64).map(|number| {
+        let url = url.clone();
+        tokio::spawn(async move {
+            let store = must(Postgres::open(&url, number << 40).await, "open");
+            conformance::act(&store, &conformance::small(number)).await;
+        })
+    });
+    for one in opening.collect::<Vec<_>>() {
+        must(one.await, "a first start");
+    }
+    let store = place.open().await;
+    let verdict = must(store::verify(&store, &[]).await, "verify");
+    assert_eq!((verdict.entries, verdict.findings), (24, Vec::new()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_newer_schema_is_refused() {
+    let place = Place::new("newer").await;
+    drop(place.open().await);
+    must(place.plain().await.batch_execute("UPDATE handover_meta SET value = 4711 WHERE name = 'schema'").await, "age it");
+    let Err(fault) = Postgres::open(&place.url(), 1).await else { panic!("a newer database was opened") };
+    assert!(matches!(fault, store::Fault::Newer { found: 4711, .. }), "{fault:?}");
+}
