@@ -89,7 +89,8 @@ impl Bench {
         let times = words.number("times")?.unwrap_or(1);
         let mut answer = String::new();
         for number in 1..=times {
-            let numbered = |text: &String| if times > 1 { text.replace('#', &number.to_string()) } else { text.clone() };
+            let numbered =
+                |text: &String| if times > 1 { text.replace('#', &number.to_string()) } else { text.clone() };
             let mut words = words.clone();
             words.plain.iter_mut().for_each(|text| *text = numbered(text));
             words.named.values_mut().for_each(|text| *text = numbered(text));

@@ -24,7 +24,8 @@ pub(crate) fn named(bench: &Bench, text: &str) -> String {
         named = named.replace(id.as_str(), name);
     }
     if named.chars().count() > 200 {
-        named = named.chars().take(60).chain(" … ".chars()).chain(named.chars().skip(named.chars().count() - 60)).collect();
+        named =
+            named.chars().take(60).chain(" … ".chars()).chain(named.chars().skip(named.chars().count() - 60)).collect();
     }
     named
 }

@@ -46,7 +46,8 @@ fn fact(bench: &Bench, need: Need) -> Option<Fact> {
 
 /// A task, a workflow, an agent or a workspace, whatever has the name.
 fn state(bench: &mut Bench, name: &str) -> Result<String, String> {
-    let id = |kind: &str| bench.names.iter().find(|(id, other)| *other == name && id.starts_with(kind)).map(|(id, _)| id);
+    let id =
+        |kind: &str| bench.names.iter().find(|(id, other)| *other == name && id.starts_with(kind)).map(|(id, _)| id);
     if let Some(task) = id("tk_").and_then(|id| bench.tables.tasks.get(&id.parse().ok()?)) {
         return Ok(task_state(task));
     }
@@ -84,8 +85,12 @@ fn task_state(task: &Task) -> String {
     match &task.state {
         State::Pending { .. } | State::Planning { .. } | State::InProgress { .. } => {}
         State::Paused { reason, .. } => parts.extend(reason.clone()),
-        State::Blocked(block) => parts.push(format!("{} by {} for {}: {}", block.kind, block.by, block.role, block.reason)),
-        State::Failed { by, error: text } | State::Completed { by, outcome: text } | State::Skipped { by, reason: text } => {
+        State::Blocked(block) => {
+            parts.push(format!("{} by {} for {}: {}", block.kind, block.by, block.role, block.reason))
+        }
+        State::Failed { by, error: text }
+        | State::Completed { by, outcome: text }
+        | State::Skipped { by, reason: text } => {
             parts.push(format!("by {by}: {text}"));
         }
     }
@@ -175,7 +180,9 @@ fn fill(bench: &mut Bench, name: &str, words: &mut Words) -> String {
     let pairs = words.list("with");
     let values = pairs.iter().filter_map(|pair| pair.split_once(':')).map(|(k, v)| (k.to_owned(), v.to_owned()));
     match template.body.fill(&values.collect()) {
-        Ok(tasks) => list(&tasks.iter().map(|task| format!("{}<{}>", task.name, task.depends_on.join(" "))).collect::<Vec<_>>()),
+        Ok(tasks) => {
+            list(&tasks.iter().map(|task| format!("{}<{}>", task.name, task.depends_on.join(" "))).collect::<Vec<_>>())
+        }
         Err(refusal) => crate::show::refusal(bench, &refusal),
     }
 }
