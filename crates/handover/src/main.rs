@@ -1,1 +1,16 @@
-fn main() {}
+//! Arguments in, exit code out.
+
+mod cli;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    match runtime.map_err(anyhow::Error::from).and_then(|runtime| runtime.block_on(cli::run())) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("handover: {error:#}");
+            ExitCode::from(3)
+        }
+    }
+}

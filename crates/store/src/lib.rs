@@ -9,8 +9,8 @@ mod load;
 mod log;
 mod memory;
 mod migrate;
-mod record;
 mod postgres;
+mod record;
 mod row;
 mod sql;
 mod sqlite;
@@ -109,6 +109,22 @@ pub type Sink = Box<dyn FnMut(usize, Vec<Row>) -> Result<(), Fault> + Send>;
 
 /// Gives rows of a table, `None` at the end.
 pub type Source = Box<dyn FnMut() -> Result<Option<(usize, Vec<Row>)>, Fault> + Send>;
+
+/// Opens what a URL names: `postgres://…`, `memory:`, else an SQLite file, whose folder is made when it is missing. `seed`
+/// is any random number.
+pub async fn open(url: &str, seed: u64) -> Result<Arc<dyn Store>, Fault> {
+    if url.starts_with("postgres://") || url.starts_with("postgresql://") {
+        return Ok(Arc::new(Postgres::open(url, seed).await?));
+    }
+    if url == "memory:" {
+        return Ok(Arc::new(Memory::default()));
+    }
+    let path = std::path::Path::new(url.strip_prefix("sqlite:").unwrap_or(url));
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder).map_err(Fault::file("make the folder", folder))?;
+    }
+    Ok(Arc::new(Sqlite::open(path, seed).await?))
+}
 
 /// Answers a pure question from the store: loads until it has what it asks for.
 pub async fn view<T, F>(store: &dyn Store, needs: Vec<Need>, ask: F) -> Result<Result<T, Refusal>, Fault>

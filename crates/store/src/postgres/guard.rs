@@ -95,9 +95,8 @@ impl Guards {
 
     /// The one statement that takes them all, sorted, and returns their names.
     pub(super) fn lock(&self) -> Statement {
-        let list = |names: &BTreeSet<String>| {
-            Value::Text(serde_json::to_string(names).unwrap_or_else(|_| "[]".to_owned()))
-        };
+        let list =
+            |names: &BTreeSet<String>| Value::Text(serde_json::to_string(names).unwrap_or_else(|_| "[]".to_owned()));
         Statement::new(LOCK, [list(&self.names), list(&self.tasks), list(&self.workspaces), list(&self.messages)])
     }
 
@@ -130,7 +129,9 @@ impl Held {
                 None => return false,
             };
         }
-        guards.workspaces.is_empty() && guards.messages.is_empty() && guards.names.iter().all(|name| self.0.contains(name))
+        guards.workspaces.is_empty()
+            && guards.messages.is_empty()
+            && guards.names.iter().all(|name| self.0.contains(name))
     }
 
     pub(super) fn has(&self, topic: &Topic) -> bool {

@@ -101,7 +101,7 @@ async fn listen(wire: Weak<Wire>) {
     loop {
         let Some(strong) = wire.upgrade() else { return };
         let (config, tls) = (strong.config.clone(), strong.tls.clone());
-        #[expect(clippy::disallowed_methods, reason = "a pooled connection cannot wait for notifications")]
+        // A pooled connection cannot wait for notifications.
         let connected = tokio::time::timeout(LOOK * 5, config.connect(tls.0)).await;
         let Ok(Ok((client, mut connection))) = connected else {
             strong.bell.ring();

@@ -194,9 +194,7 @@ impl Store for Postgres {
     }
 
     fn look(&self, needs: Vec<Need>, question: Question) -> Answer<'_, World> {
-        Box::pin(async move {
-            transaction::again(|| self.look_once(&needs, &question)).await
-        })
+        Box::pin(async move { transaction::again(|| self.look_once(&needs, &question)).await })
     }
 
     fn follow(&self, after: Cursor, limit: u32) -> Answer<'_, Page> {

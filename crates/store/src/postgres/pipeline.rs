@@ -15,6 +15,7 @@ use crate::sql;
 use crate::value::{Statement, Value};
 
 type Rows = Vec<Vec<Value>>;
+type Waiting<'a, T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send + 'a>>;
 
 /// Runs statements in order over one connection; they are all on their way before the first answer is back. The first
 /// fault is the cause of the others, so it is the one that is told.
@@ -28,14 +29,14 @@ pub(super) async fn run(client: &Object, first: Option<&str>, statements: &[Stat
         let rows = client.query(prepared, &parameters(&statement.values)).await?;
         rows.iter().map(values).collect::<Result<Rows, Fault>>()
     });
-    let mut waiting: Vec<Pin<Box<dyn Future<Output = Result<Rows, Fault>> + Send + '_>>> = Vec::new();
+    let mut waiting: Vec<Waiting<'_, Rows>> = Vec::new();
     if let Some(begin) = begin {
         waiting.push(Box::pin(async move {
             begin.await?;
             Ok(Rows::new())
         }));
     }
-    waiting.extend(queries.map(|query| Box::pin(query) as Pin<Box<dyn Future<Output = _> + Send>>));
+    waiting.extend(queries.map(|query| Box::pin(query) as Waiting<'_, Rows>));
     let mut answers = in_order(waiting).await?;
     if first.is_some() {
         answers.remove(0);
@@ -48,9 +49,7 @@ fn parameters(values: &[Value]) -> Vec<&(dyn ToSql + Sync)> {
 }
 
 /// Polls in the order of the list, which is the order in which a connection sends.
-async fn in_order<T>(
-    waiting: Vec<Pin<Box<dyn Future<Output = Result<T, Fault>> + Send + '_>>>,
-) -> Result<Vec<T>, Fault> {
+async fn in_order<T>(waiting: Vec<Waiting<'_, T>>) -> Result<Vec<T>, Fault> {
     let mut slots: Vec<Result<_, Result<T, Fault>>> = waiting.into_iter().map(Ok).collect();
     poll_fn(|context| {
         let mut open = false;
@@ -96,7 +95,12 @@ pub(super) async fn write(client: &Object, ops: Vec<Op>, last: Statement) -> Res
     }
     single.push(last);
     let answer = run(client, None, &single).await?.into_iter().next_back();
-    Ok(answer.into_iter().flatten().flatten().next().and_then(|value| if let Value::Int(number) = value { Some(number) } else { None }))
+    Ok(answer
+        .into_iter()
+        .flatten()
+        .flatten()
+        .next()
+        .and_then(|value| if let Value::Int(number) = value { Some(number) } else { None }))
 }
 
 const DROP_ROWS: usize = 50;

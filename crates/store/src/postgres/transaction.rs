@@ -28,7 +28,11 @@ enum Try {
     /// Nothing happened.
     Failed(Fault),
     /// The answer to the commit was lost.
-    Unknown { xid: i64, change: Box<Change>, fault: Fault },
+    Unknown {
+        xid: i64,
+        change: Box<Change>,
+        fault: Fault,
+    },
 }
 
 pub(super) async fn transact(pool: &Pool, job: &Job) -> Result<Change, Fault> {
@@ -135,7 +139,10 @@ async fn decide_and_write(open: &Open, job: &Job, guards: &mut Guards) -> Result
                 if needs.iter().all(|need| world.knows(need)) {
                     return Err(Fault::Bug { what: format!("a decision asks again for {needs:?}") });
                 }
-                let grown = needs.iter().fold(false, |grown, need| (guards.add(need) && !held.covers(need, &world)) || grown);
+                let mut grown = false;
+                for need in &needs {
+                    grown |= guards.add(need) && !held.covers(need, &world);
+                }
                 if grown {
                     return Ok(None);
                 }
@@ -286,7 +293,9 @@ fn class(fault: &Fault) -> Class {
     };
     match error.code() {
         Some(code) if *code == SqlState::UNIQUE_VIOLATION => Class::Race,
-        Some(code) if *code == SqlState::T_R_SERIALIZATION_FAILURE || *code == SqlState::T_R_DEADLOCK_DETECTED => Class::Again,
+        Some(code) if *code == SqlState::T_R_SERIALIZATION_FAILURE || *code == SqlState::T_R_DEADLOCK_DETECTED => {
+            Class::Again
+        }
         _ if is_away(error) => Class::Again,
         _ => Class::Final,
     }

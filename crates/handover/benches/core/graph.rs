@@ -1,0 +1,167 @@
+//! What must not grow with the size of a workflow, and what a plan costs.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use engine::command::Note;
+use engine::id::{AgentId, TaskId, WorkflowId};
+use engine::offer::Ask;
+use engine::plan::PlanTask;
+use engine::{Caller, Command, Reply};
+use handover::Service;
+
+use crate::rounds::{Bar, Report, median};
+use crate::{bare, runtime, seed};
+
+const SMALL: usize = 1_000;
+const LARGE: usize = 100_000;
+
+/// A workflow of a size of which a number is ready and the rest waits for the first task.
+async fn sized(service: &Service, tasks: usize, ready: usize) -> Result<WorkflowId> {
+    let workflow = seed::workflow(service).await?;
+    let plan = (0..tasks).map(|number| PlanTask {
+        depends_on: if number < ready { Vec::new() } else { vec!["task 0".to_owned()] },
+        ..PlanTask::named(format!("task {number}"))
+    });
+    seed::set_plan(service, workflow, plan.collect()).await?;
+    Ok(workflow)
+}
+
+async fn page_us(service: &Service, workflow: WorkflowId) -> Result<f64> {
+    let ask = Ask { workflow, agent: None, include_failed: false, after: None, limit: 50 };
+    let mut times = Vec::new();
+    for _ in 0..300 {
+        let start = Instant::now();
+        let page = service.next_tasks(ask).await?;
+        times.push(start.elapsed().as_secs_f64() * 1e6);
+        anyhow::ensure!(!page.tasks.is_empty(), "nothing was offered");
+    }
+    Ok(median(&mut times))
+}
+
+pub(crate) fn next_tasks(folder: &Path, report: &mut Report) -> Result<()> {
+    let runtime = runtime(2)?;
+    let service = runtime.block_on(seed::open(&folder.join("next.db")))?.service;
+    for (what, small, large) in [("10 ready", 10, 10), ("all ready", SMALL, LARGE)] {
+        let small = runtime.block_on(sized(&service, SMALL, small))?;
+        let large = runtime.block_on(sized(&service, LARGE, large))?;
+        report.compare(&format!("next tasks, first page, {what}: 100,000 tasks against 1,000, p50 us"), Bar::AtMost(2.0), |_| {
+            Ok((runtime.block_on(page_us(&service, large))?, runtime.block_on(page_us(&service, small))?))
+        })?;
+    }
+    Ok(())
+}
+
+const PLAN: usize = 10_000;
+
+fn big_plan() -> Vec<PlanTask> {
+    let task = |number: usize| {
+        let on = |far: usize| number.checked_sub(far).map(|other| format!("task {other}"));
+        PlanTask {
+            depends_on: [on(7), on(31)].into_iter().flatten().collect(),
+            description: Some(format!("what is to be done in task {number}")),
+            ..PlanTask::named(format!("task {number}"))
+        }
+    };
+    (0..PLAN).map(task).collect()
+}
+
+pub(crate) fn plan(folder: &Path, report: &mut Report) -> Result<()> {
+    let runtime = runtime(2)?;
+    let path = folder.join("plan.db");
+    let service = runtime.block_on(seed::open(&path))?.service;
+    let bare = bare::open(&path)?;
+    report.compare("plan of 10,000 tasks and 20,000 dependencies, ms against bare inserts", Bar::AtMost(3.0), |round| {
+        let workflow = runtime.block_on(seed::workflow(&service))?;
+        let plan = big_plan();
+        let start = Instant::now();
+        runtime.block_on(seed::set_plan(&service, workflow, plan))?;
+        let ours = start.elapsed().as_secs_f64() * 1e3;
+        Ok((ours, bare_plan(&bare, round)?))
+    })?;
+    Ok(())
+}
+
+/// The same rows in one transaction: tasks with their descriptions, dependencies, the indexes of the same schema.
+fn bare_plan(connection: &rusqlite::Connection, round: usize) -> Result<f64> {
+    let start = Instant::now();
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    {
+        let mut task = connection.prepare(
+            "INSERT INTO task (id, workflow, name, sequence, priority, verify, attempts_max, attempt, crashes, unmet, checkpoints, status, created, updated) \
+             VALUES (?1, ?2, ?3, ?4, 2, 0, 5, 0, 0, ?5, 0, 'pending', 0, 0)",
+        )?;
+        let mut detail = connection.prepare("INSERT INTO task_detail (task, description) VALUES (?1, ?2)")?;
+        let mut edge = connection.prepare("INSERT INTO dependency (task, depends_on) VALUES (?1, ?2)")?;
+        let mut ids = engine::id::Ids::new(u128::try_from(round)?);
+        let ids: Vec<String> = (0..PLAN).map(|_| TaskId::next(&mut ids).to_string()).collect();
+        let workflow = format!("wf_bare{round:08}");
+        for (number, id) in ids.iter().enumerate() {
+            let name = format!("task {number}");
+            let unmet = i64::from(number >= 7) + i64::from(number >= 31);
+            task.execute(rusqlite::params![id, workflow, name, i64::try_from(number)?, unmet])?;
+            detail.execute(rusqlite::params![id, format!("what is to be done in task {number}")])?;
+            for far in [7, 31] {
+                if let Some(other) = number.checked_sub(far) {
+                    edge.execute([id, &ids[other]])?;
+                }
+            }
+        }
+    }
+    connection.execute_batch("COMMIT")?;
+    Ok(start.elapsed().as_secs_f64() * 1e3)
+}
+
+const CHECKPOINTS: u32 = 100_000;
+
+async fn checkpoint_us(service: &Service, agent: AgentId, task: TaskId) -> Result<f64> {
+    let mut times = Vec::new();
+    for number in 0..200 {
+        let note = Note::plain(engine::checkpoint::Kind::Progress, format!("step {number}"));
+        let start = Instant::now();
+        service.execute(Caller::agent(agent), Command::AddCheckpoint { task, attempt: Some(1), note }).await?;
+        times.push(start.elapsed().as_secs_f64() * 1e6);
+    }
+    Ok(median(&mut times))
+}
+
+pub(crate) fn checkpoints(folder: &Path, report: &mut Report) -> Result<()> {
+    let runtime = runtime(2)?;
+    let path = folder.join("checkpoints.db");
+    let service = runtime.block_on(seed::open(&path))?.service;
+    let (agent, tasks) = runtime.block_on(async {
+        let (_, tasks) = seed::ready(&service, 64).await?;
+        let agent = *seed::agents(&service, 1).await?.first().context("an agent")?;
+        for task in &tasks {
+            seed::claim(&service, agent, *task).await?;
+        }
+        anyhow::Ok((agent, tasks))
+    })?;
+    let full = *tasks.first().context("a task")?;
+    fill_checkpoints(&bare::open(&path)?, full)?;
+    let mut fresh = tasks.into_iter().skip(1);
+    report.compare("adding the 100,000th checkpoint against the first, p50 us", Bar::AtMost(2.0), |_| {
+        let task = fresh.next().context("a fresh task")?;
+        Ok((runtime.block_on(checkpoint_us(&service, agent, full))?, runtime.block_on(checkpoint_us(&service, agent, task))?))
+    })?;
+    let note = Note::plain(engine::checkpoint::Kind::Progress, "last");
+    let add = Command::AddCheckpoint { task: full, attempt: Some(1), note };
+    match runtime.block_on(service.execute(Caller::agent(agent), add))? {
+        Reply::CheckpointAdded { sequence, .. } if sequence > CHECKPOINTS => Ok(()),
+        other => bail!("unexpected {other:?}"),
+    }
+}
+
+fn fill_checkpoints(connection: &rusqlite::Connection, task: TaskId) -> Result<()> {
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    let mut insert = connection.prepare(
+        "INSERT INTO checkpoint (task, sequence, id, attempt, actor, kind, summary, at) VALUES (?1, ?2, ?3, 1, 'system', 'progress', ?4, 0)",
+    )?;
+    for number in 1..=CHECKPOINTS {
+        insert.execute(rusqlite::params![task.to_string(), number, format!("cp_{number:012}"), format!("step {number}")])?;
+    }
+    connection.execute("UPDATE task SET checkpoints = ?1 WHERE id = ?2", rusqlite::params![CHECKPOINTS, task.to_string()])?;
+    connection.execute_batch("COMMIT")?;
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! Filling a store: workflows, ready tasks, agents.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use engine::command::{CreateWorkflow, Register};
+use engine::id::{AgentId, TaskId, WorkflowId};
+use engine::plan::PlanTask;
+use engine::{Caller, Command, Reply, Rights};
+use handover::Service;
+use handover::clock::SystemClock;
+use store::{Sqlite, Store};
+
+pub(crate) struct Seeded {
+    pub(crate) service: Service,
+    pub(crate) sqlite: Option<Arc<Sqlite>>,
+}
+
+pub(crate) async fn open(path: &Path) -> Result<Seeded> {
+    let sqlite = Arc::new(Sqlite::open(path, handover::random::store_seed()?).await?);
+    let store: Arc<dyn Store> = Arc::clone(&sqlite) as Arc<dyn Store>;
+    Ok(Seeded { service: Service::new(store, Arc::new(SystemClock)), sqlite: Some(sqlite) })
+}
+
+pub(crate) async fn workflow(service: &Service) -> Result<WorkflowId> {
+    let create = CreateWorkflow {
+        name: "bench".to_owned(),
+        source_type: "prompt".to_owned(),
+        source_ref: None,
+        source_content: "bench".to_owned(),
+        parallel_max: None,
+        lease_ms: None,
+        auto_workspaces: false,
+        config: None,
+    };
+    match service.execute(Caller::with_rights(Rights::Person), Command::CreateWorkflow(create)).await? {
+        Reply::WorkflowCreated { workflow, .. } => Ok(workflow),
+        other => bail!("unexpected {other:?}"),
+    }
+}
+
+/// A workflow whose tasks are all ready; their ids in order.
+pub(crate) async fn ready(service: &Service, tasks: usize) -> Result<(WorkflowId, Vec<TaskId>)> {
+    let workflow = workflow(service).await?;
+    let plan = (0..tasks).map(|number| PlanTask::named(format!("task {number:07}"))).collect();
+    set_plan(service, workflow, plan).await?;
+    let ids = service.store();
+    let ids = task_ids(ids, workflow).await?;
+    Ok((workflow, ids))
+}
+
+pub(crate) async fn set_plan(service: &Service, workflow: WorkflowId, plan: Vec<PlanTask>) -> Result<()> {
+    service.set_plan(Caller::with_rights(Rights::Person), workflow, "bench".to_owned(), plan).await?;
+    Ok(())
+}
+
+/// The tasks of a workflow through the pages an agent would be offered.
+async fn task_ids(store: &dyn Store, workflow: WorkflowId) -> Result<Vec<TaskId>> {
+    let mut ids = Vec::new();
+    let mut after = None;
+    loop {
+        let ask = engine::offer::Ask { workflow, agent: None, include_failed: false, after, limit: 499 };
+        let page = store::view(store, Vec::new(), move |world| {
+            engine::offer::next(world, &ask, engine::Timestamp(0))
+        })
+        .await??;
+        ids.extend(page.tasks.iter().map(|task| task.id));
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return Ok(ids),
+        }
+    }
+}
+
+pub(crate) async fn agents(service: &Service, count: usize) -> Result<Vec<AgentId>> {
+    let mut agents = Vec::new();
+    for number in 0..count {
+        let register = Register {
+            name: format!("bench {number}"),
+            runtime: "bench".to_owned(),
+            role: None,
+            slug: None,
+            capabilities: Vec::new(),
+            workflow: None,
+            workspace_path: None,
+            metadata: None,
+        };
+        match service.execute(Caller::with_rights(Rights::Engine), Command::Register(register)).await? {
+            Reply::Registered { agent, .. } => agents.push(agent),
+            other => bail!("unexpected {other:?}"),
+        }
+    }
+    Ok(agents)
+}
+
+pub(crate) async fn claim(service: &Service, agent: AgentId, task: TaskId) -> Result<()> {
+    match service.execute(Caller::agent(agent), Command::Claim { task }).await? {
+        Reply::Claimed { .. } => Ok(()),
+        other => bail!("unexpected {other:?}"),
+    }
+}

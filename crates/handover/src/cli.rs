@@ -1,0 +1,138 @@
+//! The command line: what an operator needs of the store itself. The other doors come with the tools they serve.
+
+use std::fs::File;
+use std::io::{BufReader, Read, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context;
+use clap::{Parser, Subcommand};
+use store::{Fault, Head, Store};
+
+/// Hands work between AI agents without dropping it.
+#[derive(Debug, Parser)]
+#[command(version, about, long_about = None)]
+struct Arguments {
+    /// The store: a path to an SQLite file, or a URL that begins with postgres://
+    #[arg(long, global = true, env = "HANDOVER_STORE", default_value = ".handover/state/handover.db")]
+    store: String,
+    #[command(subcommand)]
+    command: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Write everything in the store as JSON lines
+    Export {
+        /// Where to write; standard output without it
+        #[arg(long, short)]
+        output: Option<PathBuf>,
+    },
+    /// Read an export into an empty store, all or nothing
+    Import {
+        /// The export; standard input without it
+        input: Option<PathBuf>,
+    },
+    /// Check the record of everything that happened
+    Log {
+        #[command(subcommand)]
+        command: LogVerb,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum LogVerb {
+    /// Recompute every hash; name the first entry that was changed, removed, inserted or moved
+    Verify {
+        /// Heads that were kept elsewhere (from `handover log head`): finds a log that was rewritten or shortened
+        #[arg(long)]
+        heads: Option<PathBuf>,
+    },
+    /// Print the head of every topic, one JSON line each, for keeping elsewhere
+    Head,
+}
+
+pub(crate) async fn run() -> anyhow::Result<ExitCode> {
+    let arguments = Arguments::parse();
+    let store = open(&arguments.store).await.with_context(|| format!("open the store {}", arguments.store))?;
+    match arguments.command {
+        Verb::Export { output } => export(&*store, output).await,
+        Verb::Import { input } => import(&*store, input).await,
+        Verb::Log { command: LogVerb::Verify { heads } } => verify(&*store, heads).await,
+        Verb::Log { command: LogVerb::Head } => head(&*store).await,
+    }
+}
+
+async fn open(url: &str) -> anyhow::Result<Arc<dyn Store>> {
+    Ok(store::open(url, handover::random::store_seed()?).await?)
+}
+
+async fn export(store: &dyn Store, output: Option<PathBuf>) -> anyhow::Result<ExitCode> {
+    let out: Box<dyn Write + Send> = match &output {
+        Some(path) => {
+            Box::new(std::io::BufWriter::new(File::create(path).with_context(|| format!("create {}", path.display()))?))
+        }
+        None => Box::new(std::io::stdout()),
+    };
+    let rows = store::export(store, out).await?;
+    eprintln!("exported {rows} rows");
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn import(store: &dyn Store, input: Option<PathBuf>) -> anyhow::Result<ExitCode> {
+    let source: Box<dyn Read + Send> = match &input {
+        Some(path) => Box::new(File::open(path).with_context(|| format!("open {}", path.display()))?),
+        None => Box::new(std::io::stdin()),
+    };
+    match store::import(store, BufReader::new(source)).await {
+        Ok(()) => {
+            eprintln!("imported");
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(Fault::Import { problem }) => {
+            eprintln!("handover: not imported, the store is as it was: {problem}");
+            Ok(ExitCode::from(1))
+        }
+        Err(fault) => Err(fault.into()),
+    }
+}
+
+async fn verify(store: &dyn Store, heads: Option<PathBuf>) -> anyhow::Result<ExitCode> {
+    let kept = match heads {
+        None => Vec::new(),
+        Some(path) => {
+            let text = std::fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
+            let lines = text.lines().filter(|line| !line.trim().is_empty());
+            lines
+                .map(serde_json::from_str)
+                .collect::<Result<Vec<Head>, _>>()
+                .with_context(|| format!("read heads from {}", path.display()))?
+        }
+    };
+    let verdict = store::verify(store, &kept).await?;
+    for finding in &verdict.findings {
+        say(&finding.to_string())?;
+    }
+    if verdict.findings.is_empty() {
+        say(&format!("verified {} entries of {} topics", verdict.entries, verdict.topics))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    Ok(ExitCode::from(1))
+}
+
+async fn head(store: &dyn Store) -> anyhow::Result<ExitCode> {
+    let mut after = String::new();
+    loop {
+        let heads = store.heads(after.clone(), 500).await?;
+        let Some(last) = heads.last() else { return Ok(ExitCode::SUCCESS) };
+        after.clone_from(&last.topic);
+        for head in &heads {
+            say(&serde_json::to_string(head)?)?;
+        }
+    }
+}
+
+fn say(line: &str) -> anyhow::Result<()> {
+    Ok(writeln!(std::io::stdout(), "{line}")?)
+}

@@ -1,0 +1,152 @@
+//! The spine: every door turns bytes into a command and calls this.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use engine::command::Key;
+use engine::id::{Ids, WorkflowId};
+use engine::offer::{self, Ask, Page};
+use engine::plan::{Place, Plan, PlanTask};
+use engine::{Caller, Change, Command, Need, Refusal, Reply, Rights, Stamp, Stop, World, decide};
+use sha2::{Digest, Sha256};
+use store::{Job, Store};
+
+use crate::clock::Clock;
+use crate::error::Error;
+use crate::random;
+
+#[derive(Clone)]
+pub struct Service {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+}
+
+impl std::fmt::Debug for Service {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Service").finish_non_exhaustive()
+    }
+}
+
+/// What a sweep of all workflows did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Swept {
+    pub offered: u32,
+    pub failed: u32,
+}
+
+impl Service {
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
+        Self { store, clock }
+    }
+
+    pub fn store(&self) -> &dyn Store {
+        &*self.store
+    }
+
+    /// Decides a command and makes its effects durable. The reply is given after that.
+    pub async fn execute(&self, caller: Caller, command: Command) -> Result<Reply, Error> {
+        Ok(self.change(caller, command).await?.reply?)
+    }
+
+    async fn change(&self, caller: Caller, command: Command) -> Result<Change, Error> {
+        let stamp = Stamp { now: self.clock.now(), seed: random::seed()? };
+        let needs = command.scope(&caller);
+        let step = move |world: &World| decide(world, &caller, &command, stamp);
+        Ok(self.store.transact(Job { needs, now: stamp.now, step: Arc::new(step) }).await?)
+    }
+
+    /// Answers a pure question from what is stored, as of one moment.
+    pub async fn view<T, F>(&self, ask: F) -> Result<T, Error>
+    where
+        F: Fn(&World) -> Result<T, Stop> + Send + Sync + Clone + 'static,
+    {
+        Ok(store::view(&*self.store, Vec::new(), ask).await??)
+    }
+
+    /// What can be claimed now, one page.
+    pub async fn next_tasks(&self, ask: Ask) -> Result<Page, Error> {
+        let now = self.clock.now();
+        self.view(move |world| offer::next(world, &ask, now)).await
+    }
+
+    /// Sets a plan. A large one is written in pieces, so that nobody else waits long, and is seen only when it is whole.
+    pub async fn set_plan(
+        &self,
+        caller: Caller,
+        workflow: WorkflowId,
+        summary: String,
+        tasks: Vec<PlanTask>,
+    ) -> Result<Reply, Error> {
+        let plan = Plan::whole(tasks)?;
+        let groups = plan.groups();
+        let place = Place { workflow, sequence: 0, now: self.clock.now(), existing: &BTreeMap::new() };
+        let piece = plan.lay_out(&place, &mut Ids::new(random::seed()?))?;
+        if piece.rows() <= engine::limits::PIECE_ROWS_MAX {
+            let piece = Arc::new(piece);
+            return self.execute(caller, Command::SetPlan { workflow, summary, piece, groups }).await;
+        }
+        let token = random::token()?;
+        let begun = self.execute(caller.clone(), Command::BeginPlan { workflow, token: token.clone() }).await?;
+        let Reply::PlanBegun { stale } = begun else {
+            // The key was used before: this is the first answer.
+            return Ok(begun);
+        };
+        if stale {
+            self.clear_draft(&caller, workflow, &token).await?;
+        }
+        let (count, task_ids) = (u32::try_from(piece.tasks.len()).unwrap_or(u32::MAX), piece.named());
+        for piece in piece.split() {
+            let stage = Command::StagePlan { workflow, token: token.clone(), piece: Arc::new(piece) };
+            self.execute(without_key(&caller), stage).await?;
+        }
+        self.execute(caller, Command::CommitPlan { workflow, token, summary, tasks: count, groups, task_ids }).await
+    }
+
+    /// Removes what a planner that is gone left behind.
+    async fn clear_draft(&self, caller: &Caller, workflow: WorkflowId, token: &str) -> Result<(), Error> {
+        loop {
+            let clear = Command::ClearDraft { workflow, token: token.to_owned() };
+            if let Reply::DraftCleared { more: false } = self.execute(without_key(caller), clear).await? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Ends leases that are over, workflow by workflow, a bounded number at a time.
+    pub async fn sweep(&self, alive: Vec<engine::id::SessionId>) -> Result<Swept, Error> {
+        let mut swept = Swept::default();
+        let now = self.clock.now();
+        let workflows =
+            self.view(move |world| world.workflow_ids(&Need::ExpiredAnywhere(now)).map(<[_]>::to_vec)).await?;
+        for workflow in workflows {
+            loop {
+                let caller = Caller { alive: alive.clone(), ..Caller::with_rights(Rights::Engine) };
+                match self.execute(caller, Command::Sweep { workflow }).await {
+                    Ok(Reply::Swept { offered, failed, more }) => {
+                        swept.offered += offered;
+                        swept.failed += failed;
+                        // A full page of leases that were all renewed must not be asked for again.
+                        if !more || offered + failed == 0 {
+                            break;
+                        }
+                    }
+                    Ok(_) | Err(Error::Refused(Refusal::WorkflowNotFound { .. })) => break,
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(swept)
+    }
+}
+
+fn without_key(caller: &Caller) -> Caller {
+    Caller { key: None, ..caller.clone() }
+}
+
+/// A key for a command: the same arguments have the same fingerprint, whatever ids or times they will get.
+pub fn key(owner: String, key: String, arguments: &impl serde::Serialize) -> Key {
+    let text = serde_json::to_string(arguments).unwrap_or_default();
+    let fingerprint =
+        Sha256::digest(text.as_bytes()).iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"));
+    Key { owner, key, fingerprint }
+}
