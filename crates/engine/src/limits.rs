@@ -70,6 +70,8 @@ pub const SESSION_AGENTS_MAX: usize = 200;
 
 /// How many ready tasks one page looks at.
 pub const CANDIDATES_MAX: usize = 500;
+/// Pages one call for work goes through before it says that there is none: others wait meanwhile.
+pub const CLAIM_PAGES_MAX: u32 = 20;
 /// Rows of a page, unless asked otherwise, and at most.
 pub const PAGE_ROWS_DEFAULT: usize = 50;
 pub const PAGE_ROWS_MAX: usize = 500;

@@ -15,7 +15,7 @@ use crate::key::{KeyId, StoredKey};
 use crate::task::{Detail, Task};
 use crate::template::Template;
 use crate::time::Timestamp;
-use crate::workflow::{Workflow, WorkflowDetail, WorkflowStatus};
+use crate::workflow::{Workflow, WorkflowDetail};
 use crate::workspace::{Repository, Workspace};
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -120,12 +120,6 @@ impl Tables {
             self.dependents.remove(&(id, waiting));
         }
         self.checkpoints.retain(|(task, _), _| *task != id);
-    }
-
-    /// Tasks of a workflow that others may see: none while its plan is being written.
-    pub fn visible_tasks(&self, id: WorkflowId) -> impl Iterator<Item = &Task> {
-        let shown = self.workflows.get(&id).is_some_and(|found| found.status != WorkflowStatus::Planning);
-        self.tasks.values().filter(move |task| shown && task.workflow == id)
     }
 }
 

@@ -280,7 +280,7 @@ fn model(fault: Fault) -> Claims {
     Claims {
         engine: Engine::new(agents, size("MODEL_TASKS", 1), LEASE_TICKS, fault),
         agents,
-        ticks: i64::from(setting("MODEL_TICKS", 4)),
+        ticks: i64::from(setting("MODEL_TICKS", 3)),
         attempts: setting("MODEL_ATTEMPTS", 3),
         mail: size("MODEL_MAIL", 1),
     }

@@ -166,7 +166,8 @@ pub(crate) const DROP_TASK: &[&str] = &[
 pub(crate) const DETACH: &str = "DELETE FROM attachment WHERE workflow = $1 AND repository = $2";
 pub(crate) const DROP_TEMPLATE: &str = "DELETE FROM template WHERE id = $1";
 pub(crate) const MARK: &str = "UPDATE message SET state = $1, state_at = $2 WHERE id = $3";
-pub(crate) const FORGET_KEYS: &str = "DELETE FROM kept_answer WHERE until <= $1";
+pub(crate) const FORGET_KEYS: &str = "DELETE FROM kept_answer WHERE (owner, act, idempotency_key) IN (\
+     SELECT owner, act, idempotency_key FROM kept_answer WHERE until <= $1 ORDER BY until LIMIT 1000)";
 pub(crate) const PUT_WORKFLOW: &str = "INSERT INTO workflow (id, name, status, parallel_max, lease_ms, lock_owner, \
      lock_since, lock_until, draft_token, draft_until, tasks, open, sequence, created, updated) \
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) \

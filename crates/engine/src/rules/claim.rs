@@ -155,6 +155,7 @@ pub(crate) fn claim_next(case: &mut Case<'_>, id: WorkflowId, include_failed: bo
     }
     case.unlocked(workflow)?;
     let mut ask = Ask { workflow: id, agent: Some(agent), include_failed, after: None, limit: 1 };
+    let mut pages = 0;
     loop {
         let page = offer::next(case.world, &ask, case.now)?;
         if let Some(found) = page.tasks.first() {
@@ -172,8 +173,12 @@ pub(crate) fn claim_next(case: &mut Case<'_>, id: WorkflowId, include_failed: bo
             continue;
         }
         match page.next {
-            Some(after) => ask.after = Some(after),
-            None => {
+            // The first page is short because the first task mostly fits; who fits none of them looks further in longer ones.
+            Some(after) if pages < limits::CLAIM_PAGES_MAX => {
+                (ask.after, ask.limit) = (Some(after), limits::CANDIDATES_MAX);
+                pages += 1;
+            }
+            Some(_) | None => {
                 let all_done = workflow.open == 0 && workflow.tasks > 0;
                 return Ok(Reply::NoTask { limit_reached: page.limit_reached, all_done });
             }

@@ -25,7 +25,11 @@ struct Field {
 impl Field {
     async fn new(path: &Path, tasks: usize) -> Result<Self> {
         let store = seed::open(path).await?;
-        let (_, tasks) = seed::ready(&store.service, tasks).await?;
+        let mut ready = Vec::with_capacity(tasks);
+        while ready.len() < tasks {
+            ready.extend(seed::ready(&store.service, (tasks - ready.len()).min(50_000)).await?.1);
+        }
+        let tasks = ready;
         // Many agents, because one agent may hold only so many tasks.
         let agents = seed::agents(&store.service, tasks.len() / 100 + CALLERS).await?;
         Ok(Self { bare: bare::open(path)?, store, tasks: tasks.into_iter(), agents })
