@@ -54,10 +54,10 @@ impl Agent {
         }
     }
 
-    /// An open connection counts as life for a while, whatever the clock says of the lease.
-    pub fn is_kept_alive(&self, alive: &[SessionId], now: Timestamp) -> bool {
-        let connected = self.session.is_some_and(|session| alive.contains(&session));
-        connected && self.left.is_none() && now < self.seen + limits::SILENT_SESSION_MS_MAX
+    /// An open connection counts as life, whatever the clock says of the lease. The door that names it has counted for
+    /// how long it may be silent, because only a process can tell waking hours from a sleeping machine.
+    pub fn is_kept_alive(&self, alive: &[SessionId]) -> bool {
+        self.left.is_none() && self.session.is_some_and(|session| alive.contains(&session))
     }
 
     pub fn can_do(&self, role: Option<&str>, capabilities: &[String]) -> bool {

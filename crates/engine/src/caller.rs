@@ -14,7 +14,7 @@ pub struct Caller {
     /// Who may pass a workflow lock: an agent's id or a text of the caller's choice.
     pub lock_owner: Option<String>,
     pub key: Option<Key>,
-    /// Connections of this machine whose processes live, whatever the clock says.
+    /// Connections of this machine whose processes live and were heard of in the last two waking hours, as the door says.
     pub alive: Vec<SessionId>,
 }
 

@@ -128,7 +128,7 @@ impl<'a> Case<'a> {
         if self.caller.alive.is_empty() {
             return Ok(false);
         }
-        Ok(self.world.agent(lease.agent)?.is_kept_alive(&self.caller.alive, self.now))
+        Ok(self.world.agent(lease.agent)?.is_kept_alive(&self.caller.alive))
     }
 
     pub(crate) fn live_holder(&self, task: &Task) -> Result<Option<AgentId>, Stop> {

@@ -29,7 +29,7 @@ pub enum Command {
     },
     Unregister,
     /// Evidence of life from outside a call: a live process under the runner, a read. An open connection that says
-    /// nothing is told by [`Caller::alive`] instead, because it counts for two hours only.
+    /// nothing is told by [`Caller::alive`] instead, because its door counts for how long that may be.
     Renew,
     CloseSession {
         session: SessionId,

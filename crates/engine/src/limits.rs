@@ -14,8 +14,6 @@ pub const HEARTBEAT_MS: Millis = Millis::seconds(30);
 pub const SEEN_MS: Millis = Millis::seconds(30);
 /// Three heartbeats missed, counted from the last sign that was stored.
 pub const OFFLINE_MS: Millis = Millis::seconds(120);
-/// An open connection that says nothing stops counting as life after two hours.
-pub const SILENT_SESSION_MS_MAX: Millis = Millis::minutes(120);
 /// A forgotten workflow lock opens by itself.
 pub const LOCK_MS: Millis = Millis::minutes(15);
 /// How long a repeated request is answered from the first one.

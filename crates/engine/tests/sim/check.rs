@@ -66,7 +66,7 @@ pub(crate) fn live_holder(tables: &Tables, task: &Task, step: &Step) -> Option<A
         let agent = tables.agents.get(&lease.agent);
         agent.is_some_and(|agent| {
             let connected = agent.session.is_some_and(|session| step.caller.alive.contains(&session));
-            connected && agent.left.is_none() && step.now.0 < agent.seen.0 + 2 * 3_600_000
+            connected && agent.left.is_none()
         })
     };
     (paused || step.now.0 < lease.until.0 || kept()).then_some(lease.agent)
