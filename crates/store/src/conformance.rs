@@ -5,6 +5,7 @@
 
 mod chance;
 mod commands;
+mod crowd;
 mod failure;
 mod journal;
 mod needs;
@@ -75,8 +76,9 @@ pub async fn has_small(store: &dyn Store, number: u64) -> bool {
 pub async fn exercise(store: &dyn Store) {
     wake::wakes(store, store).await;
     failure::leaves_nothing(store).await;
-    let (oracle, never) = same_results_from(store, Oracle::of(store).await, 1, 2_000).await;
+    let (mut oracle, never) = same_results_from(store, Oracle::of(store).await, 1, 2_000).await;
     assert!(never.is_empty(), "the script did too little; never accepted: {never:?}");
+    crowd::keeps_slugs_apart(store, &mut oracle).await;
     journal::is_sound(store, &oracle).await;
     failure::leaves_nothing(store).await;
 }
@@ -88,20 +90,31 @@ pub async fn same_results(store: &dyn Store, seed: u64, steps: usize) {
 }
 
 /// Returns where it stands and the commands that were never accepted.
-async fn same_results_from(store: &dyn Store, mut oracle: Oracle, seed: u64, steps: usize) -> (Oracle, Vec<&'static str>) {
+async fn same_results_from(
+    store: &dyn Store,
+    mut oracle: Oracle,
+    seed: u64,
+    steps: usize,
+) -> (Oracle, Vec<&'static str>) {
     let mut script = Script::new(seed);
     for step in 1..=steps {
         let order = script.next(oracle.tables());
-        let expected = oracle.act(&order);
-        let found = must(store.transact(order.job()).await, &format!("seed {seed} step {step}: {order:?}"));
-        assert_eq!(found, expected, "seed {seed} step {step}: {order:?}");
-        script.learn(&order, &found);
+        let change = lock_step(store, &mut oracle, &order, &format!("seed {seed} step {step}")).await;
+        script.learn(&order, &change);
         if step % 250 == 0 || step == steps {
             needs::same_answers(store, oracle.tables(), order.stamp.now).await;
         }
     }
     assert_eq!(rows(store).await, oracle.rows(), "seed {seed}: the rows after {steps} steps");
     (oracle, script.never_accepted())
+}
+
+/// The same command here and there, with the same answer and the same events.
+async fn lock_step(store: &dyn Store, oracle: &mut Oracle, order: &Order, at: &str) -> Change {
+    let expected = oracle.act(order);
+    let found = must(store.transact(order.job()).await, &format!("{at}: {order:?}"));
+    assert_eq!(found, expected, "{at}: {order:?}");
+    found
 }
 
 /// Runs a command that the machine must not fail at; the rules may still refuse it.

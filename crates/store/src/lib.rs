@@ -14,6 +14,7 @@ mod record;
 mod row;
 mod sql;
 mod sqlite;
+mod table;
 mod transfer;
 mod value;
 mod verify;

@@ -8,8 +8,9 @@ use engine::{Change, Timestamp, Topic, World, Write, fold};
 
 use crate::fault::Fault;
 use crate::log::{Entry, Head};
-use crate::row::{self, Table};
+use crate::row;
 use crate::sql;
+use crate::table::{self, Table};
 use crate::value::{Statement, Value, text};
 
 /// One thing for a backend to run.
@@ -48,18 +49,18 @@ fn push(write: Write, ops: &mut Vec<Op>) -> Result<(), Fault> {
         Write::Workflow(workflow) => run(sql::PUT_WORKFLOW, row::workflow(&workflow)),
         Write::WorkflowDetail(id, detail) => run(sql::PUT_WORKFLOW_DETAIL, row::workflow_detail(id, &detail)),
         Write::Agent(agent) => run(sql::PUT_AGENT, row::agent(&agent)),
-        Write::Checkpoint(checkpoint) => ops.push(Op::Insert(&row::CHECKPOINT, vec![row::checkpoint(&checkpoint)])),
-        Write::Message(message) => ops.push(Op::Insert(&row::MESSAGE, vec![row::message(&message)])),
+        Write::Checkpoint(checkpoint) => ops.push(Op::Insert(&table::CHECKPOINT, vec![row::checkpoint(&checkpoint)])),
+        Write::Message(message) => ops.push(Op::Insert(&table::MESSAGE, vec![row::message(&message)])),
         Write::Mark(id, state) => {
             let [state, at] = row::message_state(state);
             run(sql::MARK, vec![state, at, text(id)]);
         }
         Write::Mailbox(mailbox) => run(sql::PUT_MAILBOX, row::mailbox(&mailbox)),
         Write::Workspace(workspace) => run(sql::PUT_WORKSPACE, row::workspace(&workspace)),
-        Write::Repository(repository) => ops.push(Op::Insert(&row::REPOSITORY, vec![row::repository(&repository)])),
-        Write::Attach(attachment) => ops.push(Op::Insert(&row::ATTACHMENT, vec![row::attachment(&attachment)])),
+        Write::Repository(repository) => ops.push(Op::Insert(&table::REPOSITORY, vec![row::repository(&repository)])),
+        Write::Attach(attachment) => ops.push(Op::Insert(&table::ATTACHMENT, vec![row::attachment(&attachment)])),
         Write::Detach(workflow, repository) => run(sql::DETACH, vec![text(workflow), text(repository)]),
-        Write::Template(template) => ops.push(Op::Insert(&row::TEMPLATE, vec![row::template(&template)?])),
+        Write::Template(template) => ops.push(Op::Insert(&table::TEMPLATE, vec![row::template(&template)?])),
         Write::DropTemplate(id) => run(sql::DROP_TEMPLATE, vec![text(id)]),
         Write::Key(key) => run(sql::PUT_KEPT_ANSWER, row::key(&key)?),
         Write::ForgetKeys(now) => run(sql::FORGET_KEYS, vec![now.into()]),
@@ -73,7 +74,7 @@ fn insert(piece: &Piece, ops: &mut Vec<Op>) {
     let details = piece.tasks.iter().filter(|(_, detail)| *detail != empty);
     let details: Vec<_> = details.map(|(task, detail)| row::detail(task.id, detail)).collect();
     let edges: Vec<_> = piece.edges.iter().map(|(task, on)| vec![text(task), text(on)]).collect();
-    for (table, rows) in [(&row::TASK, tasks), (&row::TASK_DETAIL, details), (&row::DEPENDENCY, edges)] {
+    for (table, rows) in [(&table::TASK, tasks), (&table::TASK_DETAIL, details), (&table::DEPENDENCY, edges)] {
         if !rows.is_empty() {
             ops.push(Op::Insert(table, rows));
         }

@@ -1,7 +1,5 @@
 //! State to columns and back, once for every database.
 
-use std::sync::LazyLock;
-
 use engine::agent::Agent;
 use engine::checkpoint::{Checkpoint, Kind};
 use engine::command::Note;
@@ -15,81 +13,6 @@ use engine::{Actor, Millis};
 
 use crate::fault::Fault;
 use crate::value::{Columns, Value, list, optional, text};
-
-/// A table and its columns, in the order in which rows are written and read.
-#[derive(Debug)]
-pub(crate) struct Table {
-    pub(crate) name: &'static str,
-    pub(crate) columns: &'static [&'static str],
-    /// What an export is ordered by.
-    pub(crate) order: &'static str,
-    /// The insert of one row.
-    pub(crate) insert: LazyLock<String>,
-}
-
-macro_rules! tables {
-    ($($table:ident = $name:literal by $order:literal { $($column:ident)* })*) => {
-        $(pub(crate) static $table: Table = Table {
-            name: $name,
-            columns: &[$(stringify!($column)),*],
-            order: $order,
-            insert: LazyLock::new(|| insert_sql($name, &[$(stringify!($column)),*], 1)),
-        };)*
-        /// Everything that is stored, in the order in which it is exported.
-        pub(crate) static TABLES: &[&Table] = &[$(&$table),*];
-    };
-}
-
-/// `INSERT INTO table (…) VALUES ($1, …), (…)` for a number of rows.
-pub(crate) fn insert_sql(table: &str, columns: &[&str], rows: usize) -> String {
-    use std::fmt::Write as _;
-    let mut sql = format!("INSERT INTO {table} ({}) VALUES ", columns.join(", "));
-    let width = columns.len();
-    for row in 0..rows {
-        sql.push_str(if row == 0 { "(" } else { ", (" });
-        for column in 1..=width {
-            let comma = if column == 1 { "" } else { ", " };
-            let _ = write!(sql, "{comma}${}", row * width + column);
-        }
-        sql.push(')');
-    }
-    sql
-}
-
-tables! {
-    WORKFLOW = "workflow" by "id" {
-        id name status parallel_max lease_ms lock_owner lock_since lock_until draft_token draft_until tasks open sequence
-        created updated
-    }
-    WORKFLOW_DETAIL = "workflow_detail" by "workflow" {
-        workflow source_type source_ref source_content plan_summary auto_workspaces config
-    }
-    TASK = "task" by "id" {
-        id workflow name sequence priority role capabilities touches parallel_group verify attempts_max attempt crashes
-        unmet checkpoints repository workspace status holder lease_since lease_until actor note block_kind block_role
-        created updated
-    }
-    TASK_DETAIL = "task_detail" by "task" { task description brief plan context context_from extra outcome_detail }
-    DEPENDENCY = "dependency" by "task, depends_on" { task depends_on }
-    CHECKPOINT = "checkpoint" by "task, sequence" { task sequence id attempt actor kind summary detail files at }
-    AGENT = "agent" by "id" {
-        id slug name runtime role capabilities workflow workspace_path metadata session seen left_at created updated
-    }
-    MAILBOX = "mailbox" by "owner" { owner sequence unread }
-    MESSAGE = "message" by "id" {
-        id owner sequence sender thread state state_at kind priority subject body body_json action_required workflow task
-        reply_to at
-    }
-    WORKSPACE = "workspace" by "id" {
-        id workflow repository path branch base_branch status merge_commit pr_url config created_by_us created updated
-    }
-    REPOSITORY = "repository" by "id" { id path name created }
-    ATTACHMENT = "attachment" by "workflow, repository" { workflow repository added }
-    TEMPLATE = "template" by "id" { id name description body created }
-    KEPT_ANSWER = "kept_answer" by "owner, act, idempotency_key" { owner act idempotency_key fingerprint answer until }
-    TOPIC = "topic" by "name" { name seq hash at }
-    EVENT = "event" by "xid, pos" { topic seq at type sender body prev hash }
-}
 
 pub(crate) fn workflow(row: &Workflow) -> Vec<Value> {
     let lock = row.lock.as_ref();

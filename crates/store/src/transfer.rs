@@ -22,7 +22,8 @@ use crate::log::{Entry, Head, hex};
 use crate::memory::Contents;
 use crate::migrate::SCHEMA;
 use crate::record;
-use crate::row::{self, TABLES};
+use crate::row;
+use crate::table::TABLES;
 use crate::value::{Columns, Value, text};
 use crate::{Sink, Source, Store};
 
@@ -163,7 +164,9 @@ pub async fn import<R: BufRead + Send + 'static>(store: &dyn Store, input: R) ->
                     return Err(refused(format!("the export says it has {} rows, but {count} are there", footer.end)));
                 }
                 if footer.sha256 != seal.close() {
-                    return Err(refused("the export was changed: its lines do not have the hash that its last line says"));
+                    return Err(refused(
+                        "the export was changed: its lines do not have the hash that its last line says",
+                    ));
                 }
                 if let Some((number, _)) = next()? {
                     return Err(refused(format!("line {number}: something follows the last line")));

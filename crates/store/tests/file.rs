@@ -31,6 +31,7 @@ async fn one_failing_command_does_not_spoil_the_others_of_its_batch() {
     let folder = must(tempfile::tempdir(), "a folder");
     let path = folder.path().join("a.db");
     let store = open(&path).await;
+    act(store.as_ref(), &small(0)).await;
     // While the queue is held, everything gathers behind the first one.
     let queue = queue(&path);
     must(queue.lock(), "hold the queue");
@@ -69,11 +70,8 @@ fn bad_jobs() -> Vec<(&'static str, Job)> {
         let events = vec![Event::WorkflowCreated { workflow: Box::new(workflow), detail: Box::default() }];
         Change { events, sender: Actor::Engine, reply: Ok(Reply::Configured) }
     };
-    let job = |change: Change| Job {
-        needs: Vec::new(),
-        now: Timestamp(1),
-        step: Arc::new(move |_| Ok(change.clone())),
-    };
+    let job =
+        |change: Change| Job { needs: Vec::new(), now: Timestamp(1), step: Arc::new(move |_| Ok(change.clone())) };
     let twice = Event::RepositoryRegistered {
         repository: engine::workspace::Repository {
             id: engine::id::RepositoryId::FIRST,
@@ -181,7 +179,10 @@ async fn a_newer_schema_is_refused() {
     let text = fault.to_string();
     assert!(matches!(fault, Fault::Newer { found: 4711, .. }), "{fault:?}");
     assert!(text.contains("newer program") && text.contains("4711") && text.contains("upgrade"), "{text}");
-    must(foreign(&path).execute_batch("UPDATE handover_meta SET value = 1 WHERE name = 'schema'"), "make it ours again");
+    must(
+        foreign(&path).execute_batch("UPDATE handover_meta SET value = 1 WHERE name = 'schema'"),
+        "make it ours again",
+    );
     act(open(&path).await.as_ref(), &small(1)).await;
 }
 
@@ -219,20 +220,27 @@ async fn a_damaged_row_is_a_fault_with_a_name() {
     let lax = "UPDATE sqlite_schema SET sql = replace(sql, ' NOT NULL,', ',') WHERE name IN ('task', 'workflow')";
     must(damaged.execute_batch(&format!("{lax}; PRAGMA writable_schema = RESET")), "loosen the tables");
     for (change, table) in DAMAGE {
-        must(damaged.execute_batch(&format!("SAVEPOINT a; CREATE TEMP TABLE kept AS SELECT * FROM main.{table}")), "keep");
+        must(
+            damaged.execute_batch(&format!("SAVEPOINT a; CREATE TEMP TABLE kept AS SELECT * FROM main.{table}")),
+            "keep",
+        );
         must(damaged.execute_batch(&format!("UPDATE {change}; RELEASE a")), change);
         let need = if *table == "task" { Need::Task(task) } else { Need::Workflow(workflow) };
         let read = store.look(vec![need.clone()], Arc::new(|_| Vec::new())).await;
         assert!(matches!(read, Err(Fault::Damaged { .. })), "{change}: reading gives {read:?}");
         let command = Command::AddTask {
             workflow,
-            task: Box::new(engine::plan::PlanTask { depends_on: vec!["a task".to_owned()], ..engine::plan::PlanTask::named(*change) }),
+            task: Box::new(engine::plan::PlanTask {
+                depends_on: vec!["a task".to_owned()],
+                ..engine::plan::PlanTask::named(*change)
+            }),
             after: None,
         };
         let written = store.transact(Order::new(Caller::with_rights(Rights::Person), command, 1, 77).job()).await;
         let refused = matches!(&written, Ok(change) if change.reply.is_err());
         assert!(refused || matches!(written, Err(Fault::Damaged { .. })), "{change}: writing gives {written:?}");
-        let back = format!("BEGIN; DELETE FROM {table}; INSERT INTO main.{table} SELECT * FROM kept; COMMIT; DROP TABLE kept");
+        let back =
+            format!("BEGIN; DELETE FROM {table}; INSERT INTO main.{table} SELECT * FROM kept; COMMIT; DROP TABLE kept");
         must(damaged.execute_batch(&back), "put it back");
     }
     must(store.look(vec![Need::Task(task), Need::Workflow(workflow)], Arc::new(|_| Vec::new())).await, "whole again");

@@ -10,6 +10,7 @@ use store::{Memory, Postgres, Sqlite, Store};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_conforms() {
+    let _shared = server::shared().await;
     let place = Place::new("conforms").await;
     conformance::exercise(&place.open().await).await;
     for seed in 2..=3 {
@@ -20,6 +21,7 @@ async fn postgres_conforms() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn races_on_one_database() {
+    let _shared = server::shared().await;
     let place = Place::new("races").await;
     conformance::exercise_race(|| async {
         let store: Arc<dyn Store> = Arc::new(place.open().await);
@@ -30,6 +32,7 @@ async fn races_on_one_database() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_goes_to_the_server_and_back() {
+    let _shared = server::shared().await;
     let folder = must(tempfile::tempdir(), "a folder");
     let sqlite = must(Sqlite::open(&folder.path().join("a.db"), 1 << 40).await, "open");
     conformance::same_results(&sqlite, 7, 400).await;
@@ -44,6 +47,7 @@ async fn a_store_goes_to_the_server_and_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_connection_wakes_another() {
+    let _shared = server::shared().await;
     let place = Place::new("wakes").await;
     let (writer, waiter) = (place.open().await, place.open().await);
     conformance::wakes(&writer, &waiter).await;
@@ -51,6 +55,7 @@ async fn one_connection_wakes_another() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_first_starts_at_once() {
+    let _shared = server::shared().await;
     let place = Place::new("first_starts").await;
     let url = place.url();
     let opening = (0..24_u64).map(|number| {
@@ -70,9 +75,13 @@ async fn many_first_starts_at_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_newer_schema_is_refused() {
+    let _shared = server::shared().await;
     let place = Place::new("newer").await;
     drop(place.open().await);
-    must(place.plain().await.batch_execute("UPDATE handover_meta SET value = 4711 WHERE name = 'schema'").await, "age it");
+    must(
+        place.plain().await.batch_execute("UPDATE handover_meta SET value = 4711 WHERE name = 'schema'").await,
+        "age it",
+    );
     let Err(fault) = Postgres::open(&place.url(), 1).await else { panic!("a newer database was opened") };
     assert!(matches!(fault, store::Fault::Newer { found: 4711, .. }), "{fault:?}");
 }

@@ -200,13 +200,12 @@ async fn a_change_by_another_process_is_seen_within_a_tenth_of_a_second() {
     for round in 0..60_u64 {
         let burst = 1 + round % 5;
         let seen = tokio::spawn(see(Arc::clone(&store), cursor, burst));
-        let (back, written) = tokio::task::spawn_blocking(move || {
+        let talk = tokio::task::spawn_blocking(move || {
             other.tell(&burst.to_string());
             let written = other.hear_number();
             (other, written)
-        })
-        .await
-        .map_or_else(|error| panic!("{error}"), |found| found);
+        });
+        let (back, written) = must(talk.await, "the other process");
         other = back;
         let (at, next) = must(seen.await, "the one who waits");
         cursor = next;

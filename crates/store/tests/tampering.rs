@@ -4,8 +4,8 @@ use std::path::Path;
 
 use engine::Timestamp;
 use rusqlite::{Connection, params};
-use store::conformance::{act, must, small};
 use store::Tampering::{Changed, Inserted, Moved, Removed};
+use store::conformance::{act, must, small};
 use store::{Entry, Head, Sqlite, Store, Tampering, verify};
 
 const TOPIC: &str = "registry";
@@ -68,7 +68,9 @@ const CASES: &[Case] = &[
     ),
     hidden(
         "the topic removed with its head",
-        |file| file.run(&format!("DELETE FROM event WHERE topic = '{TOPIC}'; DELETE FROM topic WHERE name = '{TOPIC}'")),
+        |file| {
+            file.run(&format!("DELETE FROM event WHERE topic = '{TOPIC}'; DELETE FROM topic WHERE name = '{TOPIC}'"))
+        },
         (1, Removed),
     ),
     case(

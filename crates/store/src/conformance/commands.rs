@@ -23,7 +23,8 @@ impl Script {
         if tables.agents.values().filter(|agent| agent.left.is_none()).count() < 5 {
             return self.register(tables);
         }
-        if self.in_planning(tables).is_none() && tables.workflows.values().filter(|w| w.status.is_running()).count() < 4 {
+        if self.in_planning(tables).is_none() && tables.workflows.values().filter(|w| w.status.is_running()).count() < 4
+        {
             return (Self::person(), self.create_workflow());
         }
         match self.chance.below(100) {
@@ -73,7 +74,9 @@ impl Script {
                 workspace_path: maybe_text(&mut self.chance),
                 metadata: maybe_json(&mut self.chance),
             },
-            _ => Command::Heartbeat { current_task: self.chance.key(&tables.tasks).filter(|_| self.chance.percent(30)) },
+            _ => {
+                Command::Heartbeat { current_task: self.chance.key(&tables.tasks).filter(|_| self.chance.percent(30)) }
+            }
         }
     }
 
@@ -91,7 +94,7 @@ impl Script {
         let chance = &mut self.chance;
         Command::CreateWorkflow(CreateWorkflow {
             name,
-            source_type: "prompt".to_owned(),
+            source_type: if chance.percent(90) { "prompt".to_owned() } else { text(chance) },
             source_ref: maybe_text(chance),
             source_content: text(chance),
             parallel_max: chance.percent(30).then(|| chance.between(1, 4)),
@@ -127,7 +130,8 @@ impl Script {
 
     fn owner(&mut self, tables: &Tables) -> String {
         let agent = self.agent(tables).map(|agent| agent.to_string());
-        agent.filter(|_| self.chance.percent(60)).unwrap_or_else(|| "somebody".to_owned())
+        let agent = agent.filter(|_| self.chance.percent(60));
+        agent.unwrap_or_else(|| if self.chance.percent(20) { text(&mut self.chance) } else { "somebody".to_owned() })
     }
 
     fn plan(&mut self, tables: &Tables) -> (Caller, Command) {
@@ -148,6 +152,7 @@ impl Script {
         let draft = tables.workflows.get(&workflow).and_then(|found| found.draft.as_ref());
         let token = match draft {
             Some(draft) if self.chance.percent(80) => draft.token.clone(),
+            Some(_) | None if self.chance.percent(10) => text(&mut self.chance),
             Some(_) | None => format!("planner {}", self.chance.below(3)),
         };
         let staged = tables.tasks.values().filter(|task| task.workflow == workflow).count();
@@ -184,12 +189,20 @@ impl Script {
                     // The same dependency by name and by id is one dependency.
                     task.depends_on.extend([other.name.clone(), other.id.to_string()]);
                 }
-                let after = if self.chance.percent(40) { self.chance.pick(&names) } else { None };
+                let mut after = if self.chance.percent(40) { self.chance.pick(&names) } else { None };
+                if self.chance.percent(10) {
+                    after = maybe_text(&mut self.chance);
+                    task.depends_on.extend(maybe_text(&mut self.chance));
+                }
                 Command::AddTask { workflow, task: Box::new(task), after }
             }
             4..8 => {
-                let removable: Vec<_> =
-                    tables.tasks.values().filter(|task| task.is_removable()).map(|task| (task.workflow, task.id)).collect();
+                let removable: Vec<_> = tables
+                    .tasks
+                    .values()
+                    .filter(|task| task.is_removable())
+                    .map(|task| (task.workflow, task.id))
+                    .collect();
                 let any = self.task(tables).map(|task| (workflow, task.id));
                 let picked = self.chance.pick(&removable).filter(|_| self.chance.percent(80)).or(any);
                 let (workflow, task) = picked.unwrap_or((workflow, engine::id::TaskId::FIRST));
@@ -236,7 +249,8 @@ impl Script {
                 config: maybe_json(&mut self.chance),
             }),
             _ => {
-                let own = tables.workspaces.values().filter(|place| Some(place.workflow) == task.map(|task| task.workflow));
+                let own =
+                    tables.workspaces.values().filter(|place| Some(place.workflow) == task.map(|task| task.workflow));
                 let own: Vec<WorkspaceId> = own.map(|place| place.id).collect();
                 let workspace = self.chance.pick(&own).unwrap_or(workspace);
                 Command::AssignWorkspace { task: task.map_or(engine::id::TaskId::LAST, |task| task.id), workspace }
@@ -255,7 +269,12 @@ impl Script {
         }
         let tasks = plans::tasks(&mut self.chance, "{{what}} ", tables);
         let defaults = BTreeMap::from([("what".to_owned(), text(&mut self.chance))]);
-        let name = format!("template {}", self.chance.below(6));
-        Command::CreateTemplate { name, description: maybe_text(&mut self.chance), body: TemplateBody { tasks, defaults } }
+        let odd = self.chance.percent(10);
+        let name = if odd { text(&mut self.chance) } else { format!("template {}", self.chance.below(6)) };
+        Command::CreateTemplate {
+            name,
+            description: maybe_text(&mut self.chance),
+            body: TemplateBody { tasks, defaults },
+        }
     }
 }

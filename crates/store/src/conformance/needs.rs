@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::id::{
-    AgentId, MessageId, RepositoryId, SessionId, TaskId, TemplateId, WorkflowId, WorkspaceId,
-};
+use engine::id::{AgentId, MessageId, RepositoryId, SessionId, TaskId, TemplateId, WorkflowId, WorkspaceId};
 use engine::inbox::{Filter, Owner};
 use engine::key::KeyId;
 use engine::tables::Tables;
@@ -119,7 +117,7 @@ fn of_agents(tables: &Tables, needs: &mut Vec<Need>) {
         needs.extend([Need::Agent(id), Need::Held(id), Need::LockedBy(id.to_string())]);
     }
     needs.extend(["somebody", "nobody", ""].map(|owner| Need::LockedBy(owner.to_owned())));
-    let slugs = some(tables.agents.values().map(|agent| agent.slug.clone()), ["bob".to_owned(), "none".to_owned()]);
+    let slugs = some(tables.agents.values().map(|agent| agent.slug.clone()), ["bob", "kim", "none"].map(str::to_owned));
     for slug in slugs {
         needs.extend([Need::Slug(slug.clone()), Need::SlugNumber(slug.clone())]);
         // What stands before a number, as when a name comes a second time.
@@ -128,8 +126,8 @@ fn of_agents(tables: &Tables, needs: &mut Vec<Need>) {
         }
     }
     let sessions = tables.agents.values().filter_map(|agent| agent.session);
-    needs.extend(some(sessions, [SessionId::FIRST]).into_iter().map(Need::SessionAgents));
-    needs.extend(["worker", "infra", "none", ""].map(|role| Need::RoleHolders(role.to_owned())));
+    needs.extend(some(sessions, [SessionId::FIRST, SessionId::LAST]).into_iter().map(Need::SessionAgents));
+    needs.extend(["worker", "infra", "crowd", "none", ""].map(|role| Need::RoleHolders(role.to_owned())));
     let words = [None, Some("worker"), Some("exec"), Some("none"), Some("")];
     let word = |word: Option<&str>| word.map(str::to_owned);
     for (role, runtime) in words.iter().flat_map(|role| words.iter().map(move |runtime| (*role, *runtime))) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::tables::Tables;
-use engine::{Change, World, fold};
+use engine::{Change, Need, World, fold};
 
 use super::{Order, must};
 use crate::log::{Entry, Head};
@@ -43,12 +43,14 @@ impl Oracle {
         let job = order.job();
         let contents = &mut self.contents;
         let mut world = World::default();
+        check_needs(&job.needs, order);
         job.needs.iter().for_each(|need| contents.tables.answer(need, &mut world));
         let change = loop {
             match (job.step)(&world) {
                 Ok(change) => break change,
                 Err(needs) => {
                     assert!(needs.iter().any(|need| !world.knows(need)), "{order:?} asks again for {needs:?}");
+                    check_needs(&needs, order);
                     needs.iter().for_each(|need| contents.tables.answer(need, &mut world));
                 }
             }
@@ -98,4 +100,10 @@ impl std::io::Write for Text {
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
     }
+}
+
+/// What one database cannot be asked, no other may be.
+fn check_needs(needs: &[Need], order: &Order) {
+    let odd = needs.iter().find(|need| format!("{need:?}").contains("\\0"));
+    assert!(odd.is_none(), "{order:?} asks for a text with a zero byte, which PostgreSQL does not take: {odd:?}");
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use engine::Json;
 use engine::id::{Ids, WorkflowId};
 use engine::plan::{Piece, Place, Plan, PlanTask};
-use engine::task::Priority;
 use engine::tables::Tables;
+use engine::task::Priority;
 use engine::time::Timestamp;
 
 use super::chance::Chance;

@@ -11,6 +11,7 @@ use engine::{Caller, Change, Command, Rights, Timestamp};
 
 use super::Order;
 use super::chance::Chance;
+use super::plans::text;
 
 /// Every command, as it is called in the code.
 const ALL: [&str; 41] = [
@@ -97,10 +98,13 @@ impl Script {
             (self.with_key(caller), command)
         };
         let order = Order::new(caller, command, self.now, self.chance.seed());
-        if self.recent.len() == RECENT_MAX {
+        // A door sends each piece of a plan once.
+        if order.command.is_final() {
+            self.recent.push_back(order.clone());
+        }
+        if self.recent.len() > RECENT_MAX {
             self.recent.pop_front();
         }
-        self.recent.push_back(order.clone());
         order
     }
 
@@ -141,7 +145,7 @@ impl Script {
             return caller;
         }
         let number = if self.chance.percent(85) { self.serial } else { self.chance.below(self.serial) };
-        let key = if self.chance.percent(3) { " ".to_owned() } else { format!("key {number}") };
+        let key = if self.chance.percent(5) { text(&mut self.chance) } else { format!("key {number}") };
         let owner = self.chance.word_of(&["token a", "token \"b\""]);
         Caller { key: Some(Key { owner, key, fingerprint: number.to_string() }), ..caller }
     }
@@ -158,7 +162,8 @@ impl Script {
         let agent = if self.chance.percent(75) { self.agent(tables) } else { None };
         let session = if self.chance.percent(60) { Some(self.session()) } else { None };
         let alive = if self.chance.percent(30) { self.sessions.clone() } else { Vec::new() };
-        let lock_owner = self.chance.percent(10).then(|| "somebody".to_owned());
+        let lock_owner = self.chance.percent(10).then(|| text(&mut self.chance)).or(Some("somebody".to_owned()));
+        let lock_owner = lock_owner.filter(|_| self.chance.percent(15));
         Caller { agent, session, lock_owner, alive, ..Caller::with_rights(rights) }
     }
 
@@ -202,7 +207,8 @@ impl Script {
     pub(super) fn workflow(&mut self, tables: &Tables) -> WorkflowId {
         let running = |id: &WorkflowId| tables.workflows.get(id).is_some_and(|found| found.status.is_running());
         let running: Vec<WorkflowId> = tables.workflows.keys().copied().filter(running).collect();
-        let found = if self.chance.percent(80) { self.chance.pick(&running) } else { self.chance.key(&tables.workflows) };
+        let found =
+            if self.chance.percent(80) { self.chance.pick(&running) } else { self.chance.key(&tables.workflows) };
         found.filter(|_| self.chance.percent(98)).unwrap_or(WorkflowId::LAST)
     }
 

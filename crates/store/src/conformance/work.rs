@@ -37,12 +37,9 @@ impl Script {
                 plan: json(&mut self.chance),
                 context: maybe_json(&mut self.chance),
             },
-            6 => Command::ReplanTask {
-                task: id,
-                attempt,
-                reason: text(&mut self.chance),
-                plan: json(&mut self.chance),
-            },
+            6 => {
+                Command::ReplanTask { task: id, attempt, reason: text(&mut self.chance), plan: json(&mut self.chance) }
+            }
             7 | 8 => Command::Release { task: id, attempt, reason: maybe_text(&mut self.chance) },
             _ => Command::Move { task: id, attempt, to: self.target(task) },
         };
@@ -116,12 +113,15 @@ impl Script {
             (6 | 7, _) => {
                 let chance = &mut self.chance;
                 Recipients::All(Filter {
-                    role: chance.percent(60).then(|| chance.word_of(&ROLES)),
+                    role: chance.percent(60).then(|| {
+                        if chance.percent(90) { chance.word_of(&ROLES) } else { text(chance).replace('\0', "") }
+                    }),
                     runtime: chance.percent(30).then(|| chance.word_of(&["exec", "claude", ""])),
                     workflow: if chance.percent(20) { chance.key(&tables.workflows) } else { None },
                     include_silent: chance.percent(70),
                 })
             }
+            (8, _) if self.chance.percent(30) => Recipients::Slug(text(&mut self.chance)),
             (8, _) => Recipients::Slug("human".to_owned()),
             _ => Recipients::One(Owner::Human),
         }

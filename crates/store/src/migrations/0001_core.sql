@@ -82,10 +82,10 @@ CREATE TABLE task (
 CREATE INDEX task_ready ON task (workflow, priority, sequence, id)
     WHERE status = 'pending' AND holder IS NULL AND unmet = 0;
 CREATE INDEX task_failed ON task (workflow, priority, sequence, id) WHERE status = 'failed';
-CREATE INDEX task_held ON task (holder) WHERE holder IS NOT NULL;
+CREATE INDEX task_held ON task (holder, id) WHERE holder IS NOT NULL;
 -- Leases that run out.
 CREATE INDEX task_lease ON task (workflow, lease_until) WHERE holder IS NOT NULL AND status <> 'paused';
-CREATE INDEX task_files ON task (workflow) WHERE holder IS NOT NULL AND touches IS NOT NULL;
+CREATE INDEX task_files ON task (workflow, id) WHERE holder IS NOT NULL AND touches IS NOT NULL;
 
 CREATE TABLE task_detail (
     task {text} PRIMARY KEY,

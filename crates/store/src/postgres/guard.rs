@@ -19,15 +19,15 @@ pub(super) struct Guards {
     messages: BTreeSet<String>,
 }
 
+/// The lists become arrays first, because a search by an array uses the index whatever the server knows of the table.
 const LOCK: &str = "SELECT name, pg_advisory_xact_lock(key)::text FROM (\
      SELECT name, hashtextextended(name, 0) AS key FROM (\
-     SELECT value AS name FROM json_array_elements_text($1::text::json) AS value \
-     UNION SELECT 'workflows/' || workflow FROM task \
-     WHERE id IN (SELECT value FROM json_array_elements_text($2::text::json) AS value) \
+     SELECT json_array_elements_text($1::text::json) AS name \
+     UNION SELECT 'workflows/' || workflow FROM task WHERE id = ANY (ARRAY(SELECT json_array_elements_text($2::text::json))) \
      UNION SELECT 'workflows/' || workflow FROM workspace \
-     WHERE id IN (SELECT value FROM json_array_elements_text($3::text::json) AS value) \
+     WHERE id = ANY (ARRAY(SELECT json_array_elements_text($3::text::json))) \
      UNION SELECT CASE owner WHEN 'human' THEN 'human' ELSE 'agents/' || owner END FROM message \
-     WHERE id IN (SELECT value FROM json_array_elements_text($4::text::json) AS value)\
+     WHERE id = ANY (ARRAY(SELECT json_array_elements_text($4::text::json)))\
      ) AS names ORDER BY key) AS keys";
 
 fn owner_name(owner: Owner) -> String {

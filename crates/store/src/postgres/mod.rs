@@ -17,7 +17,7 @@ use crate::fault::Fault;
 use crate::log::{Cursor, Entry, Head, Page};
 use crate::migrate;
 use crate::record;
-use crate::row::TABLES;
+use crate::table::TABLES;
 use crate::transfer::{PAGE, Row, not_empty};
 use crate::value::{Columns, Statement, Value};
 use crate::watch::Watch;

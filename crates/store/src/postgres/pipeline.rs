@@ -10,8 +10,8 @@ use tokio_postgres::types::ToSql;
 use super::connection::values;
 use crate::fault::Fault;
 use crate::record::Op;
-use crate::row::insert_sql;
 use crate::sql;
+use crate::table::insert_sql;
 use crate::value::{Statement, Value};
 
 type Rows = Vec<Vec<Value>>;

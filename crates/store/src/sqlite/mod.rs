@@ -140,10 +140,7 @@ impl Sqlite {
         &self.statistics
     }
 
-    async fn ask<T: Send>(
-        &self,
-        request: impl FnOnce(Reply<T>) -> Request + Send,
-    ) -> Result<T, Fault> {
+    async fn ask<T: Send>(&self, request: impl FnOnce(Reply<T>) -> Request + Send) -> Result<T, Fault> {
         let (answer, mut receiver) = oneshot::channel();
         let ticket = Arc::new(Ticket::default());
         let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or(Fault::Closed)?;

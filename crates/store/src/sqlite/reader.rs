@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use super::connection::{Settings, each, open, query};
 use crate::fault::Fault;
 use crate::log::{Cursor, Entry, Head, Page};
-use crate::row::TABLES;
+use crate::table::TABLES;
 use crate::transfer::{PAGE, Row};
 use crate::value::{Columns, Statement, Value};
 use crate::watch::Bell;

@@ -17,7 +17,7 @@ use super::reader::{load, load_more};
 use crate::fault::Fault;
 use crate::log::Head;
 use crate::record::{self, Op};
-use crate::row::TABLES;
+use crate::table::TABLES;
 use crate::transfer::{Row, not_empty};
 use crate::value::{Statement, text};
 use crate::watch::Bell;

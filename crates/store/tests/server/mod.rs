@@ -1,8 +1,30 @@
-//! The PostgreSQL server that `scripts/test` starts, and a schema of its own for each test.
+//! The PostgreSQL server that `scripts/test` starts, a schema of its own for each test, and what goes wrong with servers.
 
-use store::Postgres;
-use store::conformance::must;
+mod dying;
+mod following;
+
+use std::sync::Arc;
+
+use engine::command::Register;
+use engine::id::AgentId;
+use engine::inbox::{Draft, MessageKind, Owner, Recipients};
+use engine::task::Priority;
+use engine::{Caller, Command, Need, Reply, Rights};
+use store::conformance::{Order, act, must};
+use store::{Postgres, Store};
+use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio_postgres::{Client, NoTls};
+
+/// A transaction that is left open holds back every follower on the server, so the test that does it runs alone.
+static SERVER: RwLock<()> = RwLock::const_new(());
+
+pub(crate) async fn shared() -> RwLockReadGuard<'static, ()> {
+    SERVER.read().await
+}
+
+async fn alone() -> RwLockWriteGuard<'static, ()> {
+    SERVER.write().await
+}
 
 /// A schema on the server.
 pub(crate) struct Place {
@@ -22,10 +44,10 @@ impl Place {
         place
     }
 
-    /// The server's URL with this schema.
+    /// The server's URL with this schema; connections are called like it, so that they can be told from others.
     pub(crate) fn url(&self) -> String {
         let and = if self.server.contains('?') { '&' } else { '?' };
-        format!("{}{and}options=-csearch_path%3D{}", self.server, self.name)
+        format!("{}{and}options=-csearch_path%3D{}&application_name={}", self.server, self.name, self.name)
     }
 
     pub(crate) async fn open(&self) -> Postgres {
@@ -34,8 +56,51 @@ impl Place {
 
     /// A connection that knows nothing of the store.
     pub(crate) async fn plain(&self) -> Client {
-        plain(&self.url()).await
+        plain(&self.url().replace("application_name=", "application_name=plain_")).await
     }
+}
+
+/// Agents with a mailbox, and so a topic, each.
+async fn agents(store: &dyn Store, count: u64) -> Vec<AgentId> {
+    let mut agents = Vec::new();
+    for number in 0..count {
+        let register = Register {
+            name: format!("agent {number}"),
+            runtime: "exec".to_owned(),
+            role: None,
+            slug: None,
+            capabilities: Vec::new(),
+            workflow: None,
+            workspace_path: None,
+            metadata: None,
+        };
+        let order = Order::new(
+            Caller::with_rights(Rights::Agent),
+            Command::Register(register),
+            1,
+            u128::from(number + 1) << 96,
+        );
+        let change = act(store, &order).await;
+        let Ok(Reply::Registered { agent, .. }) = change.reply else { panic!("{change:?}") };
+        agents.push(agent);
+    }
+    agents
+}
+
+/// A message whose body says which it is.
+fn message(to: AgentId, number: u64) -> Order {
+    let draft = Draft::text(MessageKind::Info, Priority::DEFAULT, number.to_string());
+    let command = Command::Send { to: Recipients::One(Owner::Agent(to)), draft };
+    Order::new(Caller::with_rights(Rights::Person), command, 1_000, (u128::from(number) << 64) + 5)
+}
+
+/// The bodies in a mailbox, in order; its numbers have no gaps.
+async fn mailbox(store: &dyn Store, owner: AgentId) -> Vec<u64> {
+    let need = Need::Inbox { owner: Owner::Agent(owner), unread: false, after: 0, limit: 10_000 };
+    let world = must(store.look(vec![need.clone()], Arc::new(|_| Vec::new())).await, "look");
+    let found = must(world.messages(&need).map_err(|stop| format!("{stop:?}")), "inbox");
+    assert!(found.iter().map(|message| message.sequence).eq(1..=u32::try_from(found.len()).unwrap_or(0)), "gaps");
+    found.iter().map(|message| must(message.draft.body.parse(), "a number")).collect()
 }
 
 #[expect(clippy::disallowed_methods, reason = "a test looks at the server from outside")]

@@ -1,0 +1,55 @@
+//! Many agents with nearly the same name, on one connection: the bounds of lists, and slugs that stay unique.
+
+use engine::command::Register;
+use engine::id::SessionId;
+use engine::{Caller, Command, Reply, Rights};
+
+use super::oracle::Oracle;
+use super::{Order, lock_step, needs};
+use crate::Store;
+
+const NOW: i64 = 1_800_000_000_000;
+
+/// One more than a connection may have, all with slugs that begin with the same word and end in no number.
+pub(super) async fn keeps_slugs_apart(store: &dyn Store, oracle: &mut Oracle) {
+    let mut serial = 0;
+    let mut register = |name: String, slug: Option<&str>, session: Option<SessionId>| {
+        serial += 1;
+        let register = Register {
+            name,
+            runtime: "crowd".to_owned(),
+            role: Some("crowd".to_owned()),
+            slug: slug.map(str::to_owned),
+            capabilities: Vec::new(),
+            workflow: None,
+            workspace_path: None,
+            metadata: None,
+        };
+        let caller = Caller { session, ..Caller::with_rights(Rights::Agent) };
+        Order::new(caller, Command::Register(register), NOW, (serial << 100) | 0xC40)
+    };
+    for number in 0..=engine::limits::SESSION_AGENTS_MAX {
+        let order = register(format!("kim long-ending-{number}x"), None, Some(SessionId::LAST));
+        let change = lock_step(store, oracle, &order, "a crowd").await;
+        assert_eq!(change.reply.is_ok(), number < engine::limits::SESSION_AGENTS_MAX, "{change:?}");
+    }
+    let wanted: [(Option<&str>, &str); 9] = [
+        (None, "kim"),
+        (None, "kim-2"),
+        (None, "kim-3"),
+        (Some("kim-00000000000000000009"), "kim-00000000000000000009"),
+        (Some("kim-12"), "kim-12"),
+        (Some("kim-9"), "kim-9"),
+        (None, "kim-13"),
+        (Some("kim-99999999999"), "kim-99999999999"),
+        (None, "kim-14"),
+    ];
+    for (given, expected) in wanted {
+        let change = lock_step(store, oracle, &register("kim".to_owned(), given, None), "a crowd").await;
+        assert!(
+            matches!(&change.reply, Ok(Reply::Registered { slug, .. }) if slug == expected),
+            "{expected}: {change:?}"
+        );
+    }
+    needs::same_answers(store, oracle.tables(), engine::Timestamp(NOW)).await;
+}
