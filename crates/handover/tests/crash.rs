@@ -79,6 +79,10 @@ fn acknowledged_writes_survive_sigkill() {
     assert!(figures.acks > 0, "seed {seed}: nothing was acknowledged, so nothing was tested");
 }
 
+fn micros(count: usize) -> Duration {
+    Duration::from_micros(u64::try_from(count).unwrap())
+}
+
 fn setting(name: &str) -> Option<u64> {
     Some(std::env::var(name).ok()?.parse().unwrap())
 }
@@ -223,12 +227,12 @@ fn kill_writers(site: &Site<'_>, rng: &mut Rng, ledger: &mut Ledger, figures: &m
             _ if plans => (Until::LargePlan, PLAN_MICROS),
             _ => (Until::Acks(ledger.acks.len() + rng.below(300)), 4_000),
         };
-        problems.extend(listen(&heard, until, rng.micros(linger), ledger));
+        problems.extend(listen(&heard, until, micros(rng.below(linger)), ledger));
         // The others go on writing past the dead one, and must be heard again.
-        children.swap_remove(rng.below(children.len())).kill();
+        children.swap_remove(rng.below(children.len())).end();
         figures.kills += 1;
     }
-    problems.extend(child::rest(&heard).into_iter().filter_map(|word| take(word, ledger)));
+    problems.extend(heard.try_iter().filter_map(|word| take(word, ledger)));
     problems
 }
 

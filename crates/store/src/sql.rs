@@ -213,6 +213,9 @@ pub(crate) const SCHEMA_TABLE: &str =
 pub(crate) const META: &str = "SELECT value FROM handover_meta WHERE name = $1";
 pub(crate) const PUT_META: &str = "INSERT INTO handover_meta (name, value) VALUES ($1, $2) \
      ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+/// How often something was written only to overwrite what a failed commit left in the write-ahead log.
+pub(crate) const COUNT_MENDING: &str = "INSERT INTO handover_meta (name, value) VALUES ('mended', 1) \
+     ON CONFLICT (name) DO UPDATE SET value = handover_meta.value + 1";
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 
 use serde::de::DeserializeOwned;
@@ -72,15 +72,15 @@ pub(crate) fn start(test: &str, before: &[&str], order: &impl Serialize, words: 
 }
 
 impl Running {
-    /// `SIGKILL`; what it said before is still read.
-    pub(crate) fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+    /// Ends it with `SIGKILL`, unless it has ended by itself. What it said before is still read. Returns whether it had
+    /// ended well.
+    pub(crate) fn end(mut self) -> bool {
+        let ended = self.child.try_wait().unwrap();
+        if ended.is_none() {
+            self.child.kill().unwrap();
+            self.child.wait().unwrap();
+        }
         self.reader.join().unwrap();
+        ended.is_some_and(|status| status.success())
     }
-}
-
-/// What was said so far and is not read yet.
-pub(crate) fn rest(words: &Receiver<Word>) -> Vec<Word> {
-    words.try_iter().collect()
 }

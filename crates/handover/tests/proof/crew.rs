@@ -66,7 +66,7 @@ pub(crate) struct Writer {
     board: Arc<Board>,
     report: Report,
     rng: Rng,
-    agent: AgentId,
+    pub(crate) agent: AgentId,
     held: Vec<(TaskId, u32)>,
     acts: u32,
 }

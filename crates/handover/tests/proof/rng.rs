@@ -1,7 +1,5 @@
 //! Chance as a value: a seeded generator (SplitMix64), so that a run can be repeated from its seed.
 
-use std::time::Duration;
-
 #[derive(Debug, Clone)]
 pub(crate) struct Rng(u64);
 
@@ -25,10 +23,5 @@ impl Rng {
 
     pub(crate) fn percent(&mut self, chance: usize) -> bool {
         self.below(100) < chance
-    }
-
-    /// Up to so many microseconds.
-    pub(crate) fn micros(&mut self, end: usize) -> Duration {
-        Duration::from_micros(u64::try_from(self.below(end)).unwrap_or(0))
     }
 }
