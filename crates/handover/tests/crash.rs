@@ -19,7 +19,6 @@ mod rng;
 mod state;
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -74,7 +73,7 @@ fn acknowledged_writes_survive_sigkill() {
     let rounds = setting("HANDOVER_CRASH_ROUNDS").unwrap_or(12);
     let seed = setting("HANDOVER_CRASH_SEED").unwrap_or(1);
     let figures = campaign(usize::try_from(rounds).unwrap(), seed);
-    writeln!(std::io::stdout(), "{}", figures.table()).unwrap();
+    println!("{}", figures.table());
     assert!(figures.problems.is_empty(), "seed {seed}: {:#?}", figures.problems);
     assert!(figures.acks > 0, "seed {seed}: nothing was acknowledged, so nothing was tested");
 }
