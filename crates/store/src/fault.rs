@@ -21,8 +21,9 @@ pub enum Fault {
     /// Somebody holds the write queue for too long, for example a stopped process.
     #[error("waited {seconds} seconds for another process to finish writing")]
     Busy { seconds: u64 },
-    /// The connection broke while the change was being made durable, and its fate could not be found out.
-    #[error("the connection was lost at the moment of committing; look before repeating")]
+    /// The connection broke or the disk failed while the change was being made durable, and its fate could not be found
+    /// out.
+    #[error("the database failed at the moment of committing; look before repeating")]
     Unknown(#[source] Box<Self>),
     /// A row that the rules could not have written.
     #[error("damaged data: {what}")]

@@ -210,12 +210,20 @@ pub(crate) const HEADS: &str = "SELECT name, seq, hash, at FROM topic WHERE name
 pub(crate) const HEADLESS: &str = "SELECT e.topic, e.seq FROM event e LEFT JOIN topic t ON t.name = e.topic \
      WHERE t.name IS NULL ORDER BY e.topic, e.seq LIMIT 1";
 
+// Whether a row is there.
+pub(crate) const IS_ENTRY: &str = "SELECT seq FROM event WHERE topic = $1 AND seq = $2 AND hash = $3";
+pub(crate) const IS_TASK: &str = "SELECT id FROM task WHERE id = $1";
+pub(crate) const IS_DEPENDENCY: &str = "SELECT task FROM dependency WHERE task = $1 AND depends_on = $2";
+
 // Housekeeping.
 pub(crate) const SCHEMA_TABLE: &str =
     "CREATE TABLE IF NOT EXISTS handover_meta (name TEXT PRIMARY KEY, value BIGINT NOT NULL)";
 pub(crate) const META: &str = "SELECT value FROM handover_meta WHERE name = $1";
 pub(crate) const PUT_META: &str = "INSERT INTO handover_meta (name, value) VALUES ($1, $2) \
      ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+/// How often something was written only to overwrite what a failed commit left in the write-ahead log.
+pub(crate) const COUNT_MENDING: &str = "INSERT INTO handover_meta (name, value) VALUES ('mended', 1) \
+     ON CONFLICT (name) DO UPDATE SET value = handover_meta.value + 1";
 
 #[cfg(test)]
 mod tests {

@@ -59,9 +59,9 @@ fn claim(connection: &Connection, task: &str, agent: &str, now: i64) -> Result<(
     read(connection, WORKFLOW, params![workflow])?;
     let until = now + 900_000;
     let none: Option<&str> = None;
-    connection.prepare_cached(UPDATE)?.execute(params![
-        1, 0, 0, none, "pending", agent, now, until, none, none, none, none, now, task
-    ])?;
+    connection
+        .prepare_cached(UPDATE)?
+        .execute(params![1, 0, 0, none, "pending", agent, now, until, none, none, none, none, now, task])?;
     let topic = format!("workflows/{workflow}");
     let head = read(connection, TOPIC, params![topic])?;
     let seq = match head.get(1) {
@@ -77,7 +77,12 @@ fn claim(connection: &Connection, task: &str, agent: &str, now: i64) -> Result<(
 }
 
 /// Claims tasks in transactions of a size; returns claims per second and the time of each transaction in microseconds.
-pub(crate) fn claims(connection: &Connection, tasks: &[String], agents: &[String], batch: usize) -> Result<(f64, Vec<f64>)> {
+pub(crate) fn claims(
+    connection: &Connection,
+    tasks: &[String],
+    agents: &[String],
+    batch: usize,
+) -> Result<(f64, Vec<f64>)> {
     let mut times = Vec::new();
     let began = Instant::now();
     for (number, group) in tasks.chunks(batch).enumerate() {

@@ -44,7 +44,10 @@ pub(crate) async fn claim(pool: &Pool, task: &str, agent: &str) -> Result<()> {
     let none: Option<String> = None;
     let prepared = transaction.prepare_cached(UPDATE).await?;
     transaction
-        .execute(&prepared, &[&1_i64, &0_i64, &0_i64, &none, &"pending", &agent, &now, &until, &none, &none, &none, &none, &now, &task])
+        .execute(
+            &prepared,
+            &[&1_i64, &0_i64, &0_i64, &none, &"pending", &agent, &now, &until, &none, &none, &none, &none, &now, &task],
+        )
         .await?;
     let body = format!(
         "{{\"event\":\"claimed\",\"task\":\"{task}\",\"workflow\":\"{workflow}\",\"agent\":\"{agent}\",\"attempt\":1,\"until\":{until}}}"

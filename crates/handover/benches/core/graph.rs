@@ -46,9 +46,11 @@ pub(crate) fn next_tasks(folder: &Path, report: &mut Report) -> Result<()> {
     for (what, small, large) in [("10 ready", 10, 10), ("all ready", SMALL, LARGE)] {
         let small = runtime.block_on(sized(&service, SMALL, small))?;
         let large = runtime.block_on(sized(&service, LARGE, large))?;
-        report.compare(&format!("next tasks, first page, {what}: 100,000 tasks against 1,000, p50 us"), Bar::AtMost(2.0), |_| {
-            Ok((runtime.block_on(page_us(&service, large))?, runtime.block_on(page_us(&service, small))?))
-        })?;
+        report.compare(
+            &format!("next tasks, first page, {what}: 100,000 tasks against 1,000, p50 us"),
+            Bar::AtMost(2.0),
+            |_| Ok((runtime.block_on(page_us(&service, large))?, runtime.block_on(page_us(&service, small))?)),
+        )?;
     }
     Ok(())
 }
@@ -72,14 +74,18 @@ pub(crate) fn plan(folder: &Path, report: &mut Report) -> Result<()> {
     let path = folder.join("plan.db");
     let service = runtime.block_on(seed::open(&path))?.service;
     let bare = bare::open(&path)?;
-    report.compare("plan of 10,000 tasks and 20,000 dependencies, ms against bare inserts", Bar::AtMost(3.0), |round| {
-        let workflow = runtime.block_on(seed::workflow(&service))?;
-        let plan = big_plan();
-        let start = Instant::now();
-        runtime.block_on(seed::set_plan(&service, workflow, plan))?;
-        let ours = start.elapsed().as_secs_f64() * 1e3;
-        Ok((ours, bare_plan(&bare, round)?))
-    })?;
+    report.compare(
+        "plan of 10,000 tasks and 20,000 dependencies, ms against bare inserts",
+        Bar::AtMost(3.0),
+        |round| {
+            let workflow = runtime.block_on(seed::workflow(&service))?;
+            let plan = big_plan();
+            let start = Instant::now();
+            runtime.block_on(seed::set_plan(&service, workflow, plan))?;
+            let ours = start.elapsed().as_secs_f64() * 1e3;
+            Ok((ours, bare_plan(&bare, round)?))
+        },
+    )?;
     Ok(())
 }
 
@@ -143,7 +149,10 @@ pub(crate) fn checkpoints(folder: &Path, report: &mut Report) -> Result<()> {
     let mut fresh = tasks.into_iter().skip(1);
     report.compare("adding the 100,000th checkpoint against the first, p50 us", Bar::AtMost(2.0), |_| {
         let task = fresh.next().context("a fresh task")?;
-        Ok((runtime.block_on(checkpoint_us(&service, agent, full))?, runtime.block_on(checkpoint_us(&service, agent, task))?))
+        Ok((
+            runtime.block_on(checkpoint_us(&service, agent, full))?,
+            runtime.block_on(checkpoint_us(&service, agent, task))?,
+        ))
     })?;
     let note = Note::plain(engine::checkpoint::Kind::Progress, "last");
     let add = Command::AddCheckpoint { task: full, attempt: Some(1), note };
@@ -159,9 +168,15 @@ fn fill_checkpoints(connection: &rusqlite::Connection, task: TaskId) -> Result<(
         "INSERT INTO checkpoint (task, sequence, id, attempt, actor, kind, summary, at) VALUES (?1, ?2, ?3, 1, 'system', 'progress', ?4, 0)",
     )?;
     for number in 1..=CHECKPOINTS {
-        insert.execute(rusqlite::params![task.to_string(), number, format!("cp_{number:012}"), format!("step {number}")])?;
+        insert.execute(rusqlite::params![
+            task.to_string(),
+            number,
+            format!("cp_{number:012}"),
+            format!("step {number}")
+        ])?;
     }
-    connection.execute("UPDATE task SET checkpoints = ?1 WHERE id = ?2", rusqlite::params![CHECKPOINTS, task.to_string()])?;
+    connection
+        .execute("UPDATE task SET checkpoints = ?1 WHERE id = ?2", rusqlite::params![CHECKPOINTS, task.to_string()])?;
     connection.execute_batch("COMMIT")?;
     Ok(())
 }

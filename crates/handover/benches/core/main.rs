@@ -37,7 +37,8 @@ pub(crate) fn runtime(threads: usize) -> Result<tokio::runtime::Runtime> {
 
 /// The folder for databases: on the disk the project is on, because a memory file system would make every commit free.
 pub(crate) fn folder() -> Result<PathBuf> {
-    let base = std::env::var_os("HANDOVER_BENCH_DIR").map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")), PathBuf::from);
+    let base = std::env::var_os("HANDOVER_BENCH_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")), PathBuf::from);
     let folder = base.join(format!("bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder).context("make the folder for the databases")?;
     Ok(folder)

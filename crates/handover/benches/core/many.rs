@@ -59,7 +59,8 @@ pub(crate) fn processes(folder: &Path, report: &mut Report) -> Result<()> {
             let (_, tasks) = seed::ready(&store.service, PROCESSES * EACH).await?;
             let agents = seed::agents(&store.service, PROCESSES).await?;
             for (number, (agent, tasks)) in agents.iter().zip(tasks.chunks(EACH)).enumerate() {
-                let lines: Vec<String> = std::iter::once(agent.to_string()).chain(tasks.iter().map(ToString::to_string)).collect();
+                let lines: Vec<String> =
+                    std::iter::once(agent.to_string()).chain(tasks.iter().map(ToString::to_string)).collect();
                 std::fs::write(folder.join(format!("{number}.txt")), lines.join("\n"))?;
             }
             anyhow::Ok(())
@@ -68,7 +69,11 @@ pub(crate) fn processes(folder: &Path, report: &mut Report) -> Result<()> {
         let mut children = Vec::new();
         for number in 0..PROCESSES {
             let child = std::process::Command::new(&program)
-                .args(["child-claims", &path.display().to_string(), &folder.join(format!("{number}.txt")).display().to_string()])
+                .args([
+                    "child-claims",
+                    &path.display().to_string(),
+                    &folder.join(format!("{number}.txt")).display().to_string(),
+                ])
                 .stdout(std::process::Stdio::piped())
                 .spawn()?;
             children.push(child);
@@ -94,12 +99,25 @@ pub(crate) fn processes(folder: &Path, report: &mut Report) -> Result<()> {
         fairness.push(speeds.iter().copied().fold(f64::MAX, f64::min) / mean);
         rates.push(speeds.iter().sum());
         p99s.push(percentile(&mut times, 0.99));
-        eprintln!("  32 processes: p99 {:.1} ms, slowest/mean {:.2}, {:.0}/s", p99s[round], fairness[round], rates[round]);
+        eprintln!(
+            "  32 processes: p99 {:.1} ms, slowest/mean {:.2}, {:.0}/s",
+            p99s[round], fairness[round], rates[round]
+        );
         std::fs::remove_dir_all(&folder)?;
     }
     let worst = p99s.iter().copied().fold(0.0, f64::max);
-    report.figure(&format!("32 processes on one file, p99 of a claim, median of {ROUNDS} (worst {worst:.0} ms)"), median(&mut p99s), "ms", Some(Bar::AtMost(150.0)));
-    report.figure("32 processes: slowest process, part of the mean, worst round", fairness.iter().copied().fold(f64::MAX, f64::min), "", Some(Bar::AtLeast(0.5)));
+    report.figure(
+        &format!("32 processes on one file, p99 of a claim, median of {ROUNDS} (worst {worst:.0} ms)"),
+        median(&mut p99s),
+        "ms",
+        Some(Bar::AtMost(150.0)),
+    );
+    report.figure(
+        "32 processes: slowest process, part of the mean, worst round",
+        fairness.iter().copied().fold(f64::MAX, f64::min),
+        "",
+        Some(Bar::AtLeast(0.5)),
+    );
     report.figure("32 processes: claims per second in all, median", median(&mut rates), "/s", None);
     Ok(())
 }

@@ -46,7 +46,12 @@ pub(crate) fn million(folder: &Path, report: &mut Report) -> Result<()> {
         let mut wanted = Vec::new();
         for number in 0..MILLION {
             let id = engine::id::TaskId::next(&mut seeded).to_string();
-            task.execute(rusqlite::params![id, workflow.to_string(), format!("million {number}"), i64::try_from(number)? + 2])?;
+            task.execute(rusqlite::params![
+                id,
+                workflow.to_string(),
+                format!("million {number}"),
+                i64::try_from(number)? + 2
+            ])?;
             if number % (MILLION / CLAIMS) == 0 {
                 wanted.push(id);
             }
@@ -60,10 +65,17 @@ pub(crate) fn million(folder: &Path, report: &mut Report) -> Result<()> {
     connection.execute_batch("COMMIT")?;
     connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?;
     drop(connection);
-    let output = std::process::Command::new(std::env::current_exe()?).args(["child-memory", &path.display().to_string()]).output()?;
+    let output = std::process::Command::new(std::env::current_exe()?)
+        .args(["child-memory", &path.display().to_string()])
+        .output()?;
     anyhow::ensure!(output.status.success(), "the child failed: {}", String::from_utf8_lossy(&output.stderr));
     let kib: f64 = String::from_utf8(output.stdout)?.trim().parse()?;
-    report.figure("resident memory with a million tasks (16 MiB page cache, no mmap), after opening and 1,000 claims", kib / 1024.0, "MB", Some(Bar::AtMost(50.0)));
+    report.figure(
+        "resident memory with a million tasks (16 MiB page cache, no mmap), after opening and 1,000 claims",
+        kib / 1024.0,
+        "MB",
+        Some(Bar::AtMost(50.0)),
+    );
     Ok(())
 }
 
@@ -92,7 +104,8 @@ fn count(folder: &Path, side: &str, claims: usize) -> Result<f64> {
         let store = seed::open(&path).await?;
         let (_, tasks) = seed::ready(&store.service, claims).await?;
         let agents = seed::agents(&store.service, 1).await?;
-        let lines: Vec<String> = agents.iter().map(ToString::to_string).chain(tasks.iter().map(ToString::to_string)).collect();
+        let lines: Vec<String> =
+            agents.iter().map(ToString::to_string).chain(tasks.iter().map(ToString::to_string)).collect();
         std::fs::write(&list, lines.join("\n"))?;
         anyhow::Ok(())
     })?;
@@ -104,6 +117,7 @@ fn count(folder: &Path, side: &str, claims: usize) -> Result<f64> {
         .output()?;
     anyhow::ensure!(output.status.success(), "callgrind failed: {}", String::from_utf8_lossy(&output.stderr));
     let text = std::fs::read_to_string(&out)?;
-    let line = text.lines().find(|line| line.starts_with("summary:") || line.starts_with("totals:")).context("a total")?;
+    let line =
+        text.lines().find(|line| line.starts_with("summary:") || line.starts_with("totals:")).context("a total")?;
     Ok(line.split_whitespace().nth(1).context("a number")?.parse()?)
 }

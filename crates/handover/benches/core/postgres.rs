@@ -17,14 +17,16 @@ const CLAIMS: usize = 640;
 const WORKFLOWS: usize = 64;
 
 pub(crate) fn claims(report: &mut Report) -> Result<()> {
-    let url = std::env::var("HANDOVER_TEST_POSTGRES").context("HANDOVER_TEST_POSTGRES is not set; run scripts/bench")?;
+    let url =
+        std::env::var("HANDOVER_TEST_POSTGRES").context("HANDOVER_TEST_POSTGRES is not set; run scripts/bench")?;
     let runtime = runtime(2)?;
     let service = runtime.block_on(async {
         let store = Postgres::open(&url, handover::random::store_seed()?).await?;
         anyhow::Ok(Service::new(Arc::new(store), Arc::new(SystemClock)))
     })?;
     let config: tokio_postgres::Config = url.parse()?;
-    let manager = Manager::from_config(config, tokio_postgres::NoTls, ManagerConfig { recycling_method: RecyclingMethod::Fast });
+    let manager =
+        Manager::from_config(config, tokio_postgres::NoTls, ManagerConfig { recycling_method: RecyclingMethod::Fast });
     let pool = Pool::builder(manager).max_size(16).runtime(Runtime::Tokio1).build()?;
     for workflows in [1, WORKFLOWS] {
         for callers in [1, 16, 64] {

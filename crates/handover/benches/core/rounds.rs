@@ -90,7 +90,11 @@ impl Report {
             let quiet = before.max(after) <= 2.0 * self.fsync_best_us;
             eprintln!(
                 "  {what}: round {} ours {:.1} reference {:.1} ratio {:.3} fsync {before:.0}/{after:.0} us{}",
-                number + 1, pair.0, pair.1, pair.0 / pair.1, if quiet { "" } else { " (left out)" }
+                number + 1,
+                pair.0,
+                pair.1,
+                pair.0 / pair.1,
+                if quiet { "" } else { " (left out)" }
             );
             if quiet {
                 kept.push(pair);
@@ -136,7 +140,13 @@ impl Report {
         println!("| what | ours | reference | ratio (median, range) | bar | met |");
         println!("|---|---|---|---|---|---|");
         for row in &self.rows {
-            let met = if row.bar.is_empty() { "" } else if row.met { "yes" } else { "NO" };
+            let met = if row.bar.is_empty() {
+                ""
+            } else if row.met {
+                "yes"
+            } else {
+                "NO"
+            };
             println!("| {} | {} | {} | {} | {} | {met} |", row.what, row.ours, row.reference, row.ratio, row.bar);
         }
         println!("\nRaw 4 KiB write and fdatasync: best median of the run {:.0} us.", self.fsync_best_us);
@@ -156,7 +166,12 @@ pub(crate) fn percentile(values: &mut [f64], part: f64) -> f64 {
     if values.is_empty() {
         return 0.0;
     }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a place in a short list")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a place in a short list"
+    )]
     let place = ((values.len() - 1) as f64 * part).round() as usize;
     values[place]
 }

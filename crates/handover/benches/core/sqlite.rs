@@ -54,30 +54,37 @@ pub(crate) fn claims(folder: &Path, report: &mut Report) -> Result<()> {
     let mut per_commit = Vec::new();
     let mut singles = Vec::new();
     let mut step = 0;
-    report.compare("SQLite FULL, 16 callers, claims/s against a bare loop with the same batches", Bar::AtLeast(0.6), |_| {
-        let (team, tasks) = (field.team(step, CLAIMS), field.take(CLAIMS));
-        let statistics = field.store.sqlite.clone();
-        let count = |f: fn(&store::Statistics) -> u64| statistics.as_ref().map_or(0, |store| f(store.statistics()));
-        let before = (count(store::Statistics::commits), count(store::Statistics::commands));
-        let ours = runtime.block_on(concurrent(&field.store.service, &team, tasks))?;
-        let after = (count(store::Statistics::commits), count(store::Statistics::commands));
-        #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
-        let size = (after.1 - before.1) as f64 / (after.0 - before.0) as f64;
-        sizes.push(size);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a batch size")]
-        let batch = size.round().max(1.0) as usize;
-        let (team, tasks) = (texts(&field.team(step + 1, CLAIMS)), texts(&field.take(CLAIMS)));
-        let (same, _) = bare::claims(&field.bare, &tasks, &team, batch)?;
-        let (team, tasks) = (texts(&field.team(step + 2, CLAIMS / 4)), texts(&field.take(CLAIMS / 4)));
-        let (one, _) = bare::claims(&field.bare, &tasks, &team, 1)?;
-        per_commit.push(ours / one);
-        singles.push(one);
-        step += 3;
-        Ok((ours, same))
-    })?;
+    report.compare(
+        "SQLite FULL, 16 callers, claims/s against a bare loop with the same batches",
+        Bar::AtLeast(0.6),
+        |_| {
+            let (team, tasks) = (field.team(step, CLAIMS), field.take(CLAIMS));
+            let statistics = field.store.sqlite.clone();
+            let count = |f: fn(&store::Statistics) -> u64| statistics.as_ref().map_or(0, |store| f(store.statistics()));
+            let before = (count(store::Statistics::commits), count(store::Statistics::commands));
+            let ours = runtime.block_on(concurrent(&field.store.service, &team, tasks))?;
+            let after = (count(store::Statistics::commits), count(store::Statistics::commands));
+            #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
+            let size = (after.1 - before.1) as f64 / (after.0 - before.0) as f64;
+            sizes.push(size);
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a batch size")]
+            let batch = size.round().max(1.0) as usize;
+            let (team, tasks) = (texts(&field.team(step + 1, CLAIMS)), texts(&field.take(CLAIMS)));
+            let (same, _) = bare::claims(&field.bare, &tasks, &team, batch)?;
+            let (team, tasks) = (texts(&field.team(step + 2, CLAIMS / 4)), texts(&field.take(CLAIMS / 4)));
+            let (one, _) = bare::claims(&field.bare, &tasks, &team, 1)?;
+            per_commit.push(ours / one);
+            singles.push(one);
+            step += 3;
+            Ok((ours, same))
+        },
+    )?;
     let low = per_commit.iter().copied().fold(f64::MAX, f64::min);
     report.figure(
-        &format!("the same against one commit per claim (bare: {:.0}/s), median ratio, worst {low:.2}", median(&mut singles)),
+        &format!(
+            "the same against one commit per claim (bare: {:.0}/s), median ratio, worst {low:.2}",
+            median(&mut singles)
+        ),
         median(&mut per_commit),
         "times",
         Some(Bar::AtLeast(2.5)),
@@ -95,7 +102,12 @@ pub(crate) async fn concurrent(service: &handover::Service, team: &[AgentId], ta
     concurrent_with(service, team, tasks, CALLERS).await
 }
 
-pub(crate) async fn concurrent_with(service: &handover::Service, team: &[AgentId], tasks: Vec<TaskId>, callers: usize) -> Result<f64> {
+pub(crate) async fn concurrent_with(
+    service: &handover::Service,
+    team: &[AgentId],
+    tasks: Vec<TaskId>,
+    callers: usize,
+) -> Result<f64> {
     #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
     let count = tasks.len() as f64;
     let share = tasks.len().div_ceil(callers);
@@ -123,22 +135,26 @@ pub(crate) fn single(folder: &Path, report: &mut Report) -> Result<()> {
     let path = folder.join("single.db");
     let mut field = runtime.block_on(Field::new(&path, SINGLE * 2 * (ROUNDS * 3 + 1)))?;
     let mut step = 0;
-    report.compare("SQLite FULL, one caller, p50 of a claim in us against one commit per claim", Bar::AtMost(1.6), |_| {
-        let (team, tasks) = (field.team(step, SINGLE), field.take(SINGLE));
-        let service = field.store.service.clone();
-        let mut ours = runtime.block_on(runtime.spawn(async move {
-            let mut times = Vec::new();
-            for (turn, task) in tasks.into_iter().enumerate() {
-                let start = Instant::now();
-                seed::claim(&service, team[turn % team.len()], task).await?;
-                times.push(start.elapsed().as_secs_f64() * 1e6);
-            }
-            anyhow::Ok(times)
-        }))??;
-        let (team, tasks) = (texts(&field.team(step + 1, SINGLE)), texts(&field.take(SINGLE)));
-        let (_, mut bare) = bare::claims(&field.bare, &tasks, &team, 1)?;
-        step += 2;
-        Ok((median(&mut ours), median(&mut bare)))
-    })?;
+    report.compare(
+        "SQLite FULL, one caller, p50 of a claim in us against one commit per claim",
+        Bar::AtMost(1.6),
+        |_| {
+            let (team, tasks) = (field.team(step, SINGLE), field.take(SINGLE));
+            let service = field.store.service.clone();
+            let mut ours = runtime.block_on(runtime.spawn(async move {
+                let mut times = Vec::new();
+                for (turn, task) in tasks.into_iter().enumerate() {
+                    let start = Instant::now();
+                    seed::claim(&service, team[turn % team.len()], task).await?;
+                    times.push(start.elapsed().as_secs_f64() * 1e6);
+                }
+                anyhow::Ok(times)
+            }))??;
+            let (team, tasks) = (texts(&field.team(step + 1, SINGLE)), texts(&field.take(SINGLE)));
+            let (_, mut bare) = bare::claims(&field.bare, &tasks, &team, 1)?;
+            step += 2;
+            Ok((median(&mut ours), median(&mut bare)))
+        },
+    )?;
     Ok(())
 }

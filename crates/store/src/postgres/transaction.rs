@@ -29,10 +29,19 @@ enum Try {
     Failed(Fault),
     /// The answer to the commit was lost.
     Unknown {
-        xid: i64,
         change: Box<Change>,
+        trail: Trail,
         fault: Fault,
     },
+}
+
+/// How to find out later what became of a transaction.
+struct Trail {
+    /// Its number. A server that crashed gives the numbers of transactions it forgot to others, so one that is said to be
+    /// committed need not be ours.
+    xid: i64,
+    /// Finds a row that only ours can have written. Without one, the change may be made twice.
+    witness: Option<Statement>,
 }
 
 pub(super) async fn transact(pool: &Pool, job: &Job) -> Result<Change, Fault> {
@@ -60,9 +69,9 @@ pub(super) async fn transact(pool: &Pool, job: &Job) -> Result<Change, Fault> {
                 open.roll_back().await;
                 patience.wait(fault).await?;
             }
-            Try::Unknown { xid, change, fault } => {
+            Try::Unknown { change, trail, fault } => {
                 drop(open);
-                if committed(pool, xid, fault).await? {
+                if committed(pool, &trail, fault).await? {
                     return Ok(*change);
                 }
             }
@@ -114,13 +123,13 @@ async fn attempt(open: &mut Open, job: &Job, guards: &mut Guards) -> Try {
     match decide_and_write(open, job, guards).await {
         Err(fault) => Try::Failed(fault),
         Ok(None) => Try::Grow,
-        Ok(Some((change, xid))) => {
+        Ok(Some((change, trail))) => {
             let Ok(client) = open.client() else { return Try::Failed(Fault::Closed) };
             match client.batch_execute("COMMIT").await {
                 Ok(()) => Try::Done(Box::new(change)),
                 Err(error) if error.as_db_error().is_some() && !is_away(&error) => Try::Failed(error.into()),
-                Err(error) => match xid {
-                    Some(xid) => Try::Unknown { xid, change: Box::new(change), fault: error.into() },
+                Err(error) => match trail {
+                    Some(trail) => Try::Unknown { change: Box::new(change), trail, fault: error.into() },
                     None => Try::Failed(error.into()),
                 },
             }
@@ -129,7 +138,11 @@ async fn attempt(open: &mut Open, job: &Job, guards: &mut Guards) -> Try {
 }
 
 /// Everything up to the commit. `None` when the locks do not suffice; the guards say what to take next time.
-async fn decide_and_write(open: &Open, job: &Job, guards: &mut Guards) -> Result<Option<(Change, Option<i64>)>, Fault> {
+async fn decide_and_write(
+    open: &Open,
+    job: &Job,
+    guards: &mut Guards,
+) -> Result<Option<(Change, Option<Trail>)>, Fault> {
     let client = open.client()?;
     let (mut world, held, mut heads) = begin(client, job, guards).await?;
     let change = loop {
@@ -164,6 +177,7 @@ async fn decide_and_write(open: &Open, job: &Job, guards: &mut Guards) -> Result
     }
     load_heads(client, &topics, &mut heads).await?;
     let mut ops = record::rows(&mut world, &change, job.now)?;
+    let mut witness = ops.iter().find_map(inserted);
     for topic in &topics {
         let name = topic.to_string();
         let head = heads.remove(&name).unwrap_or_else(|| Head::new(name));
@@ -171,9 +185,21 @@ async fn decide_and_write(open: &Open, job: &Job, guards: &mut Guards) -> Result
         let append = |entry| Statement::new(sql::POSTGRES.append_event, record::entry_values(entry));
         ops.extend(entries.iter().map(append).map(record::Op::Run));
         ops.push(record::Op::Run(Statement::new(sql::PUT_TOPIC, record::head_values(&head))));
+        witness = Some(Statement::new(sql::IS_ENTRY, [(&head.topic).into(), head.seq.into(), (&head.hash).into()]));
     }
     let xid = pipeline::write(client, ops, Statement::new(XID, [])).await?;
-    Ok(Some((change, xid)))
+    Ok(Some((change, xid.map(|xid| Trail { xid, witness }))))
+}
+
+/// A row of a plan's piece. It leaves no entry in the log, and writing it twice would fail.
+fn inserted(op: &record::Op) -> Option<Statement> {
+    let record::Op::Insert(table, rows) = op else { return None };
+    let row = rows.first()?;
+    match table.name {
+        "task" => Some(Statement::new(sql::IS_TASK, [row.first()?.clone()])),
+        "dependency" => Some(Statement::new(sql::IS_DEPENDENCY, [row.first()?.clone(), row.get(1)?.clone()])),
+        _ => None,
+    }
 }
 
 /// Begins, locks and loads in one trip. With a task come its workflow and the head of that topic, which nearly every
@@ -223,18 +249,24 @@ async fn load_heads(client: &Object, topics: &[Topic], heads: &mut BTreeMap<Stri
 }
 
 /// Asks a new connection what became of a transaction. While it is still under way, it waits for its end.
-async fn committed(pool: &Pool, xid: i64, fault: Fault) -> Result<bool, Fault> {
+async fn committed(pool: &Pool, trail: &Trail, fault: Fault) -> Result<bool, Fault> {
     let mut patience = Patience::new();
-    let statement = Statement::new(FATE, [xid.into()]);
+    let statement = Statement::new(FATE, [trail.xid.into()]);
     loop {
-        let asked = match connect(pool).await {
-            Ok(client) => pipeline::run(&client, None, std::slice::from_ref(&statement)).await,
-            Err(fault) => Err(fault),
-        };
-        let fate = asked.map(|answers| answers.into_iter().flatten().flatten().next());
-        let waited = match fate {
-            Ok(Some(Value::Text(fate))) if fate == "committed" => return Ok(true),
+        let waited = match ask(pool, &statement).await {
             Ok(Some(Value::Text(fate))) if fate == "aborted" => return Ok(false),
+            Ok(Some(Value::Text(fate))) if fate == "committed" => match &trail.witness {
+                // Renewing, or keeping an answer, again is as good as having done it once.
+                None => return Ok(false),
+                Some(witness) => match ask(pool, witness).await {
+                    Ok(found) => return Ok(found.is_some()),
+                    Err(fault) => patience.wait(fault).await.map_err(|_| ()),
+                },
+            },
+            // The server crashed and has not come to this number again.
+            Err(Fault::Postgres(error)) if error.code() == Some(&SqlState::INVALID_PARAMETER_VALUE) => {
+                return Ok(false);
+            }
             Ok(_) => patience.pause().await,
             Err(fault) => patience.wait(fault).await.map_err(|_| ()),
         };
@@ -242,6 +274,13 @@ async fn committed(pool: &Pool, xid: i64, fault: Fault) -> Result<bool, Fault> {
             return Err(Fault::Unknown(Box::new(fault)));
         }
     }
+}
+
+/// The first value of the first row.
+async fn ask(pool: &Pool, statement: &Statement) -> Result<Option<Value>, Fault> {
+    let client = connect(pool).await?;
+    let answers = pipeline::run(&client, None, std::slice::from_ref(statement)).await?;
+    Ok(answers.into_iter().flatten().flatten().next())
 }
 
 /// How long and how often a command is tried.

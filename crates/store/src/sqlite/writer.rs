@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use engine::{Change, World};
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 use tokio::sync::oneshot;
 
 use super::Statistics;
@@ -107,18 +107,20 @@ impl Writer {
             return;
         }
         let jobs: Vec<&Job> = batch.iter().map(|(job, _)| job).collect();
-        let together = transaction(&self.connection, &jobs);
-        if let Ok(changes) = together {
-            drop(turn);
-            self.count(batch.len());
-            for ((_, reply), change) in batch.into_iter().zip(changes) {
-                reply.send(Ok(change));
+        let (mut left_behind, busy) = match transaction(&self.connection, &jobs) {
+            Ok(changes) => {
+                drop(turn);
+                self.count(batch.len());
+                for ((_, reply), change) in batch.into_iter().zip(changes) {
+                    reply.send(Ok(change));
+                }
+                self.bell.ring();
+                return;
             }
-            self.bell.ring();
-            return;
-        }
+            Err(failure) => (failure.left_behind, is_busy(&failure.fault)),
+        };
         self.mend();
-        if together.is_err_and(|fault| is_busy(&fault)) {
+        if busy {
             // Somebody else than us holds SQLite's own lock; to wait as long again for each one helps nobody.
             drop(turn);
             batch.into_iter().for_each(|(_, reply)| reply.send(Err(Fault::Busy { seconds: BUSY_MAX.as_secs() })));
@@ -127,14 +129,16 @@ impl Writer {
         let mut answers = Vec::with_capacity(batch.len());
         for job in jobs {
             // Re-running a few commands is cheaper than a savepoint around each.
-            let result = transaction(&self.connection, &[job]);
-            match result {
+            match transaction(&self.connection, &[job]) {
                 Ok(mut changes) => {
                     self.count(1);
+                    left_behind = false;
                     answers.push(changes.pop().ok_or(Fault::Closed));
                 }
-                Err(fault) => {
-                    self.mend();
+                Err(mut failure) => {
+                    failure.left_behind |= left_behind;
+                    let fault = self.settle(failure);
+                    left_behind = matches!(fault, Fault::Unknown(_));
                     answers.push(Err(fault));
                 }
             }
@@ -161,16 +165,27 @@ impl Writer {
         }
     }
 
+    /// Mends, and says what the caller can be told. Whatever is written next overwrites what a failed commit left in the
+    /// write-ahead log; when nothing can be written, a later start may find it there, and nobody knows.
+    fn settle(&mut self, failure: Failure) -> Fault {
+        self.mend();
+        if failure.left_behind && overwrite(&self.connection).is_err() {
+            self.mend();
+            return Fault::Unknown(Box::new(failure.fault));
+        }
+        failure.fault
+    }
+
     fn fill(&mut self, mut source: Source, reply: Reply<()>) {
         let queue = Arc::clone(&self.queue);
         let turn = queue.wait();
         if !reply.begin() {
             return;
         }
-        let result = turn.and_then(|_turn| fill(&self.connection, &mut source));
-        if result.is_err() {
-            self.mend();
-        }
+        let result = match turn {
+            Ok(_turn) => fill(&self.connection, &mut source).map_err(|failure| self.settle(failure)),
+            Err(fault) => Err(fault),
+        };
         reply.send(result);
         self.bell.ring();
     }
@@ -202,12 +217,43 @@ fn is_busy(fault: &Fault) -> bool {
     error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy)
 }
 
+/// Why a transaction failed.
+struct Failure {
+    fault: Fault,
+    /// All of its pages may stand in the write-ahead log: recovery would take it for committed.
+    left_behind: bool,
+}
+
+impl<F: Into<Fault>> From<F> for Failure {
+    fn from(fault: F) -> Self {
+        Self { fault: fault.into(), left_behind: false }
+    }
+}
+
 /// All of them or none.
-fn transaction(connection: &Connection, jobs: &[&Job]) -> Result<Vec<Change>, Fault> {
+fn transaction(connection: &Connection, jobs: &[&Job]) -> Result<Vec<Change>, Failure> {
     connection.execute_batch("BEGIN IMMEDIATE")?;
     let changes = jobs.iter().map(|job| perform(connection, job)).collect::<Result<Vec<_>, _>>()?;
-    connection.execute_batch("COMMIT")?;
+    commit(connection)?;
     Ok(changes)
+}
+
+fn commit(connection: &Connection) -> Result<(), Failure> {
+    connection.execute_batch("COMMIT").map_err(|error| {
+        // The page that completes a transaction is written last, so a failed write has not written it; a failed fsync has.
+        let unwritten = error.sqlite_error().is_some_and(|error| {
+            error.code == ErrorCode::DiskFull || error.extended_code == rusqlite::ffi::SQLITE_IOERR_WRITE
+        });
+        Failure { fault: error.into(), left_behind: !unwritten }
+    })
+}
+
+/// Writes something that changes nothing anybody reads.
+fn overwrite(connection: &Connection) -> Result<(), Fault> {
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    // A value that does not change would not be written.
+    run(connection, &Statement::new(sql::COUNT_MENDING, []))?;
+    Ok(connection.execute_batch("COMMIT")?)
 }
 
 fn perform(connection: &Connection, job: &Job) -> Result<Change, Fault> {
@@ -248,13 +294,13 @@ fn write(connection: &Connection, op: Op) -> Result<(), Fault> {
     }
 }
 
-fn fill(connection: &Connection, source: &mut Source) -> Result<(), Fault> {
+fn fill(connection: &Connection, source: &mut Source) -> Result<(), Failure> {
     connection.execute_batch("BEGIN IMMEDIATE")?;
     for table in TABLES {
         let sql = format!("SELECT 1 FROM {} LIMIT 1", table.name);
         let mut found = connection.prepare(&sql)?;
         if found.exists([])? {
-            return Err(not_empty());
+            return Err(not_empty().into());
         }
     }
     while let Some((table, rows)) = source()? {
@@ -267,6 +313,5 @@ fn fill(connection: &Connection, source: &mut Source) -> Result<(), Fault> {
             }
         }
     }
-    connection.execute_batch("COMMIT")?;
-    Ok(())
+    commit(connection)
 }

@@ -1,0 +1,372 @@
+//! Kills writers with `SIGKILL` at random moments and looks whether anything that was acknowledged is missing.
+//!
+//! A short run is part of the tests; `scripts/crash 1000` makes a long one. Every round is made from a seed, which a
+//! failure prints; the moment of the kill also depends on the machine, so a seed repeats the plan and not the instant.
+
+#![expect(clippy::unwrap_used, reason = "a proof that cannot go on has failed")]
+
+#[path = "proof/ack.rs"]
+mod ack;
+#[path = "proof/child.rs"]
+mod child;
+#[path = "proof/crew.rs"]
+mod crew;
+#[path = "proof/ledger.rs"]
+mod ledger;
+#[path = "proof/rng.rs"]
+mod rng;
+#[path = "proof/state.rs"]
+mod state;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use ack::{Ack, Report};
+use child::{Running, Word, say};
+use crew::{Board, Writer};
+use engine::Timestamp;
+use handover::Service;
+use handover::clock::{Clock, SystemClock};
+use ledger::{Ledger, Problem, Problems};
+use rng::Rng;
+use serde::{Deserialize, Serialize};
+use state::State;
+use store::Sqlite;
+
+/// Rounds on one file; then a new one, so that a long run does not spend its time on reading old rows.
+const ROUNDS_PER_FILE: usize = 5;
+/// A child that says nothing for so long hangs.
+const SILENCE_MAX: Duration = Duration::from_secs(30);
+/// About as long as a plan in pieces is being written, so that the kill falls into it.
+const PLAN_MICROS: usize = if cfg!(debug_assertions) { 300_000 } else { 80_000 };
+/// Between two rounds the clock goes on by more than a lease and than a draft's life.
+const ROUND_MS: i64 = 120_000;
+
+/// What a child shall do until it is killed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Order {
+    path: PathBuf,
+    seed: u64,
+    shift_ms: i64,
+    writers: usize,
+    /// One of the writers sets large plans, in pieces.
+    plans: bool,
+}
+
+/// The machine's clock, some rounds ahead.
+struct Ahead(i64);
+
+impl Clock for Ahead {
+    fn now(&self) -> Timestamp {
+        Timestamp(SystemClock.now().0 + self.0)
+    }
+}
+
+#[test]
+fn acknowledged_writes_survive_sigkill() {
+    if let Some(order) = child::order::<Order>() {
+        return runtime().block_on(write_until_killed(order));
+    }
+    let rounds = setting("HANDOVER_CRASH_ROUNDS").unwrap_or(12);
+    let seed = setting("HANDOVER_CRASH_SEED").unwrap_or(1);
+    let figures = campaign(usize::try_from(rounds).unwrap(), seed);
+    println!("{}", figures.table());
+    assert!(figures.problems.is_empty(), "seed {seed}: {:#?}", figures.problems);
+    assert!(figures.acks > 0, "seed {seed}: nothing was acknowledged, so nothing was tested");
+}
+
+fn micros(count: usize) -> Duration {
+    Duration::from_micros(u64::try_from(count).unwrap())
+}
+
+fn setting(name: &str) -> Option<u64> {
+    Some(std::env::var(name).ok()?.parse().unwrap())
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+}
+
+async fn write_until_killed(order: Order) {
+    let report: Report = Arc::new(|ack| say(&Word::Ack(ack)));
+    let fault = |error: &dyn std::fmt::Display| {
+        let text = format!("{error}");
+        say(&Word::Fault { asked: String::new(), text, unknown: false });
+    };
+    let store = match Sqlite::open(&order.path, order.seed).await {
+        Ok(store) => store,
+        Err(error) => return fault(&error),
+    };
+    let service = Service::new(Arc::new(store), Arc::new(Ahead(order.shift_ms)));
+    let board = Arc::new(Board::read(&service).await.unwrap());
+    let mut rng = Rng::new(order.seed);
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..order.writers {
+        let (service, board, report) = (service.clone(), Arc::clone(&board), Arc::clone(&report));
+        let rng = Rng::new(rng.word());
+        tasks.spawn(async move {
+            let mut writer = Writer::register(service, board, report, rng).await?;
+            loop {
+                writer.act().await?;
+            }
+        });
+    }
+    if order.plans {
+        tasks.spawn(async move {
+            loop {
+                crew::plan_large(&service, &board, &report).await?;
+            }
+        });
+    }
+    // They go on until the kill; one that comes back met a fault.
+    while let Some(ended) = tasks.join_next().await {
+        let Err(error): Result<std::convert::Infallible, handover::Error> = ended.unwrap();
+        fault(&error);
+    }
+}
+
+#[derive(Debug, Default)]
+struct Figures {
+    seed: u64,
+    rounds: usize,
+    kills: usize,
+    acks: usize,
+    /// Rounds in which a plan in pieces was under way.
+    drafts: usize,
+    entries: u64,
+    seconds: f64,
+    problems: Vec<(usize, Problem, String)>,
+}
+
+impl Figures {
+    fn table(&self) -> String {
+        let mut counts: BTreeMap<Problem, usize> = BTreeMap::new();
+        for (_, problem, _) in &self.problems {
+            *counts.entry(*problem).or_default() += 1;
+        }
+        let count = |problem| counts.get(&problem).copied().unwrap_or(0).to_string();
+        let rows = [
+            ("seed", self.seed.to_string()),
+            ("rounds", self.rounds.to_string()),
+            ("processes killed", self.kills.to_string()),
+            ("acknowledged writes", self.acks.to_string()),
+            ("plans found half written, and hidden", self.drafts.to_string()),
+            ("log entries verified", self.entries.to_string()),
+            ("lost", count(Problem::Lost)),
+            ("double claims", count(Problem::DoubleClaim)),
+            ("half-done", count(Problem::HalfDone)),
+            ("wrong counters", count(Problem::Miscounted)),
+            ("verification failures", count(Problem::Unverified)),
+            ("faults told to callers", count(Problem::Fault)),
+            ("seconds", format!("{:.0}", self.seconds)),
+        ];
+        let line = |(name, value): &(&str, String)| format!("| {name} | {value} |\n");
+        format!("\n| what | figure |\n|---|---|\n{}", rows.iter().map(line).collect::<String>())
+    }
+}
+
+fn campaign(rounds: usize, seed: u64) -> Figures {
+    #[expect(clippy::disallowed_methods, reason = "measures the run")]
+    let began = Instant::now();
+    let mut figures = Figures { seed, rounds, ..Figures::default() };
+    let mut rng = Rng::new(seed);
+    let mut files = tempfile::tempdir().unwrap();
+    let mut ledger = Ledger::default();
+    for round in 0..rounds {
+        let place = round % ROUNDS_PER_FILE;
+        if place == 0 {
+            files = tempfile::tempdir().unwrap();
+            ledger = Ledger::default();
+        }
+        let path = files.path().join("handover.db");
+        let shift_ms = ROUND_MS * i64::try_from(place).unwrap();
+        let before = ledger.acks.len();
+        let processes = if round % 4 == 3 { 3 } else { 1 };
+        let site = Site { path: &path, shift_ms, processes };
+        let mut problems = kill_writers(&site, &mut rng, &mut ledger, &mut figures);
+        figures.acks += ledger.acks.len() - before;
+        // Half of the time a copy is looked at, so that the next writers must recover the file themselves.
+        let copy = tempfile::tempdir().unwrap();
+        let looked_at = if rng.percent(50) { copy_of(&path, copy.path()) } else { path };
+        problems.extend(runtime().block_on(check(&looked_at, shift_ms, &ledger, &mut figures)));
+        figures.problems.extend(problems.into_iter().map(|(problem, text)| (round, problem, text)));
+        if !figures.problems.is_empty() {
+            break;
+        }
+    }
+    figures.seconds = began.elapsed().as_secs_f64();
+    figures
+}
+
+/// Where writers are put.
+struct Site<'a> {
+    path: &'a Path,
+    shift_ms: i64,
+    processes: usize,
+}
+
+/// Starts one process of writers or several, lets them go on for a random number of acknowledgements, and kills them.
+fn kill_writers(site: &Site<'_>, rng: &mut Rng, ledger: &mut Ledger, figures: &mut Figures) -> Problems {
+    let (words, heard) = channel();
+    let mut children: Vec<Running> = Vec::new();
+    let plans = rng.percent(30);
+    for _ in 0..site.processes {
+        let (path, writers) = (site.path.to_owned(), 8 / site.processes);
+        let order = Order { path, seed: rng.word(), shift_ms: site.shift_ms, writers, plans };
+        children.push(child::start("acknowledged_writes_survive_sigkill", &[], &order, &words));
+    }
+    let mut problems = Problems::new();
+    while !children.is_empty() {
+        let (until, linger) = match rng.below(100) {
+            // Before they have said anything, while they make or recover the file.
+            0..15 => (Until::Acks(ledger.acks.len()), 60_000),
+            _ if plans => (Until::LargePlan, PLAN_MICROS),
+            _ => (Until::Acks(ledger.acks.len() + rng.below(300)), 4_000),
+        };
+        problems.extend(listen(&heard, until, micros(rng.below(linger)), ledger));
+        // The others go on writing past the dead one, and must be heard again.
+        children.swap_remove(rng.below(children.len())).end();
+        figures.kills += 1;
+    }
+    problems.extend(heard.try_iter().filter_map(|word| take(word, ledger)));
+    problems
+}
+
+/// What the kill waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Until {
+    /// So many in all.
+    Acks(usize),
+    /// A plan in pieces has been begun.
+    LargePlan,
+}
+
+impl Until {
+    fn is_over(self, ledger: &Ledger, seen: usize) -> bool {
+        let is_large = |ack: &Ack| matches!(ack, Ack::Created { tasks, .. } if *tasks >= crew::LARGE_PLAN);
+        match self {
+            Self::Acks(wanted) => ledger.acks.len() >= wanted,
+            Self::LargePlan => ledger.acks[seen..].iter().any(is_large),
+        }
+    }
+}
+
+/// Hears what the kill waits for, and what comes within a moment after it.
+fn listen(heard: &Receiver<Word>, until: Until, linger: Duration, ledger: &mut Ledger) -> Problems {
+    let mut problems = Problems::new();
+    let seen = ledger.acks.len();
+    while !until.is_over(ledger, seen) {
+        match heard.recv_timeout(SILENCE_MAX) {
+            Ok(word) => problems.extend(take(word, ledger)),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                problems.push((Problem::Fault, format!("nothing was acknowledged for {SILENCE_MAX:?}")));
+                return problems;
+            }
+        }
+    }
+    #[expect(clippy::disallowed_methods, reason = "bounds how long the writers live on")]
+    let end = Instant::now() + linger;
+    #[expect(clippy::disallowed_methods, reason = "bounds how long the writers live on")]
+    while let Ok(word) = heard.recv_timeout(end.saturating_duration_since(Instant::now())) {
+        problems.extend(take(word, ledger));
+    }
+    problems
+}
+
+fn take(word: Word, ledger: &mut Ledger) -> Option<(Problem, String)> {
+    match word {
+        Word::Ack(ack) => {
+            ledger.acks.push(ack);
+            None
+        }
+        Word::Fault { text, .. } | Word::Done(text) => Some((Problem::Fault, text)),
+    }
+}
+
+/// The file and its write-ahead log as the kill left them. The index beside them is made anew, as after a power cut.
+fn copy_of(path: &Path, folder: &Path) -> PathBuf {
+    for end in ["", "-wal"] {
+        let name = format!("handover.db{end}");
+        let from = path.with_file_name(&name);
+        if from.exists() {
+            std::fs::copy(from, folder.join(name)).unwrap();
+        }
+    }
+    folder.join("handover.db")
+}
+
+/// Opens the file as the next process would, and compares it with the books.
+async fn check(path: &Path, shift_ms: i64, ledger: &Ledger, figures: &mut Figures) -> Problems {
+    let store = match Sqlite::open(path, 1).await {
+        Ok(store) => Arc::new(store),
+        Err(fault) => return vec![(Problem::Fault, format!("the next start: {fault}"))],
+    };
+    let service = Service::new(Arc::clone(&store) as Arc<_>, Arc::new(Ahead(shift_ms)));
+    let state = State::read(&*store).await.unwrap();
+    let mut problems = ledger.check(&state);
+    problems.extend(ledger::drafts_are_hidden(&service, &state).await);
+    figures.drafts += state
+        .workflows
+        .keys()
+        .filter(|id| !state.is_planned(**id) && state.tasks.values().any(|task| task.workflow == **id))
+        .count();
+    let verdict = store::verify(&*store, &[]).await.unwrap();
+    figures.entries += verdict.entries;
+    problems.extend(verdict.findings.iter().map(|finding| (Problem::Unverified, finding.to_string())));
+    if verdict.entries != u64::try_from(state.log.len()).unwrap() {
+        problems.push((Problem::Unverified, format!("{} of {} entries verified", verdict.entries, state.log.len())));
+    }
+    drop((service, store));
+    let integrity = integrity(path);
+    if integrity != "ok" {
+        problems.push((Problem::Unverified, integrity));
+    }
+    problems
+}
+
+/// What SQLite itself says of the file.
+fn integrity(path: &Path) -> String {
+    #[expect(clippy::disallowed_methods, reason = "asks the database beside the store")]
+    let connection = rusqlite::Connection::open(path).unwrap();
+    connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn the_books_find_what_is_missing() {
+    runtime().block_on(async {
+        let store = Arc::new(store::Memory::default());
+        let service = Service::new(Arc::clone(&store) as Arc<_>, Arc::new(Ahead(0)));
+        let acks = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let kept = Arc::clone(&acks);
+        let report: Report = Arc::new(move |ack| kept.lock().unwrap().push(ack));
+        let mut writer = Writer::register(service, Arc::default(), report, Rng::new(7)).await.unwrap();
+        for _ in 0..300 {
+            writer.act().await.unwrap();
+        }
+        let mut state = State::read(&*store).await.unwrap();
+        let mut ledger = Ledger { acks: acks.lock().unwrap().clone() };
+        assert_eq!(ledger.check(&state), Vec::new());
+
+        let (task, attempt) = ledger.acks.iter().find_map(claim_of).unwrap();
+        let agent = "ag_000000000000".parse().unwrap();
+        ledger.acks.push(Ack::Claimed { task, agent, attempt });
+        let found: Vec<Problem> = ledger.check(&state).into_iter().map(|(problem, _)| problem).collect();
+        assert_eq!(found, [Problem::DoubleClaim, Problem::Lost]);
+        ledger.acks.pop();
+
+        state.messages.pop_last();
+        let found: Vec<Problem> = ledger.check(&state).into_iter().map(|(problem, _)| problem).collect();
+        assert!(found.contains(&Problem::Lost) && found.contains(&Problem::Miscounted), "{found:?}");
+    });
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "one kind is looked for")]
+fn claim_of(ack: &Ack) -> Option<(engine::id::TaskId, u32)> {
+    match ack {
+        Ack::Claimed { task, attempt, .. } => Some((*task, *attempt)),
+        _ => None,
+    }
+}

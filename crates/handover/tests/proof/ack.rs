@@ -1,0 +1,22 @@
+//! What a writer was told: an acknowledged write, with enough to find it again.
+
+use engine::id::{AgentId, CheckpointId, MessageId, TaskId, WorkflowId};
+use engine::inbox::Owner;
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Ack {
+    Registered { agent: AgentId, slug: String },
+    Created { workflow: WorkflowId, tasks: usize },
+    Planned { workflow: WorkflowId, tasks: u32, ids: Vec<TaskId> },
+    Added { task: TaskId },
+    Claimed { task: TaskId, agent: AgentId, attempt: u32 },
+    Noted { task: TaskId, sequence: u32, checkpoint: CheckpointId },
+    Completed { task: TaskId, agent: AgentId, attempt: u32, outcome: String },
+    Released { task: TaskId, agent: AgentId, attempt: u32 },
+    Sent { message: MessageId, to: Owner, sequence: u32 },
+    Read { message: MessageId },
+}
+
+/// Takes every acknowledgement at the moment it is given.
+pub(crate) type Report = std::sync::Arc<dyn Fn(Ack) + Send + Sync>;

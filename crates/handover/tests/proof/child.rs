@@ -1,0 +1,86 @@
+//! Writers in a process of their own: this test again, with an order in its environment and its words on a pipe.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::Sender;
+use std::thread::JoinHandle;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::ack::Ack;
+
+const ORDER: &str = "HANDOVER_PROOF_ORDER";
+const MARK: &str = "@handover ";
+
+/// One line of a child.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Word {
+    Ack(Ack),
+    /// The machine failed: what was asked for, the fault in words, and whether it may have happened all the same.
+    Fault {
+        asked: String,
+        text: String,
+        unknown: bool,
+    },
+    /// The child is through, with what it has to say for itself.
+    Done(String),
+}
+
+/// The order, when this process is a child.
+pub(crate) fn order<T: DeserializeOwned>() -> Option<T> {
+    let text = std::env::var(ORDER).ok()?;
+    Some(serde_json::from_str(&text).unwrap())
+}
+
+/// Says a word to the parent, in one write. A parent that is gone ends the child.
+pub(crate) fn say(word: &Word) {
+    let line = format!("{MARK}{}\n", serde_json::to_string(word).unwrap());
+    if std::io::stdout().lock().write_all(line.as_bytes()).is_err() {
+        std::process::exit(1);
+    }
+}
+
+/// A child and the thread that reads what it says.
+#[derive(Debug)]
+pub(crate) struct Running {
+    child: Child,
+    reader: JoinHandle<()>,
+}
+
+/// Starts the same test of this program as a child, behind other words when `before` has any (a tracer).
+pub(crate) fn start(test: &str, before: &[&str], order: &impl Serialize, words: &Sender<Word>) -> Running {
+    let program = std::env::current_exe().unwrap();
+    let line: Vec<&std::ffi::OsStr> = before.iter().map(|word| word.as_ref()).chain([program.as_os_str()]).collect();
+    #[expect(clippy::disallowed_methods, reason = "a test starts itself, to be killed")]
+    let mut command = Command::new(line[0]);
+    command.args(&line[1..]).args([test, "--exact", "--nocapture"]);
+    command.env(ORDER, serde_json::to_string(order).unwrap()).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let pipe = BufReader::new(child.stdout.take().unwrap());
+    let words = words.clone();
+    let reader = std::thread::spawn(move || {
+        for line in pipe.split(b'\n').map_while(Result::ok) {
+            // A line that was cut by the kill was never said.
+            let word = str::from_utf8(&line).ok().and_then(|line| line.split_once(MARK));
+            if let Some(word) = word.and_then(|(_, word)| serde_json::from_str(word).ok()) {
+                let _ = words.send(word);
+            }
+        }
+    });
+    Running { child, reader }
+}
+
+impl Running {
+    /// Ends it with `SIGKILL`, unless it has ended by itself. What it said before is still read. Returns whether it had
+    /// ended well.
+    pub(crate) fn end(mut self) -> bool {
+        let ended = self.child.try_wait().unwrap();
+        if ended.is_none() {
+            self.child.kill().unwrap();
+            self.child.wait().unwrap();
+        }
+        self.reader.join().unwrap();
+        ended.is_some_and(|status| status.success())
+    }
+}

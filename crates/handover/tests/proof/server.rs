@@ -1,0 +1,133 @@
+//! A PostgreSQL server of one test alone, to be killed and started again.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// How a server is taken away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// `pg_ctl stop -m immediate`: no farewell to anybody.
+    Immediate,
+    /// `SIGKILL` to the postmaster; its children notice and follow.
+    KillPostmaster,
+    /// `SIGKILL` to one that serves a connection: the postmaster ends all others and recovers by itself.
+    KillBackend,
+}
+
+#[derive(Debug)]
+pub(crate) struct Server {
+    bin: PathBuf,
+    data: PathBuf,
+    /// Of the socket.
+    home: PathBuf,
+    owner: String,
+    port: u16,
+}
+
+fn setting(name: &str) -> String {
+    std::env::var(name).unwrap_or_else(|_| {
+        panic!("{name} is not set: this test needs PostgreSQL; run it with scripts/test or scripts/postgres run")
+    })
+}
+
+impl Server {
+    /// Makes a data folder and starts a server on it. It is stopped by `scripts/postgres` at the latest.
+    pub(crate) fn start(name: &str, port: u16) -> Self {
+        let home = PathBuf::from(setting("HANDOVER_TEST_PGHOME"));
+        let server = Self {
+            bin: setting("HANDOVER_TEST_PGBIN").into(),
+            data: home.join(name),
+            home,
+            owner: setting("HANDOVER_TEST_PGUSER_OS"),
+            port,
+        };
+        let data = server.data.display().to_string();
+        server.must("initdb", &["-D", &data, "-U", "handover", "--auth=trust", "--encoding=UTF8", "--locale=C", "-N"]);
+        server.start_again();
+        server
+    }
+
+    /// The database every server has is ours alone.
+    pub(crate) fn url(&self) -> String {
+        let socket = self.home.display().to_string().replace('/', "%2F");
+        format!("postgresql://handover@{socket}:{}/postgres", self.port)
+    }
+
+    /// Starts it and waits until it has recovered and answers. A few children of a killed one may still be ending, and
+    /// their shared memory keeps the next one from starting: then it is tried again.
+    pub(crate) fn start_again(&self) {
+        let options = format!(
+            "-p {} -c listen_addresses='' -c unix_socket_directories='{}' -c max_connections=60 -c fsync=on \
+             -c synchronous_commit=on -c restart_after_crash=on",
+            self.port,
+            self.home.display()
+        );
+        let data = self.data.display().to_string();
+        let log = self.data.with_extension("log").display().to_string();
+        let started =
+            (0..100).any(|_| self.run("pg_ctl", &["-D", &data, "-l", &log, "-o", &options, "-w", "-t", "60", "start"]));
+        assert!(started, "PostgreSQL did not start again; its log is {log}");
+    }
+
+    pub(crate) fn end(&self, how: End) {
+        let data = self.data.display().to_string();
+        match how {
+            End::Immediate => self.must("pg_ctl", &["-D", &data, "-m", "immediate", "-w", "stop"]),
+            End::KillPostmaster => {
+                let pid = self.postmaster();
+                self.must("kill", &["-9", &pid]);
+                // The file would make the next start look for a server that is gone.
+            }
+            End::KillBackend => {
+                let found = self.output("pgrep", &["-P", &self.postmaster(), "-f", "handover postgres"]);
+                if let Some(pid) = found.split_whitespace().last() {
+                    self.run("kill", &["-9", pid]);
+                }
+            }
+        }
+    }
+
+    fn postmaster(&self) -> String {
+        let file = std::fs::read_to_string(self.data.join("postmaster.pid")).unwrap();
+        file.lines().next().unwrap().to_owned()
+    }
+
+    fn command(&self, program: &str, arguments: &[&str]) -> Command {
+        let own = self.bin.join(program);
+        let program = if own.exists() { own } else { program.into() };
+        let account = ["--reuid", &self.owner, "--regid", &self.owner, "--clear-groups"];
+        #[expect(clippy::disallowed_methods, reason = "a test starts and kills its own server")]
+        let mut command = Command::new("setpriv");
+        command.args(account).arg(program).args(arguments);
+        // PostgreSQL refuses to run as root; any other account runs its own server.
+        if !std::fs::metadata("/proc/self").is_ok_and(|it| std::os::unix::fs::MetadataExt::uid(&it) == 0) {
+            let line: Vec<_> = command.get_args().skip(account.len()).map(ToOwned::to_owned).collect();
+            #[expect(clippy::disallowed_methods, reason = "a test starts and kills its own server")]
+            let mut plain = Command::new(&line[0]);
+            plain.args(&line[1..]);
+            command = plain;
+        }
+        command.current_dir(&self.home).stdin(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
+    fn run(&self, program: &str, arguments: &[&str]) -> bool {
+        self.command(program, arguments).stdout(Stdio::null()).status().is_ok_and(|status| status.success())
+    }
+
+    fn must(&self, program: &str, arguments: &[&str]) {
+        assert!(self.run(program, arguments), "{program} {arguments:?} failed");
+    }
+
+    fn output(&self, program: &str, arguments: &[&str]) -> String {
+        let out = self.command(program, arguments).output().unwrap();
+        String::from_utf8_lossy(&out.stdout).into_owned()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let data = self.data.display().to_string();
+        self.run("pg_ctl", &["-D", &data, "-m", "immediate", "-w", "stop"]);
+    }
+}
