@@ -17,7 +17,8 @@ const ROLE: &str = "HANDOVER_TEST_CHILD";
 /// Another process. It begins each part when it is told to, and says what it did in lines that begin with `@`.
 struct Other {
     child: Child,
-    orders: ChildStdin,
+    /// It ends when this does.
+    orders: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
 }
 
@@ -34,12 +35,13 @@ impl Other {
                 .spawn(),
             "start another process",
         );
-        let (Some(orders), Some(answers)) = (child.stdin.take(), child.stdout.take()) else { panic!("no pipes") };
-        Self { child, orders, answers: BufReader::new(answers) }
+        let Some(answers) = child.stdout.take() else { panic!("no pipe") };
+        Self { orders: child.stdin.take(), child, answers: BufReader::new(answers) }
     }
 
     fn tell(&mut self, order: &str) {
-        must(writeln!(self.orders, "{order}").and_then(|()| self.orders.flush()), "tell another process");
+        let Some(orders) = &mut self.orders else { panic!("no pipe") };
+        must(writeln!(orders, "{order}").and_then(|()| orders.flush()), "tell another process");
     }
 
     /// The next line it says.
@@ -67,8 +69,16 @@ impl Other {
     }
 
     fn end(mut self) {
-        drop(self.orders);
+        self.orders = None;
         assert!(must(self.child.wait(), "wait for another process").success(), "another process failed");
+    }
+}
+
+impl Drop for Other {
+    /// A test that fails leaves nobody behind, not even a stopped one. One that has ended is not there to be killed.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -262,8 +272,7 @@ async fn a_stopped_process_is_a_fault_after_a_bound_and_nothing_once_it_goes_on(
     assert!(!has_small(&store, 1).await, "readers still read");
     other.signal("-CONT");
     act(&store, &small(2)).await;
-    other.signal("-KILL");
-    must(other.child.wait(), "wait");
+    drop(other);
     act(&store, &small(3)).await;
     assert!(!has_small(&store, 1).await, "what was a fault was not done later");
     assert_eq!(must(store::verify(&store, &[]).await, "verify").findings, []);

@@ -156,10 +156,9 @@ pub(crate) fn checkpoints(folder: &Path, report: &mut Report) -> Result<()> {
     })?;
     let note = Note::plain(engine::checkpoint::Kind::Progress, "last");
     let add = Command::AddCheckpoint { task: full, attempt: Some(1), note };
-    match runtime.block_on(service.execute(Caller::agent(agent), add))? {
-        Reply::CheckpointAdded { sequence, .. } if sequence > CHECKPOINTS => Ok(()),
-        other => bail!("unexpected {other:?}"),
-    }
+    let reply = runtime.block_on(service.execute(Caller::agent(agent), add))?;
+    let counted = matches!(reply, Reply::CheckpointAdded { sequence, .. } if sequence > CHECKPOINTS);
+    if counted { Ok(()) } else { bail!("unexpected {reply:?}") }
 }
 
 fn fill_checkpoints(connection: &rusqlite::Connection, task: TaskId) -> Result<()> {

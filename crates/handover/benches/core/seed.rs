@@ -34,10 +34,9 @@ pub(crate) async fn workflow(service: &Service) -> Result<WorkflowId> {
         auto_workspaces: false,
         config: None,
     };
-    match service.execute(Caller::with_rights(Rights::Person), Command::CreateWorkflow(create)).await? {
-        Reply::WorkflowCreated { workflow, .. } => Ok(workflow),
-        other => bail!("unexpected {other:?}"),
-    }
+    let reply = service.execute(Caller::with_rights(Rights::Person), Command::CreateWorkflow(create)).await?;
+    let Reply::WorkflowCreated { workflow, .. } = reply else { bail!("unexpected {reply:?}") };
+    Ok(workflow)
 }
 
 /// A workflow whose tasks are all ready; their ids in order.
@@ -84,17 +83,14 @@ pub(crate) async fn agents(service: &Service, count: usize) -> Result<Vec<AgentI
             workspace_path: None,
             metadata: None,
         };
-        match service.execute(Caller::with_rights(Rights::Engine), Command::Register(register)).await? {
-            Reply::Registered { agent, .. } => agents.push(agent),
-            other => bail!("unexpected {other:?}"),
-        }
+        let reply = service.execute(Caller::with_rights(Rights::Engine), Command::Register(register)).await?;
+        let Reply::Registered { agent, .. } = reply else { bail!("unexpected {reply:?}") };
+        agents.push(agent);
     }
     Ok(agents)
 }
 
 pub(crate) async fn claim(service: &Service, agent: AgentId, task: TaskId) -> Result<()> {
-    match service.execute(Caller::agent(agent), Command::Claim { task }).await? {
-        Reply::Claimed { .. } => Ok(()),
-        other => bail!("unexpected {other:?}"),
-    }
+    let reply = service.execute(Caller::agent(agent), Command::Claim { task }).await?;
+    if matches!(reply, Reply::Claimed { .. }) { Ok(()) } else { bail!("unexpected {reply:?}") }
 }

@@ -76,8 +76,8 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_done_twice() {
     assert_eq!(must(store::verify(store.as_ref(), &[]).await, "verify").findings, []);
 }
 
-/// With a standby that never answers, a commit is durable here but is not acknowledged. Killed then, its connection takes
-/// the answer with it: the store must find out that the change was made, and not make it again.
+/// With a standby that never answers, a commit is durable but is not acknowledged. Killed then, its connection takes the
+/// answer with it: the store must find out that the change was made, and not make it again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_answer_to_a_commit_is_found_out() {
     let _alone = alone().await;

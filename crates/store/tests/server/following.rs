@@ -11,8 +11,8 @@ use store::{Cursor, Entry, Store};
 
 use super::{Place, agents, alone, message, shared};
 
-/// Entries are slow to insert, and commits are slow to come. After the first row, which gives the transaction its number,
-/// it takes a while to the entries, which get positions: so numbers and positions are in different orders.
+/// Entries are slow to insert, and commits are slow to come. Between the first row, which gives the transaction its
+/// number, and the entries, which get positions, it takes a while: so numbers and positions are in different orders.
 const PAUSES: &str = "CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS $$ \
      BEGIN PERFORM pg_sleep(random() * 0.015); RETURN NEW; END $$; \
      CREATE TRIGGER after_number AFTER INSERT ON message FOR EACH ROW EXECUTE FUNCTION pause(); \

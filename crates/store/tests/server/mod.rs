@@ -1,4 +1,4 @@
-//! The PostgreSQL server that `scripts/test` starts, a schema of its own for each test, and what goes wrong with servers.
+//! The PostgreSQL server that `scripts/test` starts, a schema for each test, and what goes wrong with servers.
 
 mod dying;
 mod following;
