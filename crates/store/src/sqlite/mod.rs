@@ -7,7 +7,7 @@ mod reader;
 mod writer;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::{Answer, Job, Question, Sink, Source, Store};
 use connection::{Settings, open};
 use queue::Queue;
 use reader::Readers;
-use writer::{Request, Writer};
+use writer::{Reply, Request, Writer};
 
 /// How long a caller waits for its turn before it is told that another process blocks all writing.
 const WAIT_MAX: Duration = Duration::from_secs(30);
@@ -115,23 +115,23 @@ impl Sqlite {
         &self.statistics
     }
 
-    async fn ask<T: Send>(
-        &self,
-        wait: Duration,
-        request: impl FnOnce(oneshot::Sender<Result<T, Fault>>) -> Request + Send,
-    ) -> Result<T, Fault> {
+    async fn ask<T: Send>(&self, wait: Duration, request: impl FnOnce(Reply<T>) -> Request + Send) -> Result<T, Fault> {
         let (answer, receiver) = oneshot::channel();
         let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or(Fault::Closed)?;
-        match sender.try_send(request(answer)) {
+        let taken = Arc::new(AtomicBool::new(false));
+        match sender.try_send(request(Reply::new(answer, Arc::clone(&taken)))) {
             Ok(()) => {}
             Err(TrySendError::Full(_)) => return Err(Fault::Busy { seconds: 0 }),
             Err(TrySendError::Disconnected(_)) => return Err(Fault::Closed),
         }
-        // Dropping the receiver takes the command back, unless the writer has begun it.
         match tokio::time::timeout(wait, receiver).await {
             Ok(Ok(result)) => result,
             Ok(Err(_)) => Err(Fault::Closed),
-            Err(_) => Err(Fault::Busy { seconds: wait.as_secs() }),
+            Err(_) => {
+                let busy = Fault::Busy { seconds: wait.as_secs() };
+                // What the writer has not begun is taken back; the rest may still be done.
+                Err(if taken.swap(true, Ordering::AcqRel) { Fault::Unknown(Box::new(busy)) } else { busy })
+            }
         }
     }
 

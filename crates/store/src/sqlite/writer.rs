@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
@@ -23,7 +23,27 @@ use crate::value::{Statement, text};
 use crate::watch::Bell;
 use crate::{Job, Source, sql};
 
-pub(super) type Reply<T> = oneshot::Sender<Result<T, Fault>>;
+/// Where an answer goes. The writer begins a command or its caller gives up, whichever is first.
+pub(super) struct Reply<T> {
+    sender: oneshot::Sender<Result<T, Fault>>,
+    taken: Arc<AtomicBool>,
+}
+
+impl<T> Reply<T> {
+    pub(super) fn new(sender: oneshot::Sender<Result<T, Fault>>, taken: Arc<AtomicBool>) -> Self {
+        Self { sender, taken }
+    }
+
+    /// Whether the caller still waits. From here on it cannot take the command back.
+    fn begin(&self) -> bool {
+        !self.sender.is_closed() && !self.taken.swap(true, Ordering::AcqRel)
+    }
+
+    fn send(self, answer: Result<T, Fault>) {
+        // A caller that went away has asked for no answer.
+        let _ = self.sender.send(answer);
+    }
+}
 
 pub(super) enum Request {
     Transact(Job, Reply<Change>),
@@ -50,17 +70,13 @@ impl Writer {
         let mut last = 0;
         while let Ok(request) = requests.recv() {
             match request {
-                Request::Fill(source, reply) => {
-                    let _ = reply.send(self.fill(source));
-                    self.bell.ring();
-                }
+                Request::Fill(source, reply) => self.import(source, reply),
                 Request::Transact(job, reply) => {
                     let (batch, other) = gather((job, reply), requests, last);
                     last = batch.len();
                     self.commit(batch);
                     if let Some((source, reply)) = other {
-                        let _ = reply.send(self.fill(source));
-                        self.bell.ring();
+                        self.import(source, reply);
                     }
                 }
             }
@@ -72,14 +88,14 @@ impl Writer {
         let queue = Arc::clone(&self.queue);
         let turn = queue.wait();
         // Whoever gave up while we waited must not find its command done later.
-        batch.retain(|(_, reply)| !reply.is_closed());
+        batch.retain(|(_, reply)| reply.begin());
         if batch.is_empty() {
             return;
         }
         if let Err(fault) = turn {
             let what = fault.to_string();
             for (_, reply) in batch {
-                let _ = reply.send(Err(Fault::Bug { what: what.clone() }));
+                reply.send(Err(Fault::Bug { what: what.clone() }));
             }
             return;
         }
@@ -89,7 +105,7 @@ impl Writer {
                 drop(turn);
                 self.count(batch.len());
                 for ((_, reply), change) in batch.into_iter().zip(changes) {
-                    let _ = reply.send(Ok(change));
+                    reply.send(Ok(change));
                 }
                 self.bell.ring();
                 return;
@@ -116,7 +132,7 @@ impl Writer {
         }
         drop(turn);
         for ((_, reply), answer) in batch.into_iter().zip(answers) {
-            let _ = reply.send(answer);
+            reply.send(answer);
         }
         self.bell.ring();
     }
@@ -145,6 +161,13 @@ impl Writer {
             return Fault::Unknown(Box::new(failure.fault));
         }
         failure.fault
+    }
+
+    fn import(&mut self, source: Source, reply: Reply<()>) {
+        if reply.begin() {
+            reply.send(self.fill(source));
+            self.bell.ring();
+        }
     }
 
     fn fill(&mut self, mut source: Source) -> Result<(), Fault> {
