@@ -1,0 +1,105 @@
+//! Looks for an order of a history's calls that one task could have seen (the search of Wing and Gong, with Lowe's memory).
+//!
+//! A call takes effect at one moment between its beginning and its answer. One whose client went away takes effect at
+//! some moment after its beginning, or never. When no order explains all answers, the history is not linearizable, and the
+//! shortest part of it that already is not is named.
+
+use std::collections::{BTreeSet, HashSet};
+use std::fmt;
+
+use crate::lease::{Act, Answer, By, State};
+
+/// One call of one client on one task. Beginning and end are ticks of a clock that all clients share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Call {
+    pub(crate) by: By,
+    pub(crate) act: Act,
+    pub(crate) began: u64,
+    /// `None` when the client went away before it was answered.
+    pub(crate) answer: Option<(u64, Answer)>,
+}
+
+impl Call {
+    fn ended(&self) -> u64 {
+        self.answer.map_or(u64::MAX, |(ended, _)| ended)
+    }
+}
+
+/// The part of a history that cannot be explained.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Offence {
+    /// What the task may have been before it.
+    pub(crate) before: BTreeSet<State>,
+    /// The last one is the call whose answer has no explanation.
+    pub(crate) calls: Vec<Call>,
+}
+
+impl fmt::Display for Offence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "no order explains these calls; the task was before one of {:?}", self.before)?;
+        for call in &self.calls {
+            let By { agent, now } = call.by;
+            writeln!(f, "  {:>5} to {:>5}  at {} {agent} {:?}", call.began, shown(call.ended()), now.0, call.act)?;
+            writeln!(f, "         => {:?}", call.answer.map(|(_, answer)| answer))?;
+        }
+        Ok(())
+    }
+}
+
+fn shown(tick: u64) -> String {
+    if tick == u64::MAX { "never".to_owned() } else { tick.to_string() }
+}
+
+/// The first offence of a task's history, if there is one.
+pub(crate) fn check(history: &[Call]) -> Result<(), Offence> {
+    let start = BTreeSet::from([State::default()]);
+    if !finals(&start, history).is_empty() {
+        return Ok(());
+    }
+    // What comes later cannot mend a beginning that has no order, so the answers can be added one by one.
+    let mut ends: Vec<u64> = history.iter().filter_map(|call| Some(call.answer?.0)).collect();
+    ends.sort_unstable();
+    let failing = ends.partition_point(|end| !finals(&start, &until(history, *end)).is_empty());
+    let part = until(history, ends[failing.min(ends.len() - 1)]);
+    // Where nobody who was answered later was under way, the history can be cut.
+    let answered = || history.iter().filter(|call| call.answer.is_some());
+    let is_cut = |tick: u64| answered().all(|call| call.began >= tick || call.ended() < tick);
+    let cut = part.iter().map(|call| call.began).filter(|tick| is_cut(*tick)).max().unwrap_or(0);
+    let (earlier, mut calls): (Vec<Call>, Vec<Call>) = part.into_iter().partition(|call| call.began < cut);
+    // Those without an answer come first, so that the inexplicable one is the last line.
+    calls.sort_by_key(|call| call.answer.map_or(0, |(ended, _)| ended));
+    Err(Offence { before: finals(&start, &earlier), calls })
+}
+
+/// The history as it was at a moment: later answers are not given yet.
+fn until(history: &[Call], tick: u64) -> Vec<Call> {
+    let begun = history.iter().filter(|call| call.began < tick).cloned();
+    begun.map(|call| Call { answer: call.answer.filter(|(ended, _)| *ended <= tick), ..call }).collect()
+}
+
+/// The states a task may be in after all answers, by every order that explains them. Empty when there is none.
+fn finals(start: &BTreeSet<State>, history: &[Call]) -> BTreeSet<State> {
+    assert!(history.len() <= 128, "a history has at most 128 calls of one task");
+    let answered = history.iter().enumerate().filter(|(_, call)| call.answer.is_some());
+    let all: u128 = answered.fold(0, |mask, (place, _)| mask | 1 << place);
+    let mut found = BTreeSet::new();
+    let mut seen: HashSet<(u128, State)> = HashSet::new();
+    let mut open: Vec<(u128, State)> = start.iter().map(|state| (0, *state)).collect();
+    while let Some((done, state)) = open.pop() {
+        if !seen.insert((done, state)) {
+            continue;
+        }
+        if done & all == all {
+            found.insert(state);
+        }
+        let undone = || history.iter().enumerate().filter(|(place, _)| done & (1 << place) == 0);
+        let first_end = undone().map(|(_, call)| call.ended()).min().unwrap_or(u64::MAX);
+        for (place, call) in undone().filter(|(_, call)| call.began < first_end) {
+            let (next, answer) = state.step(call.act, call.by);
+            if call.answer.is_none_or(|(_, given)| given == answer) {
+                open.push((done | 1 << place, next));
+            }
+        }
+    }
+    found
+}
