@@ -203,6 +203,9 @@ pub(crate) const PUT_TOPIC: &str = "INSERT INTO topic (name, seq, hash, at) VALU
      ON CONFLICT (name) DO UPDATE SET seq = excluded.seq, hash = excluded.hash, at = excluded.at";
 
 // The log.
+/// PostgreSQL only: the last entry below the oldest running transaction.
+pub(crate) const FRONTIER: &str = "SELECT xid, pos FROM event \
+     WHERE xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint ORDER BY xid DESC, pos DESC LIMIT 1";
 pub(crate) const TOPIC_ENTRIES: &str = "SELECT topic, seq, at, type, sender, body, prev, hash, xid, pos FROM event \
      WHERE topic = $1 AND seq > $2 ORDER BY seq LIMIT $3";
 pub(crate) const HEADS: &str = "SELECT name, seq, hash, at FROM topic WHERE name > $1 ORDER BY name LIMIT $2";

@@ -12,10 +12,10 @@ use store::{Memory, Postgres, Sqlite, Store};
 async fn postgres_conforms() {
     let _shared = server::shared().await;
     let place = Place::new("conforms").await;
-    conformance::exercise(&place.open().await).await;
+    conformance::exercise(&place.open_hasty().await).await;
     for seed in 2..=3 {
         let place = Place::new(&format!("conforms_{seed}")).await;
-        conformance::same_results(&place.open().await, seed, 600).await;
+        conformance::same_results(&place.open_hasty().await, seed, 600).await;
     }
 }
 
@@ -37,7 +37,7 @@ async fn a_store_goes_to_the_server_and_back() {
     let sqlite = must(Sqlite::open(&folder.path().join("a.db"), 1 << 40).await, "open");
     conformance::same_results(&sqlite, 7, 400).await;
     let (first, second) = (Place::new("transfer").await, Place::new("transfer_back").await);
-    let postgres = first.open().await;
+    let postgres = first.open_hasty().await;
     conformance::refuses_bad_exports(&sqlite, &postgres).await;
     conformance::same_after_transfer(&postgres, &Memory::default()).await;
     conformance::same_after_transfer(&postgres, &second.open().await).await;

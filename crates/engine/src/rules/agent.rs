@@ -96,7 +96,8 @@ fn free_slug(case: &Case<'_>, register: &Register) -> Result<String, Stop> {
     }
     let mut number = case.world.number(&Need::SlugNumber(base.clone()))?.max(1);
     loop {
-        number += 1;
+        // Somebody may have chosen the highest number there is.
+        number = number.checked_add(1).unwrap_or(2);
         let ending = format!("-{number}");
         let room = limits::SLUG_CHARS_MAX - ending.len();
         let slug = format!("{}{ending}", &base[..base.len().min(room)]);

@@ -101,6 +101,8 @@ fn write(ids: &mut Ids, to: Owner, sequence: u32, envelope: &Envelope<'_>, at: c
 }
 
 fn broadcast(case: &mut Case<'_>, filter: &Filter, envelope: &Envelope<'_>) -> Result<Reply, Stop> {
+    check::optional(filter.role.as_deref(), |text| check::label("role", text))?;
+    check::optional(filter.runtime.as_deref(), |text| check::label("runtime", text))?;
     let found = case.world.agent_ids(&Need::Agents(filter.clone()))?;
     if found.len() > limits::BROADCAST_MAX {
         let problem = format!("matches more than {} agents; narrow it", limits::BROADCAST_MAX);

@@ -1,6 +1,7 @@
 //! Answers to needs, each as a database would give it.
 
 use std::collections::BTreeSet;
+use std::ops::Bound;
 
 use super::{Tables, edges};
 use crate::agent::Agent;
@@ -146,8 +147,10 @@ impl Tables {
             }
             Need::Attached(id, repository) => Fact::Time(self.attachments.get(&(*id, *repository)).copied()),
             Need::Checkpoints { task, after, limit } => {
-                let found =
-                    self.checkpoints.range((*task, after + 1)..=(*task, u32::MAX)).map(|(_, found)| found.clone());
+                let found = self
+                    .checkpoints
+                    .range((Bound::Excluded((*task, *after)), Bound::Included((*task, u32::MAX))))
+                    .map(|(_, found)| found.clone());
                 Fact::Checkpoints(first(found, usize::try_from(*limit).unwrap_or(usize::MAX)))
             }
             Need::Inbox { owner, unread, after, limit } => {

@@ -113,9 +113,9 @@ impl Script {
             (6 | 7, _) => {
                 let chance = &mut self.chance;
                 Recipients::All(Filter {
-                    role: chance.percent(60).then(|| {
-                        if chance.percent(90) { chance.word_of(&ROLES) } else { text(chance).replace('\0', "") }
-                    }),
+                    role: chance
+                        .percent(60)
+                        .then(|| if chance.percent(90) { chance.word_of(&ROLES) } else { text(chance) }),
                     runtime: chance.percent(30).then(|| chance.word_of(&["exec", "claude", ""])),
                     workflow: if chance.percent(20) { chance.key(&tables.workflows) } else { None },
                     include_silent: chance.percent(70),

@@ -15,6 +15,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::connection;
 use super::transaction::connect;
 use crate::fault::Fault;
+use crate::sql;
 use crate::watch::{Bell, Watch};
 
 /// Commits so close together share a notification.
@@ -65,10 +66,11 @@ impl Wire {
         watch
     }
 
-    async fn highest(&self) -> Option<i64> {
+    /// The last entry a follower can see now: it moves, too, when an old transaction ends that held entries back.
+    async fn frontier(&self) -> Option<(i64, i64)> {
         let client = connect(&self.pool).await.ok()?;
-        let row = client.query_one("SELECT coalesce(max(pos), 0) FROM event", &[]).await.ok()?;
-        row.try_get(0).ok()
+        let rows = client.query(sql::FRONTIER, &[]).await.ok()?;
+        rows.first().map_or(Some((0, 0)), |row| Some((row.try_get(0).ok()?, row.try_get(1).ok()?)))
     }
 }
 
@@ -127,7 +129,7 @@ async fn listen(wire: Weak<Wire>) {
                 return;
             };
             if strong.bell.is_heard() {
-                let found = strong.highest().await;
+                let found = strong.frontier().await;
                 if found.is_none() || found != last {
                     last = found;
                     strong.bell.ring();

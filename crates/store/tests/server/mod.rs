@@ -54,6 +54,12 @@ impl Place {
         must(Postgres::open(&self.url(), 11 << 40).await, "open")
     }
 
+    /// Does not wait for the disk: for long scripts in which nothing dies.
+    pub(crate) async fn open_hasty(&self) -> Postgres {
+        let url = self.url().replace("options=", "options=-csynchronous_commit%3Doff%20");
+        must(Postgres::open(&url, 11 << 40).await, "open")
+    }
+
     /// A connection that knows nothing of the store.
     pub(crate) async fn plain(&self) -> Client {
         plain(&self.url().replace("application_name=", "application_name=plain_")).await
