@@ -78,6 +78,62 @@ fn acknowledged_writes_survive_sigkill() {
     assert!(figures.acks > 0, "seed {seed}: nothing was acknowledged, so nothing was tested");
 }
 
+/// A kill that waits for a system call: the writers die when they are about to make it.
+struct Moment {
+    call: &'static str,
+    /// The end of the name of the file.
+    file: &'static str,
+    /// At most this many of these calls are let through before.
+    calls: usize,
+}
+
+/// A commit writes pages to the write-ahead log and syncs it; a checkpoint writes to the database and syncs that.
+const MOMENTS: &[Moment] = &[
+    Moment { call: "pwrite64", file: "-wal", calls: 400 },
+    Moment { call: "fsync", file: "-wal", calls: 40 },
+    Moment { call: "pwrite64", file: "", calls: 60 },
+    Moment { call: "fsync", file: "", calls: 2 },
+];
+
+#[test]
+fn acknowledged_writes_survive_sigkill_in_the_middle_of_a_commit() {
+    const NAME: &str = "acknowledged_writes_survive_sigkill_in_the_middle_of_a_commit";
+    if let Some(order) = child::order::<Order>() {
+        return runtime().block_on(write_until_killed(order));
+    }
+    let seed = setting("HANDOVER_CRASH_SEED").unwrap_or(1);
+    let mut rng = Rng::new(seed);
+    let mut figures = Figures::default();
+    for moment in MOMENTS {
+        let files = tempfile::tempdir().unwrap();
+        let path = files.path().join("handover.db");
+        let mut ledger = Ledger::default();
+        for round in 0..3 {
+            let shift_ms = ROUND_MS * round;
+            let order = Order { path: path.clone(), seed: rng.word(), shift_ms, writers: 8, plans: false };
+            let file = format!("{}{}", path.display(), moment.file);
+            let when = 1 + rng.below(moment.calls);
+            let inject = format!("inject={}:signal=KILL:when={when}", moment.call);
+            let trace = format!("trace={}", moment.call);
+            let tracer = ["strace", "-f", "-qq", "-P", &file, "-e", &trace, "-e", &inject, "-o", "/dev/null"];
+            let (words, heard) = channel();
+            let running = child::start(NAME, &tracer, &order, &words);
+            drop(words);
+            let mut problems = Problems::new();
+            loop {
+                match heard.recv_timeout(SILENCE_MAX) {
+                    Ok(word) => problems.extend(take(word, &mut ledger)),
+                    Err(RecvTimeoutError::Disconnected) => break,
+                    Err(RecvTimeoutError::Timeout) => panic!("seed {seed}: {inject} on {file}: silent"),
+                }
+            }
+            assert!(!running.end(), "it was killed");
+            problems.extend(runtime().block_on(check(&path, shift_ms, &ledger, &mut figures)));
+            assert_eq!(problems, Vec::new(), "seed {seed}, round {round}: {inject} on {file}");
+        }
+    }
+}
+
 fn micros(count: usize) -> Duration {
     Duration::from_micros(u64::try_from(count).unwrap())
 }
@@ -192,6 +248,9 @@ fn campaign(rounds: usize, seed: u64) -> Figures {
         let copy = tempfile::tempdir().unwrap();
         let looked_at = if rng.percent(50) { copy_of(&path, copy.path()) } else { path };
         problems.extend(runtime().block_on(check(&looked_at, shift_ms, &ledger, &mut figures)));
+        if (round + 1) % 100 == 0 {
+            eprintln!("{} rounds, {} acknowledged writes", round + 1, figures.acks);
+        }
         figures.problems.extend(problems.into_iter().map(|(problem, text)| (round, problem, text)));
         if !figures.problems.is_empty() {
             break;
@@ -245,11 +304,13 @@ enum Until {
 }
 
 impl Until {
-    fn is_over(self, ledger: &Ledger, seen: usize) -> bool {
-        let is_large = |ack: &Ack| matches!(ack, Ack::Created { tasks, .. } if *tasks >= crew::LARGE_PLAN);
+    /// Whether it has come, by the last that was heard.
+    fn is_over(self, acks: &[Ack]) -> bool {
         match self {
-            Self::Acks(wanted) => ledger.acks.len() >= wanted,
-            Self::LargePlan => ledger.acks[seen..].iter().any(is_large),
+            Self::Acks(wanted) => acks.len() >= wanted,
+            Self::LargePlan => {
+                matches!(acks.last(), Some(Ack::Created { tasks, .. }) if *tasks >= crew::LARGE_PLAN)
+            }
         }
     }
 }
@@ -257,8 +318,7 @@ impl Until {
 /// Hears what the kill waits for, and what comes within a moment after it.
 fn listen(heard: &Receiver<Word>, until: Until, linger: Duration, ledger: &mut Ledger) -> Problems {
     let mut problems = Problems::new();
-    let seen = ledger.acks.len();
-    while !until.is_over(ledger, seen) {
+    while problems.is_empty() && !until.is_over(&ledger.acks) {
         match heard.recv_timeout(SILENCE_MAX) {
             Ok(word) => problems.extend(take(word, ledger)),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {

@@ -108,10 +108,7 @@ impl Writer {
             (95..98, _) => self.add_task().await,
             _ => self.service.sweep(Vec::new()).await.map(|_| ()),
         };
-        match done {
-            Err(Error::Refused(_)) | Ok(()) => Ok(()),
-            Err(error) => Err(error),
-        }
+        unless_refused(done)
     }
 
     async fn execute(&self, command: Command) -> Result<Reply, Error> {
@@ -211,19 +208,21 @@ impl Writer {
     }
 }
 
-/// Finishes what a planner before left half-way, then sets large plans, which are written in pieces.
+/// Finishes what a planner before left half-way, then sets a large plan, which is written in pieces. Another planner may
+/// come in between and do it instead.
 pub(crate) async fn plan_large(service: &Service, board: &Board, report: &Report) -> Result<(), Error> {
     for workflow in board.all_workflows() {
         let found: Workflow = service.view(move |world| world.workflow(workflow).cloned()).await?;
         if found.status == WorkflowStatus::Planning {
             let tasks = planned_size(&found.name).unwrap_or(LARGE_PLAN);
-            match set(service, report, workflow, tasks).await {
-                Ok(()) | Err(Error::Refused(_)) => {}
-                Err(error) => return Err(error),
-            }
+            unless_refused(set(service, report, workflow, tasks).await)?;
         }
     }
-    plan(service, board, report, LARGE_PLAN).await
+    unless_refused(plan(service, board, report, LARGE_PLAN).await)
+}
+
+fn unless_refused(done: Result<(), Error>) -> Result<(), Error> {
+    if let Err(Error::Refused(_)) = done { Ok(()) } else { done }
 }
 
 /// How many tasks the plan of a workflow of ours has, by its name.

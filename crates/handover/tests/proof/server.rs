@@ -1,5 +1,7 @@
 //! A PostgreSQL server of one test alone, to be killed and started again.
 
+use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -20,7 +22,6 @@ pub(crate) struct Server {
     data: PathBuf,
     /// Of the socket.
     home: PathBuf,
-    owner: String,
     port: u16,
 }
 
@@ -34,13 +35,7 @@ impl Server {
     /// Makes a data folder and starts a server on it. It is stopped by `scripts/postgres` at the latest.
     pub(crate) fn start(name: &str, port: u16) -> Self {
         let home = PathBuf::from(setting("HANDOVER_TEST_PGHOME"));
-        let server = Self {
-            bin: setting("HANDOVER_TEST_PGBIN").into(),
-            data: home.join(name),
-            home,
-            owner: setting("HANDOVER_TEST_PGUSER_OS"),
-            port,
-        };
+        let server = Self { bin: setting("HANDOVER_TEST_PGBIN").into(), data: home.join(name), home, port };
         let data = server.data.display().to_string();
         server.must("initdb", &["-D", &data, "-U", "handover", "--auth=trust", "--encoding=UTF8", "--locale=C", "-N"]);
         server.start_again();
@@ -73,16 +68,12 @@ impl Server {
         let data = self.data.display().to_string();
         match how {
             End::Immediate => self.must("pg_ctl", &["-D", &data, "-m", "immediate", "-w", "stop"]),
-            End::KillPostmaster => {
-                let pid = self.postmaster();
-                self.must("kill", &["-9", &pid]);
-                // The file would make the next start look for a server that is gone.
-            }
+            End::KillPostmaster => self.must("kill", &["-9", &self.postmaster()]),
             End::KillBackend => {
                 let found = self.output("pgrep", &["-P", &self.postmaster(), "-f", "handover postgres"]);
-                if let Some(pid) = found.split_whitespace().last() {
-                    self.run("kill", &["-9", pid]);
-                }
+                let pid = found.split_whitespace().last().unwrap();
+                // It may have ended by itself meanwhile.
+                self.run("kill", &["-9", pid]);
             }
         }
     }
@@ -92,22 +83,20 @@ impl Server {
         file.lines().next().unwrap().to_owned()
     }
 
+    /// A program as the account that owns the server's folder; PostgreSQL refuses to run as root.
     fn command(&self, program: &str, arguments: &[&str]) -> Command {
-        let own = self.bin.join(program);
-        let program = if own.exists() { own } else { program.into() };
-        let account = ["--reuid", &self.owner, "--regid", &self.owner, "--clear-groups"];
-        #[expect(clippy::disallowed_methods, reason = "a test starts and kills its own server")]
-        let mut command = Command::new("setpriv");
-        command.args(account).arg(program).args(arguments);
-        // PostgreSQL refuses to run as root; any other account runs its own server.
-        if !std::fs::metadata("/proc/self").is_ok_and(|it| std::os::unix::fs::MetadataExt::uid(&it) == 0) {
-            let line: Vec<_> = command.get_args().skip(account.len()).map(ToOwned::to_owned).collect();
-            #[expect(clippy::disallowed_methods, reason = "a test starts and kills its own server")]
-            let mut plain = Command::new(&line[0]);
-            plain.args(&line[1..]);
-            command = plain;
+        let (own, folder) = (std::fs::metadata("/proc/self").unwrap(), std::fs::metadata(&self.home).unwrap());
+        let mut line: Vec<OsString> = Vec::new();
+        if own.uid() != folder.uid() {
+            let [user, group] = [format!("--reuid={}", folder.uid()), format!("--regid={}", folder.gid())];
+            line.extend(["setpriv".into(), user.into(), group.into(), "--clear-groups".into()]);
         }
-        command.current_dir(&self.home).stdin(Stdio::null()).stderr(Stdio::null());
+        let server = self.bin.join(program);
+        line.push(if server.exists() { server.into() } else { program.into() });
+        #[expect(clippy::disallowed_methods, reason = "a test starts and kills its own server")]
+        let mut command = Command::new(&line[0]);
+        command.args(&line[1..]).args(arguments).current_dir(&self.home);
+        command.stdin(Stdio::null()).stderr(Stdio::null());
         command
     }
 
