@@ -82,8 +82,9 @@ fn may_start(case: &Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId) 
             return Err(Refusal::ParallelLimit { limit }.into());
         }
     }
-    if world.task_ids(&Need::Held(agent))?.len() >= limits::HELD_TASKS_MAX {
-        return Err(Refusal::ParallelLimit { limit: u32::try_from(limits::HELD_TASKS_MAX).unwrap_or(u32::MAX) }.into());
+    let most = u32::try_from(limits::HELD_TASKS_MAX).unwrap_or(u32::MAX);
+    if world.number(&Need::HeldCount(agent))? >= most {
+        return Err(Refusal::ParallelLimit { limit: most }.into());
     }
     Ok(dead)
 }

@@ -44,6 +44,7 @@ impl Tables {
             }
             Need::TemplateNamed(_)
             | Need::Held(_)
+            | Need::HeldCount(_)
             | Need::LockedBy(_)
             | Need::Running(..)
             | Need::BusyFiles(..)
@@ -100,6 +101,10 @@ impl Tables {
         let of = |id: WorkflowId| self.tasks.values().filter(move |task| task.workflow == id);
         match need {
             Need::TemplateNamed(name) => Fact::Yes(self.templates.values().any(|template| template.name == *name)),
+            Need::HeldCount(agent) => {
+                let held = self.tasks.values().filter(|task| task.holder() == Some(*agent));
+                Fact::Number(u32::try_from(held.take(limits::HELD_TASKS_MAX).count()).unwrap_or(u32::MAX))
+            }
             Need::Held(agent) => {
                 let held = self.tasks.values().filter(|task| task.holder() == Some(*agent));
                 tasks(first(held, limits::HELD_TASKS_MAX))

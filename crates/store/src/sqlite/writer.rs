@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use engine::{Change, World};
@@ -67,8 +67,8 @@ pub(super) struct Writer {
 
 /// Commands in one transaction: enough to make the commit cheap, few enough to keep the wait short.
 const BATCH_MAX: usize = 128;
-/// Callers that were just answered tend to come back at once; so long the writer waits for as many as there were.
-const GATHER: Duration = Duration::from_micros(60);
+/// Callers that were just answered tend to come back at once; so long the writer waits for them.
+const GATHER: Duration = Duration::from_micros(50);
 
 type Waiting = (Job, Reply<Change>);
 
@@ -191,25 +191,28 @@ impl Writer {
     }
 }
 
-/// Takes what waits. After a large batch it waits a moment for the callers that were just answered.
+/// Takes what waits. When that is little after a large batch, it lets the callers that were just answered come back: two
+/// groups of callers then take turns, one in the transaction and one on its way, instead of one command and all others.
 fn gather(first: Waiting, requests: &Receiver<Request>, last: usize) -> (Vec<Waiting>, Option<(Source, Reply<()>)>) {
     let mut batch = vec![first];
-    loop {
-        let next = if batch.len() < last.min(BATCH_MAX) {
-            requests.recv_timeout(GATHER)
-        } else {
-            requests.try_recv().map_err(|_| RecvTimeoutError::Timeout)
-        };
-        match next {
-            Ok(Request::Transact(job, reply)) if batch.len() + 1 < BATCH_MAX => batch.push((job, reply)),
-            Ok(Request::Transact(job, reply)) => {
-                batch.push((job, reply));
-                return (batch, None);
-            }
-            Ok(Request::Fill(source, reply)) => return (batch, Some((source, reply))),
-            Err(_) => return (batch, None),
+    let mut other = drain(&mut batch, requests);
+    if other.is_none() && batch.len() < last / 2 {
+        // One sleep, because to be woken for each command would cost more than it brings.
+        std::thread::park_timeout(GATHER);
+        other = drain(&mut batch, requests);
+    }
+    (batch, other)
+}
+
+fn drain(batch: &mut Vec<Waiting>, requests: &Receiver<Request>) -> Option<(Source, Reply<()>)> {
+    while batch.len() < BATCH_MAX {
+        match requests.try_recv() {
+            Ok(Request::Transact(job, reply)) => batch.push((job, reply)),
+            Ok(Request::Fill(source, reply)) => return Some((source, reply)),
+            Err(_) => break,
         }
     }
+    None
 }
 
 fn is_busy(fault: &Fault) -> bool {
