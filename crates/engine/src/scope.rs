@@ -116,7 +116,7 @@ impl Command {
             | Self::ForgetKeys => {}
         }
         if let (Self::Claim { .. }, Some(agent)) = (self, caller.agent) {
-            needs.push(Need::HeldCount(agent));
+            needs.push(Need::HoldsMost(agent));
         }
         needs
     }

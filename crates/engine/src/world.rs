@@ -46,8 +46,8 @@ pub enum Need {
     Agents(Filter),
     /// Tasks an agent holds, paused ones too.
     Held(AgentId),
-    /// How many they are.
-    HeldCount(AgentId),
+    /// They are as many as one agent may hold.
+    HoldsMost(AgentId),
     /// Workflows locked by an owner.
     LockedBy(String),
     /// How many claims of a workflow run.
@@ -174,7 +174,7 @@ impl World {
             | Need::RoleHolders(_)
             | Need::Agents(_)
             | Need::Held(_)
-            | Need::HeldCount(_)
+            | Need::HoldsMost(_)
             | Need::LockedBy(_)
             | Need::Running(..)
             | Need::BusyFiles(..)

@@ -43,7 +43,7 @@ pub(crate) fn query(need: &Need) -> Statement {
             Statement::new(sql::AGENTS, [role, runtime, optional(filter.workflow), limit])
         }
         Need::Held(agent) => Statement::new(sql::HELD, [text(agent), bound(limits::HELD_TASKS_MAX)]),
-        Need::HeldCount(agent) => Statement::new(sql::HELD_COUNT, [text(agent), bound(limits::HELD_TASKS_MAX)]),
+        Need::HoldsMost(agent) => Statement::new(sql::HOLDS_MOST, [text(agent), bound(limits::HELD_TASKS_MAX - 1)]),
         Need::LockedBy(owner) => Statement::new(sql::LOCKED_BY, [owner.into(), bound(limits::HELD_TASKS_MAX)]),
         Need::Running(id, now) => {
             Statement::new(sql::RUNNING, [text(id), (*now).into(), (limits::PARALLEL_MAX + 1).into()])
@@ -116,7 +116,7 @@ pub(crate) fn absorb(need: &Need, rows: Vec<Vec<Value>>, world: &mut World) -> R
         | Need::RoleHolders(_)
         | Need::Agents(_)
         | Need::Held(_)
-        | Need::HeldCount(_)
+        | Need::HoldsMost(_)
         | Need::LockedBy(_)
         | Need::Running(..)
         | Need::BusyFiles(..)
@@ -154,9 +154,7 @@ fn fact(need: &Need, rows: Vec<Vec<Value>>) -> Result<Fact, Fault> {
         Need::Held(_) | Need::Dependencies(_) | Need::Dependents(_) | Need::TaskNamed(..) | Need::Expired(..) => {
             Fact::Tasks(many(rows, parsed)?)
         }
-        Need::Running(..) | Need::HeldCount(_) => {
-            Fact::Number(one(rows, |row| Columns::new("count", row).count())?.unwrap_or(0))
-        }
+        Need::Running(..) => Fact::Number(one(rows, |row| Columns::new("count", row).count())?.unwrap_or(0)),
         Need::BusyFiles(..) | Need::Removable(_) | Need::Candidates(_) => Fact::Full(many(rows, row::read_task)?),
         Need::Unmet(_) | Need::Freed(_) => Fact::Named(many(rows, |row| {
             let mut columns = Columns::new("task", row);

@@ -100,8 +100,9 @@ pub(crate) const ROLE_HOLDERS: &str = "SELECT id FROM agent WHERE role = $1 AND 
 pub(crate) const AGENTS: &str = "SELECT id FROM agent WHERE left_at IS NULL AND (CAST($1 AS TEXT) IS NULL OR role = $1) \
      AND (CAST($2 AS TEXT) IS NULL OR runtime = $2) AND (CAST($3 AS TEXT) IS NULL OR workflow = $3) ORDER BY id LIMIT $4";
 pub(crate) const HELD: &str = "SELECT id FROM task WHERE holder = $1 AND holder IS NOT NULL ORDER BY id LIMIT $2";
-pub(crate) const HELD_COUNT: &str =
-    "SELECT count(*) FROM (SELECT 1 FROM task WHERE holder = $1 AND holder IS NOT NULL LIMIT $2) AS held";
+/// A row when there is one more than the number.
+pub(crate) const HOLDS_MOST: &str =
+    "SELECT 1 FROM task WHERE holder = $1 AND holder IS NOT NULL ORDER BY id LIMIT 1 OFFSET $2";
 pub(crate) const LOCKED_BY: &str =
     "SELECT id FROM workflow WHERE lock_owner = $1 AND lock_owner IS NOT NULL ORDER BY id LIMIT $2";
 pub(crate) const RUNNING: &str = "SELECT count(*) FROM (SELECT 1 FROM task WHERE workflow = $1 AND holder IS NOT NULL \

@@ -82,9 +82,8 @@ fn may_start(case: &Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId) 
             return Err(Refusal::ParallelLimit { limit }.into());
         }
     }
-    let most = u32::try_from(limits::HELD_TASKS_MAX).unwrap_or(u32::MAX);
-    if world.number(&Need::HeldCount(agent))? >= most {
-        return Err(Refusal::ParallelLimit { limit: most }.into());
+    if world.yes(&Need::HoldsMost(agent))? {
+        return Err(Refusal::ParallelLimit { limit: u32::try_from(limits::HELD_TASKS_MAX).unwrap_or(u32::MAX) }.into());
     }
     Ok(dead)
 }

@@ -44,7 +44,7 @@ impl Tables {
             }
             Need::TemplateNamed(_)
             | Need::Held(_)
-            | Need::HeldCount(_)
+            | Need::HoldsMost(_)
             | Need::LockedBy(_)
             | Need::Running(..)
             | Need::BusyFiles(..)
@@ -101,9 +101,9 @@ impl Tables {
         let of = |id: WorkflowId| self.tasks.values().filter(move |task| task.workflow == id);
         match need {
             Need::TemplateNamed(name) => Fact::Yes(self.templates.values().any(|template| template.name == *name)),
-            Need::HeldCount(agent) => {
+            Need::HoldsMost(agent) => {
                 let held = self.tasks.values().filter(|task| task.holder() == Some(*agent));
-                Fact::Number(u32::try_from(held.take(limits::HELD_TASKS_MAX).count()).unwrap_or(u32::MAX))
+                Fact::Yes(held.take(limits::HELD_TASKS_MAX).count() == limits::HELD_TASKS_MAX)
             }
             Need::Held(agent) => {
                 let held = self.tasks.values().filter(|task| task.holder() == Some(*agent));

@@ -11,8 +11,7 @@ const TASK: &str = "SELECT id, workflow, name, sequence, priority, role, capabil
      lease_until, actor, note, block_kind, block_role, created, updated FROM task WHERE id = ?1";
 const AGENT: &str = "SELECT id, slug, name, runtime, role, capabilities, workflow, workspace_path, metadata, session, seen, \
      left_at, created, updated FROM agent WHERE id = ?1";
-const HELD: &str =
-    "SELECT count(*) FROM (SELECT 1 FROM task WHERE holder = ?1 AND holder IS NOT NULL LIMIT ?2) AS held";
+const HELD: &str = "SELECT 1 FROM task WHERE holder = ?1 AND holder IS NOT NULL ORDER BY id LIMIT 1 OFFSET ?2";
 const WORKFLOW: &str = "SELECT id, name, status, parallel_max, lease_ms, lock_owner, lock_since, lock_until, draft_token, \
      draft_until, tasks, open, sequence, created, updated FROM workflow WHERE id = ?1";
 const TOPIC: &str = "SELECT name, seq, hash, at FROM topic WHERE name = ?1";
@@ -52,7 +51,7 @@ fn claim(connection: &Connection, task: &str, agent: &str, now: i64) -> Result<(
     use rusqlite::types::Value;
     read(connection, AGENT, params![agent])?;
     let found = read(connection, TASK, params![task])?;
-    read(connection, HELD, params![agent, 200])?;
+    read(connection, HELD, params![agent, 199])?;
     let workflow = match found.get(1) {
         Some(Value::Text(workflow)) => workflow.clone(),
         _ => String::new(),

@@ -10,8 +10,7 @@ const TASK: &str = "SELECT id, workflow, name, sequence, priority, role, capabil
      lease_until, actor, note, block_kind, block_role, created, updated FROM task WHERE id = $1";
 const AGENT: &str = "SELECT id, slug, name, runtime, role, capabilities, workflow, workspace_path, metadata, session, seen, \
      left_at, created, updated FROM agent WHERE id = $1";
-const HELD: &str =
-    "SELECT count(*) FROM (SELECT 1 FROM task WHERE holder = $1 AND holder IS NOT NULL LIMIT 200) AS held";
+const HELD: &str = "SELECT 1 FROM task WHERE holder = $1 AND holder IS NOT NULL ORDER BY id LIMIT 1 OFFSET 199";
 const WORKFLOW: &str = "SELECT id, name, status, parallel_max, lease_ms, lock_owner, lock_since, lock_until, draft_token, \
      draft_until, tasks, open, sequence, created, updated FROM workflow WHERE id = $1";
 const TOPIC: &str = "SELECT name, seq, hash, at FROM topic WHERE name = $1";

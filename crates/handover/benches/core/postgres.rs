@@ -64,7 +64,7 @@ impl Field {
         let longest = found.iter().map(Vec::len).max().unwrap_or(0);
         let mixed = (0..longest).flat_map(|place| found.iter().filter_map(move |ids| ids.get(place).copied()));
         let tasks: Vec<TaskId> = mixed.collect();
-        let agents = seed::agents(service, tasks.len() / 100 + 64).await?;
+        let agents = seed::agents(service, tasks.len() / 10 + 64).await?;
         Ok(Self { tasks: tasks.into_iter(), agents })
     }
 

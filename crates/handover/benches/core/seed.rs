@@ -70,24 +70,36 @@ async fn task_ids(store: &dyn Store, workflow: WorkflowId) -> Result<Vec<TaskId>
     }
 }
 
+/// Registers agents, many at a time.
 pub(crate) async fn agents(service: &Service, count: usize) -> Result<Vec<AgentId>> {
-    let mut agents = Vec::new();
-    for number in 0..count {
-        let register = Register {
-            name: format!("bench {number}"),
-            runtime: "bench".to_owned(),
-            role: None,
-            slug: None,
-            capabilities: Vec::new(),
-            workflow: None,
-            workspace_path: None,
-            metadata: None,
-        };
-        let reply = service.execute(Caller::with_rights(Rights::Engine), Command::Register(register)).await?;
-        let Reply::Registered { agent, .. } = reply else { bail!("unexpected {reply:?}") };
-        agents.push(agent);
+    let mut agents = Vec::with_capacity(count);
+    for group in (0..count).collect::<Vec<_>>().chunks(64) {
+        let mut waiting = Vec::new();
+        for number in group {
+            let (service, name) = (service.clone(), format!("bench {number} {}", handover::random::token()?));
+            waiting.push(tokio::spawn(async move { register(&service, name).await }));
+        }
+        for agent in waiting {
+            agents.push(agent.await??);
+        }
     }
     Ok(agents)
+}
+
+async fn register(service: &Service, name: String) -> Result<AgentId> {
+    let register = Register {
+        name,
+        runtime: "bench".to_owned(),
+        role: None,
+        slug: None,
+        capabilities: Vec::new(),
+        workflow: None,
+        workspace_path: None,
+        metadata: None,
+    };
+    let reply = service.execute(Caller::with_rights(Rights::Engine), Command::Register(register)).await?;
+    let Reply::Registered { agent, .. } = reply else { bail!("unexpected {reply:?}") };
+    Ok(agent)
 }
 
 pub(crate) async fn claim(service: &Service, agent: AgentId, task: TaskId) -> Result<()> {

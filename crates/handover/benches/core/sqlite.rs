@@ -13,6 +13,8 @@ use crate::{bare, runtime, seed};
 const CALLERS: usize = 16;
 const CLAIMS: usize = 3_200;
 const SINGLE: usize = 400;
+/// Tasks an agent holds in the end.
+const HELD: usize = 10;
 
 /// One store with enough tasks for all rounds. Both sides claim from it in turn, so they meet the same tables.
 struct Field {
@@ -30,8 +32,8 @@ impl Field {
             ready.extend(seed::ready(&store.service, (tasks - ready.len()).min(50_000)).await?.1);
         }
         let tasks = ready;
-        // Many agents, because one agent may hold only so many tasks.
-        let agents = seed::agents(&store.service, tasks.len() / 100 + CALLERS).await?;
+        // Many agents, because a real one holds few tasks at a time.
+        let agents = seed::agents(&store.service, tasks.len() / HELD + CALLERS).await?;
         Ok(Self { bare: bare::open(path)?, store, tasks: tasks.into_iter(), agents })
     }
 
@@ -39,9 +41,9 @@ impl Field {
         self.tasks.by_ref().take(count).collect()
     }
 
-    /// Agents for one side of one round, each for at most a hundred tasks.
+    /// Agents for one side of one round.
     fn team(&self, number: usize, count: usize) -> Vec<AgentId> {
-        let need = count / 100 + 1;
+        let need = count / HELD + 1;
         self.agents.iter().cycle().skip(number * need).take(need.max(CALLERS)).copied().collect()
     }
 }

@@ -114,7 +114,7 @@ fn of_workflow(tables: &Tables, id: WorkflowId, now: Timestamp, needs: &mut Vec<
 
 fn of_agents(tables: &Tables, needs: &mut Vec<Need>) {
     for id in some(tables.agents.keys().copied(), [AgentId::FIRST, AgentId::LAST]) {
-        needs.extend([Need::Agent(id), Need::Held(id), Need::HeldCount(id), Need::LockedBy(id.to_string())]);
+        needs.extend([Need::Agent(id), Need::Held(id), Need::HoldsMost(id), Need::LockedBy(id.to_string())]);
     }
     needs.extend(["somebody", "nobody", ""].map(|owner| Need::LockedBy(owner.to_owned())));
     let slugs = some(tables.agents.values().map(|agent| agent.slug.clone()), ["bob", "kim", "none"].map(str::to_owned));

@@ -69,7 +69,7 @@ impl Guards {
             | Need::RepositoryUsed(id, _)
             | Need::Attached(id, _) => self.names.insert(workflow(id)),
             Need::Candidates(ask) => self.names.insert(workflow(&ask.workflow)),
-            Need::Agent(id) | Need::Held(id) | Need::HeldCount(id) => self.names.insert(format!("agents/{id}")),
+            Need::Agent(id) | Need::Held(id) | Need::HoldsMost(id) => self.names.insert(format!("agents/{id}")),
             Need::Mailbox(owner) | Need::Inbox { owner, .. } => self.names.insert(owner_name(*owner)),
             Need::Message(id) => self.messages.insert(id.to_string()),
             Need::Workspace(id) => self.workspaces.insert(id.to_string()),
