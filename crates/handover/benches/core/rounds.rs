@@ -75,14 +75,16 @@ impl Report {
         Ok(found)
     }
 
-    /// Runs both sides in turn, leaves out rounds in which the disk was slow, and takes the median of the ratios.
+    /// Runs both sides in turn, leaves out rounds in which the disk was slow, and takes the median of the ratios. Returns
+    /// the numbers of the rounds that count.
     pub(crate) fn compare(
         &mut self,
         what: &str,
         bar: Bar,
         mut round: impl FnMut(usize) -> Result<(f64, f64)>,
-    ) -> Result<(f64, f64)> {
+    ) -> Result<Vec<usize>> {
         let mut kept = Vec::new();
+        let mut numbers = Vec::new();
         for number in 0..ROUNDS * 3 {
             let before = self.fsync_us()?;
             let pair = round(number)?;
@@ -98,6 +100,7 @@ impl Report {
             );
             if quiet {
                 kept.push(pair);
+                numbers.push(number);
             }
             if kept.len() == ROUNDS || (number + 1 >= ROUNDS * 2 && kept.len() >= ROUNDS_MIN) {
                 break;
@@ -117,7 +120,7 @@ impl Report {
             bar: bar.text(),
             met: bar.met(ratio),
         });
-        Ok((ours, reference))
+        Ok(numbers)
     }
 
     /// A figure with a bar of its own.

@@ -56,7 +56,7 @@ pub(crate) fn claims(folder: &Path, report: &mut Report) -> Result<()> {
     let mut per_commit = Vec::new();
     let mut singles = Vec::new();
     let mut step = 0;
-    report.compare(
+    let counted = report.compare(
         "SQLite FULL, 16 callers, claims/s against a bare loop with the same batches",
         Bar::AtLeast(0.6),
         |_| {
@@ -81,6 +81,7 @@ pub(crate) fn claims(folder: &Path, report: &mut Report) -> Result<()> {
             Ok((ours, same))
         },
     )?;
+    let mut per_commit: Vec<f64> = counted.iter().map(|round| per_commit[*round]).collect();
     let low = per_commit.iter().copied().fold(f64::MAX, f64::min);
     report.figure(
         &format!(
