@@ -55,7 +55,8 @@ enum LogVerb {
 
 pub(crate) async fn run() -> anyhow::Result<ExitCode> {
     let arguments = Arguments::parse();
-    let store = open(&arguments.store).await.with_context(|| format!("open the store {}", arguments.store))?;
+    // Without its name: a URL may hold a password.
+    let store = open(&arguments.store).await.context("open the store")?;
     match arguments.command {
         Verb::Export { output } => export(&*store, output).await,
         Verb::Import { input } => import(&*store, input).await,

@@ -10,7 +10,11 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             eprintln!("handover: {error:#}");
-            ExitCode::from(3)
+            // A wrong address or an unreadable file is the caller's to mend; a fault is not.
+            match error.downcast_ref::<store::Fault>() {
+                None | Some(store::Fault::Url { .. }) => ExitCode::from(2),
+                Some(_) => ExitCode::from(3),
+            }
         }
     }
 }

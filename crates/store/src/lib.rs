@@ -1,7 +1,7 @@
 //! What Handover remembers: three backends behind one small port.
 //!
-//! A backend does two things: it answers needs ([`load`] says with which statement) and it runs the writes of a change
-//! ([`record`] says which). Rules are in the engine, SQL is in [`sql`], columns are in [`row`]; a backend knows
+//! A backend does two things: it answers needs (`load` says with which statement) and it runs the writes of a change
+//! (`record` says which). Rules are in the engine, SQL is in `sql`, columns are in `row`; a backend knows
 //! transactions, threads and connections, and nothing of the product.
 
 mod fault;
