@@ -1,5 +1,6 @@
 //! The writer: one thread that takes what waits, runs it in one transaction, and answers after the commit.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -236,7 +237,12 @@ impl<F: Into<Fault>> From<F> for Failure {
 /// All of them or none.
 fn transaction(connection: &Connection, jobs: &[&Job]) -> Result<Vec<Change>, Failure> {
     connection.execute_batch("BEGIN IMMEDIATE")?;
-    let changes = jobs.iter().map(|job| perform(connection, job)).collect::<Result<Vec<_>, _>>()?;
+    // The heads of topics are written once for all commands of the transaction.
+    let mut heads = BTreeMap::new();
+    let changes = jobs.iter().map(|job| perform(connection, job, &mut heads)).collect::<Result<Vec<_>, _>>()?;
+    for head in heads.values() {
+        run(connection, &Statement::new(sql::PUT_TOPIC, record::head_values(head)))?;
+    }
     commit(connection)?;
     Ok(changes)
 }
@@ -259,7 +265,7 @@ fn overwrite(connection: &Connection) -> Result<(), Fault> {
     Ok(connection.execute_batch("COMMIT")?)
 }
 
-fn perform(connection: &Connection, job: &Job) -> Result<Change, Fault> {
+fn perform(connection: &Connection, job: &Job, heads: &mut BTreeMap<String, Head>) -> Result<Change, Fault> {
     let mut world = World::default();
     load(connection, &job.needs, &mut world)?;
     let change = loop {
@@ -276,13 +282,18 @@ fn perform(connection: &Connection, job: &Job) -> Result<Change, Fault> {
     }
     for topic in record::topics(&change) {
         let name = topic.to_string();
-        let found = query(connection, &Statement::new(sql::TOPIC, [name.as_str().into()]))?.into_iter().next();
-        let head = found.map(Head::read).transpose()?.unwrap_or_else(|| Head::new(name));
+        let head = match heads.remove(&name) {
+            Some(head) => head,
+            None => {
+                let found = query(connection, &Statement::new(sql::TOPIC, [name.as_str().into()]))?.into_iter().next();
+                found.map(Head::read).transpose()?.unwrap_or_else(|| Head::new(name.clone()))
+            }
+        };
         let (entries, head) = record::entries(&change, &topic, head, job.now)?;
         for entry in &entries {
             run(connection, &Statement::new(sql::SQLITE.append_event, record::entry_values(entry)))?;
         }
-        run(connection, &Statement::new(sql::PUT_TOPIC, record::head_values(&head)))?;
+        heads.insert(name, head);
     }
     Ok(change)
 }
