@@ -11,7 +11,7 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::task::{Lease, Task};
 use crate::time::{Stamp, Timestamp};
-use crate::workflow::Workflow;
+use crate::workflow::{Workflow, WorkflowStatus};
 use crate::world::{Need, Stop, World};
 
 /// A decision in the making: what it may look at, and what it has found so far.
@@ -115,6 +115,17 @@ impl<'a> Case<'a> {
         };
         self.acted.set(Some(actor));
         Ok(actor)
+    }
+
+    /// A task that can be seen, and its workflow. A piece of a plan that is not set cannot: its commit counts it as open and
+    /// untouched, whatever somebody who guessed its id would like to do with it.
+    pub(crate) fn task(&self, id: TaskId) -> Result<(&'a Task, &'a Workflow), Stop> {
+        let task = self.world.task(id)?;
+        let workflow = self.world.workflow(task.workflow)?;
+        if workflow.status == WorkflowStatus::Planning || workflow.draft.is_some() {
+            return Err(Refusal::TaskNotFound { task: id.to_string() }.into());
+        }
+        Ok((task, workflow))
     }
 
     /// The lease holds: it has time left, does not run (paused), or its connection is known to live.

@@ -86,6 +86,7 @@ pub(crate) fn query(need: &Need) -> Statement {
 }
 
 /// Puts the rows that answered a need into the world.
+#[expect(clippy::wildcard_enum_match_arm, reason = "`World::knows` names every need; what has no row is a fact")]
 pub(crate) fn absorb(need: &Need, rows: Vec<Vec<Value>>, world: &mut World) -> Result<(), Fault> {
     match need {
         Need::Task(id) => drop(world.tasks.insert(*id, one(rows, row::read_task)?)),
@@ -109,37 +110,12 @@ pub(crate) fn absorb(need: &Need, rows: Vec<Vec<Value>>, world: &mut World) -> R
         Need::RepositoryAt(path) => drop(world.paths.insert(path.clone(), one(rows, parsed)?)),
         Need::Template(id) => drop(world.templates.insert(*id, one(rows, row::read_template)?)),
         Need::Key(id) => drop(world.keys.insert(id.clone(), one(rows, row::read_key)?)),
-        Need::TemplateNamed(_)
-        | Need::Slug(_)
-        | Need::SlugNumber(_)
-        | Need::SessionAgents(_)
-        | Need::RoleHolders(_)
-        | Need::Agents(_)
-        | Need::Held(_)
-        | Need::HoldsMost(_)
-        | Need::LockedBy(_)
-        | Need::Running(..)
-        | Need::BusyFiles(..)
-        | Need::Unmet(_)
-        | Need::Freed(_)
-        | Need::Dependencies(_)
-        | Need::Dependents(_)
-        | Need::TaskNamed(..)
-        | Need::Removable(_)
-        | Need::Expired(..)
-        | Need::ExpiredAnywhere(_)
-        | Need::Candidates(_)
-        | Need::UnmergedRequest(_)
-        | Need::OtherUnmergedRequest(..)
-        | Need::RepositoryUsed(..)
-        | Need::Attached(..)
-        | Need::Checkpoints { .. }
-        | Need::Inbox { .. } => drop(world.facts.insert(need.clone(), fact(need, rows)?)),
+        _ => drop(world.facts.insert(need.clone(), fact(need, rows)?)),
     }
     Ok(())
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "`absorb` names every need; the rest are read by key there")]
+#[expect(clippy::wildcard_enum_match_arm, reason = "`query` names every need; the rest ask whether there is a row")]
 fn fact(need: &Need, rows: Vec<Vec<Value>>) -> Result<Fact, Fault> {
     Ok(match need {
         Need::Slug(_) | Need::SessionAgents(_) | Need::RoleHolders(_) | Need::Agents(_) => {

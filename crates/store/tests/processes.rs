@@ -138,6 +138,13 @@ async fn the_other_process() {
                 say(wall());
             }
         }
+        "single" => {
+            say("open");
+            while let Some(order) = wait_for_word() {
+                act(&store, &small(must(order.parse(), "which"))).await;
+                say("done");
+            }
+        }
         "forever" => {
             say("begun");
             for done in 0.. {
@@ -194,6 +201,54 @@ async fn processes_share_the_file_fairly() {
         }
     }
     panic!("the slowest process got {best:.2} of the mean");
+}
+
+/// While the test holds the queue, others ask one after the other, each when the one before is seen to wait. Then they must
+/// come in that order.
+#[tokio::test(flavor = "multi_thread")]
+async fn processes_come_in_the_order_in_which_they_ask() {
+    let _alone = ALONE.lock().await;
+    let folder = must(tempfile::tempdir(), "a folder");
+    let path = folder.path().join("a.db");
+    let store = must(Sqlite::open(&path, 1).await, "open");
+    let queue = must(std::fs::File::options().write(true).open(path.with_extension("db.lock")), "the queue");
+    let mut others = start_all("single", &path, 6);
+    others.iter_mut().for_each(|other| other.tell("go"));
+    others.iter_mut().for_each(|other| assert_eq!(other.hear(), "open"));
+    let (mut cursor, mut next) = (Cursor::default(), 0_i64);
+    for round in 0..5 {
+        must(queue.lock(), "hold the queue");
+        // Another first one in every round, so that it is not the order of the processes.
+        others.rotate_left(1);
+        for (waiting, (other, number)) in others.iter_mut().zip(next..).enumerate() {
+            other.tell(&number.to_string());
+            wait_for_waiters(&queue, waiting + 1).await;
+        }
+        must(queue.unlock(), "let them go");
+        others.iter_mut().for_each(|other| assert_eq!(other.hear(), "done"));
+        let page = must(store.follow(cursor, 100).await, "follow");
+        // A small command's time tells its number.
+        let found: Vec<i64> = page.entries.iter().map(|entry| entry.at.0 % 1_000).collect();
+        assert_eq!(found, (next..next + 6).collect::<Vec<i64>>(), "round {round}");
+        (cursor, next) = (page.next, next + 6);
+    }
+    others.into_iter().for_each(Other::end);
+}
+
+/// The kernel lists who waits for a lock, by the file's number.
+async fn wait_for_waiters(queue: &std::fs::File, count: usize) {
+    use std::os::unix::fs::MetadataExt;
+    let file = format!(":{} ", must(queue.metadata(), "the queue").ino());
+    let began = now();
+    loop {
+        let locks = must(std::fs::read_to_string("/proc/locks"), "the locks of this machine");
+        let waiting = locks.lines().filter(|line| line.contains("->") && line.contains(&file)).count();
+        if waiting == count {
+            return;
+        }
+        assert!(began.elapsed() < Duration::from_secs(10), "{waiting} of {count} wait for the queue");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
 }
 
 /// From the moment at which another process knows that its last write is durable, to the moment at which we saw it.

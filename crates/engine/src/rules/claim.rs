@@ -14,7 +14,7 @@ use crate::workflow::{Workflow, WorkflowStatus};
 use crate::world::{Need, Stop};
 
 pub(crate) fn claim(case: &mut Case<'_>, id: TaskId) -> Result<Reply, Stop> {
-    let task = case.world.task(id)?;
+    let (task, workflow) = case.task(id)?;
     let agent = case.present(Some(task))?;
     if task.status().is_met() {
         return Err(cannot_claim(task).into());
@@ -23,7 +23,6 @@ pub(crate) fn claim(case: &mut Case<'_>, id: TaskId) -> Result<Reply, Stop> {
         if holder != agent {
             return Ok(Reply::AlreadyClaimedBy { agent: holder });
         }
-        let workflow = case.world.workflow(task.workflow)?;
         case.touch(agent)?;
         let until = case.renew(task, workflow);
         return Ok(Reply::Claimed { task: id, attempt: task.attempt, until });
@@ -44,7 +43,6 @@ pub(crate) fn claim(case: &mut Case<'_>, id: TaskId) -> Result<Reply, Stop> {
         | State::Completed { .. }
         | State::Skipped { .. } => {}
     }
-    let workflow = case.world.workflow(task.workflow)?;
     let dead = may_start(case, task, workflow, agent)?;
     give(case, task, workflow, agent, &dead)
 }
@@ -193,8 +191,8 @@ pub(crate) fn release(
     reason: Option<&str>,
 ) -> Result<Reply, Stop> {
     crate::check::optional(reason, |text| crate::check::summary("reason", text))?;
-    let task = case.world.task(id)?;
-    case.unlocked(case.world.workflow(task.workflow)?)?;
+    let (task, workflow) = case.task(id)?;
+    case.unlocked(workflow)?;
     let actor = case.owner(task, attempt)?;
     if let Actor::Agent(agent) = actor {
         case.touch(agent)?;

@@ -139,7 +139,7 @@ pub(crate) fn update_workspace(case: &mut Case<'_>, update: &UpdateWorkspace) ->
 }
 
 pub(crate) fn assign_workspace(case: &mut Case<'_>, task: TaskId, workspace: WorkspaceId) -> Result<Reply, Stop> {
-    let found = case.world.task(task)?;
+    let (found, _) = case.task(task)?;
     open(case, found.workflow)?;
     let place = case.world.workspace(workspace)?;
     if place.workflow != found.workflow {

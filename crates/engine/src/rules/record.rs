@@ -23,8 +23,7 @@ pub(crate) fn set_plan(
 ) -> Result<Reply, Stop> {
     check::json("plan", Some(plan))?;
     check::json("context", context)?;
-    let task = case.world.task(id)?;
-    let workflow = case.world.workflow(task.workflow)?;
+    let (task, workflow) = case.task(id)?;
     case.unlocked(workflow)?;
     match task.status() {
         Status::Pending | Status::Planning | Status::InProgress | Status::Paused => {}
@@ -51,8 +50,7 @@ pub(crate) fn replan(
 ) -> Result<Reply, Stop> {
     check::summary("reason", reason)?;
     check::json("new_plan", Some(plan))?;
-    let task = case.world.task(id)?;
-    let workflow = case.world.workflow(task.workflow)?;
+    let (task, workflow) = case.task(id)?;
     case.unlocked(workflow)?;
     let actor = match task.status() {
         Status::Failed => case.actor()?,
@@ -84,8 +82,7 @@ pub(crate) fn add_checkpoint(
     check::json("detail", note.detail.as_ref())?;
     check::count("files_changed", note.files.len(), limits::FILES_MAX)?;
     note.files.iter().try_for_each(|file| check::path("files_changed", file))?;
-    let task = case.world.task(id)?;
-    let workflow = case.world.workflow(task.workflow)?;
+    let (task, workflow) = case.task(id)?;
     case.unlocked(workflow)?;
     let actor = case.owner(task, attempt)?;
     let checkpoint = Checkpoint::after(task, &mut case.ids, actor, note.clone(), case.now);

@@ -16,6 +16,7 @@ use crate::world::{Candidates, Fact, Need, World};
 
 impl Tables {
     /// Puts the answer to a need into the world.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "`World::knows` names every need; what has no row is a fact")]
     pub fn answer(&self, need: &Need, world: &mut World) {
         match need {
             Need::Task(id) => drop(world.tasks.insert(*id, self.tasks.get(id).cloned())),
@@ -42,31 +43,11 @@ impl Tables {
             Need::Slug(_) | Need::SlugNumber(_) | Need::SessionAgents(_) | Need::RoleHolders(_) | Need::Agents(_) => {
                 drop(world.facts.insert(need.clone(), self.agent_fact(need)))
             }
-            Need::TemplateNamed(_)
-            | Need::Held(_)
-            | Need::HoldsMost(_)
-            | Need::LockedBy(_)
-            | Need::Running(..)
-            | Need::BusyFiles(..)
-            | Need::Unmet(_)
-            | Need::Freed(_)
-            | Need::Dependencies(_)
-            | Need::Dependents(_)
-            | Need::TaskNamed(..)
-            | Need::Removable(_)
-            | Need::Expired(..)
-            | Need::ExpiredAnywhere(_)
-            | Need::Candidates(_)
-            | Need::UnmergedRequest(_)
-            | Need::OtherUnmergedRequest(..)
-            | Need::RepositoryUsed(..)
-            | Need::Attached(..)
-            | Need::Checkpoints { .. }
-            | Need::Inbox { .. } => drop(world.facts.insert(need.clone(), self.fact(need))),
+            _ => drop(world.facts.insert(need.clone(), self.fact(need))),
         }
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "`answer` names every need and sends those of agents here")]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "`answer` sends the needs of agents here")]
     fn agent_fact(&self, need: &Need) -> Fact {
         let ids = |found: Vec<&Agent>| Fact::Agents(found.into_iter().map(|agent| agent.id).collect());
         let here = || self.agents.values().filter(|agent| agent.left.is_none());
@@ -95,7 +76,10 @@ impl Tables {
         }
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "`answer` names every need and sends the rest here")]
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "`World::knows` names every need; `answer` sends here what has no row"
+    )]
     fn fact(&self, need: &Need) -> Fact {
         let tasks = |found: Vec<&Task>| Fact::Tasks(found.into_iter().map(|task| task.id).collect());
         let of = |id: WorkflowId| self.tasks.values().filter(move |task| task.workflow == id);

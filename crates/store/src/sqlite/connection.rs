@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::Connection;
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
+use rusqlite::{CachedStatement, Connection};
 
 use crate::fault::Fault;
 use crate::value::{Statement, Value};
@@ -62,7 +62,7 @@ pub(super) fn open(path: &Path, settings: Settings, seed: Option<u64>) -> Result
 }
 
 fn meta(connection: &Connection, name: &str) -> Result<Option<i64>, Fault> {
-    let rows = query(connection, &Statement::new(sql::META, [name.into()]))?;
+    let rows = Session::new(connection).query(&Statement::new(sql::META, [name.into()]))?;
     Ok(rows
         .into_iter()
         .flatten()
@@ -77,11 +77,11 @@ fn migrate(connection: &Connection, seed: u64) -> Result<(), Fault> {
         let found = meta(connection, "schema")?.unwrap_or(0);
         for (number, script) in migrate::pending(found, &sql::SQLITE)? {
             connection.execute_batch(&script)?;
-            run(connection, &Statement::new(sql::PUT_META, ["schema".into(), number.into()]))?;
+            Session::new(connection).run(&Statement::new(sql::PUT_META, ["schema".into(), number.into()]))?;
         }
         if found == 0 {
             let generation = i64::from(u32::try_from(seed >> 33).unwrap_or(1).max(1));
-            run(connection, &Statement::new(sql::PUT_META, ["generation".into(), generation.into()]))?;
+            Session::new(connection).run(&Statement::new(sql::PUT_META, ["generation".into(), generation.into()]))?;
         }
         connection.execute_batch("COMMIT").map_err(Fault::from)
     })();
@@ -101,39 +101,61 @@ impl ToSql for Value {
     }
 }
 
+/// A connection for one transaction. It keeps the statements it used at hand: to find one by its text costs a good part of
+/// what a small statement costs.
+pub(super) struct Session<'c> {
+    connection: &'c Connection,
+    prepared: Vec<(&'static str, CachedStatement<'c>)>,
+}
+
+impl<'c> Session<'c> {
+    pub(super) fn new(connection: &'c Connection) -> Self {
+        Self { connection, prepared: Vec::new() }
+    }
+
+    fn prepare(&mut self, sql: &'static str) -> Result<&mut CachedStatement<'c>, Fault> {
+        let place = match self.prepared.iter().position(|(known, _)| std::ptr::eq(*known, sql)) {
+            Some(place) => place,
+            None => {
+                self.prepared.push((sql, self.connection.prepare_cached(sql)?));
+                self.prepared.len() - 1
+            }
+        };
+        Ok(&mut self.prepared[place].1)
+    }
+
+    pub(super) fn run(&mut self, statement: &Statement) -> Result<(), Fault> {
+        self.run_with(statement.sql, &statement.values)
+    }
+
+    pub(super) fn run_with(&mut self, sql: &'static str, values: &[Value]) -> Result<(), Fault> {
+        let prepared = self.prepare(sql)?;
+        bind(prepared, values)?;
+        prepared.raw_execute()?;
+        Ok(())
+    }
+
+    pub(super) fn query(&mut self, statement: &Statement) -> Result<Vec<Vec<Value>>, Fault> {
+        let prepared = self.prepare(statement.sql)?;
+        bind(prepared, &statement.values)?;
+        let mut found = Vec::new();
+        each(prepared, |row| {
+            found.push(row);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+}
+
 fn bind(statement: &mut rusqlite::Statement<'_>, values: &[Value]) -> rusqlite::Result<()> {
     (1..).zip(values).try_for_each(|(place, value)| statement.raw_bind_parameter(place, value))
 }
 
-pub(super) fn run(connection: &Connection, statement: &Statement) -> Result<(), Fault> {
-    run_text(connection, statement.sql, &statement.values)
-}
-
-pub(super) fn run_text(connection: &Connection, sql: &str, values: &[Value]) -> Result<(), Fault> {
-    let mut prepared = connection.prepare_cached(sql)?;
-    bind(&mut prepared, values)?;
-    prepared.raw_execute()?;
-    Ok(())
-}
-
-pub(super) fn query(connection: &Connection, statement: &Statement) -> Result<Vec<Vec<Value>>, Fault> {
-    let mut found = Vec::new();
-    each(connection, statement.sql, &statement.values, |row| {
-        found.push(row);
-        Ok(())
-    })?;
-    Ok(found)
-}
-
 /// Gives the rows one by one, so that a whole table need not fit in memory.
 pub(super) fn each(
-    connection: &Connection,
-    sql: &str,
-    values: &[Value],
+    prepared: &mut rusqlite::Statement<'_>,
     mut take: impl FnMut(Vec<Value>) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
-    let mut prepared = connection.prepare_cached(sql)?;
-    bind(&mut prepared, values)?;
     let width = prepared.column_count();
     let mut rows = prepared.raw_query();
     while let Some(row) = rows.next()? {

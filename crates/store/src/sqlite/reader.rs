@@ -8,7 +8,7 @@ use engine::{Need, World};
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
-use super::connection::{Settings, each, open, query};
+use super::connection::{Session, Settings, each, open};
 use crate::fault::Fault;
 use crate::log::{Cursor, Entry, Head, Page};
 use crate::table::TABLES;
@@ -62,53 +62,64 @@ impl Readers {
     }
 }
 
-pub(super) fn load(connection: &Connection, needs: &[Need], world: &mut World) -> Result<(), Fault> {
+pub(super) fn load(session: &mut Session<'_>, needs: &[Need], world: &mut World) -> Result<(), Fault> {
     for need in needs {
-        load::absorb(need, query(connection, &load::query(need))?, world)?;
+        load::absorb(need, session.query(&load::query(need))?, world)?;
     }
     Ok(())
 }
 
 /// Loads what a decision or question lacks. One that asks for what it was given would ask for ever.
-pub(super) fn load_more(connection: &Connection, needs: &[Need], world: &mut World) -> Result<(), Fault> {
+pub(super) fn load_more(session: &mut Session<'_>, needs: &[Need], world: &mut World) -> Result<(), Fault> {
     if needs.iter().all(|need| world.knows(need)) {
         return Err(Fault::Bug { what: format!("a decision asks again for {needs:?}") });
     }
-    load(connection, needs, world)
+    load(session, needs, world)
 }
 
 pub(super) fn look(connection: &Connection, needs: &[Need], question: &Question) -> Result<World, Fault> {
+    let mut session = Session::new(connection);
     let mut world = World::default();
-    load(connection, needs, &mut world)?;
+    load(&mut session, needs, &mut world)?;
     loop {
         let more = question(&world);
         if more.is_empty() {
             return Ok(world);
         }
-        load_more(connection, &more, &mut world)?;
+        load_more(&mut session, &more, &mut world)?;
     }
 }
 
 pub(super) fn follow(connection: &Connection, after: Cursor, limit: u32) -> Result<Page, Fault> {
     let values = [after.xid.into(), after.pos.into(), limit.into()];
-    Page::read(after, query(connection, &Statement::new(sql::SQLITE.follow, values))?)
+    Page::read(after, Session::new(connection).query(&Statement::new(sql::SQLITE.follow, values))?)
 }
 
 pub(super) fn topic(connection: &Connection, topic: &str, after: i64, limit: u32) -> Result<Vec<Entry>, Fault> {
-    let rows = query(connection, &Statement::new(sql::TOPIC_ENTRIES, [topic.into(), after.into(), limit.into()]))?;
+    let rows = Session::new(connection)
+        .query(&Statement::new(sql::TOPIC_ENTRIES, [topic.into(), after.into(), limit.into()]))?;
     rows.into_iter().map(|row| Entry::read(&mut Columns::new("event", row))).collect()
 }
 
 pub(super) fn heads(connection: &Connection, after: &str, limit: u32) -> Result<Vec<Head>, Fault> {
-    query(connection, &Statement::new(sql::HEADS, [after.into(), limit.into()]))?.into_iter().map(Head::read).collect()
+    Session::new(connection)
+        .query(&Statement::new(sql::HEADS, [after.into(), limit.into()]))?
+        .into_iter()
+        .map(Head::read)
+        .collect()
 }
 
 pub(super) fn head(connection: &Connection, topic: &str) -> Result<Option<Head>, Fault> {
-    query(connection, &Statement::new(sql::TOPIC, [topic.into()]))?.into_iter().next().map(Head::read).transpose()
+    Session::new(connection)
+        .query(&Statement::new(sql::TOPIC, [topic.into()]))?
+        .into_iter()
+        .next()
+        .map(Head::read)
+        .transpose()
 }
 
 pub(super) fn headless(connection: &Connection) -> Result<Option<(String, i64)>, Fault> {
-    let row = query(connection, &Statement::new(sql::HEADLESS, []))?.into_iter().next();
+    let row = Session::new(connection).query(&Statement::new(sql::HEADLESS, []))?.into_iter().next();
     row.map(|row| {
         let mut columns = Columns::new("event", row);
         Ok((columns.text()?, columns.int()?))
@@ -122,7 +133,7 @@ pub(super) fn dump(connection: &Connection, sink: &mut Sink) -> Result<(), Fault
         let order = if table.name == "event" { "pos" } else { table.order };
         let sql = format!("SELECT {} FROM {} ORDER BY {order}", table.columns.join(", "), table.name);
         let mut page = Vec::with_capacity(PAGE);
-        each(connection, &sql, &[], |row| {
+        each(&mut *connection.prepare_cached(&sql)?, |row| {
             page.push(Row(row));
             if page.len() == PAGE { sink(place, std::mem::take(&mut page)) } else { Ok(()) }
         })?;
@@ -136,7 +147,7 @@ pub(super) fn poll(readers: &Readers, bell: &Bell, running: &Mutex<bool>, every:
     let connection = readers.connect();
     let version = || -> Option<i64> {
         let connection = connection.as_ref().ok()?;
-        let rows = query(connection, &Statement::new("PRAGMA data_version", [])).ok()?;
+        let rows = Session::new(connection).query(&Statement::new("PRAGMA data_version", [])).ok()?;
         rows.into_iter()
             .flatten()
             .next()

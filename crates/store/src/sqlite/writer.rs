@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use engine::{Change, World};
+use engine::{Change, Need, Timestamp, World};
 use rusqlite::{Connection, ErrorCode};
 use tokio::sync::oneshot;
 
 use super::Statistics;
-use super::connection::{BUSY_MAX, Settings, open, query, run, run_text};
+use super::connection::{BUSY_MAX, Session, Settings, open};
 use super::queue::Queue;
 use super::reader::{load, load_more};
 use crate::fault::Fault;
@@ -237,14 +237,26 @@ impl<F: Into<Fault>> From<F> for Failure {
 /// All of them or none.
 fn transaction(connection: &Connection, jobs: &[&Job]) -> Result<Vec<Change>, Failure> {
     connection.execute_batch("BEGIN IMMEDIATE")?;
-    // The heads of topics are written once for all commands of the transaction.
-    let mut heads = BTreeMap::new();
-    let changes = jobs.iter().map(|job| perform(connection, job, &mut heads)).collect::<Result<Vec<_>, _>>()?;
-    for head in heads.values() {
-        run(connection, &Statement::new(sql::PUT_TOPIC, record::head_values(head)))?;
+    let mut batch = Batch { session: Session::new(connection), heads: BTreeMap::new(), kept: World::default() };
+    let changes = jobs.iter().map(|job| batch.perform(job)).collect::<Result<Vec<_>, _>>()?;
+    for head in batch.heads.values() {
+        batch.session.run(&Statement::new(sql::PUT_TOPIC, record::head_values(head)))?;
     }
+    // Before the commit, because a statement in use would keep it from ending.
+    drop(batch);
     commit(connection)?;
     Ok(changes)
+}
+
+/// What the commands of one transaction share. Nobody else writes until it ends, so what one of them left is what the next
+/// one finds.
+struct Batch<'c> {
+    session: Session<'c>,
+    /// Written once for all commands.
+    heads: BTreeMap<String, Head>,
+    /// Workflows and agents, which most commands ask for and whose rows are only ever written whole, from the world. Of
+    /// tasks this is not true: a plan shifts and drops them by statement.
+    kept: World,
 }
 
 fn commit(connection: &Connection) -> Result<(), Failure> {
@@ -261,50 +273,60 @@ fn commit(connection: &Connection) -> Result<(), Failure> {
 fn overwrite(connection: &Connection) -> Result<(), Fault> {
     connection.execute_batch("BEGIN IMMEDIATE")?;
     // A value that does not change would not be written.
-    run(connection, &Statement::new(sql::COUNT_MENDING, []))?;
+    Session::new(connection).run(&Statement::new(sql::COUNT_MENDING, []))?;
     Ok(connection.execute_batch("COMMIT")?)
 }
 
-fn perform(connection: &Connection, job: &Job, heads: &mut BTreeMap<String, Head>) -> Result<Change, Fault> {
-    let mut world = World::default();
-    load(connection, &job.needs, &mut world)?;
-    let change = loop {
-        match job.decide(&world)? {
-            Ok(change) => break change,
-            Err(needs) => load_more(connection, &needs, &mut world)?,
-        }
-    };
-    if change.events.is_empty() {
-        return Ok(change);
-    }
-    for op in record::rows(&mut world, &change, job.now)? {
-        write(connection, op)?;
-    }
-    for topic in record::topics(&change) {
-        let name = topic.to_string();
-        let head = match heads.remove(&name) {
-            Some(head) => head,
-            None => {
-                let found = query(connection, &Statement::new(sql::TOPIC, [name.as_str().into()]))?.into_iter().next();
-                found.map(Head::read).transpose()?.unwrap_or_else(|| Head::new(name.clone()))
+impl Batch<'_> {
+    fn perform(&mut self, job: &Job) -> Result<Change, Fault> {
+        let mut world = std::mem::take(&mut self.kept);
+        let lacking: Vec<Need> = job.needs.iter().filter(|need| !world.knows(need)).cloned().collect();
+        load(&mut self.session, &lacking, &mut world)?;
+        let change = loop {
+            match job.decide(&world)? {
+                Ok(change) => break change,
+                Err(needs) => load_more(&mut self.session, &needs, &mut world)?,
             }
         };
-        let (entries, head) = record::entries(&change, &topic, head, job.now)?;
-        for entry in &entries {
-            run(connection, &Statement::new(sql::SQLITE.append_event, record::entry_values(entry)))?;
+        if !change.events.is_empty() {
+            for op in record::rows(&mut world, &change, job.now)? {
+                self.write(op)?;
+            }
+            self.append(&change, job.now)?;
         }
-        heads.insert(name, head);
+        self.kept = World { workflows: world.workflows, agents: world.agents, ..World::default() };
+        Ok(change)
     }
-    Ok(change)
-}
 
-fn write(connection: &Connection, op: Op) -> Result<(), Fault> {
-    match op {
-        Op::Run(statement) => run(connection, &statement),
-        Op::Insert(table, rows) => rows.iter().try_for_each(|row| run_text(connection, &table.insert, row)),
-        Op::DropTasks(ids) => ids.iter().try_for_each(|id| {
-            sql::DROP_TASK.iter().try_for_each(|sql| run(connection, &Statement::new(sql, [text(id)])))
-        }),
+    fn append(&mut self, change: &Change, now: Timestamp) -> Result<(), Fault> {
+        for topic in record::topics(change) {
+            let name = topic.to_string();
+            let head = match self.heads.remove(&name) {
+                Some(head) => head,
+                None => {
+                    let ask = Statement::new(sql::TOPIC, [name.as_str().into()]);
+                    let found = self.session.query(&ask)?.into_iter().next();
+                    found.map(Head::read).transpose()?.unwrap_or_else(|| Head::new(name.clone()))
+                }
+            };
+            let (entries, head) = record::entries(change, &topic, head, now)?;
+            for entry in &entries {
+                self.session.run(&Statement::new(sql::SQLITE.append_event, record::entry_values(entry)))?;
+            }
+            self.heads.insert(name, head);
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, op: Op) -> Result<(), Fault> {
+        let session = &mut self.session;
+        match op {
+            Op::Run(statement) => session.run(&statement),
+            Op::Insert(table, rows) => rows.iter().try_for_each(|row| session.run_with(&table.insert, row)),
+            Op::DropTasks(ids) => ids.iter().try_for_each(|id| {
+                sql::DROP_TASK.iter().try_for_each(|sql| session.run(&Statement::new(sql, [text(id)])))
+            }),
+        }
     }
 }
 
@@ -317,15 +339,12 @@ fn fill(connection: &Connection, source: &mut Source) -> Result<(), Failure> {
             return Err(not_empty().into());
         }
     }
+    let mut session = Session::new(connection);
     while let Some((table, rows)) = source()? {
         let table = TABLES[table];
-        for Row(mut row) in rows {
-            if table.name == "event" {
-                run_text(connection, sql::SQLITE.append_event, &row)?;
-            } else {
-                run_text(connection, &table.insert, &std::mem::take(&mut row))?;
-            }
-        }
+        let insert = if table.name == "event" { sql::SQLITE.append_event } else { &table.insert };
+        rows.iter().try_for_each(|Row(row)| session.run_with(insert, row))?;
     }
+    drop(session);
     commit(connection)
 }

@@ -2,6 +2,7 @@
 
 mod dying;
 mod following;
+mod retry;
 
 use std::sync::Arc;
 
