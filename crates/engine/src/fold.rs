@@ -154,6 +154,7 @@ impl Fold<'_> {
         self.writes.push(Write::Checkpoint(Box::new(checkpoint.clone())));
     }
 
+    #[expect(clippy::too_many_lines, reason = "one match that names every event")]
     fn apply(&mut self, event: &Event) {
         match event {
             Event::Registered { agent } => {

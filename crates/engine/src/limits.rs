@@ -41,7 +41,7 @@ pub const PLAN_TASKS_MAX: usize = 100_000;
 /// Twenty dependencies for each task of the largest plan is past any plan seen.
 pub const PLAN_EDGES_MAX: usize = 2_000_000;
 /// Rows of one piece of a plan: a piece must be written in well under 250 ms, because all others wait for it.
-pub const PIECE_ROWS_MAX: usize = 6_000;
+pub const PIECE_ROWS_MAX: usize = 3_000;
 /// A replan is one transaction that nobody else may wait long for.
 pub const REPLAN_ROWS_MAX: usize = 10_000;
 /// Inserting in the middle moves all later tasks in one statement.

@@ -55,15 +55,18 @@ pub struct Job {
 }
 
 impl Job {
-    /// Runs the decision. One that panics must not take the store with it: the command fails as a bug, others go on.
     fn decide(&self, world: &World) -> Result<Result<Change, Vec<Need>>, Fault> {
-        let step = std::panic::AssertUnwindSafe(|| (self.step)(world));
-        std::panic::catch_unwind(step).map_err(|panic| {
-            let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-            let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-            Fault::Bug { what: text.unwrap_or_else(|| "a rule panicked".to_owned()) }
-        })
+        guarded(|| (self.step)(world))
     }
+}
+
+/// Runs a rule. One that panics must not take the store with it: the call fails as a bug, others go on.
+fn guarded<T>(rule: impl FnOnce() -> T) -> Result<T, Fault> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(rule)).map_err(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        Fault::Bug { what: text.unwrap_or_else(|| "a rule panicked".to_owned()) }
+    })
 }
 
 impl std::fmt::Debug for Job {

@@ -12,7 +12,7 @@ use crate::log::{Cursor, Entry, Head, Page};
 use crate::record;
 use crate::transfer;
 use crate::watch::{Bell, Watch};
-use crate::{Answer, Job, Question, Sink, Source, Store};
+use crate::{Answer, Job, Question, Sink, Source, Store, guarded};
 
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
@@ -102,7 +102,7 @@ impl Store for Memory {
         let mut world = World::default();
         needs.iter().for_each(|need| contents.tables.answer(need, &mut world));
         let result = loop {
-            let more = question(&world);
+            let more = guarded(|| question(&world))?;
             if more.is_empty() {
                 break Ok(world);
             }

@@ -9,6 +9,7 @@ use crate::workflow::WorkflowStatus;
 
 impl Fold<'_> {
     #[expect(clippy::wildcard_enum_match_arm, reason = "`apply` names every event and sends those of workflows here")]
+    #[expect(clippy::too_many_lines, reason = "one match that names every event")]
     pub(super) fn apply_to_workflow(&mut self, event: &Event) {
         match event {
             Event::WorkflowCreated { workflow, detail } => {

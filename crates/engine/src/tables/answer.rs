@@ -80,6 +80,7 @@ impl Tables {
         clippy::wildcard_enum_match_arm,
         reason = "`World::knows` names every need; `answer` sends here what has no row"
     )]
+    #[expect(clippy::too_many_lines, reason = "one match that names every fact")]
     fn fact(&self, need: &Need) -> Fact {
         let tasks = |found: Vec<&Task>| Fact::Tasks(found.into_iter().map(|task| task.id).collect());
         let of = |id: WorkflowId| self.tasks.values().filter(move |task| task.workflow == id);

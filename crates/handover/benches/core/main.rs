@@ -63,6 +63,7 @@ fn run(names: &[&str]) -> Result<()> {
     if wanted("graph") {
         graph::next_tasks(&folder, &mut report)?;
         graph::plan(&folder, &mut report)?;
+        graph::waiting(&folder, &mut report)?;
         graph::checkpoints(&folder, &mut report)?;
     }
     if wanted("postgres") {

@@ -48,23 +48,28 @@ fn wait_for_start(tasks: &str) -> Result<Instant> {
     anyhow::bail!("the start was never given")
 }
 
+/// A file for each process: its agent, then its tasks.
+fn prepare(folder: &Path, path: &Path) -> Result<()> {
+    runtime(2)?.block_on(async {
+        let store = seed::open(path).await?;
+        let (_, tasks) = seed::ready(&store.service, PROCESSES * EACH).await?;
+        let agents = seed::agents(&store.service, PROCESSES).await?;
+        for (number, (agent, tasks)) in agents.iter().zip(tasks.chunks(EACH)).enumerate() {
+            let lines: Vec<String> =
+                std::iter::once(agent.to_string()).chain(tasks.iter().map(ToString::to_string)).collect();
+            std::fs::write(folder.join(format!("{number}.txt")), lines.join("\n"))?;
+        }
+        anyhow::Ok(())
+    })
+}
+
 pub(crate) fn processes(folder: &Path, report: &mut Report) -> Result<()> {
     let (mut p99s, mut fairness, mut rates) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         let folder = folder.join(format!("many-{round}"));
         std::fs::create_dir_all(&folder)?;
         let path = folder.join("many.db");
-        runtime(2)?.block_on(async {
-            let store = seed::open(&path).await?;
-            let (_, tasks) = seed::ready(&store.service, PROCESSES * EACH).await?;
-            let agents = seed::agents(&store.service, PROCESSES).await?;
-            for (number, (agent, tasks)) in agents.iter().zip(tasks.chunks(EACH)).enumerate() {
-                let lines: Vec<String> =
-                    std::iter::once(agent.to_string()).chain(tasks.iter().map(ToString::to_string)).collect();
-                std::fs::write(folder.join(format!("{number}.txt")), lines.join("\n"))?;
-            }
-            anyhow::Ok(())
-        })?;
+        prepare(&folder, &path)?;
         let program = std::env::current_exe()?;
         let mut children = Vec::new();
         for number in 0..PROCESSES {

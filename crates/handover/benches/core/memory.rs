@@ -91,8 +91,8 @@ pub(crate) fn instructions(folder: &Path, report: &mut Report) -> Result<()> {
         let many = count(folder, side, 190)?;
         found.push((many - few) / 150.0);
     }
-    report.figure("instructions of one claim, ours alone (one commit each)", found[0], "", None);
-    report.figure("instructions of one claim, bare loop (16 to a commit)", found[1], "", None);
+    report.figure("instructions of one claim with its commit, ours", found[0], "", None);
+    report.figure("instructions of one claim with its commit, bare loop", found[1], "", None);
     Ok(())
 }
 

@@ -22,6 +22,9 @@ pub(super) async fn leaves_nothing(store: &dyn Store) {
     let asks_again = Arc::new(|_: &engine::World| vec![Need::Task(TaskId::FIRST)]);
     let result = store.look(Vec::new(), asks_again).await;
     assert!(matches!(result, Err(Fault::Bug { .. })), "a question that asks twice gives {result:?}");
+    let panics = Arc::new(|_: &engine::World| -> Vec<Need> { panic!("a planned panic in a question") });
+    let result = store.look(Vec::new(), panics).await;
+    assert!(matches!(result, Err(Fault::Bug { .. })), "a question that panics gives {result:?}");
     for (number, order) in (0..).zip(refused()) {
         let change = act(store, &order).await;
         assert!(change.reply.is_err() && change.events.is_empty(), "{order:?} was not refused: {change:?}");

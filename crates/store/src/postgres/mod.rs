@@ -21,7 +21,7 @@ use crate::table::TABLES;
 use crate::transfer::{PAGE, Row, not_empty};
 use crate::value::{Columns, Statement, Value};
 use crate::watch::Watch;
-use crate::{Answer, Job, Question, Sink, Source, Store, load, sql};
+use crate::{Answer, Job, Question, Sink, Source, Store, guarded, load, sql};
 use listen::Wire;
 use transaction::{Open, connect};
 
@@ -73,7 +73,7 @@ impl Postgres {
             for (need, rows) in more.iter().zip(pipeline::run(client, begin.take(), &statements).await?) {
                 load::absorb(need, rows, &mut world)?;
             }
-            more = question(&world);
+            more = guarded(|| question(&world))?;
             if more.is_empty() {
                 break;
             }

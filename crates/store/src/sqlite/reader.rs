@@ -15,7 +15,7 @@ use crate::table::TABLES;
 use crate::transfer::{PAGE, Row};
 use crate::value::{Columns, Statement, Value};
 use crate::watch::Bell;
-use crate::{Question, Sink, load, sql};
+use crate::{Question, Sink, guarded, load, sql};
 
 /// Readers at once; each keeps a small cache.
 const READERS_MAX: usize = 8;
@@ -82,7 +82,7 @@ pub(super) fn look(connection: &Connection, needs: &[Need], question: &Question)
     let mut world = World::default();
     load(&mut session, needs, &mut world)?;
     loop {
-        let more = question(&world);
+        let more = guarded(|| question(&world))?;
         if more.is_empty() {
             return Ok(world);
         }
