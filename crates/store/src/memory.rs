@@ -99,18 +99,18 @@ impl Store for Memory {
 
     fn look(&self, needs: Vec<Need>, question: Question) -> Answer<'_, World> {
         let contents = self.contents();
-        let mut world = World::default();
-        needs.iter().for_each(|need| contents.tables.answer(need, &mut world));
-        let result = loop {
-            let more = guarded(|| question(&world))?;
-            if more.is_empty() {
-                break Ok(world);
-            }
-            if let Err(fault) = load_more(&contents.tables, &more, &mut world) {
-                break Err(fault);
+        let look = || {
+            let mut world = World::default();
+            needs.iter().for_each(|need| contents.tables.answer(need, &mut world));
+            loop {
+                let more = guarded(|| question(&world))?;
+                if more.is_empty() {
+                    return Ok(world);
+                }
+                load_more(&contents.tables, &more, &mut world)?;
             }
         };
-        ready(result)
+        ready(look())
     }
 
     fn follow(&self, after: Cursor, limit: u32) -> Answer<'_, Page> {
