@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, RecvError, TryRecvError};
 use std::time::Duration;
 
 use engine::{Change, Need, Timestamp, World};
@@ -71,12 +71,15 @@ const BATCH_MAX: usize = 128;
 /// Callers that were just answered tend to come back at once; so long the writer waits for them.
 const GATHER: Duration = Duration::from_micros(50);
 
+/// So long the writer stays awake after its last batch.
+const AWAKE: Duration = Duration::from_micros(100);
+
 type Waiting = (Job, Reply<Change>);
 
 impl Writer {
     pub(super) fn run(mut self, requests: &Receiver<Request>) {
         let mut last = 0;
-        while let Ok(request) = requests.recv() {
+        while let Ok(request) = next(requests) {
             match request {
                 Request::Fill(source, reply) => self.fill(source, reply),
                 Request::Transact(job, reply) => {
@@ -189,6 +192,21 @@ impl Writer {
         };
         reply.send(result);
         self.bell.ring();
+    }
+}
+
+/// The next request. Who was just answered often asks again at once, and to be woken for that takes longer than to stay
+/// awake; a thread that has something to do goes first.
+fn next(requests: &Receiver<Request>) -> Result<Request, RecvError> {
+    #[expect(clippy::disallowed_methods, reason = "bounds how long it stays awake")]
+    let began = std::time::Instant::now();
+    loop {
+        match requests.try_recv() {
+            Ok(request) => return Ok(request),
+            Err(TryRecvError::Disconnected) => return Err(RecvError),
+            Err(TryRecvError::Empty) if began.elapsed() < AWAKE => std::thread::yield_now(),
+            Err(TryRecvError::Empty) => return requests.recv(),
+        }
     }
 }
 
