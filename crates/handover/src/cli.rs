@@ -34,6 +34,8 @@ enum Verb {
         /// The export; standard input without it
         input: Option<PathBuf>,
     },
+    /// Judge a document of one of the protocols, and say how to repair it
+    Check(Box<crate::check::Check>),
     /// Check the record of everything that happened
     Log {
         #[command(subcommand)]
@@ -53,11 +55,21 @@ enum LogVerb {
     Head,
 }
 
-pub(crate) async fn run() -> anyhow::Result<ExitCode> {
+/// What needs neither store nor runtime is done before either is set up.
+pub(crate) fn run() -> anyhow::Result<ExitCode> {
     let arguments = Arguments::parse();
+    if let Verb::Check(check) = &arguments.command {
+        return crate::check::run(check);
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(with_store(arguments))
+}
+
+async fn with_store(arguments: Arguments) -> anyhow::Result<ExitCode> {
     // Without its name: a URL may hold a password.
     let store = open(&arguments.store).await.context("open the store")?;
     match arguments.command {
+        Verb::Check(check) => crate::check::run(&check),
         Verb::Export { output } => export(&*store, output).await,
         Verb::Import { input } => import(&*store, input).await,
         Verb::Log { command: LogVerb::Verify { heads } } => verify(&*store, heads).await,

@@ -1,12 +1,12 @@
 //! Arguments in, exit code out.
 
+mod check;
 mod cli;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    match runtime.map_err(anyhow::Error::from).and_then(|runtime| runtime.block_on(cli::run())) {
+    match cli::run() {
         Ok(code) => code,
         Err(error) => {
             eprintln!("handover: {error:#}");

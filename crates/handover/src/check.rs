@@ -1,0 +1,146 @@
+//! `handover check`: judges a document, for a person, a program or a file of cases.
+//!
+//! It needs no store and no runtime, and is asked often by hooks, so it runs before any of that is set up.
+
+mod show;
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::Args;
+use clap::builder::PossibleValue;
+use wire::check::{Context, Kind, check, line};
+use wire::json::{Value, parse};
+use wire::report::Registry;
+
+/// The longest document that is read at all; every kind has a smaller limit of its own, except a stream.
+const BYTES_MAX: u64 = 1 << 30;
+
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// What the document is
+    #[arg(value_parser = Kinds)]
+    kind: Kind,
+    /// The document; standard input without it, or with `-`
+    file: Option<PathBuf>,
+    /// Print the verdict as JSON on one line
+    #[arg(long)]
+    json: bool,
+    /// Read JSON lines with the document in `text` and its context beside it; print a verdict for each
+    #[arg(long)]
+    batch: bool,
+    /// For feedback-response: the request it answers
+    #[arg(long, value_name = "FILE")]
+    request: Option<PathBuf>,
+    /// For feedback-response: an id that an earlier response of the session gave; may be repeated
+    #[arg(long = "issued", value_name = "ID", requires = "request")]
+    issued: Vec<String>,
+    /// For card: the names it may use, as {"roles": [], "agents": [], "output_types": []}
+    #[arg(long, value_name = "FILE")]
+    registry: Option<PathBuf>,
+    /// For handoff: the INPUT the agent was given
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
+    /// For handoff: the id of the agent that was dispatched
+    #[arg(long, value_name = "ID")]
+    agent: Option<String>,
+}
+
+/// The kinds, with what they are for the help.
+#[derive(Clone)]
+struct Kinds;
+
+impl clap::builder::TypedValueParser for Kinds {
+    type Value = Kind;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<Kind, clap::Error> {
+        let words = Kind::ALL.iter().map(|kind| kind.as_str()).collect::<Vec<_>>();
+        let word = clap::builder::PossibleValuesParser::new(words).parse_ref(command, argument, value)?;
+        Kind::parse(&word).ok_or_else(|| clap::Error::new(clap::error::ErrorKind::InvalidValue).with_cmd(command))
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Kind::ALL.iter().map(|kind| PossibleValue::new(kind.as_str()).help(kind.about()))))
+    }
+}
+
+/// Judges and prints. The code says whether the document is valid.
+pub(crate) fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
+    if arguments.batch {
+        return batch(arguments);
+    }
+    let (name, bytes) = document(arguments.file.as_deref())?;
+    let context = context(arguments)?;
+    let finding = check(arguments.kind, &bytes, &context);
+    let mut out = std::io::stdout().lock();
+    if arguments.json {
+        writeln!(out, "{}", finding.verdict)?;
+    } else {
+        let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
+        out.write_all(show::text(arguments.kind, &name, &bytes, &finding, colour).as_bytes())?;
+    }
+    Ok(if finding.valid { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn document(file: Option<&Path>) -> anyhow::Result<(String, Vec<u8>)> {
+    let mut bytes = Vec::new();
+    match file.filter(|file| *file != Path::new("-")) {
+        None => {
+            std::io::stdin().lock().take(BYTES_MAX).read_to_end(&mut bytes).context("read standard input")?;
+            Ok(("standard input".to_owned(), bytes))
+        }
+        Some(path) => {
+            let file = std::fs::File::open(path).with_context(|| format!("open {}", path.display()))?;
+            file.take(BYTES_MAX).read_to_end(&mut bytes).with_context(|| format!("read {}", path.display()))?;
+            Ok((path.display().to_string(), bytes))
+        }
+    }
+}
+
+fn context(arguments: &Check) -> anyhow::Result<Context> {
+    let read =
+        |path: &Option<PathBuf>| path.as_deref().map(|path| document(Some(path)).map(|(_, bytes)| bytes)).transpose();
+    let value = |path: &Option<PathBuf>| -> anyhow::Result<Option<Value>> {
+        let Some(bytes) = read(path)? else { return Ok(None) };
+        let text = String::from_utf8(bytes)?;
+        let name = path.as_deref().unwrap_or(Path::new("")).display();
+        Ok(Some(parse(&text).with_context(|| format!("read {name}"))?.to_value()))
+    };
+    Ok(Context {
+        request: read(&arguments.request)?,
+        issued_ids: (!arguments.issued.is_empty()).then(|| arguments.issued.clone()),
+        registry: value(&arguments.registry)?.as_ref().map(Registry::from_value),
+        input: value(&arguments.input)?,
+        dispatch_agent_id: arguments.agent.clone(),
+    })
+}
+
+/// One verdict a line, in order. A line that is no case is answered like the others, and told at the end.
+fn batch(arguments: &Check) -> anyhow::Result<ExitCode> {
+    let source: Box<dyn Read> = match arguments.file.as_deref().filter(|file| *file != Path::new("-")) {
+        None => Box::new(std::io::stdin()),
+        Some(path) => Box::new(std::fs::File::open(path).with_context(|| format!("open {}", path.display()))?),
+    };
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut all = true;
+    for bytes in BufReader::new(source).split(b'\n') {
+        let bytes = bytes.context("read a line")?;
+        let text = String::from_utf8_lossy(&bytes);
+        if text.trim().is_empty() {
+            continue;
+        }
+        let (verdict, judged) = line(arguments.kind, &text);
+        all &= judged;
+        writeln!(out, "{verdict}")?;
+    }
+    out.flush()?;
+    Ok(if all { ExitCode::SUCCESS } else { ExitCode::from(2) })
+}

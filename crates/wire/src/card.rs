@@ -1,0 +1,138 @@
+//! Agent Card 1.0 (protocol 4): who an agent is, what it never does, and where its troubles go.
+//!
+//! ```
+//! let card = br#"{"card_version": "1.0", "identity": {"slug": "exec"}}"#;
+//! let judged = wire::card::judge(card, None);
+//! assert_eq!(judged.report.codes().0[..2], ["PATTERN:/identity/slug", "MISSING:/identity/name"]);
+//! ```
+
+use crate::document::{self, BYTES_MAX, Judged};
+use crate::json::{Node, Value};
+use crate::report::{At, Registry, Report, Unknown};
+use crate::shape::{AgentSlug, List, NeverDoes, NonBlank, Route, Sentences, Shape, Slug, Text, message, vocabulary};
+
+pub const VERSION: &str = "1.0";
+
+message! {
+    pub struct Card {
+        card_version: required CardVersion,
+        identity: required Identity,
+        /// What it owns and what not.
+        scope: required Sentences<1>,
+        capabilities: required List<NonBlank>,
+        constraints: required List<NeverDoes>,
+        escalation_rules: required List<EscalationRule>,
+        output_types: required List<OutputType>,
+        working_style: required Sentences<3>,
+        voice: required Voice,
+        values: required List<NonBlank>,
+    }
+}
+
+message! {
+    pub struct Identity {
+        slug: required AgentSlug,
+        name: required NonBlank,
+        department: required NonBlank,
+        model: required NonBlank,
+        reports_to: required Superior,
+    }
+}
+
+message! {
+    pub struct EscalationRule {
+        trigger: required NonBlank,
+        route_to: required KnownRoute,
+        via: required Via,
+    }
+}
+
+vocabulary! {
+    pub enum Via {
+        TaskBlocked = "task.blocked",
+        Inbox = "inbox",
+        ExecGate = "exec.gate",
+    }
+}
+
+message! {
+    pub struct Voice {
+        description: required Sentences<2>,
+        example: required NonBlank,
+    }
+}
+
+/// Judged before everything else, so only the right one is ever read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CardVersion;
+
+impl Shape for CardVersion {
+    const LEGAL: &'static str = "\"1.0\"";
+
+    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+        Text::read(node, at, report).map(|_| Self)
+    }
+
+    fn render(&self) -> Value {
+        VERSION.into()
+    }
+
+    fn schema(_: Unknown) -> Value {
+        crate::json::object([("const", VERSION.into())])
+    }
+}
+
+/// Declares a name that must be in the registry, when one is at hand.
+macro_rules! registered {
+    ($($(#[$attribute:meta])* $name:ident($inner:ty): $known:expr, $kind:literal, $hint:literal;)*) => {$(
+        $(#[$attribute])*
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub struct $name(pub $inner);
+
+        impl Shape for $name {
+            const LEGAL: &'static str = <$inner>::LEGAL;
+
+            fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+                let found = <$inner>::read(node, at, report)?;
+                let known: fn(&Registry, &str) -> bool = $known;
+                if report.registry().is_some_and(|registry| !known(registry, found.as_str())) {
+                    report.error($kind, at, node.span, $hint);
+                    return None;
+                }
+                Some(Self(found))
+            }
+
+            fn render(&self) -> Value {
+                self.0.render()
+            }
+
+            fn schema(unknown: Unknown) -> Value {
+                <$inner>::schema(unknown)
+            }
+        }
+    )*};
+}
+
+registered! {
+    /// The agent it reports to, or `human`.
+    Superior(Slug): |registry, name| name == "human" || registry.has_agent(name),
+        "UNKNOWN_AGENT", "names no registered agent; use an agent's slug or `human`";
+    KnownRoute(Route): |registry, name| match name.strip_prefix("roles.") {
+            Some(role) => registry.has_role(role),
+            None => name == "exec" || registry.has_role(name) || registry.has_agent(name),
+        },
+        "UNKNOWN_ROUTE", "names no known role or agent; use `roles.<role>`, an agent's slug or `exec`";
+    OutputType(Slug): |registry, name| registry.has_output_type(name),
+        "UNKNOWN_OUTPUT_TYPE", "names no known output contract";
+}
+
+/// Judges a card, against a registry when one is at hand.
+pub fn judge<'t>(bytes: &'t [u8], registry: Option<&'t Registry>) -> Judged<'t, Card> {
+    match document::open(bytes, BYTES_MAX) {
+        Err(report) => Judged { value: None, report: *report },
+        Ok((text, node)) => match document::other_version(text, &node, "card_version", VERSION) {
+            Some(report) => Judged { value: None, report },
+            None => document::read(&node, Report::new(text, Unknown::Warned).against(registry)),
+        },
+    }
+}

@@ -1,0 +1,70 @@
+//! The parts beside the contract: merging, identities, references and the order of states.
+
+use super::{Finding, Kind, Note, Severity};
+use crate::handoff::{Machine, NoIdentity, Reference, identity, merge};
+use crate::json::{Value, object};
+
+/// Judges a value: `{stored, payload}`, a remote, a reference or a list of events.
+pub(super) fn judge(kind: Kind, value: &Value) -> Finding {
+    match kind {
+        Kind::Merge => match value.get("payload") {
+            Some(payload) => {
+                let merged = merge(value.get("stored").unwrap_or(&Value::Null), payload);
+                let notes = merged.warnings.iter().map(|code| Note {
+                    code: code.clone(),
+                    message: "the value has another JSON type than the stored one, and replaces it".to_owned(),
+                    severity: Severity::Warning,
+                    place: None,
+                });
+                Finding { valid: true, verdict: merged.to_value(), notes: notes.collect(), rendered: None }
+            }
+            None => refused("INVALID_INPUT", "an object with `stored` and `payload` is expected".to_owned()),
+        },
+        Kind::Remote => {
+            let found = identity(value.as_text().unwrap_or_default());
+            let problem = found.as_ref().err().map(ToString::to_string);
+            told("NO_IDENTITY", NoIdentity::to_value(&found), problem)
+        }
+        Kind::Reference => {
+            let found = Reference::parse(value.as_text().unwrap_or_default());
+            let problem = found.as_ref().err().map(ToString::to_string);
+            told("NO_REFERENCE", Reference::to_value(&found), problem)
+        }
+        Kind::Transitions => match Machine::run(value.get("events").unwrap_or(value)) {
+            Ok(steps) => {
+                let refused = |step: &Value| step.get("accepted") == Some(&Value::Bool(false));
+                let all = steps.get("steps").and_then(Value::as_list).unwrap_or_default();
+                let notes = all.iter().enumerate().filter(|(_, step)| refused(step)).map(|(number, step)| Note {
+                    code: step.get("code").and_then(Value::as_text).unwrap_or_default().to_owned(),
+                    message: format!("step {}: the report is refused and changes nothing", number + 1),
+                    severity: Severity::Error,
+                    place: None,
+                });
+                let notes: Vec<Note> = notes.collect();
+                Finding { valid: notes.is_empty(), verdict: steps, notes, rendered: None }
+            }
+            Err(problem) => refused("INVALID_INPUT", problem),
+        },
+        Kind::EnvelopeInput
+        | Kind::EnvelopeOutput
+        | Kind::FeedbackRequest
+        | Kind::FeedbackResponse
+        | Kind::Stream
+        | Kind::Handoff
+        | Kind::Wire
+        | Kind::Card
+        | Kind::Prompt => refused("INVALID_INPUT", format!("{} is judged from its bytes", kind.as_str())),
+    }
+}
+
+fn told(code: &str, verdict: Value, problem: Option<String>) -> Finding {
+    let note = |message| Note { code: code.to_owned(), message, severity: Severity::Error, place: None };
+    let notes: Vec<Note> = problem.map(note).into_iter().collect();
+    Finding { valid: notes.is_empty(), verdict, notes, rendered: None }
+}
+
+pub(super) fn refused(code: &str, problem: String) -> Finding {
+    let error = object([("code", code.into()), ("message", problem.as_str().into())]);
+    let note = Note { code: code.to_owned(), message: problem, severity: Severity::Error, place: None };
+    Finding { valid: false, verdict: object([("error", error)]), notes: vec![note], rendered: None }
+}

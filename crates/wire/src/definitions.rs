@@ -1,0 +1,35 @@
+//! JSON Schemas of every message, made from the types. `definitions/` in the repository holds them as files.
+
+use crate::json::Value;
+use crate::message::Type;
+use crate::report::Unknown;
+use crate::schema::document;
+use crate::shape::Shape;
+use crate::{card, envelope, feedback};
+
+/// A schema and its path under `definitions/`.
+pub fn all() -> Vec<(String, Value)> {
+    let warned = Unknown::Warned;
+    let mut all = vec![
+        ("envelope/input", "Input envelope", "What an agent is given.", envelope::Input::schema(warned)),
+        ("envelope/output", "Output envelope", "What an agent gives back.", envelope::Output::schema(warned)),
+        (
+            "feedback/request",
+            "Feedback request",
+            "Asks a peer to review an artifact.",
+            feedback::Request::schema(Unknown::Refused),
+        ),
+        ("feedback/response", "Feedback response", "Findings, or why there are none.", feedback::Response::schema()),
+        ("card/card", "Agent Card", "Who an agent is: identity, limits, routes and voice.", card::Card::schema(warned)),
+    ];
+    let wires = [
+        (Type::Brief, "wire/brief", "Brief wire", "What must be true when a task is done."),
+        (Type::Inbox, "wire/inbox", "Inbox wire", "A message from one agent to another."),
+        (Type::Complete, "wire/complete", "Complete wire", "A task is done and verified."),
+        (Type::Blocked, "wire/blocked", "Blocked wire", "A task cannot go on."),
+        (Type::Claim, "wire/claim", "Claim wire", "An agent takes a task."),
+    ];
+    all.extend(wires.map(|(kind, path, title, about)| (path, title, about, kind.wire_schema(warned))));
+    let file = |(path, title, about, schema)| (format!("{path}.json"), document(title, about, schema));
+    all.into_iter().map(file).collect()
+}

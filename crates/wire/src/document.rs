@@ -1,0 +1,43 @@
+//! From bytes to a document that can be judged.
+
+use crate::json::{Node, Span, SyntaxError, parse_object};
+use crate::report::{At, Report};
+use crate::shape::Shape;
+
+/// The largest document of most kinds.
+pub const BYTES_MAX: usize = 1 << 20;
+
+/// A judged document: everything that is wrong with it, and its value when nothing is.
+#[derive(Debug, Clone)]
+pub struct Judged<'t, T> {
+    pub value: Option<T>,
+    pub report: Report<'t>,
+}
+
+/// Parses bytes as received. What cannot be looked into any further is a report of one problem.
+pub(crate) fn open(bytes: &[u8], bytes_max: usize) -> Result<(&str, Node<'_>), Box<Report<'_>>> {
+    if bytes.len() > bytes_max {
+        let hint = format!("the document has {} bytes; at most {bytes_max} are allowed", bytes.len());
+        return Err(Box::new(Report::only("", "TOO_LONG", Some(&At::top()), Span::default(), hint.into())));
+    }
+    let text = std::str::from_utf8(bytes)
+        .map_err(|error| Box::new(Report::not_json("", &SyntaxError::not_utf8(bytes, error.valid_up_to()))))?;
+    let node = parse_object(text).map_err(|error| Box::new(Report::not_json(text, &error)))?;
+    Ok((text, node))
+}
+
+pub(crate) fn read<'t, T: Shape>(node: &Node<'_>, mut report: Report<'t>) -> Judged<'t, T> {
+    let value = T::read(node, &At::top(), &mut report);
+    report.close();
+    Judged { value: value.filter(|_| report.is_valid()), report }
+}
+
+/// `UNSUPPORTED_VERSION` when the version is a string and another one: then nothing else is known of the document.
+pub(crate) fn other_version<'t>(text: &'t str, node: &Node<'_>, field: &str, version: &str) -> Option<Report<'t>> {
+    let found = node.get(field)?;
+    if found.text()? == version {
+        return None;
+    }
+    let hint = format!("`/{field}` must be \"{version}\", the only version that is spoken here");
+    Some(Report::only(text, "UNSUPPORTED_VERSION", None, found.span, hint.into()))
+}

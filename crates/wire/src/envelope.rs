@@ -1,0 +1,181 @@
+//! Input and output envelope of one agent call (protocol 1).
+//!
+//! The input says what to do and where things are; the output says what happened, carries the files to write, and
+//! recommends what comes next.
+//!
+//! ```
+//! let output = br#"{"success": true, "summary": "Spec checked.", "artifacts": [], "recommendation": "proceed"}"#;
+//! let judged = wire::envelope::judge_output(output);
+//! assert!(judged.report.is_valid());
+//! assert_eq!(judged.value.map(|output| output.recommendation), Some(wire::envelope::Recommendation::Proceed));
+//!
+//! let judged = wire::envelope::judge_output(br#"{"success": false, "summary": " ", "artifacts": [], "recommendation": "proceed"}"#);
+//! assert_eq!(judged.report.codes().0, ["BLANK:/summary", "PROCEED_WITHOUT_SUCCESS"]);
+//! ```
+
+use crate::document::{self, BYTES_MAX, Judged};
+use crate::json::{Node, Value};
+use crate::path::{FilePath, Files, InsidePath};
+use crate::report::{At, Hint, Report, Unknown};
+use crate::shape::{Integer, List, Map, NonBlank, Shape, Text, message, vocabulary};
+
+/// The largest output, which carries whole files.
+pub const OUTPUT_BYTES_MAX: usize = 16 << 20;
+pub const ARTIFACTS_MAX: usize = 1_000;
+
+message! {
+    /// What an agent is given.
+    pub struct Input {
+        context: required Position,
+        paths: required Map<InsidePath>,
+        task: required Task,
+        /// What agents before it found, without their names.
+        prior_context: maybe List<Text>,
+    }
+}
+
+message! {
+    /// Which piece of which workflow.
+    pub struct Position {
+        feature_id: nullable NonBlank,
+        workflow: required NonBlank,
+        iteration: required Integer<1>,
+    }
+}
+
+message! {
+    pub struct Task {
+        action: required NonBlank,
+        params: required Map<AnyOrNull>,
+    }
+}
+
+message! {
+    /// What an agent gives back.
+    pub struct Output {
+        success: required bool,
+        summary: required NonBlank,
+        artifacts: required Artifacts,
+        notes: maybe List<Text>,
+        recommendation: required Recommendation,
+    }
+    judge(fields) {
+        if success == Some(false) && recommendation == Some(Recommendation::Proceed) {
+            fields.error(
+                "PROCEED_WITHOUT_SUCCESS",
+                "`success` is false, so `recommendation` must be `retry` or `escalate` (or set `success` to true)",
+            );
+        }
+    }
+}
+
+message! {
+    /// One file to write, whole.
+    pub struct Artifact {
+        path: required FilePath,
+        operation: required Operation,
+        content: required Text,
+    }
+}
+
+vocabulary! {
+    pub enum Operation {
+        Create = "create",
+        Update = "update",
+    }
+}
+
+vocabulary! {
+    pub enum Recommendation {
+        Proceed = "proceed",
+        Retry = "retry",
+        Escalate = "escalate",
+    }
+}
+
+/// Parameters may be anything, null as well.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnyOrNull(pub Value);
+
+impl Shape for AnyOrNull {
+    const LEGAL: &'static str = "any JSON value";
+
+    fn read(node: &Node<'_>, _: &At<'_>, _: &mut Report<'_>) -> Option<Self> {
+        Some(Self(node.to_value()))
+    }
+
+    fn render(&self) -> Value {
+        self.0.clone()
+    }
+
+    fn schema(_: Unknown) -> Value {
+        true.into()
+    }
+}
+
+/// Files to write: not too many, none twice, none where another needs a folder.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Artifacts(pub Vec<Artifact>);
+
+impl Shape for Artifacts {
+    const LEGAL: &'static str = "an array of files {path, operation, content}, which may be empty";
+
+    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+        let before_all = report.errors().len();
+        let items = crate::shape::items(node, at, report)?;
+        if items.len() > ARTIFACTS_MAX {
+            let hint = format!("has {} items; at most {ARTIFACTS_MAX} are allowed", items.len());
+            report.error("TOO_LONG", at, node.span, hint);
+        }
+        let mut files = Files::default();
+        let mut read = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            let (here, before) = (at.item(index), report.errors().len());
+            read.extend(Artifact::read(item, &here, report));
+            let Some(path) = item.get("path") else { continue };
+            if path.text().is_some_and(|path| FilePath::is_legal(path) && !files.add(path)) {
+                let hint = "is named before, or one of the two is a folder of the other; write every file once";
+                report.error_before(before, "DUPLICATE_PATH", &here.field("path"), (path.span, hint));
+            }
+        }
+        (report.errors().len() == before_all).then_some(Self(read))
+    }
+
+    fn render(&self) -> Value {
+        Value::List(self.0.iter().map(Shape::render).collect())
+    }
+
+    fn schema(unknown: Unknown) -> Value {
+        let Value::Object(mut schema) = List::<Artifact>::schema(unknown) else { return Value::Null };
+        schema.push(("maxItems".to_owned(), Value::from(1_000_u64)));
+        Value::Object(schema)
+    }
+}
+
+pub fn judge_input(bytes: &[u8]) -> Judged<'_, Input> {
+    judge(bytes, BYTES_MAX)
+}
+
+pub fn judge_output(bytes: &[u8]) -> Judged<'_, Output> {
+    judge(bytes, OUTPUT_BYTES_MAX)
+}
+
+fn judge<T: Shape>(bytes: &[u8], bytes_max: usize) -> Judged<'_, T> {
+    match document::open(bytes, bytes_max) {
+        Ok((text, node)) => document::read(&node, Report::new(text, Unknown::Warned).hinting(legacy_hint)),
+        Err(report) => Judged { value: None, report: *report },
+    }
+}
+
+/// Where what older agents sent belongs today.
+fn legacy_hint(name: &str) -> Hint {
+    match name {
+        "state_updates" => "is no field of an envelope; return the updated file as an artifact",
+        "mode" => "is no field of an envelope; say it in `task.action`",
+        _ if name.ends_with("_report") || name.ends_with("_risks") => {
+            "is no field of an envelope; summarise it in `notes`"
+        }
+        _ => "is no field of an envelope; input belongs into `task.params`, results into `notes`",
+    }
+    .into()
+}

@@ -1,0 +1,189 @@
+//! Agent Feedback Protocol 1.2 (protocol 2): peer review in rounds.
+//!
+//! A request shows an artifact and says what became of earlier findings; a response gives findings with ids that stay.
+//!
+//! ```
+//! use wire::feedback;
+//!
+//! let request = br#"{"protocol_version": "1.2", "iteration": 1,
+//!                    "artifact": {"media_type": "text/plain", "content": "Add a dark mode."}}"#;
+//! assert!(feedback::judge_request(request).report.is_valid());
+//!
+//! let response = br#"{"protocol_version": "1.2", "iteration": 2, "status": "error",
+//!                     "error": {"code": "INTERNAL_ERROR", "message": "out of memory"}}"#;
+//! let asked = feedback::Asked::by(request, None);
+//! assert_eq!(feedback::judge_response(response, Some(&asked)).report.codes().0, ["ITERATION_MISMATCH"]);
+//! ```
+
+mod ack;
+mod media;
+mod response;
+mod session;
+
+pub use ack::{Ack, AckItem, Asked, ProcessingStatus, acknowledge};
+pub use media::MediaType;
+pub use response::{Area, Confidence, Failure, Feedback, Level, Outcome, PositivePoint, Response, Status};
+
+use std::collections::HashSet;
+
+use crate::document::{self, BYTES_MAX, Judged};
+use crate::json::{Kind, Node, Number, Value, object};
+use crate::report::{At, Report, Unknown};
+use crate::shape::{Any, Integer, List, NonBlank, Shape, Text, message, vocabulary};
+
+vocabulary! {
+    pub enum Version {
+        V1_2 = "1.2",
+    }
+}
+
+message! {
+    /// What a requester asks for.
+    pub struct Request {
+        protocol_version: required Version,
+        iteration: required Integer<1>,
+        artifact: required Artifact,
+        applied_feedback: maybe AppliedFeedback,
+    }
+    judge(fields) {
+        let later = |iteration: &Integer<1>| iteration.number().compare(&Number::from(1_i64)).is_gt();
+        let absent = applied_feedback.as_ref().is_some_and(|applied| applied.get().is_none());
+        if absent && iteration.as_ref().is_some_and(later) {
+            fields.warning(
+                "APPLIED_FEEDBACK_EXPECTED",
+                "`/applied_feedback` should say what became of the findings of the round before",
+            );
+        }
+    }
+}
+
+message! {
+    /// What is to be reviewed.
+    pub struct Artifact {
+        media_type: required MediaType,
+        content: required Any,
+        artifact_ref: maybe NonBlank,
+    }
+}
+
+message! {
+    pub struct AppliedFeedback {
+        items: required Decisions,
+    }
+}
+
+message! {
+    /// What became of one finding.
+    pub struct Decision {
+        id: required NonBlank,
+        status: required DecisionStatus,
+        reason_code: maybe Text,
+        explanation: maybe Text,
+    }
+    judge(fields) {
+        let unsaid = |found: &Option<crate::shape::Maybe<Text>>| found.as_ref().is_some_and(|text| text.get().is_none());
+        if status == Some(DecisionStatus::Rejected) && unsaid(&reason_code) && unsaid(&explanation) {
+            fields.warning_here("REASON_RECOMMENDED", "is rejected: a `reason_code` or `explanation` should say why");
+        }
+        if status == Some(DecisionStatus::Partial) && unsaid(&explanation) {
+            fields.warning_here("EXPLANATION_RECOMMENDED", "is partial: an `explanation` should say what was changed");
+        }
+    }
+}
+
+vocabulary! {
+    pub enum DecisionStatus {
+        Accepted = "accepted",
+        Rejected = "rejected",
+        Partial = "partial",
+    }
+}
+
+/// Decisions on findings, one for each.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decisions(pub Vec<Decision>);
+
+impl Shape for Decisions {
+    const LEGAL: &'static str = "an array of {id, status}, which may be empty";
+
+    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+        let before = report.errors().len();
+        let items = crate::shape::items(node, at, report)?;
+        let (mut read, mut seen) = (Vec::with_capacity(items.len()), HashSet::new());
+        for (index, item) in items.iter().enumerate() {
+            let here = at.item(index);
+            read.extend(Decision::read(item, &here, report));
+            let Some(id) = item.get("id") else { continue };
+            if id.text().is_some_and(|text| NonBlank::is_legal(text) && !seen.insert(text)) {
+                report.error(
+                    "DUPLICATE_ID",
+                    &here.field("id"),
+                    id.span,
+                    "is decided on before; give one item for each id",
+                );
+            }
+        }
+        (report.errors().len() == before).then_some(Self(read))
+    }
+
+    fn render(&self) -> Value {
+        Value::List(self.0.iter().map(Shape::render).collect())
+    }
+
+    fn schema(unknown: Unknown) -> Value {
+        List::<Decision>::schema(unknown)
+    }
+}
+
+pub fn judge_request(bytes: &[u8]) -> Judged<'_, Request> {
+    match document::open(bytes, BYTES_MAX) {
+        Err(report) => Judged { value: None, report: *report },
+        Ok((text, node)) => {
+            let mut report = Report::new(text, Unknown::Refused);
+            let value = Request::read(&node, &At::top(), &mut report);
+            session::refuse(&node, &mut report);
+            report.close();
+            Judged { value: value.filter(|_| report.is_valid()), report }
+        }
+    }
+}
+
+/// Judges a response; with what was asked, also whether it answers that.
+pub fn judge_response<'t>(bytes: &'t [u8], asked: Option<&Asked>) -> Judged<'t, Response> {
+    match document::open(bytes, BYTES_MAX) {
+        Err(report) => Judged { value: None, report: *report },
+        Ok((text, node)) => {
+            let mut report = Report::new(text, Unknown::Refused);
+            let value = response::read(&node, asked, &mut report);
+            session::refuse(&node, &mut report);
+            report.close();
+            Judged { value: value.filter(|_| report.is_valid()), report }
+        }
+    }
+}
+
+/// An integer of any size and sign.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnyInteger(pub Number);
+
+impl Shape for AnyInteger {
+    const LEGAL: &'static str = "an integer";
+
+    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+        if let Kind::Number(text) = node.kind
+            && Number::is_integer_text(text)
+        {
+            return Some(Self(Number::of(text)));
+        }
+        report.error("TYPE", at, node.span, "must be an integer");
+        None
+    }
+
+    fn render(&self) -> Value {
+        self.0.clone().into()
+    }
+
+    fn schema(_: Unknown) -> Value {
+        object([("type", "integer".into())])
+    }
+}

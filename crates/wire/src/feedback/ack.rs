@@ -1,0 +1,119 @@
+//! Acknowledgements: every decision of the request is answered once, and rightly.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::json::{Kind, Node, Number, Value, parse_object};
+use crate::report::Report;
+use crate::shape::{List, Text, message, vocabulary};
+
+message! {
+    pub struct Ack {
+        items: required List<AckItem>,
+    }
+}
+
+message! {
+    pub struct AckItem {
+        id: required Text,
+        processing_status: required ProcessingStatus,
+    }
+}
+
+vocabulary! {
+    pub enum ProcessingStatus {
+        Acknowledged = "acknowledged",
+        UnknownId = "unknown_id",
+    }
+}
+
+/// What a response must answer to: read from its request, as far as that can be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    pub(super) iteration: Number,
+    /// Ids that were decided on, each once; `None` when the request says nothing of earlier findings.
+    pub(super) decided: Option<Vec<String>>,
+    /// Ids the session gave before; `None` when nobody remembers.
+    pub(super) issued: Option<HashSet<String>>,
+}
+
+impl Asked {
+    /// `issued` are the ids that earlier responses of the session gave, when they are known.
+    pub fn by(request: &[u8], issued: Option<Vec<String>>) -> Self {
+        let node = std::str::from_utf8(request).ok().and_then(|text| parse_object(text).ok());
+        let field = |name| node.as_ref().and_then(|node| node.get(name));
+        let one = Number::from(1_i64);
+        let iteration = match field("iteration").map(|node| &node.kind) {
+            Some(Kind::Number(text)) if Number::is_integer_text(text) => Number::of(text),
+            _ => one.clone(),
+        };
+        let applied = field("applied_feedback").filter(|node| !node.is_null());
+        let decided = applied.map(|applied| {
+            let items = applied.get("items").and_then(Node::list).unwrap_or_default();
+            let mut seen = HashSet::new();
+            let ids = items.iter().filter_map(|item| item.get("id")?.text());
+            ids.filter(|id| seen.insert(*id)).map(str::to_owned).collect()
+        });
+        Self {
+            iteration: if iteration.compare(&one).is_ge() { iteration } else { one },
+            decided,
+            issued: issued.map(|ids| ids.into_iter().collect()),
+        }
+    }
+}
+
+/// Whether each decision was answered once, and as the session's history demands.
+pub(super) fn complete(ack: &Node<'_>, asked: &Asked, report: &mut Report<'_>) {
+    let Some(items) = ack.get("items").and_then(Node::list) else { return };
+    let decided = asked.decided.as_deref().unwrap_or_default();
+    let answers: Vec<(&str, &Node<'_>)> =
+        items.iter().filter_map(|item| item.get("id")?.text().map(|id| (id, item))).collect();
+    let mut count: HashMap<&str, usize> = HashMap::new();
+    answers.iter().for_each(|(id, _)| *count.entry(id).or_default() += 1);
+    for id in decided {
+        if count.get(id.as_str()) != Some(&1) {
+            report.named_error("ACK_MISMATCH", id, ack.span, format!("acknowledge {id:?} exactly once"));
+        }
+    }
+    let wanted: HashSet<&str> = decided.iter().map(String::as_str).collect();
+    let mut told = HashSet::new();
+    for (id, item) in &answers {
+        if !wanted.contains(id) && told.insert(*id) {
+            report.named_error(
+                "ACK_MISMATCH",
+                id,
+                item.span,
+                format!("the request does not mention {id:?}; remove it"),
+            );
+        }
+    }
+    let Some(issued) = &asked.issued else { return };
+    told.clear();
+    for (id, item) in answers.into_iter().filter(|(id, _)| wanted.contains(id)) {
+        let status = item.get("processing_status").and_then(Node::text).and_then(ProcessingStatus::parse);
+        let right = if issued.contains(id) { ProcessingStatus::Acknowledged } else { ProcessingStatus::UnknownId };
+        if status.is_some_and(|status| status != right) && told.insert(id) {
+            report.named_error(
+                "ACK_WRONG",
+                id,
+                item.span,
+                format!("the `processing_status` of {id:?} must be `{right}`"),
+            );
+        }
+    }
+}
+
+/// The answers a request must get.
+pub fn acknowledge(asked: &Asked) -> Option<Ack> {
+    let items = asked.decided.as_ref()?.iter().filter_map(|id| {
+        let known = asked.issued.as_ref().is_none_or(|issued| issued.contains(id));
+        let processing_status = if known { ProcessingStatus::Acknowledged } else { ProcessingStatus::UnknownId };
+        Some(AckItem { id: Text::new(id.as_str())?, processing_status, extra: Vec::new() })
+    });
+    Some(Ack { items: List(items.collect()), extra: Vec::new() })
+}
+
+impl Ack {
+    pub fn to_value(&self) -> Value {
+        crate::shape::Shape::render(self)
+    }
+}

@@ -1,0 +1,242 @@
+//! Responses: findings, or why there are none.
+
+use std::collections::HashSet;
+
+use super::ack::{self, Ack, Asked};
+use super::{AnyInteger, Version};
+use crate::json::{Node, Object, Value, object};
+use crate::report::{At, Hint, Report, Unknown};
+use crate::schema;
+use crate::shape::{Extra, Fields, List, NonBlank, Shape, message, texts, vocabulary};
+
+/// What a provider answers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Response {
+    pub iteration: AnyInteger,
+    pub outcome: Outcome,
+    pub ack: Option<Ack>,
+    /// Extensions; a conditional field that was null is kept here as well.
+    pub extra: Extra,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    Success(Feedback),
+    Error(Failure),
+}
+
+vocabulary! {
+    pub enum Status {
+        Success = "success",
+        Error = "error",
+    }
+}
+
+message! {
+    pub struct Feedback {
+        confidence: required Confidence,
+        positive_points: required List<PositivePoint>,
+        areas_for_improvement: required Areas,
+        general_summary: required NonBlank,
+    }
+}
+
+message! {
+    pub struct Confidence {
+        level: required Level,
+        justification: required NonBlank,
+    }
+}
+
+vocabulary! {
+    pub enum Level {
+        High = "high",
+        Medium = "medium",
+        Low = "low",
+    }
+}
+
+message! {
+    pub struct PositivePoint {
+        aspect: required NonBlank,
+        justification: required NonBlank,
+    }
+}
+
+message! {
+    /// One finding.
+    pub struct Area {
+        id: required FindingId,
+        aspect: required NonBlank,
+        description: required NonBlank,
+        recommendation: required NonBlank,
+    }
+}
+
+message! {
+    pub struct Failure {
+        code: required NonBlank,
+        message: required NonBlank,
+    }
+}
+
+texts! {
+    FindingId: finding_id, schema::pattern("^[a-z0-9._-]{8,128}$"),
+        "8 to 128 characters of a-z, 0-9, `.`, `_` and `-`";
+}
+
+fn finding_id(text: &str) -> Result<(), (&'static str, Hint)> {
+    let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-".contains(&byte);
+    if (8..=128).contains(&text.len()) && text.bytes().all(letter) {
+        return Ok(());
+    }
+    Err(("PATTERN", "must be 8 to 128 characters of a-z, 0-9, `.`, `_` and `-`".into()))
+}
+
+/// Findings, each with an id of its own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Areas(pub Vec<Area>);
+
+impl Shape for Areas {
+    const LEGAL: &'static str = "an array of {id, aspect, description, recommendation}, which may be empty";
+
+    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+        let before_all = report.errors().len();
+        let items = crate::shape::items(node, at, report)?;
+        let (mut read, mut seen) = (Vec::with_capacity(items.len()), HashSet::new());
+        for (index, item) in items.iter().enumerate() {
+            let (here, before) = (at.item(index), report.errors().len());
+            read.extend(Area::read(item, &here, report));
+            let Some((id, text)) = item.get("id").and_then(|id| Some((id, id.text()?))) else { continue };
+            if !text.trim().is_empty() && !seen.insert(text) {
+                let before = before + usize::from(!FindingId::is_legal(text));
+                let hint = "is the id of an item before; every finding has an id of its own";
+                report.error_before(before, "DUPLICATE_ID", &here.field("id"), (id.span, hint));
+            }
+        }
+        (report.errors().len() == before_all).then_some(Self(read))
+    }
+
+    fn render(&self) -> Value {
+        Value::List(self.0.iter().map(Shape::render).collect())
+    }
+
+    fn schema(unknown: Unknown) -> Value {
+        List::<Area>::schema(unknown)
+    }
+}
+
+/// Reads a response. Which parts must be there depends on its status and on what was asked.
+pub(super) fn read(node: &Node<'_>, asked: Option<&Asked>, report: &mut Report<'_>) -> Option<Response> {
+    let at = At::top();
+    let mut fields = Fields::open(node, &at, report)?;
+    fields.required::<Version>("protocol_version");
+    let iteration = fields.required::<AnyInteger>("iteration");
+    if let (Some(iteration), Some(asked)) = (&iteration, asked)
+        && !iteration.0.compare(&asked.iteration).is_eq()
+    {
+        let hint = format!("`/iteration` must be the request's, {}", asked.iteration);
+        let span = node.get("iteration").map_or(node.span, |node| node.span);
+        fields.report().0.plain_error("ITERATION_MISMATCH", span, hint);
+    }
+    let status = fields.required::<Status>("status");
+    let wants = |wanted: Status| status.map(|status| status == wanted);
+    let feedback = conditional::<Feedback>(&mut fields, "feedback", need(wants(Status::Success)));
+    let error = conditional::<Failure>(&mut fields, "error", need(wants(Status::Error)));
+    let decided = asked.map(|asked| asked.decided.is_some());
+    let ack_need = match (status, decided) {
+        (None, _) | (_, None) | (Some(Status::Error), Some(true)) => Need::Allowed,
+        (Some(Status::Success), Some(true)) => Need::Required,
+        (Some(_), Some(false)) => Need::Unexpected,
+    };
+    let ack = conditional::<Ack>(&mut fields, "applied_feedback_ack", ack_need);
+    if let (Some(_), Some(asked), Need::Required | Need::Allowed) = (status, asked, ack_need)
+        && let Some(found) = node.get("applied_feedback_ack")
+    {
+        ack::complete(found, asked, fields.report().0);
+    }
+    let extra = fields.close();
+    let outcome = match status? {
+        Status::Success => Outcome::Success(feedback?),
+        Status::Error => Outcome::Error(error?),
+    };
+    let nulls = ["feedback", "error", "applied_feedback_ack"]
+        .into_iter()
+        .filter(|name| node.get(name).is_some_and(Node::is_null));
+    let nulls = nulls.map(|name| (name.to_owned(), Value::Null));
+    Some(Response { iteration: iteration?, outcome, ack, extra: extra.into_iter().chain(nulls).collect() })
+}
+
+/// Whether a part must be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Need {
+    Required,
+    Allowed,
+    Unexpected,
+}
+
+/// Required when the status is its own, out of place with another, and only looked at without one.
+fn need(own: Option<bool>) -> Need {
+    match own {
+        Some(true) => Need::Required,
+        Some(false) => Need::Unexpected,
+        None => Need::Allowed,
+    }
+}
+
+fn conditional<T: Shape>(fields: &mut Fields<'_, '_, '_, '_>, name: &'static str, need: Need) -> Option<T> {
+    match need {
+        Need::Required => fields.required(name),
+        Need::Allowed => fields.maybe::<T>(name).and_then(|found| match found {
+            crate::shape::Maybe::Is(value) => Some(value),
+            crate::shape::Maybe::Absent | crate::shape::Maybe::Null => None,
+        }),
+        Need::Unexpected => {
+            let found = fields.find(name).filter(|node| !node.is_null())?;
+            let (report, at) = fields.report();
+            report.error("UNEXPECTED", &at.field(name), found.span, "does not belong here; remove it");
+            None
+        }
+    }
+}
+
+impl Response {
+    pub fn render(&self) -> Value {
+        let (status, part) = match &self.outcome {
+            Outcome::Success(feedback) => (Status::Success, ("feedback", feedback.render())),
+            Outcome::Error(failure) => (Status::Error, ("error", failure.render())),
+        };
+        let mut members: Object = vec![
+            ("protocol_version".to_owned(), Version::V1_2.render()),
+            ("iteration".to_owned(), self.iteration.render()),
+            ("status".to_owned(), status.render()),
+            (part.0.to_owned(), part.1),
+        ];
+        members.extend(self.ack.as_ref().map(|ack| ("applied_feedback_ack".to_owned(), ack.render())));
+        members.extend(self.extra.iter().cloned());
+        Value::Object(members)
+    }
+
+    pub fn schema() -> Value {
+        let unknown = Unknown::Refused;
+        let null = || object([("type", "null".into())]);
+        let property = |name, presence, schema| schema::Property { name, presence, schema };
+        use schema::Presence::{maybe, required};
+        let variant = |status: Status, feedback: (schema::Presence, Value), error: (schema::Presence, Value)| {
+            schema::object(
+                unknown,
+                &[
+                    property("protocol_version", required, Version::schema(unknown)),
+                    property("iteration", required, AnyInteger::schema(unknown)),
+                    property("status", required, object([("const", status.as_str().into())])),
+                    property("feedback", feedback.0, feedback.1),
+                    property("error", error.0, error.1),
+                    property("applied_feedback_ack", maybe, Ack::schema(unknown)),
+                ],
+            )
+        };
+        let success = variant(Status::Success, (required, Feedback::schema(unknown)), (maybe, null()));
+        let failure = variant(Status::Error, (maybe, null()), (required, Failure::schema(unknown)));
+        object([("oneOf", vec![success, failure].into())])
+    }
+}

@@ -1,0 +1,34 @@
+//! Sessions belong to the tool that carries a message, not into it.
+
+use crate::json::{Kind, Node};
+use crate::report::{At, Report, is_session};
+
+/// Refuses every key that means a session, wherever it stands; only the artifact's content may say what it likes.
+pub(super) fn refuse(node: &Node<'_>, report: &mut Report<'_>) {
+    look(node, &At::top(), 0, report);
+}
+
+/// `content` counts the steps towards `/artifact/content`: 0 at the top, 1 in `/artifact`, else anywhere.
+fn look(node: &Node<'_>, at: &At<'_>, content: u8, report: &mut Report<'_>) {
+    match &node.kind {
+        Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) => {}
+        Kind::List(items) => {
+            items.iter().enumerate().for_each(|(index, item)| look(item, &at.item(index), u8::MAX, report));
+        }
+        Kind::Object(members) => {
+            for member in members {
+                let here = at.key(&member.name);
+                if is_session(&member.name) {
+                    let hint = "sessions are kept by the tool that carries the message; remove this field";
+                    report.error("SESSION_FIELD", &here, member.at, hint);
+                }
+                let next = match (content, &*member.name) {
+                    (0, "artifact") => 1,
+                    (1, "content") => continue,
+                    _ => u8::MAX,
+                };
+                look(&member.node, &here, next, report);
+            }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The contract an agent hands over at the end of its turn: found, judged and read.
+//!
+//! One validator, and it never fails open: what cannot be judged is not accepted. A valid verdict carries the contract;
+//! nothing of an invalid one can take effect, because there is no [`Contract`] to act upon.
+
+mod advice;
+mod approval;
+mod consolidation;
+mod contract;
+mod evidence;
+mod fence;
+mod field;
+mod live;
+mod looping;
+mod machine;
+mod merge;
+mod pointer;
+mod problem;
+mod reference;
+mod remote;
+mod rule;
+mod status;
+mod update;
+mod verdict;
+
+pub use advice::{Consumption, Memorial, MemoryClass, MemoryType, Summary};
+pub use approval::{Request, Risk};
+pub use consolidation::{Consolidation, Ownership};
+pub use contract::{Contract, Status};
+pub use evidence::{Command, Evidence, Note, Verification};
+pub use field::{Lenient, Listing, Spelt};
+pub use looping::LoopState;
+pub use machine::{Machine, Refusal, Step};
+pub use merge::{Merged, merge, merge_all};
+pub use problem::Problem;
+pub use reference::{NoReference, Reference};
+pub use remote::{Identity, NoIdentity, identity};
+pub use rule::{RULES, Rule};
+pub use status::{AgentId, PendingSteps, PlanStatus};
+pub use update::Update;
+pub use verdict::{Reason, Repair, Verdict};
+
+use crate::json::{self, Member, Node, Object, Span, Value};
+use contract::{Optional, Sections};
+use problem::Findings;
+use status::AgentStatus;
+
+/// How long the body of a block may be.
+pub const BODY_BYTES_MAX: usize = 1_048_576;
+
+/// What is known about the turn besides its text.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Context<'c> {
+    /// The INPUT envelope. A section of the wrong type counts as absent.
+    pub input: Option<&'c Value>,
+    /// The id the agent was dispatched with. One that is not well-formed counts as unknown.
+    pub dispatch_agent_id: Option<&'c str>,
+}
+
+/// Judges what an agent said at the end of its turn.
+pub fn judge(text: &str, context: &Context<'_>) -> Verdict {
+    let dispatched = context.dispatch_agent_id.and_then(AgentId::parse);
+    let mut findings = Findings::default();
+    let scan = fence::scan(text);
+    if scan.opened > 1 {
+        let problem = findings.problem(&rule::MULTIPLE_BLOCKS, None);
+        findings.warnings.push(problem.saying(format!("{} blocks", scan.opened)));
+    }
+    let Some(block) = scan.block else {
+        let reason = if scan.opened == 0 { Reason::NoBlock } else { Reason::UnclosedBlock };
+        return Verdict::unparsed(reason, findings, dispatched);
+    };
+    findings.in_block(block.body, block.start);
+    let bytes = block.body.len();
+    let body = findings.place(Span { start: 0, end: u32::try_from(bytes).unwrap_or(u32::MAX) });
+    let contract = if bytes > BODY_BYTES_MAX {
+        Err(Reason::TooLarge { bytes })
+    } else {
+        json::parse_object(block.body).map_err(Reason::InvalidJson)
+    };
+    let verdict = match contract {
+        Err(reason) => Verdict::unparsed(reason, findings, dispatched),
+        Ok(node) => judge_contract(&node, context.input, dispatched, findings),
+    };
+    Verdict { body: Some(body), ..verdict }
+}
+
+fn judge_contract(
+    node: &Node<'_>,
+    input: Option<&Value>,
+    dispatched: Option<AgentId>,
+    mut findings: Findings<'_>,
+) -> Verdict {
+    let top = Top::of(node);
+    let agent_status = AgentStatus::read(top.agent_status, dispatched.as_ref(), &mut findings);
+    let plan_status = agent_status.plan.as_ref().map(Spelt::word);
+    // An agent that names another is not the one to wake: the dispatch knows better.
+    let agent = dispatched.or_else(|| agent_status.agent.clone());
+    let sections = top.read(agent_status, input, &mut findings);
+    let contract = if findings.is_clean() { Contract::of(sections) } else { None };
+    let repair = if contract.is_some() { Repair::None } else { Repair::by(agent) };
+    let Findings { missing, invalid, warnings, .. } = findings;
+    Verdict { reason: None, plan_status, missing, invalid, warnings, repair, contract, body: None }
+}
+
+/// Whether the INPUT asks for a consolidation report; only the value `true` does.
+fn requires_consolidation(input: Option<&Value>) -> bool {
+    let flag = |section: &str, name: &str| {
+        input.and_then(|input| input.get(section)?.get(name)).is_some_and(|flag| *flag == Value::Bool(true))
+    };
+    flag("agent_contract_handoff", "consolidation_required")
+        || flag("agent_contract_handoff", "cross_check_required")
+        || flag("surface_routing", "multi_surface")
+}
+
+/// The members of the top object, sorted by what they are for.
+#[derive(Debug, Default)]
+struct Top<'n, 't> {
+    agent_status: Option<&'n Node<'t>>,
+    evidence_report: Option<&'n Node<'t>>,
+    consolidation_report: Option<&'n Node<'t>>,
+    approval_request: Option<&'n Node<'t>>,
+    loop_state: Option<&'n Node<'t>>,
+    user_facing_summary: Option<&'n Node<'t>>,
+    memorialize_suggestions: Option<&'n Node<'t>>,
+    memory_suggestions: Option<&'n Node<'t>>,
+    update_contracts: Option<&'n Node<'t>>,
+    rollback_executed: Option<&'n Node<'t>>,
+    context_consumption: Option<&'n Node<'t>>,
+    unknown: Vec<&'n Member<'t>>,
+}
+
+impl<'n, 't> Top<'n, 't> {
+    fn of(node: &'n Node<'t>) -> Self {
+        let mut top = Self::default();
+        for member in node.members().unwrap_or_default() {
+            let place = match &*member.name {
+                "agent_status" => &mut top.agent_status,
+                "evidence_report" => &mut top.evidence_report,
+                "consolidation_report" => &mut top.consolidation_report,
+                "approval_request" => &mut top.approval_request,
+                "loop_state" => &mut top.loop_state,
+                "user_facing_summary" => &mut top.user_facing_summary,
+                "memorialize_suggestions" => &mut top.memorialize_suggestions,
+                "memory_suggestions" => &mut top.memory_suggestions,
+                "update_contracts" => &mut top.update_contracts,
+                "rollback_executed" => &mut top.rollback_executed,
+                "context_consumption" => &mut top.context_consumption,
+                _ => {
+                    top.unknown.push(member);
+                    continue;
+                }
+            };
+            *place = Some(&member.node);
+        }
+        top
+    }
+
+    /// Section by section, in the order of the page, because that is the order of the codes.
+    fn read(&self, agent_status: AgentStatus, input: Option<&Value>, findings: &mut Findings<'_>) -> Sections {
+        let plan = agent_status.plan.as_ref().map(Spelt::word);
+        let (evidence, verification) = evidence::read(self.evidence_report, plan, findings);
+        let is_required = requires_consolidation(input);
+        Sections {
+            agent_status,
+            evidence,
+            verification,
+            consolidation: consolidation::read(self.consolidation_report, is_required, findings),
+            request: approval::read(self.approval_request, plan, findings),
+            loop_state: looping::read(self.loop_state, plan, findings),
+            optional: Optional {
+                summary: advice::summary(self.user_facing_summary, findings),
+                memorials: advice::memorials(self.memorialize_suggestions, findings),
+                memory_suggestions: advice::memory_suggestions(self.memory_suggestions, findings),
+                updates: update::read(self.update_contracts, input, findings),
+                rollback_executed: advice::rollback_executed(self.rollback_executed, findings),
+                context_consumption: advice::context_consumption(self.context_consumption, findings),
+            },
+            extra: self.unknown(findings),
+        }
+    }
+
+    fn unknown(&self, findings: &mut Findings<'_>) -> Object {
+        let mut extra = Object::with_capacity(self.unknown.len());
+        for member in &self.unknown {
+            let problem = findings.problem(&rule::UNKNOWN_FIELD, Some(&member.node));
+            findings.warnings.push(problem.named(&*member.name));
+            extra.push((member.name.to_string(), member.node.to_value()));
+        }
+        extra
+    }
+}

@@ -1,0 +1,124 @@
+//! How the work fits with other surfaces: `consolidation_report`, which the INPUT may require.
+
+use super::field::{Writing, given, others};
+use super::problem::{Findings, shown};
+use super::rule::{self, Rule};
+use crate::json::{Node, Object, Value};
+use crate::shape::{Maybe, vocabulary};
+
+vocabulary! {
+    pub enum Ownership {
+        OwnedHere = "owned_here",
+        CrossSurfaceDependency = "cross_surface_dependency",
+        NotMySurface = "not_my_surface",
+    }
+}
+
+/// The six keys. What the last five hold is the agent's business, but it is not null.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Consolidation {
+    ownership_assessment: Ownership,
+    confirmed_findings: Value,
+    suspected_findings: Value,
+    conflicts: Value,
+    open_gaps: Value,
+    next_best_agent: Value,
+    extra: Object,
+}
+
+const KNOWN: &[&str] =
+    &["ownership_assessment", "confirmed_findings", "suspected_findings", "conflicts", "open_gaps", "next_best_agent"];
+
+/// `None` when it is there and wrong, or required and not there.
+pub(super) fn read(
+    node: Option<&Node<'_>>,
+    is_required: bool,
+    findings: &mut Findings<'_>,
+) -> Option<Maybe<Consolidation>> {
+    let Some(report) = given(node) else {
+        if is_required {
+            findings.missing(&rule::CONSOLIDATION_REPORT, node);
+            return None;
+        }
+        return Some(if node.is_some() { Maybe::Null } else { Maybe::Absent });
+    };
+    if report.members().is_some() {
+        return keys(report, findings).map(Maybe::Is);
+    }
+    if is_required {
+        findings.missing(&rule::CONSOLIDATION_REPORT, node);
+    } else {
+        findings.invalid(&rule::CONSOLIDATION_REPORT, report);
+    }
+    None
+}
+
+fn keys(node: &Node<'_>, findings: &mut Findings<'_>) -> Option<Consolidation> {
+    let mut present = |name: &str, rule: &'static Rule| {
+        let found = given(node.get(name));
+        if found.is_none() {
+            findings.missing(rule, node.get(name));
+        }
+        found
+    };
+    let ownership = present("ownership_assessment", &rule::OWNERSHIP_ASSESSMENT);
+    let confirmed_findings = present("confirmed_findings", &rule::CONFIRMED_FINDINGS);
+    let suspected_findings = present("suspected_findings", &rule::SUSPECTED_FINDINGS);
+    let conflicts = present("conflicts", &rule::CONFLICTS);
+    let open_gaps = present("open_gaps", &rule::CONSOLIDATION_OPEN_GAPS);
+    let next_best_agent = present("next_best_agent", &rule::NEXT_BEST_AGENT);
+    Some(Consolidation {
+        ownership_assessment: ownership_assessment(ownership?, findings)?,
+        confirmed_findings: confirmed_findings?.to_value(),
+        suspected_findings: suspected_findings?.to_value(),
+        conflicts: conflicts?.to_value(),
+        open_gaps: open_gaps?.to_value(),
+        next_best_agent: next_best_agent?.to_value(),
+        extra: others(node, KNOWN),
+    })
+}
+
+fn ownership_assessment(node: &Node<'_>, findings: &mut Findings<'_>) -> Option<Ownership> {
+    let found = node.text().and_then(Ownership::parse);
+    if found.is_none() {
+        findings.invalid.push(findings.problem(&rule::OWNERSHIP_ASSESSMENT, Some(node)).showing(&shown(node)));
+    }
+    found
+}
+
+impl Consolidation {
+    pub fn ownership_assessment(&self) -> Ownership {
+        self.ownership_assessment
+    }
+
+    pub fn confirmed_findings(&self) -> &Value {
+        &self.confirmed_findings
+    }
+
+    pub fn suspected_findings(&self) -> &Value {
+        &self.suspected_findings
+    }
+
+    pub fn conflicts(&self) -> &Value {
+        &self.conflicts
+    }
+
+    pub fn open_gaps(&self) -> &Value {
+        &self.open_gaps
+    }
+
+    pub fn next_best_agent(&self) -> &Value {
+        &self.next_best_agent
+    }
+
+    pub(super) fn render(&self) -> Value {
+        Writing::default()
+            .field("ownership_assessment", self.ownership_assessment.as_str())
+            .field("confirmed_findings", self.confirmed_findings.clone())
+            .field("suspected_findings", self.suspected_findings.clone())
+            .field("conflicts", self.conflicts.clone())
+            .field("open_gaps", self.open_gaps.clone())
+            .field("next_best_agent", self.next_best_agent.clone())
+            .extra(&self.extra)
+    }
+}

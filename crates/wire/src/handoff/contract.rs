@@ -1,0 +1,223 @@
+//! A contract that may be acted upon: types that can only hold what the rules allow, and nothing lost.
+
+use super::advice::{Consumption, Memorial, Summary};
+use super::approval::{Asked, Request};
+use super::consolidation::Consolidation;
+use super::evidence::{Evidence, Verification};
+use super::field::{Lenient, Listing, Writing};
+use super::looping::LoopState;
+use super::status::{self, AgentId, AgentStatus, PendingSteps, PlanStatus};
+use super::update::Update;
+use crate::json::{Object, Value};
+use crate::shape::{Maybe, NonBlank};
+
+/// What an agent hands over at the end of its turn. Only [`super::judge`] makes one, and only of a valid text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contract {
+    status: Status,
+    /// The status as the agent spelt it.
+    spelling: String,
+    agent: AgentId,
+    pending_steps: PendingSteps,
+    next_action: NonBlank,
+    status_extra: Object,
+    evidence: Evidence,
+    consolidation: Maybe<Consolidation>,
+    /// Of a status that does not ask for one.
+    request: Asked,
+    loop_state: Maybe<LoopState>,
+    optional: Optional,
+    extra: Object,
+}
+
+/// Where the work stands, with what that needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Status {
+    InProgress,
+    ApprovalRequest { request: Request },
+    Complete { verification: Verification },
+    Blocked,
+    NeedsInput,
+}
+
+impl Status {
+    pub fn plan_status(&self) -> PlanStatus {
+        match self {
+            Self::InProgress => PlanStatus::InProgress,
+            Self::ApprovalRequest { .. } => PlanStatus::ApprovalRequest,
+            Self::Complete { .. } => PlanStatus::Complete,
+            Self::Blocked => PlanStatus::Blocked,
+            Self::NeedsInput => PlanStatus::NeedsInput,
+        }
+    }
+}
+
+/// The fields that only inform.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Optional {
+    pub(super) summary: Lenient<Summary>,
+    pub(super) memorials: Lenient<Listing<Memorial>>,
+    pub(super) memory_suggestions: Lenient<Listing<String>>,
+    pub(super) updates: Lenient<Listing<Update>>,
+    pub(super) rollback_executed: Lenient<String>,
+    pub(super) context_consumption: Lenient<Consumption>,
+}
+
+/// All sections as far as they could be read.
+#[derive(Debug)]
+pub(super) struct Sections {
+    pub(super) agent_status: AgentStatus,
+    pub(super) evidence: Option<Evidence>,
+    pub(super) verification: Option<Verification>,
+    pub(super) consolidation: Option<Maybe<Consolidation>>,
+    pub(super) request: Option<Asked>,
+    pub(super) loop_state: Option<Maybe<LoopState>>,
+    pub(super) optional: Optional,
+    pub(super) extra: Object,
+}
+
+impl Contract {
+    /// `None` when something that is needed could not be read.
+    pub(super) fn of(sections: Sections) -> Option<Self> {
+        let AgentStatus { plan, agent, pending_steps, next_action, extra: status_extra } = sections.agent_status;
+        let plan = plan?;
+        let (status, request) = match (plan.word, sections.request?) {
+            (PlanStatus::InProgress, request) => (Status::InProgress, request),
+            (PlanStatus::Blocked, request) => (Status::Blocked, request),
+            (PlanStatus::NeedsInput, request) => (Status::NeedsInput, request),
+            (PlanStatus::Complete, request) => (Status::Complete { verification: sections.verification? }, request),
+            (PlanStatus::ApprovalRequest, Asked::Request(request)) => {
+                (Status::ApprovalRequest { request: *request }, Asked::Absent)
+            }
+            (PlanStatus::ApprovalRequest, Asked::Absent | Asked::Null | Asked::Empty) => return None,
+        };
+        Some(Self {
+            status,
+            spelling: plan.text,
+            agent: agent?,
+            pending_steps: pending_steps?,
+            next_action: next_action?,
+            status_extra,
+            evidence: sections.evidence?,
+            consolidation: sections.consolidation?,
+            request,
+            loop_state: sections.loop_state?,
+            optional: sections.optional,
+            extra: sections.extra,
+        })
+    }
+
+    pub fn status(&self) -> &Status {
+        &self.status
+    }
+
+    pub fn agent(&self) -> &AgentId {
+        &self.agent
+    }
+
+    pub fn pending_steps(&self) -> &PendingSteps {
+        &self.pending_steps
+    }
+
+    pub fn next_action(&self) -> &str {
+        self.next_action.as_str()
+    }
+
+    pub fn evidence(&self) -> &Evidence {
+        &self.evidence
+    }
+
+    pub fn consolidation(&self) -> Option<&Consolidation> {
+        self.consolidation.get()
+    }
+
+    /// Also a request that came with another status; only [`Status::ApprovalRequest`] asks for a decision.
+    pub fn request(&self) -> Option<&Request> {
+        match (&self.status, &self.request) {
+            (Status::ApprovalRequest { request }, _) => Some(request),
+            (_, Asked::Request(request)) => Some(request),
+            (_, Asked::Absent | Asked::Null | Asked::Empty) => None,
+        }
+    }
+
+    pub fn loop_state(&self) -> Option<&LoopState> {
+        self.loop_state.get()
+    }
+
+    /// For the person, without white space around it.
+    pub fn summary(&self) -> Option<&str> {
+        self.optional.summary.get().map(Summary::as_str)
+    }
+
+    /// Well-formed ones; the others were skipped.
+    pub fn memorials(&self) -> &[Memorial] {
+        self.optional.memorials.get().map_or(&[], Listing::kept)
+    }
+
+    /// Those that are texts; the others were skipped.
+    pub fn memory_suggestions(&self) -> &[String] {
+        self.optional.memory_suggestions.get().map_or(&[], Listing::kept)
+    }
+
+    /// Updates that take effect, in the order in which they apply.
+    pub fn applied(&self) -> impl Iterator<Item = &Update> {
+        self.updates().filter(|update| update.is_permitted())
+    }
+
+    /// Updates of contracts this agent may not write.
+    pub fn denied(&self) -> impl Iterator<Item = &Update> {
+        self.updates().filter(|update| !update.is_permitted())
+    }
+
+    fn updates(&self) -> impl Iterator<Item = &Update> {
+        self.optional.updates.get().into_iter().flat_map(Listing::kept)
+    }
+
+    pub fn rollback_executed(&self) -> Option<&str> {
+        self.optional.rollback_executed.get().map(String::as_str)
+    }
+
+    pub fn context_consumption(&self) -> Option<&Consumption> {
+        self.optional.context_consumption.get()
+    }
+
+    /// Top-level keys that are in no table.
+    pub fn extra(&self) -> &Object {
+        &self.extra
+    }
+
+    /// Equal, as JSON, to what the agent wrote.
+    pub fn render(&self) -> Value {
+        let agent_status = status::render(&self.spelling, &self.agent, &self.pending_steps, &self.next_action);
+        let verification = match &self.status {
+            Status::Complete { verification } => Some(verification),
+            Status::InProgress | Status::ApprovalRequest { .. } | Status::Blocked | Status::NeedsInput => None,
+        };
+        let request = match &self.status {
+            Status::ApprovalRequest { request } => Some(request.render()),
+            Status::InProgress | Status::Complete { .. } | Status::Blocked | Status::NeedsInput => {
+                self.request.render()
+            }
+        };
+        let fields = Writing::default()
+            .field("agent_status", agent_status.extra(&self.status_extra))
+            .field("evidence_report", self.evidence.render(verification))
+            .maybe("consolidation_report", &self.consolidation, Consolidation::render)
+            .optional("approval_request", request)
+            .maybe("loop_state", &self.loop_state, LoopState::render);
+        self.optional.render(fields).extra(&self.extra)
+    }
+}
+
+impl Optional {
+    fn render(&self, fields: Writing) -> Writing {
+        let text = |text: &String| text.as_str().into();
+        fields
+            .optional("user_facing_summary", self.summary.render(Summary::render))
+            .optional("memorialize_suggestions", self.memorials.render(|all| all.render(Memorial::render)))
+            .optional("memory_suggestions", self.memory_suggestions.render(|all| all.render(text)))
+            .optional("update_contracts", self.updates.render(|all| all.render(Update::render)))
+            .optional("rollback_executed", self.rollback_executed.render(text))
+            .optional("context_consumption", self.context_consumption.render(Consumption::render))
+    }
+}

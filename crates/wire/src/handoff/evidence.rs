@@ -1,0 +1,211 @@
+//! What the agent did and found: `evidence_report`, and the verification a COMPLETE needs.
+
+use super::field::{Writing, given, others};
+use super::problem::Findings;
+use super::rule::{self, Rule};
+use super::status::PlanStatus;
+use crate::json::{Node, Object, Value};
+
+/// Something noted: a text, or an object of the agent's own making.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Note {
+    Text(String),
+    Record(Object),
+}
+
+/// A command that was run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    Line(String),
+    /// With what is known of it, such as its result.
+    Run {
+        command: String,
+        extra: Object,
+    },
+}
+
+/// The seven lists. Each is there, and may be empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Evidence {
+    pub patterns_checked: Vec<Note>,
+    pub files_checked: Vec<Note>,
+    pub commands_run: Vec<Command>,
+    pub key_outputs: Vec<Note>,
+    pub verbatim_outputs: Vec<Note>,
+    pub cross_layer_impacts: Vec<Note>,
+    pub open_gaps: Vec<Note>,
+    /// Other keys as they came; also `verification`, unless the status is COMPLETE.
+    pub extra: Object,
+}
+
+/// That the work was verified, and passed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verification {
+    /// "pass", as it was spelt.
+    result: String,
+    extra: Object,
+}
+
+impl Verification {
+    /// What else was said: the method, the checks, details.
+    pub fn extra(&self) -> &Object {
+        &self.extra
+    }
+
+    fn read(node: &Node<'_>) -> Option<Self> {
+        let result = node.get("result")?.text().filter(|text| text.trim().eq_ignore_ascii_case("pass"))?;
+        Some(Self { result: result.to_owned(), extra: others(node, &["result"]) })
+    }
+
+    pub(super) fn render(&self) -> Value {
+        Writing::default().field("result", self.result.as_str()).extra(&self.extra)
+    }
+}
+
+/// One of the seven keys.
+struct Key {
+    name: &'static str,
+    absent: &'static Rule,
+    wrong: &'static Rule,
+}
+
+/// Declares the keys: the name in JSON, its code when absent, its code when wrong.
+macro_rules! keys {
+    ($($key:ident = $name:literal, $wrong:ident;)*) => {
+        $(static $key: Key = Key { name: $name, absent: &rule::$key, wrong: &rule::$wrong };)*
+        const KNOWN: &[&str] = &[$($name),*];
+        const KNOWN_COMPLETE: &[&str] = &[$($name,)* "verification"];
+    };
+}
+
+keys! {
+    PATTERNS_CHECKED = "patterns_checked", PATTERNS_CHECKED_TYPE;
+    FILES_CHECKED = "files_checked", FILES_CHECKED_TYPE;
+    COMMANDS_RUN = "commands_run", COMMANDS_RUN_TYPE;
+    KEY_OUTPUTS = "key_outputs", KEY_OUTPUTS_TYPE;
+    VERBATIM_OUTPUTS = "verbatim_outputs", VERBATIM_OUTPUTS_TYPE;
+    CROSS_LAYER_IMPACTS = "cross_layer_impacts", CROSS_LAYER_IMPACTS_TYPE;
+    OPEN_GAPS = "open_gaps", OPEN_GAPS_TYPE;
+}
+
+/// The report, and the verification if the status asks for one.
+pub(super) fn read(
+    node: Option<&Node<'_>>,
+    plan: Option<PlanStatus>,
+    findings: &mut Findings<'_>,
+) -> (Option<Evidence>, Option<Verification>) {
+    let is_complete = plan == Some(PlanStatus::Complete);
+    let report = node.filter(|node| node.members().is_some());
+    if report.is_none() {
+        findings.missing(&rule::EVIDENCE_REPORT, node);
+    }
+    let evidence = report.and_then(|node| lists(node, is_complete, findings));
+    let verification = if is_complete { verification(report, findings) } else { None };
+    (evidence, verification)
+}
+
+fn lists(node: &Node<'_>, is_complete: bool, findings: &mut Findings<'_>) -> Option<Evidence> {
+    let patterns_checked = list(node, &PATTERNS_CHECKED, Note::read, findings);
+    let files_checked = list(node, &FILES_CHECKED, Note::read, findings);
+    let commands_run = list(node, &COMMANDS_RUN, Command::read, findings);
+    let key_outputs = list(node, &KEY_OUTPUTS, Note::read, findings);
+    let verbatim_outputs = list(node, &VERBATIM_OUTPUTS, Note::read, findings);
+    let cross_layer_impacts = list(node, &CROSS_LAYER_IMPACTS, Note::read, findings);
+    let open_gaps = list(node, &OPEN_GAPS, Note::read, findings);
+    Some(Evidence {
+        patterns_checked: patterns_checked?,
+        files_checked: files_checked?,
+        commands_run: commands_run?,
+        key_outputs: key_outputs?,
+        verbatim_outputs: verbatim_outputs?,
+        cross_layer_impacts: cross_layer_impacts?,
+        open_gaps: open_gaps?,
+        extra: others(node, if is_complete { KNOWN_COMPLETE } else { KNOWN }),
+    })
+}
+
+fn list<T>(
+    node: &Node<'_>,
+    key: &Key,
+    read: fn(&Node<'_>) -> Option<T>,
+    findings: &mut Findings<'_>,
+) -> Option<Vec<T>> {
+    let Some(node) = node.get(key.name) else {
+        findings.missing(key.absent, None);
+        return None;
+    };
+    let Some(items) = node.list() else {
+        findings.invalid(key.wrong, node);
+        return None;
+    };
+    let mut notes = Vec::with_capacity(items.len());
+    for (index, item) in items.iter().enumerate() {
+        let Some(note) = read(item) else {
+            let words = format!("{} at index {index}", item.noun());
+            findings.invalid.push(findings.problem(key.wrong, Some(item)).saying(words));
+            return None;
+        };
+        notes.push(note);
+    }
+    Some(notes)
+}
+
+fn verification(report: Option<&Node<'_>>, findings: &mut Findings<'_>) -> Option<Verification> {
+    let node = report.and_then(|node| node.get("verification"));
+    let Some(node) = given(node).filter(|node| node.members().is_some()) else {
+        findings.missing(&rule::VERIFICATION_RESULT_REQUIRED_FOR_COMPLETE, node);
+        return None;
+    };
+    let verification = Verification::read(node);
+    if verification.is_none() {
+        findings.missing(&rule::VERIFICATION_RESULT_MUST_BE_PASS, node.get("result"));
+    }
+    verification
+}
+
+impl Note {
+    fn read(node: &Node<'_>) -> Option<Self> {
+        let record = |node: &Node<'_>| node.members().map(|_| Self::Record(others(node, &[])));
+        node.text().map(|text| Self::Text(text.to_owned())).or_else(|| record(node))
+    }
+
+    fn render(&self) -> Value {
+        match self {
+            Self::Text(text) => text.as_str().into(),
+            Self::Record(record) => Value::Object(record.clone()),
+        }
+    }
+}
+
+impl Command {
+    fn read(node: &Node<'_>) -> Option<Self> {
+        if let Some(line) = node.text() {
+            return Some(Self::Line(line.to_owned()));
+        }
+        let command = node.get("command")?.text()?.to_owned();
+        Some(Self::Run { command, extra: others(node, &["command"]) })
+    }
+
+    fn render(&self) -> Value {
+        match self {
+            Self::Line(line) => line.as_str().into(),
+            Self::Run { command, extra } => Writing::default().field("command", command.as_str()).extra(extra),
+        }
+    }
+}
+
+impl Evidence {
+    pub(super) fn render(&self, verification: Option<&Verification>) -> Value {
+        let notes = |notes: &[Note]| Value::List(notes.iter().map(Note::render).collect());
+        Writing::default()
+            .field(PATTERNS_CHECKED.name, notes(&self.patterns_checked))
+            .field(FILES_CHECKED.name, notes(&self.files_checked))
+            .field(COMMANDS_RUN.name, Value::List(self.commands_run.iter().map(Command::render).collect()))
+            .field(KEY_OUTPUTS.name, notes(&self.key_outputs))
+            .field(VERBATIM_OUTPUTS.name, notes(&self.verbatim_outputs))
+            .field(CROSS_LAYER_IMPACTS.name, notes(&self.cross_layer_impacts))
+            .field(OPEN_GAPS.name, notes(&self.open_gaps))
+            .optional("verification", verification.map(Verification::render))
+            .extra(&self.extra)
+    }
+}

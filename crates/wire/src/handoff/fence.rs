@@ -1,0 +1,160 @@
+//! Finds the contract in what an agent said: fenced code blocks, and no other Markdown.
+
+/// The info string of the block.
+pub(super) const TAG: &str = "agent_contract_handoff";
+
+/// What the scan of a text came to.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Scan<'t> {
+    /// How many blocks were opened, closed or not.
+    pub(super) opened: usize,
+    /// The last one that was closed.
+    pub(super) block: Option<Block<'t>>,
+}
+
+/// What stands between the two fence lines, without the last line end.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Block<'t> {
+    /// In bytes from the beginning of the text.
+    pub(super) start: usize,
+    pub(super) body: &'t str,
+}
+
+/// One pass over the lines: whatever a text holds, no part of it is looked at twice.
+pub(super) fn scan(text: &str) -> Scan<'_> {
+    let mut found = Scan { opened: 0, block: None };
+    // The fence of the code block we are in, and where its content begins.
+    let mut open: Option<(Fence, usize)> = None;
+    let mut at = 0;
+    while at < text.len() {
+        let next = text[at..].find('\n').map_or(text.len(), |far| at + far + 1);
+        let line = without_end(&text[at..next]);
+        match open {
+            None => {
+                open = Fence::opening(line).map(|fence| (fence, next));
+                found.opened += usize::from(open.is_some_and(|(fence, _)| fence.is_ours));
+            }
+            Some((fence, start)) if fence.is_closed_by(line) => {
+                if fence.is_ours {
+                    found.block = Some(Block { start, body: without_end(&text[start..at]) });
+                }
+                open = None;
+            }
+            // Inside a code block everything else is content, also what looks like an opening line.
+            Some(_) => {}
+        }
+        at = next;
+    }
+    found
+}
+
+/// A carriage return is part of a line end only before a line feed.
+fn without_end(line: &str) -> &str {
+    line.strip_suffix("\r\n").or_else(|| line.strip_suffix('\n')).unwrap_or(line)
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Fence {
+    mark: char,
+    length: usize,
+    is_ours: bool,
+}
+
+impl Fence {
+    fn opening(line: &str) -> Option<Self> {
+        let (mark, length, info) = fence(line)?;
+        let is_ours = mark == '`' && info.strip_prefix(TAG).is_some_and(is_space);
+        (!info.contains('`')).then_some(Self { mark, length, is_ours })
+    }
+
+    fn is_closed_by(self, line: &str) -> bool {
+        fence(line).is_some_and(|(mark, length, rest)| mark == self.mark && length >= self.length && is_space(rest))
+    }
+}
+
+/// At most three spaces, then three or more of one mark; also what follows them.
+fn fence(line: &str) -> Option<(char, usize, &str)> {
+    let marks = line.trim_start_matches(' ');
+    if line.len() - marks.len() > 3 {
+        return None;
+    }
+    let mark = marks.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
+    let rest = marks.trim_start_matches(mark);
+    let length = marks.len() - rest.len();
+    (length >= 3).then_some((mark, length, rest))
+}
+
+fn is_space(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' ' | b'\t'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many blocks were opened, and the body of the one that counts.
+    fn check(text: &str, opened: usize, body: Option<&str>) {
+        let found = scan(text);
+        assert_eq!((found.opened, found.block.as_ref().map(|block| block.body)), (opened, body), "{text:?}");
+        if let Some(block) = found.block {
+            assert!(text[block.start..].starts_with(block.body), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_block_has_an_exact_tag() {
+        check("```agent_contract_handoff\n{}\n```", 1, Some("{}"));
+        check("```agent_contract_handoff \t \n{}\n```\t \n", 1, Some("{}"));
+        check("   `````agent_contract_handoff\n{}\n   ``````\n", 1, Some("{}"));
+        check("``` agent_contract_handoff\n{}\n```", 0, None);
+        check("```agent_contract_handoff x\n{}\n```", 0, None);
+        check("```agent_contract_handoff\u{a0}\n{}\n```", 0, None);
+        check("    ```agent_contract_handoff\n{}\n```", 0, None);
+        check("\t```agent_contract_handoff\n{}\n```", 0, None);
+        check("> ```agent_contract_handoff\n{}\n```", 0, None);
+        check("~~~agent_contract_handoff\n{}\n~~~", 0, None);
+    }
+
+    #[test]
+    fn only_its_own_closing_line_ends_a_code_block() {
+        check("```agent_contract_handoff\n{\n~~~\n```x\n    ```\n}\n```", 1, Some("{\n~~~\n```x\n    ```\n}"));
+        check("````agent_contract_handoff\n```\n{}\n````", 1, Some("```\n{}"));
+        check("~~~\n```agent_contract_handoff\n{}\n```\n~~~\n", 0, None);
+        check("~~~~ text\n~~~\n```\n~~~~\n```agent_contract_handoff\n{}\n```", 1, Some("{}"));
+        check("```\n```agent_contract_handoff\n{}\n```", 0, None);
+        check("```agent_contract_handoff\n1\n```agent_contract_handoff\n```", 1, Some("1\n```agent_contract_handoff"));
+    }
+
+    #[test]
+    fn an_info_string_with_a_backtick_opens_nothing() {
+        check("```a`b\n```agent_contract_handoff\n{}\n```", 1, Some("{}"));
+        check("~~~a`b\n```agent_contract_handoff\n{}\n```", 1, Some("{}"));
+        check("```agent_contract_handoff`\n{}\n```", 0, None);
+    }
+
+    #[test]
+    fn line_ends_are_lf_and_crlf() {
+        check("a\r\n```agent_contract_handoff\r\n{\r\n}\r\n```\r\n", 1, Some("{\r\n}"));
+        check("```agent_contract_handoff\n{}\r\n```", 1, Some("{}"));
+        check("```agent_contract_handoff\r\n{}\n```\r", 1, None);
+        check("```agent_contract_handoff\r{}\r```\r", 0, None);
+        check("```agent_contract_handoff\n{}\r\r\n```", 1, Some("{}\r"));
+    }
+
+    #[test]
+    fn the_last_closed_block_counts() {
+        let one = "```agent_contract_handoff\n1\n```\n";
+        check(&format!("{one}{one}```agent_contract_handoff\n2\n```\n"), 3, Some("2"));
+        check(&format!("{one}```agent_contract_handoff\n2\n"), 2, Some("1"));
+        check(
+            &format!("```agent_contract_handoff\n2\n````x\n{one}"),
+            1,
+            Some("2\n````x\n```agent_contract_handoff\n1"),
+        );
+        check("```agent_contract_handoff", 1, None);
+        check("```agent_contract_handoff\n```", 1, Some(""));
+        check("```agent_contract_handoff\n\n```", 1, Some(""));
+        check("```agent_contract_handoff\n\n\n```", 1, Some("\n"));
+        check("", 0, None);
+    }
+}

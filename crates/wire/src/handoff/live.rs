@@ -1,0 +1,278 @@
+//! Recognises what a project's context must not hold: state that is out of date as soon as it is written.
+//!
+//! Only what is plainly live is named. A false alarm would teach agents to ignore the warning.
+
+use std::net::{IpAddr, SocketAddr};
+
+use super::pointer::{Step, push_path};
+use super::problem::{Findings, quoted};
+use super::rule;
+use crate::json::{Kind, Node};
+
+/// What all pointers of one contract may come to. A hostile payload has a hundred thousand values below one long name.
+const POINTERS_BYTES_MAX: usize = 1 << 20;
+
+/// Counts that only a running system knows, without case, `_` and `-`.
+const COUNTS: &[&str] = &[
+    "availablereplicas",
+    "currentreplicas",
+    "healthyhosts",
+    "podcount",
+    "podsready",
+    "podsrunning",
+    "readypods",
+    "readyreplicas",
+    "replicasavailable",
+    "replicasready",
+    "restartcount",
+    "runningcount",
+    "runninginstances",
+    "runningpods",
+    "runningtasks",
+    "unavailablereplicas",
+    "unhealthyhosts",
+    "uptime",
+    "uptimeseconds",
+];
+
+/// Names of what a running system says about itself.
+const CONDITIONS: &[&str] = &[
+    "clusterstatus",
+    "deploymentstatus",
+    "health",
+    "healthstatus",
+    "instancestate",
+    "instancestatus",
+    "nodestatus",
+    "phase",
+    "podphase",
+    "podstatus",
+    "runtimestatus",
+    "state",
+    "status",
+];
+
+/// What it says.
+const ANSWERS: &[&str] = &[
+    "containercreating",
+    "crashloopbackoff",
+    "evicted",
+    "healthy",
+    "imagepullbackoff",
+    "notready",
+    "oomkilled",
+    "running",
+    "stopped",
+    "stopping",
+    "terminated",
+    "terminating",
+    "unhealthy",
+];
+
+/// Names of what only looks like an address.
+const VERSIONS: &[&str] = &["version", "release", "tag", "build", "revision"];
+
+/// Goes through payloads and reports their live values.
+pub(super) struct Watch<'f, 't, 'n> {
+    findings: &'f mut Findings<'t>,
+    /// The index of the update, and the way from its payload.
+    update: usize,
+    path: Vec<Step<'n>>,
+    room: usize,
+}
+
+/// What the name of a value says about it. Elements of a list go by the name of the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Named {
+    Count,
+    Condition,
+    /// Four numbers with dots are also how versions look.
+    Version,
+    Otherwise,
+}
+
+impl<'f, 't, 'n> Watch<'f, 't, 'n> {
+    pub(super) fn new(findings: &'f mut Findings<'t>) -> Self {
+        Self { findings, update: 0, path: Vec::new(), room: POINTERS_BYTES_MAX }
+    }
+
+    /// The payload of the update with this index.
+    pub(super) fn look(&mut self, index: usize, payload: &'n Node<'_>) {
+        self.update = index;
+        self.value(Named::Otherwise, payload);
+    }
+
+    fn value(&mut self, named: Named, node: &'n Node<'_>) {
+        match &node.kind {
+            Kind::Object(members) => {
+                for member in members {
+                    self.path.push(Step::Name(&member.name));
+                    self.value(Named::of(&member.name), &member.node);
+                    self.path.pop();
+                }
+            }
+            Kind::List(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    self.path.push(Step::Index(index));
+                    self.value(named, item);
+                    self.path.pop();
+                }
+            }
+            Kind::Text(text) if is_live(named, text) => self.report(node, text),
+            Kind::Number(text) if named == Named::Count => self.report(node, text),
+            Kind::Text(_) | Kind::Number(_) | Kind::Null | Kind::Bool(_) => {}
+        }
+    }
+
+    fn report(&mut self, node: &Node<'_>, found: &str) {
+        if self.room == 0 {
+            return;
+        }
+        let mut pointer = format!("/update_contracts/{}/payload", self.update);
+        push_path(&mut pointer, &self.path);
+        self.room = self.room.saturating_sub(pointer.len());
+        let problem = self.findings.problem(&rule::LIVE_STATE, Some(node));
+        self.findings.warnings.push(problem.named(pointer).saying(quoted(found)));
+    }
+}
+
+impl Named {
+    fn of(name: &str) -> Self {
+        let Some(plain) = Plain::of(name) else { return Self::Otherwise };
+        if plain.is_in(COUNTS) {
+            Self::Count
+        } else if plain.is_in(CONDITIONS) {
+            Self::Condition
+        } else if VERSIONS.iter().any(|word| plain.has(word)) {
+            Self::Version
+        } else {
+            Self::Otherwise
+        }
+    }
+}
+
+/// A word without case, `_`, `-` and blanks. It is short, like everything that is looked for.
+struct Plain {
+    letters: [u8; Self::MAX],
+    length: usize,
+}
+
+impl Plain {
+    const MAX: usize = 32;
+
+    fn of(word: &str) -> Option<Self> {
+        let mut plain = Self { letters: [0; Self::MAX], length: 0 };
+        for byte in word.bytes().filter(|byte| !matches!(byte, b'_' | b'-' | b' ')) {
+            *plain.letters.get_mut(plain.length)? = byte.to_ascii_lowercase();
+            plain.length += 1;
+        }
+        Some(plain)
+    }
+
+    fn letters(&self) -> &[u8] {
+        self.letters.get(..self.length).unwrap_or_default()
+    }
+
+    fn is_in(&self, sorted: &[&str]) -> bool {
+        sorted.binary_search_by(|word| word.as_bytes().cmp(self.letters())).is_ok()
+    }
+
+    fn has(&self, word: &str) -> bool {
+        self.letters().windows(word.len()).any(|letters| letters == word.as_bytes())
+    }
+}
+
+fn is_live(named: Named, text: &str) -> bool {
+    match named {
+        Named::Condition => Plain::of(text).is_some_and(|plain| plain.is_in(ANSWERS)),
+        Named::Version => false,
+        Named::Count | Named::Otherwise => is_address(text) || is_load_balancer(text),
+    }
+}
+
+/// An address of one machine. A network in CIDR notation, a mask and the machine itself are configuration.
+fn is_address(text: &str) -> bool {
+    // The longest address has 45 characters; brackets and a port come to 8.
+    if text.len() > 53 || !text.contains([':', '.']) {
+        return false;
+    }
+    let address = text.parse().or_else(|_| text.parse().map(|socket: SocketAddr| socket.ip()));
+    address.is_ok_and(|address: IpAddr| {
+        let is_mask = matches!(address, IpAddr::V4(address) if address.octets()[0] == 255);
+        !(address.is_unspecified() || address.is_loopback() || is_mask)
+    })
+}
+
+/// A host name that a cloud makes up for a load balancer.
+fn is_load_balancer(text: &str) -> bool {
+    if text.len() > 253 || !text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.')) {
+        return false;
+    }
+    let ends = |end: &str| {
+        let start = text.len().checked_sub(end.len());
+        start.and_then(|start| text.get(start..)).is_some_and(|tail| tail.eq_ignore_ascii_case(end))
+    };
+    let is_amazon = ends(".amazonaws.com") || ends(".amazonaws.com.cn");
+    (is_amazon && text.to_ascii_lowercase().contains(".elb."))
+        || ends(".cloudapp.azure.com")
+        || ends(".trafficmanager.net")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json;
+
+    /// The pointers below the payload that are reported.
+    fn live(payload: &str) -> Vec<String> {
+        let node = json::parse(payload).expect("JSON");
+        let mut findings = Findings::default();
+        Watch::new(&mut findings).look(0, &node);
+        let code =
+            |problem: &super::super::Problem| problem.code().replace("LIVE_STATE:/update_contracts/0/payload", "");
+        findings.warnings.iter().map(code).collect()
+    }
+
+    #[test]
+    fn live_values_are_named() {
+        for value in [
+            r#"{"a":"10.0.0.1"}"#,
+            r#"{"a":"10.0.0.1:8080"}"#,
+            r#"{"a":"2001:db8::1"}"#,
+            r#"{"a":"[2001:db8::1]:443"}"#,
+            r#"{"a":"my-lb-123.eu-west-1.elb.amazonaws.com"}"#,
+            r#"{"a":"nlb-1.ELB.us-east-1.amazonaws.com"}"#,
+        ] {
+            assert_eq!(live(value), ["/a"], "{value}");
+        }
+        assert_eq!(live(r#"{"pod_count":3,"readyReplicas":1,"replicas-ready":2}"#).len(), 3);
+        assert_eq!(live(r#"{"x":{"status":"Running"},"phase":"CrashLoopBackOff"}"#), ["/x/status", "/phase"]);
+        assert_eq!(live(r#"{"a/b":{"c~d":["x","10.1.2.3"]}}"#), ["/a~1b/c~0d/1"]);
+    }
+
+    #[test]
+    fn what_stays_true_is_not() {
+        for value in [
+            r#"{"version":"10.0.0.1","image_tag":"1.2.3.4","v":"1.2.3","go":"1.22"}"#,
+            r#"{"cidr":"10.0.0.0/16","mask":"255.255.255.0","bind":"0.0.0.0","host":"127.0.0.1","v6":"::1","any":"::"}"#,
+            r#"{"date":"2026-05-01","time":"12:30","when":"2026-05-01T12:30:00Z","ratio":"1:2","hex":"beef"}"#,
+            r#"{"replicas":3,"port":8080,"count":2,"max_pods":10,"pod_count":"see the console"}"#,
+            r#"{"status":"accepted","state":"planned","name":"running","phase":2,"note":"status is running"}"#,
+            r#"{"bucket":"x.s3.amazonaws.com","site":"example.com","elb":"elb.amazonaws.com.example.com","e":""}"#,
+            r#"{"module":"github.com/org/iac:tf_modules/gke","mac":"00:1b:44:11:3a:b7"}"#,
+        ] {
+            assert_eq!(live(value), [""; 0], "{value}");
+        }
+    }
+
+    #[test]
+    fn lists_are_sorted() {
+        assert!([COUNTS, CONDITIONS, ANSWERS].iter().all(|list| list.is_sorted()));
+    }
+
+    #[test]
+    fn pointers_are_bounded_together() {
+        let name = "n".repeat(600_000);
+        assert_eq!(live(&format!(r#"{{"{name}":["10.0.0.1","10.0.0.2","10.0.0.3"]}}"#)).len(), 2);
+    }
+}

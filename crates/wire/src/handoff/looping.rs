@@ -1,0 +1,102 @@
+//! How far a loop has come: `loop_state`, which keeps an unfinished one from being COMPLETE.
+
+use super::field::{Writing, given, others};
+use super::problem::{Findings, quoted};
+use super::rule;
+use super::status::PlanStatus;
+use crate::json::{Kind, Node, Number, Object, Value};
+use crate::shape::Maybe;
+
+/// A loop of the agent's own: it goes on until the metric reaches the threshold or the iterations are used up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoopState {
+    /// An integer.
+    iteration: Number,
+    /// An integer.
+    max_iterations: Number,
+    metric: Maybe<Number>,
+    threshold: Maybe<Number>,
+    extra: Object,
+}
+
+const KNOWN: &[&str] = &["iteration", "max_iterations", "metric", "threshold"];
+
+/// `None` when it is there and wrong, or does not allow the status.
+pub(super) fn read(
+    node: Option<&Node<'_>>,
+    plan: Option<PlanStatus>,
+    findings: &mut Findings<'_>,
+) -> Option<Maybe<LoopState>> {
+    let Some(node) = given(node) else {
+        return Some(if node.is_some() { Maybe::Null } else { Maybe::Absent });
+    };
+    let Some(state) = LoopState::read(node) else {
+        findings.invalid(&rule::LOOP_STATE_TYPE, node);
+        return None;
+    };
+    if plan == Some(PlanStatus::Complete) && !state.may_end() {
+        let words =
+            format!("{} of {}", quoted(&state.iteration.to_string()), quoted(&state.max_iterations.to_string()));
+        let problem = findings.problem(&rule::LOOP_STATE_INCOMPLETE, Some(node));
+        findings.missing.push(problem.saying(format!("iteration {words}")));
+        return None;
+    }
+    Some(Maybe::Is(state))
+}
+
+impl LoopState {
+    fn read(node: &Node<'_>) -> Option<Self> {
+        node.members()?;
+        Some(Self {
+            iteration: node.get("iteration").and_then(number).filter(Number::is_integer)?,
+            max_iterations: node.get("max_iterations").and_then(number).filter(Number::is_integer)?,
+            metric: measure(node.get("metric"))?,
+            threshold: measure(node.get("threshold"))?,
+            extra: others(node, KNOWN),
+        })
+    }
+
+    /// The iterations are used up, the threshold is reached, or there is none.
+    pub fn may_end(&self) -> bool {
+        let below = |(metric, threshold): (&Number, &Number)| metric.compare(threshold).is_lt();
+        let is_short = self.metric.get().zip(self.threshold.get()).is_some_and(below);
+        !(is_short && self.iteration.compare(&self.max_iterations).is_lt())
+    }
+
+    pub fn iteration(&self) -> &Number {
+        &self.iteration
+    }
+
+    pub fn max_iterations(&self) -> &Number {
+        &self.max_iterations
+    }
+
+    pub fn metric(&self) -> Option<&Number> {
+        self.metric.get()
+    }
+
+    pub fn threshold(&self) -> Option<&Number> {
+        self.threshold.get()
+    }
+
+    pub(super) fn render(&self) -> Value {
+        Writing::default()
+            .field("iteration", self.iteration.clone())
+            .field("max_iterations", self.max_iterations.clone())
+            .maybe("metric", &self.metric, |number| number.clone().into())
+            .maybe("threshold", &self.threshold, |number| number.clone().into())
+            .extra(&self.extra)
+    }
+}
+
+pub(super) fn number(node: &Node<'_>) -> Option<Number> {
+    if let Kind::Number(text) = node.kind { Some(Number::of(text)) } else { None }
+}
+
+fn measure(node: Option<&Node<'_>>) -> Option<Maybe<Number>> {
+    match node {
+        None => Some(Maybe::Absent),
+        Some(node) if node.is_null() => Some(Maybe::Null),
+        Some(node) => number(node).map(Maybe::Is),
+    }
+}

@@ -1,0 +1,169 @@
+//! Which status may follow which, over the turns of one agent.
+//!
+//! ```text
+//! (nothing) -> any of the five           the first report
+//! IN_PROGRESS -> any of the five         the third IN_PROGRESS in a row is refused
+//! any other -> IN_PROGRESS               by a report, or when the system resumes the agent
+//! ```
+
+use super::status::PlanStatus;
+use crate::json::{Object, Value, object};
+
+/// How often an agent may report IN_PROGRESS in a row.
+const IN_PROGRESS_MAX: u8 = 2;
+
+/// Where a chain of turns stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Machine {
+    state: Option<PlanStatus>,
+    /// Reports of IN_PROGRESS since another status was reported.
+    in_progress: u8,
+}
+
+/// What became of one report or resumption.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// Where the chain stands afterwards; nothing when nothing was ever accepted.
+    pub state: Option<PlanStatus>,
+    pub refusal: Option<Refusal>,
+}
+
+/// Why a report changes nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    IllegalTransition {
+        from: PlanStatus,
+        to: PlanStatus,
+    },
+    /// The task is blocked; the agent may still report another status.
+    InProgressLimit,
+}
+
+impl Machine {
+    pub fn state(&self) -> Option<PlanStatus> {
+        self.state
+    }
+
+    /// The agent reports a status.
+    pub fn report(&mut self, to: PlanStatus) -> Step {
+        let refusal = self.refusal(to);
+        if refusal.is_none() {
+            self.in_progress = if to == PlanStatus::InProgress { self.in_progress.saturating_add(1) } else { 0 };
+            self.state = Some(to);
+        }
+        Step { state: self.state, refusal }
+    }
+
+    /// The system resumes the agent: approval given or refused, question answered, dispatched again. It neither counts as
+    /// a report nor begins a new count.
+    pub fn resume(&mut self) -> Step {
+        self.state = Some(PlanStatus::InProgress);
+        Step { state: self.state, refusal: None }
+    }
+
+    fn refusal(&self, to: PlanStatus) -> Option<Refusal> {
+        match self.state {
+            Some(from) if from != PlanStatus::InProgress && to != PlanStatus::InProgress => {
+                Some(Refusal::IllegalTransition { from, to })
+            }
+            Some(_) | None => {
+                let is_over = to == PlanStatus::InProgress && self.in_progress >= IN_PROGRESS_MAX;
+                is_over.then_some(Refusal::InProgressLimit)
+            }
+        }
+    }
+
+    /// Runs a list of `{"report": status}` and `{"resume": why}`: `{steps: [{accepted, code?, state}]}`. The error says which
+    /// event is neither.
+    pub fn run(events: &Value) -> Result<Value, String> {
+        let events = events.as_list().ok_or("`events` must be an array")?;
+        let mut machine = Self::default();
+        let mut steps = Vec::with_capacity(events.len());
+        for (index, event) in events.iter().enumerate() {
+            let report = event.get("report").map(|status| status.as_text().and_then(PlanStatus::parse));
+            let step = match (report, event.get("resume")) {
+                (Some(Some(status)), None) => machine.report(status),
+                (None, Some(Value::Text(_))) => machine.resume(),
+                _ => {
+                    return Err(format!(
+                        "`events[{index}]` must be a `report` of one of the five statuses or a `resume`"
+                    ));
+                }
+            };
+            steps.push(step.to_value());
+        }
+        Ok(object([("steps", Value::List(steps))]))
+    }
+}
+
+impl Step {
+    pub fn is_accepted(&self) -> bool {
+        self.refusal.is_none()
+    }
+
+    pub fn to_value(&self) -> Value {
+        let mut members: Object = vec![("accepted".to_owned(), self.is_accepted().into())];
+        if let Some(refusal) = self.refusal {
+            members.push(("code".to_owned(), refusal.code().into()));
+        }
+        members.push(("state".to_owned(), self.state.map(PlanStatus::as_str).into()));
+        Value::Object(members)
+    }
+}
+
+impl Refusal {
+    pub fn code(&self) -> String {
+        match self {
+            Self::IllegalTransition { from, to } => format!("ILLEGAL_TRANSITION:{from}->{to}"),
+            Self::InProgressLimit => "IN_PROGRESS_LIMIT".to_owned(),
+        }
+    }
+
+    /// One line for the agent.
+    pub fn message(&self) -> String {
+        match self {
+            Self::IllegalTransition { from, to } => format!(
+                "`agent_status.plan_status`: only IN_PROGRESS may follow {from} until you are resumed; found {to}"
+            ),
+            Self::InProgressLimit => format!(
+                "`agent_status.plan_status`: IN_PROGRESS may be reported {IN_PROGRESS_MAX} times in a row; report \
+                 APPROVAL_REQUEST, COMPLETE, BLOCKED or NEEDS_INPUT"
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use PlanStatus::{Blocked, Complete, InProgress};
+
+    #[test]
+    fn a_resumption_neither_counts_nor_resets() {
+        let mut machine = Machine::default();
+        assert_eq!(machine.resume(), Step { state: Some(InProgress), refusal: None });
+        assert!(machine.report(InProgress).is_accepted());
+        assert!(machine.resume().is_accepted());
+        assert!(machine.report(InProgress).is_accepted());
+        assert!(machine.resume().is_accepted());
+        let refused = Step { state: Some(InProgress), refusal: Some(Refusal::InProgressLimit) };
+        assert_eq!(machine.report(InProgress), refused);
+        assert_eq!(machine.report(InProgress), refused);
+        assert!(machine.report(Blocked).is_accepted());
+        let refusal = Some(Refusal::IllegalTransition { from: Blocked, to: Complete });
+        assert_eq!(machine.report(Complete), Step { state: Some(Blocked), refusal });
+        assert!(machine.report(InProgress).is_accepted());
+        assert!(machine.report(Complete).is_accepted());
+    }
+
+    #[test]
+    fn an_event_that_is_neither_is_named() {
+        let events = |text: &str| crate::json::parse(text).expect("JSON").to_value();
+        assert_eq!(Machine::run(&events("[]")), Ok(object([("steps", Value::List(Vec::new()))])));
+        for wrong in
+            ["{}", r#"[{"report":"DONE"}]"#, r#"[{"resume":1}]"#, r#"[{"report":"COMPLETE","resume":"x"}]"#, "[1]"]
+        {
+            assert!(Machine::run(&events(wrong)).is_err(), "{wrong}");
+        }
+    }
+}

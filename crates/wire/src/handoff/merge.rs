@@ -1,0 +1,281 @@
+//! Merges an update into a stored contract: additive, never destructive.
+//!
+//! Objects and lists keep an index of what they hold while a merge lasts, so that a payload which names one record forty
+//! thousand times is not forty thousand searches.
+
+use std::collections::{HashMap, HashSet};
+
+use super::pointer::{Step, push_path};
+use crate::json::{Object, Value, object};
+
+/// What all warnings of one merge may come to. A hostile payload changes a hundred thousand types below one long name.
+const WARNINGS_BYTES_MAX: usize = 16 << 20;
+
+/// A merged contract.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Merged {
+    pub value: Value,
+    /// `TYPE_CHANGED:<pointer into the stored contract>`, each once.
+    pub warnings: Vec<String>,
+}
+
+impl Merged {
+    /// `{merged, warnings}`
+    pub fn to_value(&self) -> Value {
+        object([("merged", self.value.clone()), ("warnings", self.warnings.clone().into())])
+    }
+}
+
+/// Merges one payload. Null is a contract that is not stored yet.
+pub fn merge(stored: &Value, payload: &Value) -> Merged {
+    merge_all(stored, [payload])
+}
+
+/// Merges payloads one after the other.
+pub fn merge_all<'p>(stored: &Value, payloads: impl IntoIterator<Item = &'p Value>) -> Merged {
+    let mut tree = Tree::Plain(stored.clone());
+    let mut merging = Merging::default();
+    for payload in payloads {
+        if let Tree::Plain(Value::Null) = tree {
+            tree = Tree::Plain(payload.clone());
+        } else {
+            tree.merge(payload, &mut merging);
+        }
+    }
+    Merged { value: tree.into_value(), warnings: merging.warnings }
+}
+
+/// A value that is being merged into. It is opened when something goes into it.
+#[derive(Debug)]
+enum Tree {
+    Plain(Value),
+    Fields(Fields),
+    Items(Items),
+}
+
+#[derive(Debug, Default)]
+struct Fields {
+    members: Vec<(String, Tree)>,
+    places: HashMap<String, usize>,
+}
+
+#[derive(Debug, Default)]
+struct Items {
+    items: Vec<Tree>,
+    /// The first record of each key.
+    records: HashMap<Key, usize>,
+    /// Everything that is no record, in the one spelling of equal values.
+    others: HashSet<String>,
+}
+
+/// What makes two objects of a list one record.
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum Key {
+    Name(String),
+    Id(String),
+}
+
+impl Key {
+    fn of(element: &Value) -> Option<Self> {
+        match element.get("name") {
+            Some(name) => name.as_text().map(|name| Self::Name(name.to_owned())),
+            None => element.get("id")?.as_text().map(|id| Self::Id(id.to_owned())),
+        }
+    }
+}
+
+impl Tree {
+    fn merge<'p>(&mut self, payload: &'p Value, merging: &mut Merging<'p>) {
+        self.open(payload);
+        match (self, payload) {
+            (Self::Fields(fields), Value::Object(members)) => fields.merge(members, merging),
+            (Self::Items(items), Value::List(elements)) => {
+                for element in elements {
+                    items.add(element, merging);
+                }
+            }
+            (tree, payload) => {
+                if !tree.is_same_type(payload) {
+                    merging.type_changed();
+                }
+                *tree = Self::Plain(payload.clone());
+            }
+        }
+    }
+
+    /// Makes the index of an object or list into which a payload of the same type goes.
+    fn open(&mut self, payload: &Value) {
+        match (&mut *self, payload) {
+            (Self::Plain(Value::Object(members)), Value::Object(_)) => {
+                *self = Self::Fields(Fields::of(std::mem::take(members)));
+            }
+            (Self::Plain(Value::List(items)), Value::List(_)) => *self = Self::Items(Items::of(std::mem::take(items))),
+            (Self::Plain(_) | Self::Fields(_) | Self::Items(_), _) => {}
+        }
+    }
+
+    fn is_same_type(&self, payload: &Value) -> bool {
+        match self {
+            Self::Plain(value) => std::mem::discriminant(value) == std::mem::discriminant(payload),
+            Self::Fields(_) => matches!(payload, Value::Object(_)),
+            Self::Items(_) => matches!(payload, Value::List(_)),
+        }
+    }
+
+    fn into_value(self) -> Value {
+        match self {
+            Self::Plain(value) => value,
+            Self::Fields(fields) => {
+                let members = fields.members.into_iter().map(|(name, tree)| (name, tree.into_value()));
+                Value::Object(members.collect())
+            }
+            Self::Items(items) => Value::List(items.items.into_iter().map(Self::into_value).collect()),
+        }
+    }
+}
+
+impl Fields {
+    fn of(stored: Object) -> Self {
+        let places = stored.iter().enumerate().map(|(place, (name, _))| (name.clone(), place)).collect();
+        Self { members: stored.into_iter().map(|(name, value)| (name, Tree::Plain(value))).collect(), places }
+    }
+
+    fn merge<'p>(&mut self, payload: &'p Object, merging: &mut Merging<'p>) {
+        for (name, value) in payload {
+            let known = self.places.get(name).and_then(|place| self.members.get_mut(*place));
+            if let Some((_, tree)) = known {
+                merging.path.push(Step::Name(name));
+                tree.merge(value, merging);
+                merging.path.pop();
+            } else {
+                self.places.insert(name.clone(), self.members.len());
+                self.members.push((name.clone(), Tree::Plain(value.clone())));
+            }
+        }
+    }
+}
+
+impl Items {
+    fn of(stored: Vec<Value>) -> Self {
+        let mut all = Self::default();
+        for (place, item) in stored.iter().enumerate() {
+            match Key::of(item) {
+                Some(key) => {
+                    all.records.entry(key).or_insert(place);
+                }
+                None => {
+                    all.others.insert(item.canonical());
+                }
+            }
+        }
+        all.items = stored.into_iter().map(Tree::Plain).collect();
+        all
+    }
+
+    fn add<'p>(&mut self, element: &'p Value, merging: &mut Merging<'p>) {
+        let Some(key) = Key::of(element) else {
+            // A record never equals what is none, so only the others are compared.
+            if self.others.insert(element.canonical()) {
+                self.items.push(Tree::Plain(element.clone()));
+            }
+            return;
+        };
+        let place = *self.records.entry(key).or_insert(self.items.len());
+        if let Some(record) = self.items.get_mut(place) {
+            merging.path.push(Step::Index(place));
+            record.merge(element, merging);
+            merging.path.pop();
+        } else {
+            self.items.push(Tree::Plain(element.clone()));
+        }
+    }
+}
+
+/// Where a merge is, and what it has to say.
+#[derive(Debug, Default)]
+struct Merging<'p> {
+    path: Vec<Step<'p>>,
+    warnings: Vec<String>,
+    warned: HashSet<String>,
+    bytes: usize,
+}
+
+impl Merging<'_> {
+    fn type_changed(&mut self) {
+        if self.bytes > WARNINGS_BYTES_MAX {
+            return;
+        }
+        let mut code = "TYPE_CHANGED:".to_owned();
+        push_path(&mut code, &self.path);
+        if !self.warned.contains(&code) {
+            self.bytes += code.len();
+            self.warned.insert(code.clone());
+            self.warnings.push(code);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str) -> Value {
+        crate::json::parse(text).expect("JSON").to_value()
+    }
+
+    fn check(stored: &str, payload: &str, merged: &str, warnings: &[&str]) {
+        let found = merge(&value(stored), &value(payload));
+        assert!(found.value.same(&value(merged)), "{stored} and {payload} give {}", found.value);
+        assert_eq!(found.warnings, warnings, "{stored} and {payload}");
+    }
+
+    #[test]
+    fn pointers_go_through_records() {
+        check(
+            r#"{"s":[1,{"name":"a","p":80}]}"#,
+            r#"{"s":[{"name":"a","p":"80"}]}"#,
+            r#"{"s":[1,{"name":"a","p":"80"}]}"#,
+            &["TYPE_CHANGED:/s/1/p"],
+        );
+        check("[1]", "{}", "{}", &["TYPE_CHANGED:"]);
+    }
+
+    #[test]
+    fn of_several_records_the_first_counts() {
+        let two = r#"{"s":[{"id":"a","v":1},{"id":"a","v":2}]}"#;
+        check(two, r#"{"s":[{"id":"a","v":2,"w":1}]}"#, r#"{"s":[{"id":"a","v":2,"w":1},{"id":"a","v":2}]}"#, &[]);
+        // A name that is no string is not looked past: the object is a value like any other.
+        check(
+            r#"{"s":[{"id":"a"}]}"#,
+            r#"{"s":[{"id":"a","name":1}]}"#,
+            r#"{"s":[{"id":"a"},{"id":"a","name":1}]}"#,
+            &[],
+        );
+    }
+
+    #[test]
+    fn a_new_list_is_stored_as_given() {
+        check("{}", r#"{"s":[1,1.0,{"name":"a"},{"name":"a"}]}"#, r#"{"s":[1,1.0,{"name":"a"},{"name":"a"}]}"#, &[]);
+        check("null", r#"{"s":[1,1]}"#, r#"{"s":[1,1]}"#, &[]);
+        check(r#"{"s":null}"#, r#"{"s":[1,1]}"#, r#"{"s":[1,1]}"#, &["TYPE_CHANGED:/s"]);
+        check(r#"{"s":[1,1]}"#, r#"{"s":[1e0,2,2]}"#, r#"{"s":[1,1,2]}"#, &[]);
+    }
+
+    #[test]
+    fn naming_one_record_often_is_not_a_search_each() {
+        let records: Vec<String> =
+            (0..20_000).map(|number| format!(r#"{{"name":"a","l":[{number}],"k{number}":1}}"#)).collect();
+        let payload = value(&format!(r#"{{"s":[{}]}}"#, records.join(",")));
+        let found = merge(&value(r#"{"s":[]}"#), &payload);
+        let list = found.value.get("s").and_then(Value::as_list).and_then(|s| s.first()?.get("l")?.as_list());
+        assert_eq!(list.map(<[Value]>::len), Some(20_000));
+    }
+
+    #[test]
+    fn warnings_are_bounded_together() {
+        let name = "n".repeat(9 << 20);
+        let keys = |value: &str| (0..9).map(|key| format!(r#""k{key}":{value}"#)).collect::<Vec<_>>().join(",");
+        let stored = value(&format!(r#"{{"{name}":{{{}}}}}"#, keys("1")));
+        assert_eq!(merge(&stored, &value(&format!(r#"{{"{name}":{{{}}}}}"#, keys("true")))).warnings.len(), 2);
+    }
+}

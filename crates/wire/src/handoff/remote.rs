@@ -1,0 +1,250 @@
+//! One name for a repository, whatever its remote looks like: `host/owner/repo`.
+
+use std::fmt;
+use std::net::Ipv6Addr;
+
+use crate::json::{Value, object};
+
+/// Host and path of a repository: lower case, without credentials, port and `.git`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Identity(String);
+
+impl Identity {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// How many names follow the host.
+    pub(super) fn path_segments(&self) -> usize {
+        self.0.matches('/').count()
+    }
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Why a remote has no identity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoIdentity {
+    Space,
+    Local,
+    Helper,
+    Scheme,
+    Host,
+    Port,
+    Path,
+    Credentials,
+}
+
+impl fmt::Display for NoIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Space => "a remote has no white space, control characters or backslashes",
+            Self::Local => "a local path names no repository that others could find",
+            Self::Helper => "a remote helper's address (`helper::url`) names no host",
+            Self::Scheme => "the scheme before `://` has only letters, digits, `+`, `-` and `.`",
+            Self::Host => "the host is missing or no host name",
+            Self::Port => "the port is no number up to 65535",
+            Self::Path => "a path of at least one name, none of them `.` or `..`, must follow the host",
+            Self::Credentials => "the path may hold a password: write `/` and `@` in one as %2F and %40",
+        })
+    }
+}
+
+impl std::error::Error for NoIdentity {}
+
+impl NoIdentity {
+    /// `{identity}` of a remote.
+    pub fn to_value(found: &Result<Identity, Self>) -> Value {
+        object([("identity", found.as_ref().ok().map(Identity::as_str).into())])
+    }
+}
+
+/// The identity of any git remote.
+pub fn identity(remote: &str) -> Result<Identity, NoIdentity> {
+    if remote.contains(|letter: char| letter.is_whitespace() || letter.is_control() || letter == '\\') {
+        // Paths of another system come with backslashes.
+        let is_local = remote.starts_with("\\\\") || is_drive(remote);
+        return Err(if is_local { NoIdentity::Local } else { NoIdentity::Space });
+    }
+    // Git reads a text as an address of a host only if there is a colon before the first slash.
+    let first = &remote[..remote.find('/').unwrap_or(remote.len())];
+    let Some((before, after)) = first.split_once(':') else { return Err(NoIdentity::Local) };
+    if is_drive(remote) || is_file(before) {
+        return Err(NoIdentity::Local);
+    }
+    if after.starts_with(':') && is_scheme(before) {
+        return Err(NoIdentity::Helper);
+    }
+    match remote.split_once("://") {
+        Some((scheme, rest)) if scheme.len() < first.len() => url(scheme, rest),
+        Some(_) | None => scp(remote, first),
+    }
+}
+
+fn is_drive(remote: &str) -> bool {
+    matches!(remote.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
+}
+
+/// `file`, and what is built upon it.
+fn is_file(scheme: &str) -> bool {
+    scheme.rsplit('+').next().is_some_and(|last| last.eq_ignore_ascii_case("file"))
+}
+
+fn is_scheme(text: &str) -> bool {
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
+    text.starts_with(|first: char| first.is_ascii_alphanumeric()) && text.bytes().all(is_letter)
+}
+
+/// `scheme://user:password@host:port/path?query#fragment`
+fn url(scheme: &str, rest: &str) -> Result<Identity, NoIdentity> {
+    if !is_scheme(scheme) {
+        return Err(NoIdentity::Scheme);
+    }
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let user = authority.rfind('@').map_or(0, |at| at + 1);
+    let (host, port) = split_host(&authority[user..]).ok_or(NoIdentity::Host)?;
+    if !port.is_empty() && (port.starts_with('+') || port.parse::<u16>().is_err()) {
+        return Err(NoIdentity::Port);
+    }
+    if user == 0 && may_hold_password(path) {
+        return Err(NoIdentity::Credentials);
+    }
+    join(host, path)
+}
+
+/// `user@host:path`; `first` is what stands before the first slash.
+fn scp(remote: &str, first: &str) -> Result<Identity, NoIdentity> {
+    // A path can hold `@`, a password can hold `:`, but behind the user comes a host and then a colon.
+    let colon = first.rfind(':').unwrap_or(0);
+    let user = first[..colon].rfind('@').map_or(0, |at| at + 1);
+    let (host, _) = split_host(&remote[user..]).ok_or(NoIdentity::Host)?;
+    // What was meant as a URL has no user and the name of a scheme for a host.
+    if user == 0 && ["http", "https", "ssh", "ftp", "ftps"].iter().any(|scheme| host.eq_ignore_ascii_case(scheme)) {
+        return Err(NoIdentity::Scheme);
+    }
+    let path = remote[user + host.len()..].strip_prefix(':').ok_or(NoIdentity::Host)?;
+    if user == 0 && may_hold_password(path) {
+        return Err(NoIdentity::Credentials);
+    }
+    join(host, path)
+}
+
+/// A slash in a password, or a scheme left out, makes a host of the user; what follows must not be kept.
+fn may_hold_password(path: &str) -> bool {
+    let first = path.trim_start_matches('/').split('/').next();
+    first.is_some_and(|first| first.rfind('@').is_some_and(|at| at > 0))
+}
+
+/// The host at the beginning, and what follows the colon behind it.
+fn split_host(place: &str) -> Option<(&str, &str)> {
+    let end = if place.starts_with('[') { place.find(']')? + 1 } else { place.find(':').unwrap_or(place.len()) };
+    let (host, rest) = place.split_at(end);
+    let rest = if rest.is_empty() { "" } else { rest.strip_prefix(':')? };
+    is_host(host).then_some((host, rest))
+}
+
+fn is_host(host: &str) -> bool {
+    if let Some(address) = host.strip_prefix('[') {
+        return address.strip_suffix(']').is_some_and(|address| address.parse::<Ipv6Addr>().is_ok());
+    }
+    let is_letter = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '.' | '_');
+    !host.is_empty() && !host.starts_with(['-', '.']) && host.chars().all(is_letter)
+}
+
+fn join(host: &str, path: &str) -> Result<Identity, NoIdentity> {
+    let path = path.split(['?', '#']).next().unwrap_or_default();
+    let mut segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
+    if let Some(last) = segments.last_mut() {
+        *last = without_git(last);
+    }
+    // Nothing but `.git` is left where a name should be.
+    segments.retain(|segment| !segment.is_empty());
+    if segments.is_empty() || segments.iter().any(|segment| matches!(*segment, "." | "..")) {
+        return Err(NoIdentity::Path);
+    }
+    Ok(Identity(format!("{host}/{}", segments.join("/")).to_lowercase()))
+}
+
+fn without_git(name: &str) -> &str {
+    let end =
+        name.len().checked_sub(4).filter(|end| name.get(*end..).is_some_and(|tail| tail.eq_ignore_ascii_case(".git")));
+    &name[..end.unwrap_or(name.len())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(remote: &str, wanted: Result<&str, NoIdentity>) {
+        assert_eq!(identity(remote).as_ref().map(Identity::as_str).map_err(|why| *why), wanted, "{remote}");
+    }
+
+    #[test]
+    fn remotes_have_one_name() {
+        for remote in [
+            "https://github.com/a/b",
+            "https://github.com/a/b.git",
+            "https://github.com:443/a/b/",
+            "git://github.com/a/b.git",
+            "ssh://git@github.com:22/a/b.git",
+            "git@github.com:a/b.git",
+            "git@github.com:/a/b",
+            "github.com:a/b",
+            "user:secret@github.com:a/b",
+            "https://u:s@github.com/a/b?t=s#s",
+            "git@github.com:a/b.git?t=s",
+            "GIT@GitHub.com:A/B",
+            "https://github.com/a/b/.git",
+            "u@x@github.com:a/b",
+        ] {
+            check(remote, Ok("github.com/a/b"));
+        }
+        check("git@[::1]:a/b", Ok("[::1]/a/b"));
+        check("https://gitlab.com/@team/b", Ok("gitlab.com/@team/b"));
+        check("git@host:22/a/b", Ok("host/22/a/b"));
+        check("git@host:a@b/c", Ok("host/a@b/c"));
+        check("https://git@host/a@b/c", Ok("host/a@b/c"));
+    }
+
+    #[test]
+    fn what_names_no_repository_says_why() {
+        for (remote, why) in [
+            ("", NoIdentity::Local),
+            ("repo", NoIdentity::Local),
+            ("../a:b/c", NoIdentity::Local),
+            ("/srv/a:b", NoIdentity::Local),
+            ("c:repo", NoIdentity::Local),
+            ("file:/srv/a", NoIdentity::Local),
+            ("git+file://h/a", NoIdentity::Local),
+            ("\\\\server\\a", NoIdentity::Local),
+            ("ext::ssh x", NoIdentity::Space),
+            ("ext::sh", NoIdentity::Helper),
+            (" https://h/a", NoIdentity::Space),
+            ("https://h/a\n", NoIdentity::Space),
+            ("a@b://h/a", NoIdentity::Scheme),
+            ("https:/h/a", NoIdentity::Scheme),
+            ("https:h/a", NoIdentity::Scheme),
+            ("https:///a/b", NoIdentity::Host),
+            ("https://-x/a", NoIdentity::Host),
+            ("https://[::1/a", NoIdentity::Host),
+            ("https://[x]/a", NoIdentity::Host),
+            ("://h/a", NoIdentity::Scheme),
+            (":a/b", NoIdentity::Host),
+            ("https://h:65536/a", NoIdentity::Port),
+            ("https://h:+1/a", NoIdentity::Port),
+            ("https://h", NoIdentity::Path),
+            ("https://h/?a", NoIdentity::Path),
+            ("https://h/.git", NoIdentity::Path),
+            ("https://h/a/../b", NoIdentity::Path),
+            ("git@h:.", NoIdentity::Path),
+            ("https://user:1/secret@h/a", NoIdentity::Credentials),
+            ("user:secret@h/a", NoIdentity::Credentials),
+        ] {
+            check(remote, Err(why));
+        }
+    }
+}

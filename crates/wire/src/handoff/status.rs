@@ -1,0 +1,175 @@
+//! Where the agent stands: `agent_status` and its four fields.
+
+use std::fmt;
+
+use super::field::{Spelt, Writing, given, others};
+use super::problem::{Findings, quoted, shown};
+use super::rule;
+use crate::json::{Node, Object, Value};
+use crate::shape::{NonBlank, vocabulary};
+use crate::text::is_blank;
+
+vocabulary! {
+    /// What an agent says of its work at the end of a turn.
+    pub enum PlanStatus {
+        InProgress = "IN_PROGRESS",
+        ApprovalRequest = "APPROVAL_REQUEST",
+        Complete = "COMPLETE",
+        Blocked = "BLOCKED",
+        NeedsInput = "NEEDS_INPUT",
+    }
+}
+
+/// The id by which an agent is resumed: `a` and at least five of `0-9a-f`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AgentId(String);
+
+impl AgentId {
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits = text.strip_prefix('a')?.as_bytes();
+        let legal = digits.len() >= 5 && digits.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        legal.then(|| Self(text.to_owned()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for AgentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What is left to do: one text, or a list that may be empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PendingSteps {
+    /// Not empty.
+    Text(String),
+    List(Vec<String>),
+}
+
+/// `agent_status` as far as it could be read. The contract needs all of it, a repair only the agent.
+#[derive(Debug, Default)]
+pub(super) struct AgentStatus {
+    pub(super) plan: Option<Spelt<PlanStatus>>,
+    /// Well-formed, but perhaps not the one that was dispatched.
+    pub(super) agent: Option<AgentId>,
+    pub(super) pending_steps: Option<PendingSteps>,
+    pub(super) next_action: Option<NonBlank>,
+    pub(super) extra: Object,
+}
+
+const KNOWN: &[&str] = &["plan_status", "agent_id", "pending_steps", "next_action"];
+
+impl AgentStatus {
+    pub(super) fn read(node: Option<&Node<'_>>, dispatched: Option<&AgentId>, findings: &mut Findings<'_>) -> Self {
+        let Some(node) = node.filter(|node| node.members().is_some()) else {
+            findings.missing(&rule::AGENT_STATUS, node);
+            for rule in [&rule::PLAN_STATUS, &rule::AGENT_ID, &rule::PENDING_STEPS, &rule::NEXT_ACTION] {
+                findings.missing(rule, None);
+            }
+            return Self::default();
+        };
+        Self {
+            plan: plan(node.get("plan_status"), findings),
+            agent: agent(node.get("agent_id"), dispatched, findings),
+            pending_steps: pending_steps(node.get("pending_steps"), findings),
+            next_action: next_action(node.get("next_action"), findings),
+            extra: others(node, KNOWN),
+        }
+    }
+}
+
+fn plan(node: Option<&Node<'_>>, findings: &mut Findings<'_>) -> Option<Spelt<PlanStatus>> {
+    let Some(node) = given(node).filter(|node| !node.text().is_some_and(is_blank)) else {
+        findings.missing(&rule::PLAN_STATUS, node);
+        return None;
+    };
+    let Some(text) = node.text() else {
+        findings.invalid.push(findings.problem(&rule::PLAN_STATUS, Some(node)).showing(&shown(node)));
+        return None;
+    };
+    // The usual spelling is not worth a copy.
+    if let Some(word) = PlanStatus::parse(text) {
+        return Some(Spelt { word, text: text.to_owned() });
+    }
+    let upper = text.trim().to_ascii_uppercase();
+    let normal = upper.trim_end_matches(['.', ',', ';']);
+    if normal != text {
+        let problem = findings.problem(&rule::PLAN_STATUS_NORMALISED, Some(node));
+        findings.warnings.push(problem.saying(quoted(text)));
+    }
+    let word = PlanStatus::parse(normal);
+    if word.is_none() {
+        findings.invalid.push(findings.problem(&rule::PLAN_STATUS, Some(node)).showing(normal));
+    }
+    word.map(|word| Spelt { word, text: text.to_owned() })
+}
+
+fn agent(node: Option<&Node<'_>>, dispatched: Option<&AgentId>, findings: &mut Findings<'_>) -> Option<AgentId> {
+    let Some(node) = given(node).filter(|node| node.text() != Some("")) else {
+        findings.missing(&rule::AGENT_ID, node);
+        return None;
+    };
+    let agent = node.text().and_then(AgentId::parse);
+    let problem = || findings.problem(&rule::AGENT_ID, Some(node)).showing(&shown(node));
+    match (&agent, dispatched) {
+        (Some(agent), Some(dispatched)) if agent != dispatched => {
+            let words = format!("{}, dispatched as {}", quoted(agent.as_str()), quoted(dispatched.as_str()));
+            findings.invalid.push(problem().saying(words));
+        }
+        (None, _) => findings.invalid.push(problem()),
+        (Some(_), _) => {}
+    }
+    agent
+}
+
+fn pending_steps(node: Option<&Node<'_>>, findings: &mut Findings<'_>) -> Option<PendingSteps> {
+    let Some(node) = given(node).filter(|node| node.text() != Some("")) else {
+        findings.missing(&rule::PENDING_STEPS, node);
+        return None;
+    };
+    let text = |node: &Node<'_>| node.text().map(str::to_owned);
+    let list = |items: &[Node<'_>]| items.iter().map(text).collect::<Option<Vec<_>>>().map(PendingSteps::List);
+    let steps = text(node).map(PendingSteps::Text).or_else(|| node.list().and_then(list));
+    if steps.is_none() {
+        findings.invalid(&rule::PENDING_STEPS_TYPE, node);
+    }
+    steps
+}
+
+fn next_action(node: Option<&Node<'_>>, findings: &mut Findings<'_>) -> Option<NonBlank> {
+    let Some(node) = given(node) else {
+        findings.missing(&rule::NEXT_ACTION, node);
+        return None;
+    };
+    let Some(text) = node.text() else {
+        findings.invalid(&rule::NEXT_ACTION_TYPE, node);
+        return None;
+    };
+    let action = NonBlank::new(text);
+    if action.is_none() {
+        findings.missing(&rule::NEXT_ACTION, Some(node));
+    }
+    action
+}
+
+impl PendingSteps {
+    pub(super) fn render(&self) -> Value {
+        match self {
+            Self::Text(text) => text.as_str().into(),
+            Self::List(steps) => Value::List(steps.iter().map(|step| step.as_str().into()).collect()),
+        }
+    }
+}
+
+/// The fields in the order of the page.
+pub(super) fn render(plan: &str, agent: &AgentId, steps: &PendingSteps, action: &NonBlank) -> Writing {
+    Writing::default()
+        .field("plan_status", plan)
+        .field("agent_id", agent.as_str())
+        .field("pending_steps", steps.render())
+        .field("next_action", action.as_str())
+}

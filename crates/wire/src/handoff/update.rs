@@ -1,0 +1,86 @@
+//! What the agent wants to write into the project's context: `update_contracts`.
+
+use std::collections::HashSet;
+
+use super::advice::list;
+use super::field::{Lenient, Listing, Writing, others};
+use super::live;
+use super::problem::{Findings, quoted};
+use super::rule;
+use crate::json::{Node, Object, Value};
+
+/// An update of one contract. Whether it may be made is settled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Update {
+    /// Its place in the list.
+    index: usize,
+    contract: String,
+    payload: Object,
+    is_permitted: bool,
+    extra: Object,
+}
+
+impl Update {
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    pub fn contract(&self) -> &str {
+        &self.contract
+    }
+
+    /// What is merged into the stored contract, see [`super::merge()`].
+    pub fn payload(&self) -> Value {
+        Value::Object(self.payload.clone())
+    }
+
+    /// Whether the INPUT lists the contract as writable.
+    pub fn is_permitted(&self) -> bool {
+        self.is_permitted
+    }
+
+    fn read(index: usize, node: &Node<'_>) -> Option<Self> {
+        let contract = node.get("contract")?.text()?.to_owned();
+        let payload = node.get("payload")?;
+        payload.members()?;
+        let extra = others(node, &["contract", "payload"]);
+        Some(Self { index, contract, payload: others(payload, &[]), is_permitted: false, extra })
+    }
+
+    pub(super) fn render(&self) -> Value {
+        Writing::default().field("contract", self.contract.as_str()).field("payload", self.payload()).extra(&self.extra)
+    }
+}
+
+pub(super) fn read(
+    node: Option<&Node<'_>>,
+    input: Option<&Value>,
+    findings: &mut Findings<'_>,
+) -> Lenient<Listing<Update>> {
+    let mut field = list(node, &rule::UPDATE_CONTRACTS_TYPE, &rule::UPDATE_CONTRACTS, Update::read, findings);
+    let (Lenient::Is(updates), Some(nodes)) = (&mut field, node.and_then(Node::list)) else { return field };
+    let writable: HashSet<&str> = writable(input).collect();
+    let mut denied = HashSet::new();
+    for update in &mut updates.kept {
+        update.is_permitted = writable.contains(update.contract.as_str());
+        if !update.is_permitted && denied.insert(update.contract.as_str()) {
+            let node = nodes.get(update.index).and_then(|node| node.get("contract"));
+            let problem = findings.problem(&rule::UPDATE_CONTRACT_DENIED, node);
+            let problem = problem.named(update.contract.as_str()).saying(quoted(&update.contract));
+            findings.warnings.push(problem);
+        }
+    }
+    let mut watch = live::Watch::new(findings);
+    for update in updates.kept() {
+        if let Some(payload) = nodes.get(update.index).and_then(|node| node.get("payload")) {
+            watch.look(update.index, payload);
+        }
+    }
+    field
+}
+
+/// No INPUT, or one without such a list: nothing is writable.
+fn writable(input: Option<&Value>) -> impl Iterator<Item = &str> {
+    let sections = input.and_then(|input| input.get("write_permissions")?.get("writable_sections")?.as_list());
+    sections.unwrap_or_default().iter().filter_map(Value::as_text)
+}

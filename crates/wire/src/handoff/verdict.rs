@@ -1,0 +1,160 @@
+//! What is made of a text: valid or not, with every reason, and what to do about it.
+
+use super::contract::Contract;
+use super::problem::{Findings, Problem};
+use super::status::{AgentId, PlanStatus};
+use super::{BODY_BYTES_MAX, rule};
+use crate::json::{Object, Span, SyntaxError, Value, object};
+
+/// The judgement of one text. Warnings never change whether it is valid.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    /// Why no contract could be read at all.
+    pub reason: Option<Reason>,
+    pub plan_status: Option<PlanStatus>,
+    pub missing: Vec<Problem>,
+    pub invalid: Vec<Problem>,
+    pub warnings: Vec<Problem>,
+    pub repair: Repair,
+    /// There exactly when the verdict is valid.
+    pub contract: Option<Contract>,
+    /// Where the judged body stands in the text.
+    pub body: Option<Span>,
+}
+
+/// Why there is nothing to judge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    NoBlock,
+    UnclosedBlock,
+    TooLarge {
+        bytes: usize,
+    },
+    /// Line and column count in the body.
+    InvalidJson(SyntaxError),
+}
+
+/// Who is to repair the contract.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Repair {
+    /// There is nothing to repair.
+    None,
+    ResumeSameAgent(AgentId),
+    Escalate,
+}
+
+impl Reason {
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NoBlock => "NO_BLOCK",
+            Self::UnclosedBlock => "UNCLOSED_BLOCK",
+            Self::TooLarge { .. } => "TOO_LARGE",
+            Self::InvalidJson(_) => "INVALID_JSON",
+        }
+    }
+
+    /// One line for the agent that must repair its own output.
+    pub fn message(&self) -> String {
+        match self {
+            Self::NoBlock => {
+                "`agent_contract_handoff`: the text must end with a block: a line ```agent_contract_handoff, one JSON \
+                 object, a line ```; found none"
+                    .to_owned()
+            }
+            Self::UnclosedBlock => {
+                "`agent_contract_handoff`: the block must be closed by a line of at least as many backticks as opened it, \
+                 with nothing else on it; found the end of the text"
+                    .to_owned()
+            }
+            Self::TooLarge { bytes } => {
+                format!("`agent_contract_handoff`: the block may have {BODY_BYTES_MAX} bytes; found {bytes}")
+            }
+            Self::InvalidJson(error) => {
+                format!("`agent_contract_handoff`: the block must hold exactly one JSON object; found at {error}")
+            }
+        }
+    }
+}
+
+impl Repair {
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::ResumeSameAgent(_) => "resume_same_agent",
+            Self::Escalate => "escalate",
+        }
+    }
+
+    pub(super) fn by(agent: Option<AgentId>) -> Self {
+        agent.map_or(Self::Escalate, Self::ResumeSameAgent)
+    }
+}
+
+impl Verdict {
+    /// Of a text without a contract. Everything that is always needed is missing.
+    pub(super) fn unparsed(reason: Reason, mut findings: Findings<'_>, dispatched: Option<AgentId>) -> Self {
+        for rule in [
+            &rule::AGENT_STATUS,
+            &rule::PLAN_STATUS,
+            &rule::AGENT_ID,
+            &rule::PENDING_STEPS,
+            &rule::NEXT_ACTION,
+            &rule::EVIDENCE_REPORT,
+        ] {
+            findings.missing(rule, None);
+        }
+        let Findings { missing, invalid, warnings, .. } = findings;
+        let repair = Repair::by(dispatched);
+        let reason = Some(reason);
+        Self { reason, plan_status: None, missing, invalid, warnings, repair, contract: None, body: None }
+    }
+
+    /// Whether a contract could be read, right or wrong.
+    pub fn is_parsed(&self) -> bool {
+        self.reason.is_none()
+    }
+
+    pub fn is_valid(&self) -> bool {
+        self.contract.is_some()
+    }
+
+    /// Everything there is to say, in order.
+    pub fn problems(&self) -> impl Iterator<Item = &Problem> {
+        self.missing.iter().chain(&self.invalid).chain(&self.warnings)
+    }
+
+    /// `{parsed, reason?, valid, plan_status, missing, invalid, warnings, repair, applies?, messages}`; `applies` has the
+    /// indices of the updates that take effect.
+    pub fn to_value(&self) -> Value {
+        let codes = |problems: &[Problem]| problems.iter().map(Problem::code).collect::<Vec<_>>();
+        let mut members = Object::new();
+        let mut member = |name: &str, value: Value| members.push((name.to_owned(), value));
+        member("parsed", self.is_parsed().into());
+        if let Some(reason) = &self.reason {
+            member("reason", reason.code().into());
+        }
+        member("valid", self.is_valid().into());
+        member("plan_status", self.plan_status.map(PlanStatus::as_str).into());
+        member("missing", codes(&self.missing).into());
+        member("invalid", codes(&self.invalid).into());
+        member("warnings", codes(&self.warnings).into());
+        member("repair", self.repair.as_str().into());
+        if self.is_parsed() {
+            member("applies", self.applies().into());
+        }
+        member("messages", self.messages());
+        Value::Object(members)
+    }
+
+    fn applies(&self) -> Vec<u64> {
+        let indices = self.contract.iter().flat_map(Contract::applied).map(|update| update.index());
+        indices.filter_map(|index| u64::try_from(index).ok()).collect()
+    }
+
+    fn messages(&self) -> Value {
+        let message = |code: Value, message: String| object([("code", code), ("message", message.into())]);
+        let reason = self.reason.iter().map(|reason| message(reason.code().into(), reason.message()));
+        let problems = self.problems().map(|problem| message(problem.code().into(), problem.message()));
+        Value::List(reason.chain(problems).collect())
+    }
+}

@@ -1,0 +1,185 @@
+//! Numbers of any size, as they were written.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::fmt;
+
+/// A JSON number. It keeps its spelling, so that nothing is lost between reading and writing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Number(Spelling);
+
+/// Most numbers are small and are kept without their text, which they give back as it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Spelling {
+    Small(i64),
+    Written(Box<str>),
+}
+
+impl Number {
+    /// The text must be a number by JSON's grammar.
+    pub(crate) fn of(text: &str) -> Self {
+        // Eighteen digits fit; `-0` is the one spelling that would not come back.
+        match text.parse::<i64>() {
+            Ok(number) if text.len() <= 18 && text != "-0" => Self(Spelling::Small(number)),
+            _ => Self(Spelling::Written(text.into())),
+        }
+    }
+
+    fn text(&self) -> Cow<'_, str> {
+        match &self.0 {
+            Spelling::Small(number) => number.to_string().into(),
+            Spelling::Written(text) => (&**text).into(),
+        }
+    }
+
+    /// Written without fraction and exponent.
+    pub fn is_integer(&self) -> bool {
+        match &self.0 {
+            Spelling::Small(_) => true,
+            Spelling::Written(text) => Self::is_integer_text(text),
+        }
+    }
+
+    pub(crate) fn is_integer_text(text: &str) -> bool {
+        !text.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E'))
+    }
+
+    pub fn as_u64(&self) -> Option<u64> {
+        match &self.0 {
+            Spelling::Small(number) => u64::try_from(*number).ok(),
+            Spelling::Written(text) if &**text == "-0" => Some(0),
+            Spelling::Written(text) => text.parse().ok(),
+        }
+    }
+
+    pub fn as_f64(&self) -> f64 {
+        self.text().parse().unwrap_or(f64::NAN)
+    }
+
+    /// By value, whatever the spelling.
+    pub fn compare(&self, other: &Self) -> Ordering {
+        if let (Spelling::Small(left), Spelling::Small(right)) = (&self.0, &other.0) {
+            return left.cmp(right);
+        }
+        Decimal::of(&self.text()).compare(&Decimal::of(&other.text()))
+    }
+
+    /// One spelling for every value.
+    pub(super) fn canonical(&self) -> String {
+        let Decimal { negative, digits, exponent } = Decimal::of(&self.text());
+        format!("{}{digits}e{exponent}", if negative { "-" } else { "" })
+    }
+}
+
+impl From<i64> for Number {
+    fn from(number: i64) -> Self {
+        Self(Spelling::Small(number))
+    }
+}
+
+impl From<u64> for Number {
+    fn from(number: u64) -> Self {
+        i64::try_from(number).map_or_else(|_| Self(Spelling::Written(number.to_string().into())), Self::from)
+    }
+}
+
+/// `None` for what JSON cannot say: an infinity, or not a number.
+impl TryFrom<f64> for Number {
+    type Error = f64;
+
+    fn try_from(number: f64) -> Result<Self, f64> {
+        if number.is_finite() { Ok(Self::of(&format!("{number:?}"))) } else { Err(number) }
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Spelling::Small(number) => write!(f, "{number}"),
+            Spelling::Written(text) => f.write_str(text),
+        }
+    }
+}
+
+/// `0.digits` times ten to the exponent. Zero has no digits; no digits stand at the end that are zero.
+struct Decimal {
+    negative: bool,
+    digits: String,
+    exponent: i128,
+}
+
+impl Decimal {
+    fn of(text: &str) -> Self {
+        let (negative, text) = text.strip_prefix('-').map_or((false, text), |text| (true, text));
+        let (mantissa, power) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let all = format!("{whole}{fraction}");
+        let digits = all.trim_start_matches('0');
+        let leading = i128::try_from(all.len() - digits.len()).unwrap_or(i128::MAX);
+        let digits = digits.trim_end_matches('0').to_owned();
+        if digits.is_empty() {
+            return Self { negative: false, digits, exponent: 0 };
+        }
+        // An exponent that does not fit is further away than any that does.
+        let far = if power.starts_with('-') { i128::MIN } else { i128::MAX };
+        let power = power.strip_prefix('+').unwrap_or(power).parse::<i128>().unwrap_or(far);
+        let whole = i128::try_from(whole.len()).unwrap_or(i128::MAX);
+        Self { negative, digits, exponent: power.saturating_add(whole).saturating_sub(leading) }
+    }
+
+    fn compare(&self, other: &Self) -> Ordering {
+        let size = || match (self.digits.is_empty(), other.digits.is_empty()) {
+            (true, true) => Ordering::Equal,
+            (true, false) => Ordering::Less,
+            (false, true) => Ordering::Greater,
+            (false, false) => self.exponent.cmp(&other.exponent).then_with(|| self.digits.cmp(&other.digits)),
+        };
+        match (self.negative, other.negative) {
+            (false, false) => size(),
+            (true, true) => size().reverse(),
+            (true, false) => Ordering::Less,
+            (false, true) => Ordering::Greater,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_compare_by_value() {
+        let order = [
+            "-1e400",
+            "-10",
+            "-9.5",
+            "-1e-9999",
+            "0",
+            "1e-99999999999999999999999999999999999999999",
+            "0.09",
+            "0.1",
+            "1",
+            "1.5",
+            "2",
+            "10",
+            "99.99",
+            "100",
+            "1e30",
+            "1e99999999999999999999999999999999999999999",
+        ];
+        for (i, left) in order.iter().enumerate() {
+            for (j, right) in order.iter().enumerate() {
+                assert_eq!(Number::of(left).compare(&Number::of(right)), i.cmp(&j), "{left} and {right}");
+            }
+        }
+        for text in
+            ["0", "-0", "7", "-7", "123456789012345678", "1234567890123456789", "1e5", "1.50", "-9223372036854775808"]
+        {
+            assert_eq!(Number::of(text).to_string(), text, "the spelling is kept");
+        }
+        for (left, right) in [("-0", "0"), ("1", "1.0"), ("10", "1e1"), ("100e-2", "1E+0"), ("0.10", "1e-1")] {
+            assert_eq!(Number::of(left).compare(&Number::of(right)), Ordering::Equal, "{left} and {right}");
+            assert_eq!(Number::of(left).canonical(), Number::of(right).canonical());
+        }
+    }
+}

@@ -1,0 +1,378 @@
+//! The grammar of RFC 8259. Everything it does not allow is an error with a place.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+
+use super::{Kind, Member, Node, Span};
+
+/// The top value is level 1.
+pub const DEPTH_MAX: usize = 128;
+/// Places are kept in four bytes.
+const TEXT_MAX: usize = u32::MAX as usize;
+
+/// Why a text is not JSON, and where: line and column count from 1, the column in characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SyntaxError {
+    pub line: usize,
+    pub column: usize,
+    /// In bytes from the beginning.
+    pub at: usize,
+    pub problem: Cow<'static, str>,
+}
+
+impl fmt::Display for SyntaxError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}: {}", self.line, self.column, self.problem)
+    }
+}
+
+impl std::error::Error for SyntaxError {}
+
+/// Reads one JSON value and nothing after it.
+pub fn parse(text: &str) -> Result<Node<'_>, SyntaxError> {
+    let mut parser = Parser { text, bytes: text.as_bytes(), at: 0, depth: 0 };
+    parser.whole().map_err(|problem| {
+        let problem = problem.words(text, parser.at);
+        SyntaxError::at(text, parser.at, problem)
+    })
+}
+
+/// An object, without a word about what is wrong when it is none.
+pub(crate) fn object_or_none(text: &str) -> Option<Node<'_>> {
+    let mut parser = Parser { text, bytes: text.as_bytes(), at: 0, depth: 0 };
+    parser.whole().ok().filter(|node| matches!(node.kind, Kind::Object(_)))
+}
+
+/// The same, and it must be an object.
+pub fn parse_object(text: &str) -> Result<Node<'_>, SyntaxError> {
+    let node = parse(text)?;
+    if matches!(node.kind, Kind::Object(_)) {
+        return Ok(node);
+    }
+    let problem = format!("the top must be a JSON object {{...}}; found {}", node.noun());
+    let at = usize::try_from(node.span.start).unwrap_or(0);
+    Err(SyntaxError::at(text, at, problem.into()))
+}
+
+impl SyntaxError {
+    fn at(text: &str, at: usize, problem: Cow<'static, str>) -> Self {
+        let before = text.get(..at).unwrap_or(text);
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+        Self { line, column: before[line_start..].chars().count() + 1, at, problem }
+    }
+
+    /// Bytes that are not UTF-8.
+    pub(crate) fn not_utf8(bytes: &[u8], at: usize) -> Self {
+        let before = String::from_utf8_lossy(bytes.get(..at).unwrap_or_default());
+        Self { at, ..Self::at(&before, before.len(), "these bytes are not UTF-8 text".into()) }
+    }
+}
+
+struct Parser<'t> {
+    text: &'t str,
+    bytes: &'t [u8],
+    at: usize,
+    depth: usize,
+}
+
+/// Put into words only when somebody asks: a stream may have half a million bad lines.
+enum Wrong {
+    Plain(&'static str),
+    /// Something else stands where this is expected.
+    Expected(&'static str),
+    Twice(Box<str>),
+}
+
+impl Wrong {
+    fn words(self, text: &str, at: usize) -> Cow<'static, str> {
+        match self {
+            Self::Plain(words) => words.into(),
+            Self::Expected(wanted) => match text.get(at..).and_then(|rest| rest.chars().next()) {
+                Some(found) => format!("expected {wanted}, found {found:?}").into(),
+                None => format!("the text ends where {wanted} is expected").into(),
+            },
+            Self::Twice(name) => format!("the key {name:?} comes twice in one object").into(),
+        }
+    }
+}
+
+impl From<&'static str> for Wrong {
+    fn from(words: &'static str) -> Self {
+        Self::Plain(words)
+    }
+}
+
+type Parsed<T> = Result<T, Wrong>;
+
+impl<'t> Parser<'t> {
+    fn whole(&mut self) -> Parsed<Node<'t>> {
+        if self.bytes.len() > TEXT_MAX {
+            return Err("the text is too long".into());
+        }
+        if self.text.starts_with('\u{feff}') {
+            return Err("a byte order mark before the JSON; leave it out".into());
+        }
+        self.blank();
+        let node = self.value()?;
+        self.blank();
+        if self.at < self.bytes.len() { Err("there is more text after the JSON value".into()) } else { Ok(node) }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    fn blank(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    fn span(&self, start: usize) -> Span {
+        let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        Span { start: place(start), end: place(self.at) }
+    }
+
+    fn value(&mut self) -> Parsed<Node<'t>> {
+        let start = self.at;
+        let kind = match self.peek() {
+            Some(b'{') => self.nested(Self::object)?,
+            Some(b'[') => self.nested(Self::list)?,
+            Some(b'"') => Kind::Text(self.string()?),
+            Some(b'-' | b'0'..=b'9') => Kind::Number(self.number()?),
+            Some(b't') => self.word("true", Kind::Bool(true))?,
+            Some(b'f') => self.word("false", Kind::Bool(false))?,
+            Some(b'n') => self.word("null", Kind::Null)?,
+            Some(b'/' | b'#') => return Err("JSON has no comments".into()),
+            Some(b'\'') => return Err("strings are written in double quotes".into()),
+            Some(_) => return Err(Wrong::Expected("a value")),
+            None => return Err(Wrong::Expected("a value")),
+        };
+        Ok(Node { span: self.span(start), kind })
+    }
+
+    fn nested(&mut self, inner: fn(&mut Self) -> Parsed<Kind<'t>>) -> Parsed<Kind<'t>> {
+        if self.depth == DEPTH_MAX {
+            return Err("nested deeper than 128 levels".into());
+        }
+        self.depth += 1;
+        self.at += 1;
+        let kind = inner(self)?;
+        self.at += 1;
+        self.depth -= 1;
+        Ok(kind)
+    }
+
+    /// After the opening bracket, up to the closing one.
+    fn list(&mut self) -> Parsed<Kind<'t>> {
+        self.blank();
+        if self.peek() == Some(b']') {
+            return Ok(Kind::List(Vec::new()));
+        }
+        // Lists of one are what hostile documents are made of; a longer one grows at once.
+        let mut items = Vec::with_capacity(1);
+        loop {
+            self.blank();
+            if !items.is_empty() && self.peek() == Some(b']') {
+                return Err("a comma before `]`; leave it out".into());
+            }
+            items.push(self.value()?);
+            self.blank();
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b']') => return Ok(Kind::List(items)),
+                _ => return Err(Wrong::Expected("`,` or `]`")),
+            }
+        }
+    }
+
+    fn object(&mut self) -> Parsed<Kind<'t>> {
+        let mut members: Vec<Member<'t>> = Vec::new();
+        let mut names = Names::default();
+        self.blank();
+        if self.peek() == Some(b'}') {
+            return Ok(Kind::Object(members));
+        }
+        loop {
+            self.blank();
+            let start = self.at;
+            match self.peek() {
+                Some(b'"') => {}
+                Some(b'}') => return Err("a comma before `}`; leave it out".into()),
+                Some(b'/' | b'#') => return Err("JSON has no comments".into()),
+                _ => return Err(Wrong::Expected("a key in double quotes")),
+            }
+            let name = self.string()?;
+            if !names.add(&members, &name) {
+                self.at = start;
+                return Err(Wrong::Twice(name.chars().take(64).collect()));
+            }
+            let at = self.span(start);
+            self.blank();
+            if self.peek() != Some(b':') {
+                return Err(Wrong::Expected("`:`"));
+            }
+            self.at += 1;
+            self.blank();
+            let node = self.value()?;
+            members.push(Member { name, at, node });
+            self.blank();
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b'}') => return Ok(Kind::Object(members)),
+                _ => return Err(Wrong::Expected("`,` or `}`")),
+            }
+        }
+    }
+
+    fn word(&mut self, word: &'static str, kind: Kind<'t>) -> Parsed<Kind<'t>> {
+        if !self.text[self.at..].starts_with(word) {
+            return Err(Wrong::Expected("a value"));
+        }
+        self.at += word.len();
+        Ok(kind)
+    }
+
+    fn digits(&mut self) -> Parsed<()> {
+        let start = self.at;
+        while matches!(self.peek(), Some(b'0'..=b'9')) {
+            self.at += 1;
+        }
+        if self.at == start { Err(Wrong::Expected("a digit")) } else { Ok(()) }
+    }
+
+    fn number(&mut self) -> Parsed<&'t str> {
+        let start = self.at;
+        if self.peek() == Some(b'-') {
+            self.at += 1;
+        }
+        if self.peek() == Some(b'0') {
+            self.at += 1;
+            if matches!(self.peek(), Some(b'0'..=b'9')) {
+                return Err("a number does not begin with 0".into());
+            }
+        } else {
+            self.digits()?;
+        }
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if matches!(self.peek(), Some(b'e' | b'E')) {
+            self.at += 1;
+            if matches!(self.peek(), Some(b'+' | b'-')) {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        Ok(&self.text[start..self.at])
+    }
+
+    fn string(&mut self) -> Parsed<Cow<'t, str>> {
+        self.at += 1;
+        let mut owned: Option<String> = None;
+        let mut start = self.at;
+        loop {
+            let found = self.bytes[self.at..].iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f));
+            let Some(far) = found else {
+                self.at = self.bytes.len();
+                return Err("the text ends inside a string".into());
+            };
+            self.at += far;
+            match self.bytes[self.at] {
+                b'"' => {
+                    let last = &self.text[start..self.at];
+                    self.at += 1;
+                    return Ok(match owned {
+                        None => Cow::Borrowed(last),
+                        Some(text) => Cow::Owned(text + last),
+                    });
+                }
+                b'\\' => {
+                    let text = owned.get_or_insert_default();
+                    text.push_str(&self.text[start..self.at]);
+                    text.push(self.escape()?);
+                    start = self.at;
+                }
+                _ => return Err("a control character in a string; write it as an escape such as \\n".into()),
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Parsed<char> {
+        let begin = self.at;
+        self.at += 1;
+        let plain = match self.peek() {
+            Some(b'"') => '"',
+            Some(b'\\') => '\\',
+            Some(b'/') => '/',
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'u') => return self.unicode(begin),
+            _ => return Err(Wrong::Expected("an escape: one of \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX")),
+        };
+        self.at += 1;
+        Ok(plain)
+    }
+
+    fn unicode(&mut self, begin: usize) -> Parsed<char> {
+        let first = self.hex()?;
+        let lone = "half of a surrogate pair alone; write both halves or the character itself";
+        let code = match first {
+            0xd800..=0xdbff => {
+                if self.bytes.get(self.at..self.at + 2) != Some(br"\u") {
+                    self.at = begin;
+                    return Err(lone.into());
+                }
+                self.at += 1;
+                let second = self.hex()?;
+                if !(0xdc00..=0xdfff).contains(&second) {
+                    self.at = begin;
+                    return Err(lone.into());
+                }
+                0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00)
+            }
+            other => other,
+        };
+        char::from_u32(code).ok_or_else(|| {
+            self.at = begin;
+            lone.into()
+        })
+    }
+
+    /// Four digits after the `u` that is next.
+    fn hex(&mut self) -> Parsed<u32> {
+        let digits = self.text.get(self.at + 1..self.at + 5).filter(|text| text.bytes().all(|b| b.is_ascii_hexdigit()));
+        let Some(digits) = digits else { return Err("four hexadecimal digits follow \\u".into()) };
+        self.at += 5;
+        u32::from_str_radix(digits, 16).map_err(|_| "four hexadecimal digits follow \\u".into())
+    }
+}
+
+/// The names of one object. Few are compared one by one; of many the hashes are kept.
+#[derive(Default)]
+struct Names(Option<(RandomState, HashSet<u64>)>);
+
+impl Names {
+    const FEW: usize = 16;
+
+    /// Whether it is new.
+    fn add(&mut self, members: &[Member<'_>], name: &str) -> bool {
+        if members.len() < Self::FEW {
+            return members.iter().all(|member| member.name != name);
+        }
+        let (hasher, seen) = self.0.get_or_insert_with(|| {
+            let hasher = RandomState::new();
+            let seen = members.iter().map(|member| hasher.hash_one(&*member.name)).collect();
+            (hasher, seen)
+        });
+        // Two names with one hash are next to impossible; a hash that was seen is nearly always the name.
+        seen.insert(hasher.hash_one(name)) || members.iter().all(|member| member.name != name)
+    }
+}

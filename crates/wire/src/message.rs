@@ -1,0 +1,433 @@
+//! Agent Wire 1.0 (protocol 4): briefs, inbox messages, completions, blockers and claims in one envelope.
+//!
+//! ```
+//! let wire = br#"{"wire": "1.0", "type": "claim", "sender": "quinn", "ts": "2026-04-28T12:00:00Z",
+//!                 "payload": {"task_id": "0.0.17", "agent": "quinn", "role": "developer"}}"#;
+//! let judged = wire::message::judge(wire);
+//! assert!(judged.report.is_valid());
+//! let Some(wire::message::Wire { payload: wire::message::Payload::Claim(claim), .. }) = judged.value else { panic!() };
+//! assert_eq!(claim.role.as_str(), "developer");
+//!
+//! let foreign = br#"{"wire": "2.0", "anything": 1}"#;
+//! assert_eq!(wire::message::judge(foreign).report.codes().0, ["UNSUPPORTED_VERSION"]);
+//! ```
+
+use crate::document::{self, BYTES_MAX, Judged};
+use crate::json::{Kind, Node, Number, Object, Value, object};
+use crate::report::{At, Report, Unknown};
+use crate::schema::{self, Presence, Property};
+use crate::shape::{
+    AtLeastOne, Extra, Fields, Id, Integer, List, Maybe, Measure, NonBlank, Sentences, Shape, Slug, Summary, Text,
+    Words, message, vocabulary,
+};
+use crate::time::DateTime;
+
+pub const VERSION: &str = "1.0";
+
+/// One message.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wire {
+    pub sender: Sender,
+    pub ts: DateTime,
+    pub payload: Payload,
+    pub extra: Extra,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Payload {
+    Brief(Brief),
+    Inbox(Inbox),
+    Complete(Complete),
+    Blocked(Blocked),
+    Claim(Claim),
+}
+
+vocabulary! {
+    pub enum Type {
+        Brief = "brief",
+        Inbox = "inbox",
+        Complete = "complete",
+        Blocked = "blocked",
+        Claim = "claim",
+    }
+}
+
+/// Who says it: an agent by its slug, or one of three that are no agents. All of them are slugs.
+pub type Sender = Slug;
+
+message! {
+    /// What must be true when a task is done.
+    pub struct Brief {
+        goal: required Sentences<1>,
+        context: optional Words<200>,
+        constraints: optional List<NonBlank>,
+        acceptance_criteria: required AtLeastOne<NonBlank>,
+        output_contract: required OutputContract,
+        escalation_triggers: optional List<NonBlank>,
+        env: optional Env,
+    }
+    judge(fields) {
+        if goal.as_ref().is_some_and(is_imperative) {
+            fields.warning(
+                "GOAL_NOT_DECLARATIVE",
+                "`/payload/goal` should say what is true in the end (\"X is built\"), not what to do (\"Build X\")",
+            );
+        }
+    }
+}
+
+message! {
+    pub struct OutputContract {
+        kind = "type": required OutputType,
+        schema_ref: maybe Slug,
+        output_ref_required: required bool,
+        min_length: optional Integer<0>,
+        evaluate: maybe NonBlank,
+    }
+}
+
+vocabulary! {
+    pub enum OutputType {
+        File = "file",
+        Json = "json",
+        Pr = "pr",
+        Message = "message",
+        Report = "report",
+    }
+}
+
+message! {
+    pub struct Env {
+        client_id: optional Id,
+        task_id: optional Id,
+        project_id: optional Id,
+        repo_url: maybe NonBlank,
+        worktree_path: maybe NonBlank,
+    }
+}
+
+message! {
+    /// From one agent to another.
+    pub struct Inbox {
+        to_agent: required Slug,
+        priority: required Priority,
+        message_type: required MessageType,
+        ref_task_id: maybe Id,
+        subject: required NonBlank,
+        body: required Text,
+        action_required: required bool,
+    }
+    judge(fields) {
+        if let (Some(priority), Some(kind)) = (&priority, &message_type)
+            && kind.priority() != priority.0
+        {
+            fields.warning(
+                "PRIORITY_MISMATCH",
+                "`/payload/priority` is 1 for task.blocked and exec.gate, 2 for question and task.feedback, 3 for \
+                 status.update and info",
+            );
+        }
+    }
+}
+
+vocabulary! {
+    pub enum MessageType {
+        TaskFeedback = "task.feedback",
+        StatusUpdate = "status.update",
+        TaskBlocked = "task.blocked",
+        ExecGate = "exec.gate",
+        Question = "question",
+        Info = "info",
+    }
+}
+
+impl MessageType {
+    /// The priority that goes with it.
+    pub fn priority(self) -> u8 {
+        match self {
+            Self::TaskBlocked | Self::ExecGate => 1,
+            Self::Question | Self::TaskFeedback => 2,
+            Self::StatusUpdate | Self::Info => 3,
+        }
+    }
+}
+
+message! {
+    /// A task is done and verified.
+    pub struct Complete {
+        task_id: required Id,
+        agent: required Slug,
+        output_ref: nullable NonBlank,
+        summary: required Summary<150>,
+        cost_usd: required Measure,
+        duration_seconds: required Measure,
+        verification: required Verification,
+    }
+}
+
+message! {
+    pub struct Verification {
+        mechanical: required Mechanical,
+        semantic: required Semantic,
+        attempts: required Integer<1>,
+    }
+    judge(fields) {
+        if mechanical == Some(Mechanical::Fail) || semantic == Some(Semantic::Fail) {
+            fields.error(
+                "COMPLETE_WITHOUT_PASS",
+                "a task whose `/payload/verification` failed is not complete: send `blocked`, or verify again",
+            );
+        }
+    }
+}
+
+vocabulary! {
+    pub enum Mechanical {
+        Pass = "pass",
+        Fail = "fail",
+    }
+}
+
+vocabulary! {
+    pub enum Semantic {
+        Pass = "pass",
+        Fail = "fail",
+        Skipped = "skipped",
+    }
+}
+
+message! {
+    /// A task cannot go on.
+    pub struct Blocked {
+        task_id: required Id,
+        agent: required Slug,
+        reason: required NonBlank,
+        blocker_type: required BlockerType,
+        suggested_resolution: maybe Text,
+        attempts: required Integer<0>,
+    }
+}
+
+vocabulary! {
+    pub enum BlockerType {
+        SpecGap = "spec_gap",
+        Dependency = "dependency",
+        ToolFailure = "tool_failure",
+        Ambiguity = "ambiguity",
+        Resource = "resource",
+        VerificationFail = "verification_fail",
+    }
+}
+
+message! {
+    /// An agent takes a task.
+    pub struct Claim {
+        task_id: required Id,
+        agent: required Slug,
+        role: required Slug,
+    }
+}
+
+/// 1 at once, 2 before the next task, 3 whenever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Priority(u8);
+
+impl Priority {
+    pub fn new(number: u8) -> Option<Self> {
+        (1..=3).contains(&number).then_some(Self(number))
+    }
+
+    pub fn get(self) -> u8 {
+        self.0
+    }
+}
+
+impl Shape for Priority {
+    const LEGAL: &'static str = "1, 2 or 3";
+
+    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+        let wanted = "must be 1, 2 or 3";
+        let Kind::Number(text) = node.kind else {
+            report.error("TYPE", at, node.span, wanted);
+            return None;
+        };
+        let number = Number::of(text);
+        let found = number.as_u64().and_then(|number| u8::try_from(number).ok()).and_then(Self::new);
+        match (number.is_integer(), found) {
+            (false, _) => report.error("TYPE", at, node.span, wanted),
+            (true, None) => report.error("RANGE", at, node.span, wanted),
+            (true, found) => return found,
+        }
+        None
+    }
+
+    fn render(&self) -> Value {
+        u64::from(self.0).into()
+    }
+
+    fn schema(_: Unknown) -> Value {
+        object([("enum", vec![1_u64, 2, 3].into())])
+    }
+}
+
+/// Words that tell somebody to do something instead of what shall be.
+const IMPERATIVES: [&str; 10] =
+    ["build", "add", "fix", "implement", "write", "create", "make", "update", "remove", "refactor"];
+
+fn is_imperative(goal: &Sentences<1>) -> bool {
+    let first = goal.as_str().split_whitespace().next().unwrap_or_default();
+    IMPERATIVES.iter().any(|verb| first.eq_ignore_ascii_case(verb))
+}
+
+pub fn judge(bytes: &[u8]) -> Judged<'_, Wire> {
+    match document::open(bytes, BYTES_MAX) {
+        Err(report) => Judged { value: None, report: *report },
+        Ok((text, node)) => match document::other_version(text, &node, "wire", VERSION) {
+            Some(report) => Judged { value: None, report },
+            None => document::read(&node, Report::new(text, Unknown::Warned)),
+        },
+    }
+}
+
+impl Payload {
+    pub fn kind(&self) -> Type {
+        match self {
+            Self::Brief(_) => Type::Brief,
+            Self::Inbox(_) => Type::Inbox,
+            Self::Complete(_) => Type::Complete,
+            Self::Blocked(_) => Type::Blocked,
+            Self::Claim(_) => Type::Claim,
+        }
+    }
+
+    fn read(kind: Type, node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+        match kind {
+            Type::Brief => Brief::read(node, at, report).map(Self::Brief),
+            Type::Inbox => Inbox::read(node, at, report).map(Self::Inbox),
+            Type::Complete => Complete::read(node, at, report).map(Self::Complete),
+            Type::Blocked => Blocked::read(node, at, report).map(Self::Blocked),
+            Type::Claim => Claim::read(node, at, report).map(Self::Claim),
+        }
+    }
+
+    fn render(&self) -> Value {
+        match self {
+            Self::Brief(payload) => payload.render(),
+            Self::Inbox(payload) => payload.render(),
+            Self::Complete(payload) => payload.render(),
+            Self::Blocked(payload) => payload.render(),
+            Self::Claim(payload) => payload.render(),
+        }
+    }
+
+    fn schema(kind: Type, unknown: Unknown) -> Value {
+        match kind {
+            Type::Brief => Brief::schema(unknown),
+            Type::Inbox => Inbox::schema(unknown),
+            Type::Complete => Complete::schema(unknown),
+            Type::Blocked => Blocked::schema(unknown),
+            Type::Claim => Claim::schema(unknown),
+        }
+    }
+}
+
+impl Shape for Wire {
+    const LEGAL: &'static str = "a wire";
+
+    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+        let mut fields = Fields::open(node, at, report)?;
+        fields.required::<Text>("wire");
+        let kind = fields.required::<Type>("type");
+        let sender = fields.required::<Sender>("sender");
+        let ts = fields.required::<DateTime>("ts");
+        let payload = fields.required::<AnyObject>("payload");
+        let found = node.get("payload").filter(|_| payload.is_some());
+        let (report, at) = fields.report();
+        let payload =
+            kind.zip(found).and_then(|(kind, found)| Payload::read(kind, found, &at.field("payload"), report));
+        if kind == Some(Type::Claim) {
+            claimed_by_its_sender(node, report);
+        }
+        let extra = fields.close();
+        Some(Self { sender: sender?, ts: ts?, payload: payload?, extra })
+    }
+
+    fn render(&self) -> Value {
+        let mut members: Object = vec![
+            ("wire".to_owned(), VERSION.into()),
+            ("type".to_owned(), self.payload.kind().render()),
+            ("sender".to_owned(), self.sender.render()),
+            ("ts".to_owned(), self.ts.render()),
+            ("payload".to_owned(), self.payload.render()),
+        ];
+        members.extend(self.extra.iter().cloned());
+        Value::Object(members)
+    }
+
+    fn schema(unknown: Unknown) -> Value {
+        object([("oneOf", Value::List(Type::ALL.iter().map(|kind| kind.wire_schema(unknown)).collect()))])
+    }
+}
+
+/// A claim is made in one's own name, whatever else is wrong with it.
+fn claimed_by_its_sender(node: &Node<'_>, report: &mut Report<'_>) {
+    let agent = node.get("payload").and_then(|payload| payload.get("agent"));
+    let names = node.get("sender").and_then(Node::text).zip(agent.and_then(Node::text));
+    if let (Some((sender, claimer)), Some(agent)) = (names, agent)
+        && sender != claimer
+    {
+        let hint = "`/payload/agent` must be the `/sender`: a task is claimed in one's own name";
+        report.plain_error("CLAIM_SENDER_MISMATCH", agent.span, hint);
+    }
+}
+
+impl Type {
+    /// The schema of a whole message of this type.
+    pub fn wire_schema(self, unknown: Unknown) -> Value {
+        let property = |name, schema| Property { name, presence: Presence::required, schema };
+        schema::object(
+            unknown,
+            &[
+                property("wire", object([("const", VERSION.into())])),
+                property("type", object([("const", self.as_str().into())])),
+                property("sender", Sender::schema(unknown)),
+                property("ts", DateTime::schema(unknown)),
+                property("payload", Payload::schema(self, unknown)),
+            ],
+        )
+    }
+}
+
+/// An object that is looked into elsewhere.
+struct AnyObject;
+
+impl Shape for AnyObject {
+    const LEGAL: &'static str = "the payload of its type, an object";
+
+    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+        if node.members().is_none() {
+            report.error("TYPE", at, node.span, "must be an object");
+        }
+        node.members().map(|_| Self)
+    }
+
+    fn render(&self) -> Value {
+        Value::Null
+    }
+
+    fn schema(_: Unknown) -> Value {
+        object([("type", "object".into())])
+    }
+}
+
+impl Env {
+    /// Names and values in the order of the specification, without what is not set.
+    pub fn entries(&self) -> Vec<(&'static str, &str)> {
+        let ids = [("client_id", &self.client_id), ("task_id", &self.task_id), ("project_id", &self.project_id)];
+        let ids = ids.into_iter().filter_map(|(name, id)| Some((name, id.as_ref()?.as_str())));
+        let places: [(&str, &Maybe<NonBlank>); 2] =
+            [("repo_url", &self.repo_url), ("worktree_path", &self.worktree_path)];
+        let places = places.into_iter().filter_map(|(name, place)| Some((name, place.get()?.as_str())));
+        ids.chain(places).collect()
+    }
+}

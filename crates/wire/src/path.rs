@@ -1,0 +1,107 @@
+//! Paths that a message names, judged by their spelling alone.
+
+use std::collections::HashMap;
+
+use crate::report::Hint;
+use crate::schema;
+use crate::shape::texts;
+use crate::text::is_blank;
+
+type Judged = Result<(), (&'static str, Hint)>;
+
+/// The components of a relative path with `.`, `..` and repeated slashes resolved; `None` when it leaves the root.
+pub fn resolve(path: &str) -> Option<Vec<&str>> {
+    if path.starts_with('/') || path.contains(['\\', '\0']) {
+        return None;
+    }
+    let mut parts = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            name => parts.push(name),
+        }
+    }
+    Some(parts)
+}
+
+fn inside(path: &str) -> Judged {
+    if is_blank(path) {
+        return Err(("BLANK", "must not be blank".into()));
+    }
+    let hint = "must be a relative path inside the repository, with `/` and without leaving it by `..`";
+    resolve(path).map_or(Err(("PATH_OUTSIDE_ROOT", hint.into())), |_| Ok(()))
+}
+
+fn file(path: &str) -> Judged {
+    inside(path)?;
+    let parts = resolve(path).unwrap_or_default();
+    let hint = if parts.is_empty() || path.ends_with('/') {
+        "must name a file, not a folder"
+    } else if parts.iter().any(|part| part.eq_ignore_ascii_case(".git")) {
+        "must not lie inside `.git`"
+    } else {
+        return Ok(());
+    };
+    Err(("PATH_OUTSIDE_ROOT", hint.into()))
+}
+
+texts! {
+    /// A path inside the root.
+    InsidePath: inside, schema::pattern(&format!("^(?!/){}[^\\\\\\u0000]*$", schema::somewhere_not_blank())),
+        "a relative path inside the repository";
+    /// A file inside the root that an agent may write.
+    FilePath: file, schema::pattern(&format!(
+        "^(?!/){}[^\\\\\\u0000]*[^\\\\\\u0000/]$",
+        schema::somewhere_not_blank()
+    )), "a relative path of a file inside the repository";
+}
+
+/// Files that were named, to find one that is named twice or lies where a folder must be. Linear in what it is given.
+#[derive(Debug, Default)]
+pub(crate) struct Files<'p> {
+    children: HashMap<(usize, &'p str), usize>,
+    /// By number; a folder, or a file.
+    is_file: Vec<bool>,
+}
+
+impl<'p> Files<'p> {
+    /// Whether it fits beside those before it.
+    pub(crate) fn add(&mut self, path: &'p str) -> bool {
+        let Some(parts) = resolve(path).filter(|parts| !parts.is_empty()) else { return true };
+        if self.is_file.is_empty() {
+            self.is_file.push(false);
+        }
+        let (mut here, mut fresh) = (0, false);
+        for part in parts {
+            if self.is_file[here] {
+                return false;
+            }
+            let next = self.is_file.len();
+            let found = *self.children.entry((here, part)).or_insert(next);
+            fresh = found == next;
+            if fresh {
+                self.is_file.push(false);
+            }
+            here = found;
+        }
+        if fresh {
+            self.is_file[here] = true;
+        }
+        fresh
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_do_not_stand_in_each_others_way() {
+        let mut files = Files::default();
+        let added: Vec<bool> = ["a/b", "a/c", "./a//b", "a", "a/b/c", "x/../a/c", "d", "d/e", "f/g/h", "f/g"]
+            .map(|path| files.add(path))
+            .into();
+        assert_eq!(added, [true, true, false, false, false, false, true, false, true, false]);
+    }
+}

@@ -1,0 +1,457 @@
+//! What is wrong with a document: every problem, in order, each with its place.
+//!
+//! Problems are kept small and are put into words when somebody reads them, because a hostile document has half a million.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::fmt::Write as _;
+
+use crate::json::{Number, Span, SyntaxError, Value, object};
+
+/// What is made of keys that are not in the tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unknown {
+    /// They are kept and warned about.
+    Warned,
+    /// They are errors, except extensions: names that begin with `x-`.
+    Refused,
+}
+
+/// The names that cards may use.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Registry {
+    pub roles: Vec<String>,
+    pub agents: Vec<String>,
+    pub output_types: Vec<String>,
+}
+
+impl Registry {
+    pub fn has_role(&self, name: &str) -> bool {
+        self.roles.iter().any(|role| role == name)
+    }
+
+    pub fn has_agent(&self, name: &str) -> bool {
+        self.agents.iter().any(|agent| agent == name)
+    }
+
+    pub fn has_output_type(&self, name: &str) -> bool {
+        self.output_types.iter().any(|known| known == name)
+    }
+
+    /// From `{roles, agents, output_types}`; a list that is not there is empty.
+    pub fn from_value(value: &Value) -> Self {
+        let names = |key| {
+            let items = value.get(key).and_then(Value::as_list).unwrap_or_default();
+            items.iter().filter_map(Value::as_text).map(str::to_owned).collect()
+        };
+        Self { roles: names("roles"), agents: names("agents"), output_types: names("output_types") }
+    }
+}
+
+/// One step of a JSON pointer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step<'p> {
+    Field(&'static str),
+    /// A name that the document chose.
+    Key(&'p str),
+    Index(usize),
+}
+
+/// A step that a report keeps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Kept {
+    Field(&'static str),
+    Key(Box<str>),
+    Index(usize),
+}
+
+/// Where a reader stands: a path on the stack. It becomes a place of the report when there is something to say.
+#[derive(Debug)]
+pub struct At<'p> {
+    parent: Option<&'p At<'p>>,
+    step: Step<'p>,
+    place: Cell<Option<Place>>,
+}
+
+impl<'p> At<'p> {
+    pub fn top() -> At<'static> {
+        At { parent: None, step: Step::Index(0), place: Cell::new(Some(Place(0))) }
+    }
+
+    fn down(&'p self, step: Step<'p>) -> Self {
+        Self { parent: Some(self), step, place: Cell::new(None) }
+    }
+
+    /// A field of a table.
+    pub fn field(&'p self, name: &'static str) -> Self {
+        self.down(Step::Field(name))
+    }
+
+    /// A key that the document chose.
+    pub fn key(&'p self, name: &'p str) -> Self {
+        self.down(Step::Key(name))
+    }
+
+    pub fn item(&'p self, index: usize) -> Self {
+        self.down(Step::Index(index))
+    }
+}
+
+/// A place in a document, known to its report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place(u32);
+
+/// What is to be done about a problem, for the agent that must repair its output.
+pub type Hint = Cow<'static, str>;
+
+/// One thing that is wrong. Small, because there may be half a million; its report puts it into words.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Problem {
+    /// The part before the colon.
+    kind: &'static str,
+    subject: Subject,
+    pub span: Span,
+    /// As it is, or the number of one that was made for this problem.
+    hint: Result<&'static str, u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Subject {
+    None,
+    Place(Place),
+    /// An item of a list.
+    Item(Place, u32),
+    /// A field of a table, by the number of its name.
+    Field(Place, u16),
+    /// Something that is named itself, such as an id: the number of its name.
+    Named(u32),
+}
+
+/// Everything that was found in one document.
+#[derive(Debug, Clone)]
+pub struct Report<'t> {
+    text: &'t str,
+    places: Vec<(Place, Kept)>,
+    /// Names of fields that problems were found at: few, however many problems there are.
+    fields: Vec<&'static str>,
+    /// Names and hints that were made for single problems.
+    words: Vec<String>,
+    errors: Vec<Problem>,
+    warnings: Vec<Problem>,
+    unknown: Unknown,
+    /// What is said about a key that is in no table.
+    stray_hint: fn(&str) -> Hint,
+    registry: Option<&'t Registry>,
+    /// Reported last, in document order.
+    strays: Vec<Problem>,
+}
+
+impl<'t> Report<'t> {
+    pub fn new(text: &'t str, unknown: Unknown) -> Self {
+        let top = (Place(0), Kept::Index(0));
+        let (errors, warnings, strays) = (Vec::new(), Vec::new(), Vec::new());
+        let stray_hint = |_: &str| Hint::Borrowed("is no field of this message; remove it");
+        Self {
+            text,
+            places: vec![top],
+            fields: Vec::new(),
+            words: Vec::new(),
+            errors,
+            warnings,
+            unknown,
+            stray_hint,
+            registry: None,
+            strays,
+        }
+    }
+
+    pub(crate) fn hinting(mut self, stray_hint: fn(&str) -> Hint) -> Self {
+        self.stray_hint = stray_hint;
+        self
+    }
+
+    pub(crate) fn against(mut self, registry: Option<&'t Registry>) -> Self {
+        self.registry = registry;
+        self
+    }
+
+    pub fn registry(&self) -> Option<&'t Registry> {
+        self.registry
+    }
+
+    /// The document cannot be judged any further.
+    pub(crate) fn only(text: &'t str, kind: &'static str, place: Option<&At<'_>>, span: Span, hint: Hint) -> Self {
+        let mut report = Self::new(text, Unknown::Warned);
+        match place {
+            Some(at) => report.error(kind, at, span, hint),
+            None => report.plain_error(kind, span, hint),
+        }
+        report
+    }
+
+    pub(crate) fn not_json(text: &'t str, error: &SyntaxError) -> Self {
+        let at = u32::try_from(error.at).unwrap_or(u32::MAX);
+        let hint = format!("not a JSON object: {error}");
+        Self::only(text, "NOT_JSON", None, Span { start: at, end: at }, hint.into())
+    }
+
+    fn place(&mut self, at: &At<'_>) -> Place {
+        if let Some(place) = at.place.get() {
+            return place;
+        }
+        let parent = at.parent.map_or(Place(0), |parent| self.place(parent));
+        let place = Place(u32::try_from(self.places.len()).unwrap_or(u32::MAX));
+        let step = match at.step {
+            Step::Field(name) => Kept::Field(name),
+            Step::Key(name) => Kept::Key(name.into()),
+            Step::Index(index) => Kept::Index(index),
+        };
+        self.places.push((parent, step));
+        at.place.set(Some(place));
+        place
+    }
+
+    /// An item that nothing is said about but once needs no place of its own.
+    fn subject(&mut self, at: &At<'_>) -> Subject {
+        if self.errors.len() >= PROBLEMS_MAX {
+            return Subject::None;
+        }
+        match (at.step, at.place.get(), at.parent) {
+            (Step::Index(index), None, Some(parent)) => {
+                Subject::Item(self.place(parent), u32::try_from(index).unwrap_or(u32::MAX))
+            }
+            (Step::Field(name), None, Some(parent)) => {
+                let known = self.fields.iter().position(|known| std::ptr::eq(*known, name));
+                let number = known.unwrap_or_else(|| {
+                    self.fields.push(name);
+                    self.fields.len() - 1
+                });
+                // A table has a dozen fields; a number that does not fit cannot come about.
+                u16::try_from(number).map_or(Subject::None, |number| Subject::Field(self.place(parent), number))
+            }
+            _ => Subject::Place(self.place(at)),
+        }
+    }
+
+    fn keep(&mut self, words: String) -> u32 {
+        self.words.push(words);
+        u32::try_from(self.words.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    fn problem(&mut self, kind: &'static str, subject: Subject, span: Span, hint: Hint) -> Problem {
+        let hint = match hint {
+            Cow::Borrowed(hint) => Ok(hint),
+            Cow::Owned(hint) => Err(self.keep(hint)),
+        };
+        Problem { kind, subject, span, hint }
+    }
+
+    /// A problem of the value at a place.
+    pub fn error(&mut self, kind: &'static str, at: &At<'_>, span: Span, hint: impl Into<Hint>) {
+        let subject = self.subject(at);
+        let problem = self.problem(kind, subject, span, hint.into());
+        push(&mut self.errors, problem);
+    }
+
+    /// The same, but before the problems from a number on: a rule that joins items stands in the row of its field.
+    pub(crate) fn error_before(&mut self, number: usize, kind: &'static str, at: &At<'_>, about: (Span, &'static str)) {
+        let subject = self.subject(at);
+        let problem = Problem { kind, subject, span: about.0, hint: Ok(about.1) };
+        if self.errors.len() < PROBLEMS_MAX {
+            self.errors.insert(number.min(self.errors.len()), problem);
+        }
+    }
+
+    /// A problem without a place of its own.
+    pub fn plain_error(&mut self, kind: &'static str, span: Span, hint: impl Into<Hint>) {
+        let problem = self.problem(kind, Subject::None, span, hint.into());
+        push(&mut self.errors, problem);
+    }
+
+    pub fn named_error(&mut self, kind: &'static str, name: &str, span: Span, hint: impl Into<Hint>) {
+        let subject = Subject::Named(self.keep(name.to_owned()));
+        let problem = self.problem(kind, subject, span, hint.into());
+        push(&mut self.errors, problem);
+    }
+
+    pub fn warning(&mut self, kind: &'static str, at: &At<'_>, span: Span, hint: impl Into<Hint>) {
+        let subject = self.subject(at);
+        let problem = self.problem(kind, subject, span, hint.into());
+        push(&mut self.warnings, problem);
+    }
+
+    pub fn plain_warning(&mut self, kind: &'static str, span: Span, hint: impl Into<Hint>) {
+        let problem = self.problem(kind, Subject::None, span, hint.into());
+        push(&mut self.warnings, problem);
+    }
+
+    /// A key that is in no table.
+    pub(crate) fn stray(&mut self, at: &At<'_>, name: &str, span: Span) {
+        // A session key has a code of its own.
+        let allowed = self.unknown == Unknown::Refused && (name.starts_with("x-") || is_session(name));
+        if !allowed {
+            let hint = (self.stray_hint)(name);
+            let subject = self.subject(at);
+            let problem = self.problem("UNKNOWN_FIELD", subject, span, hint);
+            push(&mut self.strays, problem);
+        }
+    }
+
+    /// Nothing more comes: what was kept for the end goes to its list.
+    pub(crate) fn close(&mut self) {
+        let mut strays = std::mem::take(&mut self.strays);
+        strays.sort_by_key(|stray| stray.span.start);
+        match self.unknown {
+            Unknown::Warned => self.warnings.append(&mut strays),
+            Unknown::Refused => self.errors.append(&mut strays),
+        }
+    }
+
+    pub fn is_valid(&self) -> bool {
+        self.errors.is_empty()
+    }
+
+    pub fn text(&self) -> &'t str {
+        self.text
+    }
+
+    pub fn errors(&self) -> &[Problem] {
+        &self.errors
+    }
+
+    pub fn warnings(&self) -> &[Problem] {
+        &self.warnings
+    }
+
+    /// The codes of errors and of warnings.
+    pub fn codes(&self) -> (Vec<String>, Vec<String>) {
+        let codes = |problems: &[Problem]| problems.iter().map(|problem| self.code(problem)).collect();
+        (codes(&self.errors), codes(&self.warnings))
+    }
+
+    /// `TYPE:/context/iteration`
+    pub fn code(&self, problem: &Problem) -> String {
+        match &problem.subject {
+            Subject::None => problem.kind.to_owned(),
+            Subject::Place(_) | Subject::Item(..) | Subject::Field(..) => {
+                format!("{}:{}", problem.kind, self.pointer(problem))
+            }
+            Subject::Named(name) => format!("{}:{}", problem.kind, self.word(*name)),
+        }
+    }
+
+    /// One sentence that names the field, what was found and what is legal.
+    pub fn message(&self, problem: &Problem) -> String {
+        let found = match problem.kind {
+            "TYPE" | "BLANK" | "ENUM" | "PATTERN" | "RANGE" | "PATH_OUTSIDE_ROOT" => {
+                excerpt(problem.span.of(self.text))
+            }
+            _ => String::new(),
+        };
+        let pointer = self.pointer(problem);
+        let subject = if pointer.is_empty() { pointer } else { format!("`{pointer}`: ") };
+        let found = if found.is_empty() { found } else { format!("; found {found}") };
+        let hint = problem.hint.unwrap_or_else(|number| self.word(number));
+        let required = match problem.kind {
+            "MISSING" => "is required and must be ",
+            _ => "",
+        };
+        format!("{subject}{required}{hint}{found}")
+    }
+
+    fn word(&self, number: u32) -> &str {
+        self.words.get(usize::try_from(number).unwrap_or(usize::MAX)).map_or("", String::as_str)
+    }
+
+    /// Where in the document; empty for the top, and for what has no place.
+    pub fn pointer(&self, problem: &Problem) -> String {
+        let (mut place, last) = match problem.subject {
+            Subject::Place(place) => (place, String::new()),
+            Subject::Item(place, index) => (place, format!("/{index}")),
+            Subject::Field(place, number) => {
+                (place, format!("/{}", self.fields.get(usize::from(number)).copied().unwrap_or_default()))
+            }
+            Subject::None | Subject::Named(_) => return String::new(),
+        };
+        let mut steps = Vec::new();
+        while place.0 != 0 {
+            let Some((parent, step)) = self.places.get(usize::try_from(place.0).unwrap_or(usize::MAX)) else { break };
+            steps.push(step);
+            place = *parent;
+        }
+        let mut text = String::new();
+        for step in steps.into_iter().rev() {
+            text.push('/');
+            push_step(&mut text, step);
+        }
+        text + &last
+    }
+
+    /// The shape all these protocols share: `{valid, errors, warnings, messages}`.
+    pub fn to_value(&self) -> Value {
+        let (errors, warnings) = self.codes();
+        let messages =
+            self.errors.iter().chain(&self.warnings).map(|problem| {
+                object([("code", self.code(problem).into()), ("message", self.message(problem).into())])
+            });
+        object([
+            ("valid", self.is_valid().into()),
+            ("errors", errors.into()),
+            ("warnings", warnings.into()),
+            ("messages", Value::List(messages.collect())),
+        ])
+    }
+}
+
+/// Nobody repairs more than this in one go, and a hostile document has a problem in every third byte. The first ones are
+/// kept; that there are any makes the document invalid.
+const PROBLEMS_MAX: usize = 100_000;
+
+fn push(problems: &mut Vec<Problem>, problem: Problem) {
+    if problems.len() < PROBLEMS_MAX {
+        problems.push(problem);
+    }
+}
+
+/// A pointer of a hostile document must not be as long as the document, once for every problem.
+const STEP_MAX: usize = 1_024;
+
+fn push_step(out: &mut String, step: &Kept) {
+    match step {
+        Kept::Index(index) => {
+            let _ = write!(out, "{index}");
+        }
+        Kept::Field(name) => out.push_str(name),
+        Kept::Key(name) => {
+            for letter in name.chars().take(STEP_MAX) {
+                match letter {
+                    '~' => out.push_str("~0"),
+                    '/' => out.push_str("~1"),
+                    other => out.push(other),
+                }
+            }
+        }
+    }
+}
+
+/// A name that means the session, whatever its spelling.
+pub(crate) fn is_session(name: &str) -> bool {
+    if name.len() > 64 {
+        return false;
+    }
+    let plain: String = name.chars().filter(|letter| !matches!(letter, '-' | '_')).collect();
+    plain.eq_ignore_ascii_case("session") || plain.eq_ignore_ascii_case("sessionid")
+}
+
+/// The beginning of what stands there, on one line.
+pub(crate) fn excerpt(text: &str) -> String {
+    const MAX: usize = 64;
+    let one_line = |letter: char| if letter.is_control() { ' ' } else { letter };
+    let short: String = text.chars().take(MAX).map(one_line).collect();
+    if text.chars().nth(MAX).is_some() { format!("{short}...") } else { short }
+}
+
+/// Whether a number is at least a bound.
+pub(crate) fn at_least(text: &str, bound: i64) -> bool {
+    Number::of(text).compare(&Number::from(bound)).is_ge()
+}

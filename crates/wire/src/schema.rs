@@ -1,0 +1,87 @@
+//! What a schema can say of the shapes, in JSON Schema 2020-12.
+
+use crate::json::{Object, Value, object as literal};
+use crate::report::Unknown;
+
+/// How a field may be there; see [`crate::shape`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(non_camel_case_types, reason = "the words of the declarations")]
+pub enum Presence {
+    required,
+    nullable,
+    optional,
+    maybe,
+}
+
+/// One field of an object.
+#[derive(Debug)]
+pub struct Property {
+    pub name: &'static str,
+    pub presence: Presence,
+    pub schema: Value,
+}
+
+pub fn object(unknown: Unknown, properties: &[Property]) -> Value {
+    let mut members = Object::new();
+    let mut required = Vec::new();
+    for property in properties {
+        let schema = match property.presence {
+            Presence::required | Presence::optional => property.schema.clone(),
+            Presence::nullable | Presence::maybe => or_null(&property.schema),
+        };
+        members.push((property.name.to_owned(), schema));
+        if matches!(property.presence, Presence::required | Presence::nullable) {
+            required.push(property.name);
+        }
+    }
+    let mut schema = vec![("type".to_owned(), "object".into()), ("properties".to_owned(), Value::Object(members))];
+    if !required.is_empty() {
+        schema.push(("required".to_owned(), required.into()));
+    }
+    if unknown == Unknown::Refused {
+        schema.push(("patternProperties".to_owned(), literal([("^x-", true.into())])));
+        schema.push(("additionalProperties".to_owned(), false.into()));
+    }
+    Value::Object(schema)
+}
+
+pub fn or_null(schema: &Value) -> Value {
+    literal([("anyOf", vec![schema.clone(), literal([("type", "null".into())])].into())])
+}
+
+/// A message by itself: with the dialect, a name and what it is.
+pub fn document(title: &str, about: &str, schema: Value) -> Value {
+    let mut members = vec![
+        ("$schema".to_owned(), "https://json-schema.org/draft/2020-12/schema".into()),
+        ("title".to_owned(), title.into()),
+        ("description".to_owned(), about.into()),
+    ];
+    if let Value::Object(rest) = schema {
+        members.extend(rest);
+    }
+    Value::Object(members)
+}
+
+pub(crate) fn string() -> Value {
+    literal([("type", "string".into())])
+}
+
+pub(crate) fn pattern(pattern: &str) -> Value {
+    literal([("type", "string".into()), ("pattern", pattern.into())])
+}
+
+/// White space by the Unicode property; `\s` means something else in every dialect.
+const SPACE: &str = "\\u0009-\\u000d\\u0020\\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
+
+pub(crate) fn not_blank() -> Value {
+    pattern(&format!("[^{SPACE}]"))
+}
+
+/// Something in the rest is not white space.
+pub(crate) fn somewhere_not_blank() -> String {
+    format!("(?=[\\s\\S]*[^{SPACE}])")
+}
+
+pub(crate) fn id() -> String {
+    format!("^[^{SPACE}]{{1,128}}$")
+}

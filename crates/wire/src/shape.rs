@@ -1,0 +1,172 @@
+//! Shapes: types that read themselves from a document, write themselves, and describe themselves as JSON Schema.
+//!
+//! One declaration of an object (see [`message!`]) is its table in the rules: the reader goes through the fields in that
+//! order and reports what is wrong; the schema is made from the same lines.
+
+mod basic;
+mod fields;
+mod list;
+mod words;
+
+pub use basic::{Any, Bool, Integer, Measure, NonBlank, Sentences, Summary, Text, Words};
+pub(crate) use basic::{string, texts};
+pub use fields::{Extra, Fields, Maybe};
+pub(crate) use list::items;
+pub use list::{AtLeastOne, List, Map};
+pub use words::{AgentSlug, Id, NeverDoes, Route, Slug};
+
+use crate::json::{Node, Value};
+use crate::report::{At, Report, Unknown};
+
+/// A value that can only be legal.
+pub trait Shape: Sized {
+    /// What is legal, after "must be": for whoever left it out.
+    const LEGAL: &'static str;
+
+    /// Reads what stands there. `None` when it is not legal; the report then says why.
+    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self>;
+
+    /// The value as JSON, such that reading it again gives this.
+    fn render(&self) -> Value;
+
+    /// What a schema can say of it.
+    fn schema(unknown: Unknown) -> Value;
+}
+
+/// Declares an object once: its type, its reader, its writer and its schema.
+///
+/// Each line is `field: presence Shape`, with `field = "name"` where the two differ. Presences: `required`; `nullable` (the key
+/// must be there, its value may be null); `optional` (absent, but not null); `maybe` (absent or null). `judge` sees every
+/// field as an `Option` after all lines, for rules that join them.
+macro_rules! message {
+    (
+        $(#[$attribute:meta])*
+        pub struct $name:ident {
+            $($(#[$about:meta])* $field:ident $(= $key:literal)? : $presence:ident $shape:ty,)*
+        }
+        $(judge($fields:ident) $judge:block)?
+    ) => {
+        $(#[$attribute])*
+        #[derive(Debug, Clone, PartialEq)]
+        pub struct $name {
+            $($(#[$about])* pub $field: message!(@type $presence $shape),)*
+            /// Keys that are in no table, as they came.
+            pub extra: $crate::shape::Extra,
+        }
+
+        impl $crate::shape::Shape for $name {
+            const LEGAL: &'static str =
+                concat!("an object with" $(, message!(@legal $presence $field $($key)?))*);
+
+            fn read(
+                node: &$crate::json::Node<'_>,
+                at: &$crate::report::At<'_>,
+                report: &mut $crate::report::Report<'_>,
+            ) -> Option<Self> {
+                let mut all = $crate::shape::Fields::open(node, at, report)?;
+                $(let $field = all.$presence::<$shape>(message!(@key $field $($key)?));)*
+                $(let $fields = &mut all; $judge)?
+                let extra = all.close();
+                Some(Self { $($field: $field?,)* extra })
+            }
+
+            fn render(&self) -> $crate::json::Value {
+                let mut members = $crate::json::Object::new();
+                $(message!(@write $presence self.$field, message!(@key $field $($key)?), members);)*
+                members.extend(self.extra.iter().cloned());
+                $crate::json::Value::Object(members)
+            }
+
+            fn schema(unknown: $crate::report::Unknown) -> $crate::json::Value {
+                $crate::schema::object(unknown, &[
+                    $($crate::schema::Property {
+                        name: message!(@key $field $($key)?),
+                        presence: $crate::schema::Presence::$presence,
+                        schema: <$shape as $crate::shape::Shape>::schema(unknown),
+                    },)*
+                ])
+            }
+        }
+    };
+    (@legal required $field:ident $key:literal) => { concat!(" `", $key, "`") };
+    (@legal required $field:ident) => { concat!(" `", stringify!($field), "`") };
+    (@legal nullable $field:ident) => { concat!(" `", stringify!($field), "`") };
+    (@legal $presence:ident $field:ident $($key:literal)?) => { "" };
+    (@key $field:ident $key:literal) => { $key };
+    (@key $field:ident) => { stringify!($field) };
+    (@type required $shape:ty) => { $shape };
+    (@type nullable $shape:ty) => { Option<$shape> };
+    (@type optional $shape:ty) => { Option<$shape> };
+    (@type maybe $shape:ty) => { $crate::shape::Maybe<$shape> };
+    (@write required $value:expr, $key:expr, $members:ident) => {
+        $members.extend([($key.to_owned(), $crate::shape::Shape::render(&$value))]);
+    };
+    (@write nullable $value:expr, $key:expr, $members:ident) => {
+        let value = $value.as_ref().map_or($crate::json::Value::Null, $crate::shape::Shape::render);
+        $members.extend([($key.to_owned(), value)]);
+    };
+    (@write optional $value:expr, $key:expr, $members:ident) => {
+        $members.extend($value.as_ref().map(|value| ($key.to_owned(), $crate::shape::Shape::render(value))));
+    };
+    (@write maybe $value:expr, $key:expr, $members:ident) => {
+        $members.extend($value.render().map(|value| ($key.to_owned(), value)));
+    };
+}
+pub(crate) use message;
+
+/// Declares a fixed list of words.
+macro_rules! vocabulary {
+    ($(#[$attribute:meta])* pub enum $name:ident { $($(#[$about:meta])* $variant:ident = $word:literal,)* }) => {
+        $(#[$attribute])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum $name { $($(#[$about])* $variant,)* }
+
+        impl $name {
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word,)* }
+            }
+
+            pub fn parse(text: &str) -> Option<Self> {
+                match text { $($word => Some(Self::$variant),)* _ => None }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl $crate::shape::Shape for $name {
+            const LEGAL: &'static str = concat!("one of", $(" `", $word, "`",)*);
+
+            fn read(
+                node: &$crate::json::Node<'_>,
+                at: &$crate::report::At<'_>,
+                report: &mut $crate::report::Report<'_>,
+            ) -> Option<Self> {
+                const LEGAL: &str = concat!("must be one of", $(" `", $word, "`",)*);
+                let Some(text) = node.text() else {
+                    report.error("TYPE", at, node.span, LEGAL);
+                    return None;
+                };
+                let found = Self::parse(text);
+                if found.is_none() {
+                    report.error("ENUM", at, node.span, LEGAL);
+                }
+                found
+            }
+
+            fn render(&self) -> $crate::json::Value {
+                self.as_str().into()
+            }
+
+            fn schema(_: $crate::report::Unknown) -> $crate::json::Value {
+                $crate::json::object([("enum", vec![$($word),*].into())])
+            }
+        }
+    };
+}
+pub(crate) use vocabulary;

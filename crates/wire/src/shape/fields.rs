@@ -1,0 +1,142 @@
+//! Reading an object field by field.
+
+use super::Shape;
+use crate::json::{Member, Node, Object, Span, Value};
+use crate::report::{At, Report};
+
+/// Keys that are in no table, with their values.
+pub type Extra = Object;
+
+/// A field that may be absent, and may be null when it is there.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Maybe<T> {
+    #[default]
+    Absent,
+    Null,
+    Is(T),
+}
+
+impl<T> Maybe<T> {
+    pub fn get(&self) -> Option<&T> {
+        if let Self::Is(value) = self { Some(value) } else { None }
+    }
+}
+
+impl<T> From<Option<T>> for Maybe<T> {
+    fn from(found: Option<T>) -> Self {
+        found.map_or(Self::Absent, Self::Is)
+    }
+}
+
+impl<T: Shape> Maybe<T> {
+    pub(crate) fn render(&self) -> Option<Value> {
+        match self {
+            Self::Absent => None,
+            Self::Null => Some(Value::Null),
+            Self::Is(value) => Some(value.render()),
+        }
+    }
+}
+
+/// An object that is being read.
+#[derive(Debug)]
+pub struct Fields<'r, 'n, 't, 'x> {
+    members: &'n [Member<'t>],
+    span: Span,
+    at: &'r At<'r>,
+    report: &'r mut Report<'x>,
+    /// The names that were asked for.
+    known: [&'static str; KNOWN_MAX],
+    count: usize,
+}
+
+/// More fields than any table has.
+const KNOWN_MAX: usize = 16;
+
+impl<'r, 'n, 't, 'x> Fields<'r, 'n, 't, 'x> {
+    pub fn open(node: &'n Node<'t>, at: &'r At<'r>, report: &'r mut Report<'x>) -> Option<Self> {
+        let Some(members) = node.members() else {
+            report.error("TYPE", at, node.span, "must be an object");
+            return None;
+        };
+        Some(Self { members, span: node.span, at, report, known: [""; KNOWN_MAX], count: 0 })
+    }
+
+    /// The value of a known key.
+    pub(crate) fn find(&mut self, name: &'static str) -> Option<&'n Node<'t>> {
+        if let Some(free) = self.known.get_mut(self.count) {
+            *free = name;
+            self.count += 1;
+        }
+        self.members.iter().find(|member| member.name == name).map(|member| &member.node)
+    }
+
+    fn missing<T: Shape>(&mut self, name: &'static str, found: Option<&Node<'_>>) {
+        let span = found.map_or(Span { start: self.span.start, end: self.span.start + 1 }, |node| node.span);
+        self.report.error("MISSING", &self.at.field(name), span, T::LEGAL);
+    }
+
+    pub fn required<T: Shape>(&mut self, name: &'static str) -> Option<T> {
+        match self.find(name) {
+            Some(node) if !node.is_null() => T::read(node, &self.at.field(name), self.report),
+            found => {
+                self.missing::<T>(name, found);
+                None
+            }
+        }
+    }
+
+    pub fn nullable<T: Shape>(&mut self, name: &'static str) -> Option<Option<T>> {
+        match self.find(name) {
+            None => {
+                self.missing::<T>(name, None);
+                None
+            }
+            Some(node) if node.is_null() => Some(None),
+            Some(node) => T::read(node, &self.at.field(name), self.report).map(Some),
+        }
+    }
+
+    pub fn optional<T: Shape>(&mut self, name: &'static str) -> Option<Option<T>> {
+        match self.find(name) {
+            None => Some(None),
+            Some(node) => T::read(node, &self.at.field(name), self.report).map(Some),
+        }
+    }
+
+    pub fn maybe<T: Shape>(&mut self, name: &'static str) -> Option<Maybe<T>> {
+        match self.find(name) {
+            None => Some(Maybe::Absent),
+            Some(node) if node.is_null() => Some(Maybe::Null),
+            Some(node) => T::read(node, &self.at.field(name), self.report).map(Maybe::Is),
+        }
+    }
+
+    pub fn error(&mut self, kind: &'static str, hint: &'static str) {
+        self.report.plain_error(kind, self.span, hint);
+    }
+
+    pub fn warning(&mut self, kind: &'static str, hint: &'static str) {
+        self.report.plain_warning(kind, self.span, hint);
+    }
+
+    /// A warning about this object.
+    pub fn warning_here(&mut self, kind: &'static str, hint: &'static str) {
+        self.report.warning(kind, self.at, self.span, hint);
+    }
+
+    pub(crate) fn report(&mut self) -> (&mut Report<'x>, &'r At<'r>) {
+        (self.report, self.at)
+    }
+
+    /// What no line asked for.
+    pub fn close(self) -> Extra {
+        let known = |member: &&Member<'t>| !self.known[..self.count].iter().any(|name| member.name == *name);
+        let mut extra = Extra::new();
+        for member in self.members.iter().filter(known) {
+            self.report.stray(&self.at.key(&member.name), &member.name, member.at);
+            extra.push((member.name.to_string(), member.node.to_value()));
+        }
+        extra
+    }
+}

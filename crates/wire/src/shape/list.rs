@@ -1,0 +1,99 @@
+//! Many of one kind.
+
+use super::Shape;
+use crate::json::{Node, Value, object};
+use crate::report::{At, Report, Unknown};
+
+/// An array. Every item is read, also after one that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct List<T>(pub Vec<T>);
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+/// The items of an array, or a word about what stands there instead.
+pub(crate) fn items<'n, 't>(node: &'n Node<'t>, at: &At<'_>, report: &mut Report<'_>) -> Option<&'n [Node<'t>]> {
+    let found = node.list();
+    if found.is_none() {
+        report.error("TYPE", at, node.span, "must be an array");
+    }
+    found
+}
+
+impl<T: Shape> Shape for List<T> {
+    const LEGAL: &'static str = "an array, which may be empty";
+
+    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+        let items = items(node, at, report)?;
+        let mut read = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            read.extend(T::read(item, &at.item(index), report));
+        }
+        (read.len() == items.len()).then_some(Self(read))
+    }
+
+    fn render(&self) -> Value {
+        Value::List(self.0.iter().map(Shape::render).collect())
+    }
+
+    fn schema(unknown: Unknown) -> Value {
+        object([("type", "array".into()), ("items", T::schema(unknown))])
+    }
+}
+
+/// An array with at least one item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AtLeastOne<T>(pub Vec<T>);
+
+impl<T: Shape> Shape for AtLeastOne<T> {
+    const LEGAL: &'static str = "an array with at least one item";
+
+    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+        let List(items) = List::read(node, at, report)?;
+        if items.is_empty() {
+            report.error("RANGE", at, node.span, "needs at least one item");
+            return None;
+        }
+        Some(Self(items))
+    }
+
+    fn render(&self) -> Value {
+        Value::List(self.0.iter().map(Shape::render).collect())
+    }
+
+    fn schema(unknown: Unknown) -> Value {
+        object([("type", "array".into()), ("items", T::schema(unknown)), ("minItems", 1_u64.into())])
+    }
+}
+
+/// An object whose names are free.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Map<T>(pub Vec<(String, T)>);
+
+impl<T: Shape> Shape for Map<T> {
+    const LEGAL: &'static str = "an object, which may be empty";
+
+    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+        let Some(members) = node.members() else {
+            report.error("TYPE", at, node.span, "must be an object");
+            return None;
+        };
+        let mut read = Vec::with_capacity(members.len());
+        for member in members {
+            let value = T::read(&member.node, &at.key(&member.name), report);
+            read.extend(value.map(|value| (member.name.to_string(), value)));
+        }
+        (read.len() == members.len()).then_some(Self(read))
+    }
+
+    fn render(&self) -> Value {
+        Value::Object(self.0.iter().map(|(name, value)| (name.clone(), value.render())).collect())
+    }
+
+    fn schema(unknown: Unknown) -> Value {
+        object([("type", "object".into()), ("additionalProperties", T::schema(unknown))])
+    }
+}

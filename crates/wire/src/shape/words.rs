@@ -1,0 +1,49 @@
+//! Names with a grammar.
+
+use super::basic::texts;
+use crate::report::Hint;
+use crate::schema;
+use crate::text::{is_id, is_slug};
+
+type Judged = Result<(), (&'static str, Hint)>;
+
+fn pattern(legal: bool, hint: &'static str) -> Judged {
+    if legal { Ok(()) } else { Err(("PATTERN", hint.into())) }
+}
+
+const SLUG: &str = "^[a-z0-9][a-z0-9_-]{0,63}$";
+
+fn slug(text: &str) -> Judged {
+    pattern(
+        is_slug(text),
+        "must be a slug: a-z, 0-9, `_` and `-`, at most 64 characters, beginning with a letter or digit",
+    )
+}
+
+/// Slugs that are somebody else's.
+const TAKEN: [&str; 4] = ["system", "human", "runner", "exec"];
+
+fn agent_slug(text: &str) -> Judged {
+    slug(text)?;
+    pattern(!TAKEN.contains(&text), "must not be `system`, `human`, `runner` or `exec`: those are taken")
+}
+
+fn route(text: &str) -> Judged {
+    let legal = is_slug(text.strip_prefix("roles.").unwrap_or(text));
+    pattern(legal, "must be an agent's slug, `roles.<slug>` or `exec`")
+}
+
+texts! {
+    Slug: slug, schema::pattern(SLUG), "a slug such as `quinn`";
+    /// The slug of an agent of one's own.
+    AgentSlug: agent_slug, schema::pattern("^(?!(?:system|human|runner|exec)$)[a-z0-9][a-z0-9_-]{0,63}$"),
+        "a slug such as `quinn`, but not `system`, `human`, `runner` or `exec`";
+    /// A task, project or client.
+    Id: |text| pattern(is_id(text), "must be 1 to 128 characters without white space"), schema::pattern(&schema::id()),
+        "1 to 128 characters without white space";
+    /// An agent's slug, a role or `exec`.
+    Route: route, schema::pattern("^(?:roles\\.)?[a-z0-9][a-z0-9_-]{0,63}$"),
+        "an agent's slug, `roles.<slug>` or `exec`";
+    NeverDoes: |text| pattern(text.starts_with("I never "), "must begin with `I never `"), schema::pattern("^I never "),
+        "a string that begins with `I never `";
+}

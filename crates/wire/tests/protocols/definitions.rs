@@ -1,0 +1,103 @@
+//! The schemas in `definitions/` are those of the types, and say the same as the checkers as far as a schema can.
+
+use std::path::PathBuf;
+
+use crate::cases::each;
+use wire::check::{Finding, Kind, Severity, check};
+use wire::definitions;
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../definitions")
+}
+
+#[test]
+fn the_files_are_fresh() {
+    for (path, schema) in definitions::all() {
+        let (file, text) = (folder().join(&path), schema.pretty());
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(&file, &text).unwrap();
+        }
+        let found = std::fs::read_to_string(&file).unwrap_or_default();
+        assert_eq!(found, text, "{path} is not what the types say; run this test with UPDATE=1");
+    }
+}
+
+/// What a checker refuses and a schema cannot: the code, and why.
+const UNSAYABLE: &[(&str, &str)] = &[
+    ("TOO_LONG", "words, sentences and bytes are not counted by a schema"),
+    ("TYPE", "an integer written as 1.0 is one for a schema"),
+    ("RANGE", "a number too small for a double is 0 for a validator"),
+    ("DUPLICATE_ID", "ids of different items are not compared by a schema"),
+    ("DUPLICATE_PATH", "nor are paths"),
+    ("PATH_OUTSIDE_ROOT", "a pattern does not resolve `..`"),
+    ("PROCEED_WITHOUT_SUCCESS", "rules that join fields are left to the checker"),
+    ("COMPLETE_WITHOUT_PASS", "the same"),
+    ("CLAIM_SENDER_MISMATCH", "two fields are not compared by a schema"),
+    ("SESSION_FIELD", "a key inside an extension is not looked at by a schema"),
+    ("ITERATION_MISMATCH", "the request is another document"),
+    ("UNEXPECTED", "so is what it asked for"),
+    ("MISSING", "an acknowledgement is missing only when the request asked for one"),
+    ("ACK_MISMATCH", "the same"),
+    ("ACK_WRONG", "the session's history is not in the document"),
+    ("UNKNOWN_ROUTE", "the registry is another document"),
+    ("UNKNOWN_OUTPUT_TYPE", "the same"),
+    ("UNKNOWN_AGENT", "the same"),
+    ("PATTERN", "a pattern does not know the calendar"),
+];
+
+/// The kinds of what is wrong.
+fn errors(finding: &Finding) -> Vec<&str> {
+    let errors = finding.notes.iter().filter(|note| note.severity == Severity::Error);
+    errors.map(|note| note.code.split(':').next().unwrap()).collect()
+}
+
+#[test]
+fn schemas_and_checkers_agree() {
+    let schemas: Vec<(String, jsonschema::Validator)> = definitions::all()
+        .into_iter()
+        .map(|(path, schema)| {
+            let schema: serde_json::Value = serde_json::from_str(&schema.to_string()).unwrap();
+            assert!(jsonschema::meta::is_valid(&schema), "{path} is no JSON Schema");
+            (path, jsonschema::validator_for(&schema).unwrap())
+        })
+        .collect();
+    let accepts = |prefix: &str, document: &serde_json::Value| {
+        schemas.iter().any(|(path, schema)| path.starts_with(prefix) && schema.is_valid(document))
+    };
+    let (mut agreed, mut unsaid) = (0, std::collections::BTreeSet::new());
+    for (file, kind, prefix) in [
+        ("envelope/input.jsonl", Kind::EnvelopeInput, "envelope/input"),
+        ("envelope/output.jsonl", Kind::EnvelopeOutput, "envelope/output"),
+        ("feedback/request.jsonl", Kind::FeedbackRequest, "feedback/request"),
+        ("feedback/response.jsonl", Kind::FeedbackResponse, "feedback/response"),
+        ("wire/wire.jsonl", Kind::Wire, "wire/"),
+        ("card/card.jsonl", Kind::Card, "card/"),
+    ] {
+        each(file, |case| {
+            let finding = check(kind, &case.bytes(), &case.context());
+            // What this other parser cannot read is not for the schema to judge: numbers that fit no double, bad JSON.
+            let Ok(document) = serde_json::from_slice(&case.bytes()) else { return };
+            let codes: Vec<&str> = errors(&finding);
+            if codes == ["NOT_JSON"] {
+                return;
+            }
+            let accepted = accepts(prefix, &document);
+            if finding.valid {
+                assert!(accepted, "{}: the schema refuses what the checker accepts", case.id());
+            }
+            if finding.valid == accepted {
+                agreed += 1;
+                return;
+            }
+            for code in codes {
+                let known = UNSAYABLE.iter().any(|(known, _)| *known == code);
+                assert!(known, "{}: the schema accepts {:?}", case.id(), finding.notes);
+                unsaid.insert(code.to_owned());
+            }
+        });
+    }
+    assert!(agreed > 900, "only {agreed} agreed");
+    let idle: Vec<&str> = UNSAYABLE.iter().map(|(code, _)| *code).filter(|code| !unsaid.contains(*code)).collect();
+    assert!(idle.is_empty(), "a schema can say these after all, or no case shows it: {idle:?}");
+}

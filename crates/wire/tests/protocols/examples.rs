@@ -1,0 +1,37 @@
+//! Every example of the specifications, accepted or refused; a refused one has the reason in its name:
+//! `what--CODE--path.to.field.json`.
+
+use std::path::{Path, PathBuf};
+
+use wire::check::{Context, Kind, check};
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn examples_of_the_specifications() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let mut count = 0;
+    for kind in Kind::ALL {
+        for file in files(&root.join(kind.as_str()).join("accept")) {
+            let finding = check(*kind, &std::fs::read(&file).unwrap(), &Context::default());
+            assert!(finding.valid, "{}: {:?}", file.display(), finding.notes);
+            count += 1;
+        }
+        for file in files(&root.join(kind.as_str()).join("reject")) {
+            let finding = check(*kind, &std::fs::read(&file).unwrap(), &Context::default());
+            let name = file.file_stem().unwrap().to_str().unwrap().to_owned();
+            let mut parts = name.split("--").skip(1);
+            let code = parts.next().unwrap_or_else(|| panic!("{name} says no reason"));
+            let code = parts.next().map_or(code.to_owned(), |path| format!("{code}:/{}", path.replace('.', "/")));
+            assert_eq!(finding.notes.first().map(|note| note.code.as_str()), Some(code.as_str()), "{name}");
+            assert!(!finding.valid, "{name}");
+            count += 1;
+        }
+    }
+    assert!(count >= 20, "only {count} examples were found");
+}

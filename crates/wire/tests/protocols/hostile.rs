@@ -1,0 +1,181 @@
+//! A mebibyte of anything is judged in under 50 milliseconds: no input makes a checker slow.
+
+use std::time::{Duration, Instant};
+
+use crate::cases::{Case, each};
+use wire::json::{Value, parse};
+use wire::report::Registry;
+use wire::{card, envelope, feedback, message, stream};
+
+const MEBIBYTE: usize = 1 << 20;
+/// A build with the checks for debugging takes up to three times as long; the benchmark measures the other one.
+const BOUND: Duration = Duration::from_millis(if cfg!(debug_assertions) { 150 } else { 50 });
+
+type Judge = fn(&[u8]) -> usize;
+
+/// Every checker, reduced to how many problems it found.
+const JUDGES: &[(&str, Judge)] = &[
+    ("envelope/input.jsonl", |bytes| count(&envelope::judge_input(bytes).report)),
+    ("envelope/output.jsonl", |bytes| count(&envelope::judge_output(bytes).report)),
+    ("feedback/request.jsonl", |bytes| count(&feedback::judge_request(bytes).report)),
+    ("feedback/response.jsonl", |bytes| {
+        let asked = feedback::Asked::by(b"{}", Some(Vec::new()));
+        count(&feedback::judge_response(bytes, Some(&asked)).report)
+    }),
+    ("wire/wire.jsonl", |bytes| count(&message::judge(bytes).report)),
+    ("card/card.jsonl", |bytes| {
+        let registry = Registry { roles: vec!["ba".to_owned()], ..Registry::default() };
+        count(&card::judge(bytes, Some(&registry)).report)
+    }),
+    ("stream/stream.jsonl", |bytes| usize::from(stream::read(bytes).unwrap().is_valid())),
+];
+
+fn count(report: &wire::report::Report<'_>) -> usize {
+    report.errors().len() + report.warnings().len()
+}
+
+/// The best of a few tries: other tests run beside this one.
+#[expect(clippy::disallowed_methods, reason = "measures how long something takes")]
+fn judged_in_time(judge: Judge, bytes: &[u8], what: &str) {
+    let mut best = Duration::MAX;
+    for _ in 0..20 {
+        let began = Instant::now();
+        judge(bytes);
+        best = best.min(began.elapsed());
+        if best < BOUND {
+            return;
+        }
+    }
+    panic!("{what}: {best:?} for {} bytes", bytes.len());
+}
+
+/// Text that is long in one way.
+fn long(piece: &str, room: usize) -> String {
+    piece.repeat(room / piece.len())
+}
+
+#[test]
+fn text_that_is_no_document() {
+    let texts = [
+        "[",
+        "{\"a\":",
+        "\"",
+        "\\",
+        "\\u0041",
+        "1",
+        "-",
+        " ",
+        "\n",
+        "`",
+        "```\n",
+        "````\n~~~\n",
+        "```agent_contract_handoff\n",
+        "{}\n",
+        "{\"type\":\"text\"}\n",
+        "x\n",
+        "[[],",
+        "\u{feff}",
+        "\0",
+        "[1,",
+        "{\"a\":1,",
+    ];
+    for (file, judge) in JUDGES {
+        for text in texts {
+            let bytes = long(text, MEBIBYTE);
+            judged_in_time(*judge, bytes.as_bytes(), &format!("{file} with {text:?}"));
+            judged_in_time(*judge, format!("{{\"a\":{bytes}").as_bytes(), &format!("{file} with a start and {text:?}"));
+        }
+        judged_in_time(*judge, &vec![0xff; MEBIBYTE], file);
+    }
+}
+
+/// What is put in the place of every value, so that the whole has a mebibyte.
+fn fillings(room: usize) -> Vec<(&'static str, String)> {
+    let list = |item: &str| format!("[{}{item}]", long(&format!("{item},"), room - 2 * item.len() - 4));
+    let text = |piece: &str| format!("\"{}\"", long(piece, room - 4));
+    let mut keys = String::from("{\"a\":1");
+    let mut number = 0;
+    while keys.len() + 20 < room {
+        keys.push_str(&format!(",\"k{number}\":1"));
+        number += 1;
+    }
+    keys.push('}');
+    vec![
+        ("ones", list("1")),
+        ("nulls", list("null")),
+        ("objects", list("{}")),
+        ("texts", list("\"a\"")),
+        ("lists", list("[[]]")),
+        ("sessions", list("{\"session\":1}")),
+        ("ids", list("{\"id\":\"same-id-here\",\"path\":\"a/b\"}")),
+        ("keys", keys),
+        ("blanks", text(" ")),
+        ("words", text("a ")),
+        ("sentences", text("A. ")),
+        ("brackets after a point", format!("\"A.{}\"", long("(", room - 8))),
+        ("blanks after a point", format!("\"A.{} b\"", long(" ", room - 8))),
+        ("points", text(".")),
+        ("folders", text("a/")),
+        ("climbing", text("a/../")),
+        ("escapes", text("\\u0020")),
+        ("backticks", text("`")),
+        ("one number", long("7", room - 4)),
+        ("media parameters", format!("\"a/b{}\"", long(";a=b", room - 8))),
+    ]
+}
+
+/// Pointers to every value of a document.
+fn places(value: &Value, path: &mut Vec<usize>, found: &mut Vec<Vec<usize>>) {
+    found.push(path.clone());
+    let children: Vec<&Value> = match value {
+        Value::List(items) => items.iter().collect(),
+        Value::Object(members) => members.iter().map(|(_, value)| value).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Text(_) => Vec::new(),
+    };
+    for (place, child) in children.into_iter().enumerate() {
+        path.push(place);
+        places(child, path, found);
+        path.pop();
+    }
+}
+
+/// Puts a marker in a place; the filling is put in by text.
+fn mark(value: &mut Value, path: &[usize]) {
+    match (path, value) {
+        ([], value) => *value = "@@".into(),
+        ([first, rest @ ..], Value::List(items)) => mark(&mut items[*first], rest),
+        ([first, rest @ ..], Value::Object(members)) => mark(&mut members[*first].1, rest),
+        ([_, ..], Value::Null | Value::Bool(_) | Value::Number(_) | Value::Text(_)) => {}
+    }
+}
+
+#[test]
+fn documents_with_one_huge_part() {
+    for (file, judge) in JUDGES {
+        let mut tried = Vec::new();
+        each(file, |case: &Case| {
+            let bytes = case.bytes();
+            let valid = case.get("expect").get("valid") == Some(&Value::Bool(true));
+            let Some(document) = std::str::from_utf8(&bytes).ok().and_then(|text| parse(text).ok()) else { return };
+            // The largest of the plain ones has every field.
+            if valid && bytes.len() < 1_500 && !case.id().contains("depth") && !case.id().contains("deep") {
+                tried.push(document.to_value());
+            }
+        });
+        let largest = tried.into_iter().max_by_key(|document| document.to_string().len());
+        let Some(document) = largest else { continue };
+        let mut found = Vec::new();
+        places(&document, &mut Vec::new(), &mut found);
+        let room = MEBIBYTE - document.to_string().len();
+        let fillings = fillings(room);
+        for path in found.iter().filter(|path| !path.is_empty()) {
+            let mut marked = document.clone();
+            mark(&mut marked, path);
+            let marked = marked.to_string();
+            for (what, filling) in &fillings {
+                let whole = marked.replace("\"@@\"", filling);
+                judged_in_time(*judge, whole.as_bytes(), &format!("{file}: {what} in {marked}"));
+            }
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! The protocols as a whole: the cases that came with the rules, the examples of the specifications, the schemas, and what
+//! must hold for every document.
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+mod cases;
+mod definitions;
+mod examples;
+mod handoff;
+mod hostile;
+mod properties;
+mod random;
+mod vectors;

@@ -1,0 +1,140 @@
+//! What holds for every document, not only for the cases: tried with documents that chance made from them.
+//!
+//! `FUZZ_SECONDS` makes it run longer, `FUZZ_SEED` repeats a run.
+
+use std::time::{Duration, Instant};
+
+use crate::cases::each;
+use crate::random::{Chance, mutate, scramble};
+use wire::check::{Context, Kind, check};
+use wire::json::{Value, parse};
+
+const FILES: &[(&str, Kind)] = &[
+    ("envelope/input.jsonl", Kind::EnvelopeInput),
+    ("envelope/output.jsonl", Kind::EnvelopeOutput),
+    ("feedback/request.jsonl", Kind::FeedbackRequest),
+    ("feedback/response.jsonl", Kind::FeedbackResponse),
+    ("stream/stream.jsonl", Kind::Stream),
+    ("wire/wire.jsonl", Kind::Wire),
+    ("card/card.jsonl", Kind::Card),
+];
+
+/// Documents that are small enough to be changed a million times.
+fn documents() -> Vec<(Kind, Vec<u8>, Context)> {
+    let mut documents = Vec::new();
+    for (file, kind) in FILES {
+        each(file, |case| {
+            let bytes = case.bytes();
+            if bytes.len() < 20_000 {
+                documents.push((*kind, bytes, case.context()));
+            }
+        });
+    }
+    documents
+}
+
+/// Reading and writing loses nothing, and what was written is judged like what was read.
+fn comes_back(kind: Kind, bytes: &[u8], context: &Context) {
+    let finding = check(kind, bytes, context);
+    let Some(rendered) = finding.rendered else { return };
+    let read = parse(std::str::from_utf8(bytes).unwrap()).unwrap().to_value();
+    assert!(rendered.same(&read), "{rendered} is not {read}");
+    let again = check(kind, rendered.to_string().as_bytes(), context);
+    assert!(again.valid, "{rendered} is refused: {:?}", again.notes);
+    let pretty = check(kind, rendered.pretty().as_bytes(), context);
+    assert!(pretty.valid, "{}", rendered.pretty());
+}
+
+#[test]
+fn every_accepted_case_comes_back() {
+    let mut accepted = 0;
+    for (kind, bytes, context) in documents() {
+        comes_back(kind, &bytes, &context);
+        accepted += u32::from(check(kind, &bytes, &context).rendered.is_some());
+    }
+    assert!(accepted > 250, "only {accepted} cases are accepted");
+}
+
+fn seconds() -> Duration {
+    let asked = std::env::var("FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
+    Duration::from_secs(asked.unwrap_or(4))
+}
+
+fn seed() -> u64 {
+    std::env::var("FUZZ_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(20_261_116)
+}
+
+/// Says with which seed it failed.
+struct Telling(u64);
+
+impl Drop for Telling {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("seed {}: repeat with FUZZ_SEED={}", self.0, self.0);
+        }
+    }
+}
+
+/// A document with a few things changed: judged the same twice, with every problem explained, and lost nothing if valid.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "runs for some seconds")]
+fn changed_documents() {
+    let documents = documents();
+    let (began, mut seed, mut valid, mut broken) = (Instant::now(), seed(), 0_u32, 0_u32);
+    while began.elapsed() < seconds() {
+        let _telling = Telling(seed);
+        let mut chance = Chance(seed);
+        seed += 1;
+        let (kind, bytes, context) = chance.pick(&documents);
+        let Some(mut document) = std::str::from_utf8(bytes).ok().and_then(|text| Some(parse(text).ok()?.to_value()))
+        else {
+            continue;
+        };
+        (0..=chance.below(3)).for_each(|_| mutate(&mut document, &mut chance));
+        let text = document.to_string();
+        let finding = check(*kind, text.as_bytes(), context);
+        assert_eq!(check(*kind, text.as_bytes(), context), finding, "the same document has one verdict");
+        assert!(finding.notes.iter().all(|note| !note.message.is_empty() && !note.code.is_empty()));
+        comes_back(*kind, text.as_bytes(), context);
+        if finding.valid { valid += 1 } else { broken += 1 }
+    }
+    assert!(valid > 50 && broken > 50, "{valid} valid and {broken} broken documents were tried");
+}
+
+/// Bytes that are hardly a document any more: a verdict, no panic.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "runs for some seconds")]
+fn scrambled_bytes() {
+    let documents = documents();
+    let (began, mut seed, mut tried) = (Instant::now(), seed(), 0_u32);
+    while began.elapsed() < seconds() {
+        let _telling = Telling(seed);
+        let mut chance = Chance(seed);
+        seed += 1;
+        let (_, bytes, context) = chance.pick(&documents);
+        let mut bytes = bytes.clone();
+        scramble(&mut bytes, &mut chance);
+        for kind in Kind::ALL {
+            let finding = check(*kind, &bytes, context);
+            assert!(finding.valid || !finding.notes.is_empty(), "{kind:?} is refused without a word");
+        }
+        tried += 1;
+    }
+    assert!(tried > 500, "only {tried} were tried");
+}
+
+/// Removing a required field is told, by its pointer.
+#[test]
+fn a_missing_field_is_named() {
+    for (kind, bytes, context) in documents() {
+        let finding = check(kind, &bytes, &context);
+        let (true, Some(Value::Object(members))) = (finding.valid, finding.rendered) else { continue };
+        for place in 0..members.len() {
+            let mut less = members.clone();
+            let (name, _) = less.remove(place);
+            let shorter = check(kind, Value::Object(less).to_string().as_bytes(), &context);
+            let told = shorter.notes.iter().any(|note| note.code == format!("MISSING:/{name}"));
+            assert_eq!(shorter.valid, !told, "{kind:?} without {name}: {:?}", shorter.notes);
+        }
+    }
+}
