@@ -28,7 +28,7 @@ pub use approval::{Request, Risk};
 pub use consolidation::{Consolidation, Ownership};
 pub use contract::{Contract, Status};
 pub use evidence::{Command, Evidence, Note, Verification};
-pub use field::{Lenient, Listing, Spelt};
+pub use field::{Extra, Lenient, Listing, Spelt, Written};
 pub use looping::LoopState;
 pub use machine::{Machine, Refusal, Step};
 pub use merge::{Merged, merge, merge_all};
@@ -40,7 +40,7 @@ pub use status::{AgentId, PendingSteps, PlanStatus};
 pub use update::Update;
 pub use verdict::{Reason, Repair, Verdict};
 
-use crate::json::{self, Member, Node, Object, Span, Value};
+use crate::json::{self, Member, Node, Span, Value};
 use contract::{Optional, Sections};
 use problem::Findings;
 use status::AgentStatus;
@@ -180,13 +180,15 @@ impl<'n, 't> Top<'n, 't> {
         }
     }
 
-    fn unknown(&self, findings: &mut Findings<'_>) -> Object {
-        let mut extra = Object::with_capacity(self.unknown.len());
+    fn unknown(&self, findings: &mut Findings<'_>) -> Extra {
+        findings.warnings.reserve(self.unknown.len());
         for member in &self.unknown {
             let problem = findings.problem(&rule::UNKNOWN_FIELD, Some(&member.node));
             findings.warnings.push(problem.named(&*member.name));
-            extra.push((member.name.to_string(), member.node.to_value()));
         }
-        extra
+        findings.source.extra(self.unknown.iter().copied())
     }
 }
+
+#[cfg(test)]
+mod tests;

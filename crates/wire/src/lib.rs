@@ -1,6 +1,7 @@
 //! What Handover speaks: five agent protocols, each a module with types that can only hold legal values.
 pub mod card;
 pub mod check;
+pub mod convert;
 pub mod definitions;
 pub mod document;
 pub mod envelope;
@@ -16,3 +17,4 @@ pub mod shape;
 pub mod stream;
 pub mod text;
 pub mod time;
+pub mod translate;

@@ -16,9 +16,10 @@ use crate::document::{self, BYTES_MAX, Judged};
 use crate::json::{Kind, Node, Number, Object, Value, object};
 use crate::report::{At, Report, Unknown};
 use crate::schema::{self, Presence, Property};
+pub use crate::shape::Id;
 use crate::shape::{
-    AtLeastOne, Extra, Fields, Id, Integer, List, Maybe, Measure, NonBlank, Sentences, Shape, Slug, Summary, Text,
-    Words, message, vocabulary,
+    AtLeastOne, Extra, Fields, Integer, List, Maybe, Measure, NonBlank, Sentences, Shape, Slug, Summary, Text, Words,
+    message, vocabulary,
 };
 use crate::time::DateTime;
 

@@ -1,10 +1,10 @@
 //! The optional fields: they inform, and never make a contract invalid.
 
-use super::field::{Lenient, Listing, Writing, others, stated};
+use super::field::{Extra, Lenient, Listing, Source, Writing, stated};
 use super::looping::number;
-use super::problem::Findings;
+use super::problem::{Findings, Lack, Part, quoted, shown};
 use super::rule::{self, Rule};
-use crate::json::{Node, Number, Object, Value};
+use crate::json::{Node, Number, Value};
 use crate::shape::{NonBlank, vocabulary};
 
 vocabulary! {
@@ -43,7 +43,7 @@ pub struct Memorial {
     pub kind: Lenient<MemoryType>,
     pub class: Lenient<MemoryClass>,
     /// Such as `slug` and `rationale`.
-    pub extra: Object,
+    pub extra: Extra,
 }
 
 /// How much of its context the agent has used.
@@ -53,7 +53,7 @@ pub struct Consumption {
     tokens_used: Number,
     /// From 0 to 100.
     pct_window: Number,
-    extra: Object,
+    extra: Extra,
 }
 
 impl Consumption {
@@ -67,36 +67,40 @@ impl Consumption {
 }
 
 pub(super) fn summary(node: Option<&Node<'_>>, findings: &mut Findings<'_>) -> Lenient<Summary> {
-    read(node, &rule::USER_FACING_SUMMARY_TYPE, |node| stated(node).map(Summary), findings)
+    read(node, &rule::USER_FACING_SUMMARY_TYPE, |node| stated(node).map(Summary).ok_or(None), findings)
 }
 
 pub(super) fn rollback_executed(node: Option<&Node<'_>>, findings: &mut Findings<'_>) -> Lenient<String> {
-    read(node, &rule::ROLLBACK_EXECUTED_TYPE, |node| node.text().map(str::to_owned), findings)
+    read(node, &rule::ROLLBACK_EXECUTED_TYPE, |node| node.text().map(str::to_owned).ok_or(None), findings)
 }
 
 pub(super) fn context_consumption(node: Option<&Node<'_>>, findings: &mut Findings<'_>) -> Lenient<Consumption> {
-    read(node, &rule::CONTEXT_CONSUMPTION_TYPE, Consumption::read, findings)
+    let source = findings.source;
+    read(node, &rule::CONTEXT_CONSUMPTION_TYPE, |node| Consumption::read(node, source), findings)
 }
 
 pub(super) fn memory_suggestions(node: Option<&Node<'_>>, findings: &mut Findings<'_>) -> Lenient<Listing<String>> {
-    let text = |_, node: &Node<'_>| node.text().map(str::to_owned);
+    let text = |_, node: &Node<'_>| node.text().map(str::to_owned).ok_or(None);
     list(node, &rule::MEMORY_SUGGESTIONS_TYPE, &rule::MEMORY_SUGGESTIONS, text, findings)
 }
 
 pub(super) fn memorials(node: Option<&Node<'_>>, findings: &mut Findings<'_>) -> Lenient<Listing<Memorial>> {
     // They come after all that are skipped.
     let mut off_list = Vec::new();
+    let source = findings.source;
     let read = |index, node| {
-        let memorial = Memorial::read(node);
-        if memorial.as_ref().is_some_and(Memorial::is_off_list) {
+        let memorial = Memorial::read(node, source);
+        if memorial.as_ref().is_ok_and(Memorial::is_off_list) {
             off_list.push((index, node));
         }
         memorial
     };
     let all = list(node, &rule::MEMORIALIZE_SUGGESTIONS_TYPE, &rule::MEMORIALIZE, read, findings);
     for (index, node) in off_list {
+        let word = |name: &str| node.get(name).map(|word| format!("`{name}` {}", quoted(&shown(word))));
+        let words: Vec<String> = ["type", "class"].into_iter().filter_map(word).collect();
         let problem = findings.problem(&rule::MEMORIALIZE_ENUM, Some(node)).at(index);
-        findings.warnings.push(problem);
+        findings.warnings.push(problem.saying(words.join(" and ")));
     }
     all
 }
@@ -105,14 +109,16 @@ pub(super) fn memorials(node: Option<&Node<'_>>, findings: &mut Findings<'_>) ->
 fn read<T>(
     node: Option<&Node<'_>>,
     wrong: &'static Rule,
-    read: impl FnOnce(&Node<'_>) -> Option<T>,
+    read: impl FnOnce(&Node<'_>) -> Result<T, Lack>,
     findings: &mut Findings<'_>,
 ) -> Lenient<T> {
-    let field = Lenient::read(node, read);
-    if let (Lenient::Other(_), Some(node)) = (&field, node) {
-        findings.warn(wrong, node);
-    }
-    field
+    Lenient::read(node, findings.source, |node| match read(node) {
+        Ok(value) => Some(value),
+        Err(lack) => {
+            findings.warnings.push(findings.problem(wrong, Some(node)).lacking(lack));
+            None
+        }
+    })
 }
 
 /// Reads a list and warns about the elements that are skipped.
@@ -120,35 +126,34 @@ pub(super) fn list<'n, 't, T>(
     node: Option<&'n Node<'t>>,
     wrong: &'static Rule,
     skipped: &'static Rule,
-    mut element: impl FnMut(usize, &'n Node<'t>) -> Option<T>,
+    mut element: impl FnMut(usize, &'n Node<'t>) -> Result<T, Lack>,
     findings: &mut Findings<'_>,
 ) -> Lenient<Listing<T>> {
-    let Some(items) = node.and_then(Node::list) else {
-        return read(node, wrong, |_| None, findings);
+    let Some(node) = node.filter(|node| node.list().is_some()) else {
+        return read(node, wrong, |_| Err(None), findings);
     };
-    let written = node.map_or("", |node| findings.written(node));
-    let mut room = items.len();
-    let listing = Listing::read(items, written, |index, item| {
-        let found = element(index, item);
-        if found.is_none() {
+    let mut room = node.list().map_or(0, <[_]>::len);
+    Lenient::Is(Listing::read(node, findings.source, |index, item| match element(index, item) {
+        Ok(element) => Some(element),
+        Err(lack) => {
             // Where one is wrong, many may be: room for all is made once.
             findings.warnings.reserve(std::mem::take(&mut room));
-            let problem = findings.problem(skipped, Some(item)).at(index);
-            findings.warnings.push(problem);
+            findings.warnings.push(findings.problem(skipped, Some(item)).at(index).lacking(lack));
+            None
         }
-        found
-    });
-    Lenient::Is(listing)
+    }))
 }
 
 impl Memorial {
-    fn read(node: &Node<'_>) -> Option<Self> {
-        Some(Self {
-            description: stated(node.get("description")?)?,
-            body: stated(node.get("body")?)?,
-            kind: Lenient::read(node.get("type"), |node| node.text().and_then(MemoryType::parse)),
-            class: Lenient::read(node.get("class"), |node| node.text().and_then(MemoryClass::parse)),
-            extra: others(node, &["description", "body", "type", "class"]),
+    fn read(node: &Node<'_>, source: Source<'_>) -> Result<Self, Lack> {
+        node.members().ok_or(None)?;
+        let text = |name, part| node.get(name).and_then(stated).ok_or(Some(part));
+        Ok(Self {
+            description: text("description", Part::Description)?,
+            body: text("body", Part::Body)?,
+            kind: Lenient::read(node.get("type"), source, |node| node.text().and_then(MemoryType::parse)),
+            class: Lenient::read(node.get("class"), source, |node| node.text().and_then(MemoryClass::parse)),
+            extra: source.others(node, &["description", "body", "type", "class"]),
         })
     }
 
@@ -173,16 +178,17 @@ impl Summary {
 }
 
 impl Consumption {
-    fn read(node: &Node<'_>) -> Option<Self> {
+    fn read(node: &Node<'_>, source: Source<'_>) -> Result<Self, Lack> {
+        node.members().ok_or(None)?;
         let at_least_zero = |number: &Number| number.compare(&Number::from(0_i64)).is_ge();
         let at_most_all = |number: &Number| number.compare(&Number::from(100_i64)).is_le();
-        let tokens_used = node.get("tokens_used").and_then(number)?;
-        let pct_window = node.get("pct_window").and_then(number)?;
-        let is_legal = tokens_used.is_integer()
-            && at_least_zero(&tokens_used)
-            && at_least_zero(&pct_window)
-            && at_most_all(&pct_window);
-        is_legal.then(|| Self { tokens_used, pct_window, extra: others(node, &["tokens_used", "pct_window"]) })
+        let tokens_used = node.get("tokens_used").and_then(number).filter(Number::is_integer).filter(at_least_zero);
+        let pct_window = node.get("pct_window").and_then(number).filter(at_least_zero).filter(at_most_all);
+        Ok(Self {
+            tokens_used: tokens_used.ok_or(Some(Part::TokensUsed))?,
+            pct_window: pct_window.ok_or(Some(Part::PctWindow))?,
+            extra: source.others(node, &["tokens_used", "pct_window"]),
+        })
     }
 
     pub(super) fn render(&self) -> Value {

@@ -1,6 +1,6 @@
 //! What the agent wants to be allowed: `approval_request`.
 
-use super::field::{Lenient, Spelt, Writing, given, others, stated};
+use super::field::{Extra, Lenient, Spelt, Writing, given, stated};
 use super::problem::Findings;
 use super::rule;
 use super::status::PlanStatus;
@@ -25,7 +25,7 @@ pub struct Request {
     pub exact_content: Lenient<NonBlank>,
     pub scope: Lenient<NonBlank>,
     pub risk_level: Lenient<Spelt<Risk>>,
-    pub extra: Object,
+    pub extra: Extra,
 }
 
 /// `approval_request` of any contract.
@@ -74,7 +74,7 @@ fn fields(node: &Node<'_>, findings: &mut Findings<'_>) -> Option<Request> {
     let exact_content = advised(node, "exact_content", findings);
     let scope = advised(node, "scope", findings);
     let risk_level = risk_level(node, findings);
-    let extra = others(node, KNOWN);
+    let extra = findings.source.others(node, KNOWN);
     Some(Request {
         rollback: rollback?,
         verification: verification?,
@@ -89,7 +89,7 @@ fn fields(node: &Node<'_>, findings: &mut Findings<'_>) -> Option<Request> {
 /// A field whose absence is only warned about.
 fn advised(node: &Node<'_>, name: &'static str, findings: &mut Findings<'_>) -> Lenient<NonBlank> {
     let found = node.get(name);
-    let field = Lenient::read(found, stated);
+    let field = Lenient::read(found, findings.source, stated);
     if field.get().is_none() {
         let problem = findings.problem(&rule::APPROVAL_REQUEST_FIELD_MISSING, found);
         findings.warnings.push(problem.named(name));
@@ -98,19 +98,18 @@ fn advised(node: &Node<'_>, name: &'static str, findings: &mut Findings<'_>) -> 
 }
 
 fn risk_level(node: &Node<'_>, findings: &mut Findings<'_>) -> Lenient<Spelt<Risk>> {
-    let text = match advised(node, "risk_level", findings) {
-        Lenient::Is(text) => text,
-        Lenient::Absent => return Lenient::Absent,
-        Lenient::Null => return Lenient::Null,
-        Lenient::Other(value) => return Lenient::Other(value),
-    };
-    let text = text.as_str();
-    if let Some(word) = Risk::parse(&text.to_ascii_uppercase()) {
-        return Lenient::Is(Spelt { word, text: text.to_owned() });
+    let stated = advised(node, "risk_level", findings);
+    let found = node.get("risk_level");
+    let risk = Lenient::read(found, findings.source, |node| {
+        let text = node.text()?;
+        let word = Risk::parse(&text.to_ascii_uppercase())?;
+        Some(Spelt { word, text: text.to_owned() })
+    });
+    if let (Lenient::Is(text), Lenient::Other(_)) = (&stated, &risk) {
+        let problem = findings.problem(&rule::APPROVAL_REQUEST_INVALID_RISK_LEVEL, found);
+        findings.warnings.push(problem.showing(text.as_str()));
     }
-    let problem = findings.problem(&rule::APPROVAL_REQUEST_INVALID_RISK_LEVEL, node.get("risk_level"));
-    findings.warnings.push(problem.showing(text));
-    Lenient::Other(text.into())
+    risk
 }
 
 impl Request {

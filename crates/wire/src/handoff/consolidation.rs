@@ -1,9 +1,9 @@
 //! How the work fits with other surfaces: `consolidation_report`, which the INPUT may require.
 
-use super::field::{Writing, given, others};
+use super::field::{Extra, Writing, Written, given};
 use super::problem::{Findings, shown};
 use super::rule::{self, Rule};
-use crate::json::{Node, Object, Value};
+use crate::json::{Node, Value};
 use crate::shape::{Maybe, vocabulary};
 
 vocabulary! {
@@ -18,12 +18,12 @@ vocabulary! {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Consolidation {
     ownership_assessment: Ownership,
-    confirmed_findings: Value,
-    suspected_findings: Value,
-    conflicts: Value,
-    open_gaps: Value,
-    next_best_agent: Value,
-    extra: Object,
+    confirmed_findings: Written,
+    suspected_findings: Written,
+    conflicts: Written,
+    open_gaps: Written,
+    next_best_agent: Written,
+    extra: Extra,
 }
 
 const KNOWN: &[&str] =
@@ -54,6 +54,7 @@ pub(super) fn read(
 }
 
 fn keys(node: &Node<'_>, findings: &mut Findings<'_>) -> Option<Consolidation> {
+    let source = findings.source;
     let mut present = |name: &str, rule: &'static Rule| {
         let found = given(node.get(name));
         if found.is_none() {
@@ -69,12 +70,12 @@ fn keys(node: &Node<'_>, findings: &mut Findings<'_>) -> Option<Consolidation> {
     let next_best_agent = present("next_best_agent", &rule::NEXT_BEST_AGENT);
     Some(Consolidation {
         ownership_assessment: ownership_assessment(ownership?, findings)?,
-        confirmed_findings: confirmed_findings?.to_value(),
-        suspected_findings: suspected_findings?.to_value(),
-        conflicts: conflicts?.to_value(),
-        open_gaps: open_gaps?.to_value(),
-        next_best_agent: next_best_agent?.to_value(),
-        extra: others(node, KNOWN),
+        confirmed_findings: source.written(confirmed_findings?),
+        suspected_findings: source.written(suspected_findings?),
+        conflicts: source.written(conflicts?),
+        open_gaps: source.written(open_gaps?),
+        next_best_agent: source.written(next_best_agent?),
+        extra: source.others(node, KNOWN),
     })
 }
 
@@ -91,34 +92,34 @@ impl Consolidation {
         self.ownership_assessment
     }
 
-    pub fn confirmed_findings(&self) -> &Value {
+    pub fn confirmed_findings(&self) -> &Written {
         &self.confirmed_findings
     }
 
-    pub fn suspected_findings(&self) -> &Value {
+    pub fn suspected_findings(&self) -> &Written {
         &self.suspected_findings
     }
 
-    pub fn conflicts(&self) -> &Value {
+    pub fn conflicts(&self) -> &Written {
         &self.conflicts
     }
 
-    pub fn open_gaps(&self) -> &Value {
+    pub fn open_gaps(&self) -> &Written {
         &self.open_gaps
     }
 
-    pub fn next_best_agent(&self) -> &Value {
+    pub fn next_best_agent(&self) -> &Written {
         &self.next_best_agent
     }
 
     pub(super) fn render(&self) -> Value {
         Writing::default()
             .field("ownership_assessment", self.ownership_assessment.as_str())
-            .field("confirmed_findings", self.confirmed_findings.clone())
-            .field("suspected_findings", self.suspected_findings.clone())
-            .field("conflicts", self.conflicts.clone())
-            .field("open_gaps", self.open_gaps.clone())
-            .field("next_best_agent", self.next_best_agent.clone())
+            .field("confirmed_findings", self.confirmed_findings.value())
+            .field("suspected_findings", self.suspected_findings.value())
+            .field("conflicts", self.conflicts.value())
+            .field("open_gaps", self.open_gaps.value())
+            .field("next_best_agent", self.next_best_agent.value())
             .extra(&self.extra)
     }
 }

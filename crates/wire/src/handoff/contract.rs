@@ -4,11 +4,11 @@ use super::advice::{Consumption, Memorial, Summary};
 use super::approval::{Asked, Request};
 use super::consolidation::Consolidation;
 use super::evidence::{Evidence, Verification};
-use super::field::{Lenient, Listing, Writing};
+use super::field::{Extra, Lenient, Listing, Writing};
 use super::looping::LoopState;
 use super::status::{self, AgentId, AgentStatus, PendingSteps, PlanStatus};
 use super::update::Update;
-use crate::json::{Object, Value};
+use crate::json::Value;
 use crate::shape::{Maybe, NonBlank};
 
 /// What an agent hands over at the end of its turn. Only [`super::judge`] makes one, and only of a valid text.
@@ -20,14 +20,14 @@ pub struct Contract {
     agent: AgentId,
     pending_steps: PendingSteps,
     next_action: NonBlank,
-    status_extra: Object,
+    status_extra: Extra,
     evidence: Evidence,
     consolidation: Maybe<Consolidation>,
     /// Of a status that does not ask for one.
     request: Asked,
     loop_state: Maybe<LoopState>,
     optional: Optional,
-    extra: Object,
+    extra: Extra,
 }
 
 /// Where the work stands, with what that needs.
@@ -73,7 +73,7 @@ pub(super) struct Sections {
     pub(super) request: Option<Asked>,
     pub(super) loop_state: Option<Maybe<LoopState>>,
     pub(super) optional: Optional,
-    pub(super) extra: Object,
+    pub(super) extra: Extra,
 }
 
 impl Contract {
@@ -117,6 +117,10 @@ impl Contract {
 
     pub fn pending_steps(&self) -> &PendingSteps {
         &self.pending_steps
+    }
+
+    pub(crate) fn next_action_text(&self) -> &NonBlank {
+        &self.next_action
     }
 
     pub fn next_action(&self) -> &str {
@@ -182,7 +186,7 @@ impl Contract {
     }
 
     /// Top-level keys that are in no table.
-    pub fn extra(&self) -> &Object {
+    pub fn extra(&self) -> &Extra {
         &self.extra
     }
 

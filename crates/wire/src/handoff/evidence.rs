@@ -1,16 +1,26 @@
 //! What the agent did and found: `evidence_report`, and the verification a COMPLETE needs.
 
-use super::field::{Writing, given, others};
-use super::problem::Findings;
+use super::field::{Extra, Source, Writing, Written, given};
+use super::problem::{Findings, quoted, shown};
 use super::rule::{self, Rule};
 use super::status::PlanStatus;
-use crate::json::{Node, Object, Value};
+use crate::json::{Node, Value};
 
 /// Something noted: a text, or an object of the agent's own making.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
     Text(String),
-    Record(Object),
+    Record(Written),
+}
+
+/// As one text: a record as JSON.
+impl std::fmt::Display for Note {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Record(record) => write!(f, "{}", record.value()),
+        }
+    }
 }
 
 /// A command that was run.
@@ -20,7 +30,7 @@ pub enum Command {
     /// With what is known of it, such as its result.
     Run {
         command: String,
-        extra: Object,
+        extra: Extra,
     },
 }
 
@@ -35,7 +45,7 @@ pub struct Evidence {
     pub cross_layer_impacts: Vec<Note>,
     pub open_gaps: Vec<Note>,
     /// Other keys as they came; also `verification`, unless the status is COMPLETE.
-    pub extra: Object,
+    pub extra: Extra,
 }
 
 /// That the work was verified, and passed.
@@ -43,18 +53,18 @@ pub struct Evidence {
 pub struct Verification {
     /// "pass", as it was spelt.
     result: String,
-    extra: Object,
+    extra: Extra,
 }
 
 impl Verification {
     /// What else was said: the method, the checks, details.
-    pub fn extra(&self) -> &Object {
+    pub fn extra(&self) -> &Extra {
         &self.extra
     }
 
-    fn read(node: &Node<'_>) -> Option<Self> {
+    fn read(node: &Node<'_>, source: Source<'_>) -> Option<Self> {
         let result = node.get("result")?.text().filter(|text| text.trim().eq_ignore_ascii_case("pass"))?;
-        Some(Self { result: result.to_owned(), extra: others(node, &["result"]) })
+        Some(Self { result: result.to_owned(), extra: source.others(node, &["result"]) })
     }
 
     pub(super) fn render(&self) -> Value {
@@ -120,14 +130,14 @@ fn lists(node: &Node<'_>, is_complete: bool, findings: &mut Findings<'_>) -> Opt
         verbatim_outputs: verbatim_outputs?,
         cross_layer_impacts: cross_layer_impacts?,
         open_gaps: open_gaps?,
-        extra: others(node, if is_complete { KNOWN_COMPLETE } else { KNOWN }),
+        extra: findings.source.others(node, if is_complete { KNOWN_COMPLETE } else { KNOWN }),
     })
 }
 
 fn list<T>(
     node: &Node<'_>,
     key: &Key,
-    read: fn(&Node<'_>) -> Option<T>,
+    read: fn(&Node<'_>, Source<'_>) -> Option<T>,
     findings: &mut Findings<'_>,
 ) -> Option<Vec<T>> {
     let Some(node) = node.get(key.name) else {
@@ -140,7 +150,7 @@ fn list<T>(
     };
     let mut notes = Vec::with_capacity(items.len());
     for (index, item) in items.iter().enumerate() {
-        let Some(note) = read(item) else {
+        let Some(note) = read(item, findings.source) else {
             let words = format!("{} at index {index}", item.noun());
             findings.invalid.push(findings.problem(key.wrong, Some(item)).saying(words));
             return None;
@@ -156,34 +166,39 @@ fn verification(report: Option<&Node<'_>>, findings: &mut Findings<'_>) -> Optio
         findings.missing(&rule::VERIFICATION_RESULT_REQUIRED_FOR_COMPLETE, node);
         return None;
     };
-    let verification = Verification::read(node);
+    let verification = Verification::read(node, findings.source);
     if verification.is_none() {
-        findings.missing(&rule::VERIFICATION_RESULT_MUST_BE_PASS, node.get("result"));
+        let result = node.get("result");
+        let problem = findings.problem(&rule::VERIFICATION_RESULT_MUST_BE_PASS, result);
+        findings.missing.push(match result {
+            Some(result) => problem.saying(quoted(&shown(result))),
+            None => problem,
+        });
     }
     verification
 }
 
 impl Note {
-    fn read(node: &Node<'_>) -> Option<Self> {
-        let record = |node: &Node<'_>| node.members().map(|_| Self::Record(others(node, &[])));
+    fn read(node: &Node<'_>, source: Source<'_>) -> Option<Self> {
+        let record = |node: &Node<'_>| node.members().map(|_| Self::Record(source.written(node)));
         node.text().map(|text| Self::Text(text.to_owned())).or_else(|| record(node))
     }
 
     fn render(&self) -> Value {
         match self {
             Self::Text(text) => text.as_str().into(),
-            Self::Record(record) => Value::Object(record.clone()),
+            Self::Record(record) => record.value(),
         }
     }
 }
 
 impl Command {
-    fn read(node: &Node<'_>) -> Option<Self> {
+    fn read(node: &Node<'_>, source: Source<'_>) -> Option<Self> {
         if let Some(line) = node.text() {
             return Some(Self::Line(line.to_owned()));
         }
         let command = node.get("command")?.text()?.to_owned();
-        Some(Self::Run { command, extra: others(node, &["command"]) })
+        Some(Self::Run { command, extra: source.others(node, &["command"]) })
     }
 
     fn render(&self) -> Value {

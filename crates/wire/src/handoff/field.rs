@@ -1,15 +1,66 @@
 //! What the sections of a contract share: fields that may be wrong without harm, and members nobody asked for.
+//!
+//! What nobody reads is kept as the text it was: that loses nothing, and costs next to nothing.
 
-use crate::json::{self, Node, Object, Value};
+use crate::json::{self, Member, Node, Object, Value};
 use crate::shape::{Maybe, NonBlank};
 
-/// A field that never makes a contract invalid: what is not legal is kept as it came and not read.
+/// The text of a contract, for what is kept as it was written.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Source<'t>(pub(super) &'t str);
+
+impl Source<'_> {
+    pub(super) fn written(self, node: &Node<'_>) -> Written {
+        Written(node.span.of(self.0).into())
+    }
+
+    /// The members of an object that are not in its table.
+    pub(super) fn others(self, node: &Node<'_>, known: &[&str]) -> Extra {
+        self.extra(node.members().unwrap_or_default().iter().filter(|member| !known.contains(&&*member.name)))
+    }
+
+    pub(super) fn extra<'n, 't: 'n>(self, members: impl Iterator<Item = &'n Member<'t>>) -> Extra {
+        Extra(members.map(|member| (member.name.to_string(), self.written(&member.node))).collect())
+    }
+}
+
+/// A JSON value as it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written(Box<str>);
+
+impl Written {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub fn value(&self) -> Value {
+        // It was part of a text that was read before.
+        json::parse(&self.0).map_or(Value::Null, |node| node.to_value())
+    }
+}
+
+/// Members of an object that are not in its table.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Extra(Vec<(String, Written)>);
+
+impl Extra {
+    pub fn get(&self, name: &str) -> Option<&Written> {
+        self.iter().find(|(found, _)| *found == name).map(|(_, value)| value)
+    }
+
+    /// In the order in which they came.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Written)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value))
+    }
+}
+
+/// A field that never makes a contract invalid: what is not legal is kept and not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lenient<T> {
     Absent,
     Null,
     Is(T),
-    Other(Value),
+    Other(Written),
 }
 
 impl<T> Lenient<T> {
@@ -21,11 +72,11 @@ impl<T> Lenient<T> {
     }
 
     /// Reads what is there; `read` gives nothing when it is not legal.
-    pub(super) fn read(node: Option<&Node<'_>>, read: impl FnOnce(&Node<'_>) -> Option<T>) -> Self {
+    pub(super) fn read(node: Option<&Node<'_>>, source: Source<'_>, read: impl FnOnce(&Node<'_>) -> Option<T>) -> Self {
         match node {
             None => Self::Absent,
             Some(node) if node.is_null() => Self::Null,
-            Some(node) => read(node).map_or_else(|| Self::Other(node.to_value()), Self::Is),
+            Some(node) => read(node).map_or_else(|| Self::Other(source.written(node)), Self::Is),
         }
     }
 
@@ -34,7 +85,7 @@ impl<T> Lenient<T> {
             Self::Absent => None,
             Self::Null => Some(Value::Null),
             Self::Is(value) => Some(render(value)),
-            Self::Other(value) => Some(value.clone()),
+            Self::Other(value) => Some(value.value()),
         }
     }
 }
@@ -43,8 +94,8 @@ impl<T> Lenient<T> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing<T> {
     pub(super) kept: Vec<T>,
-    /// The whole list in JSON, if there is more in it than was kept.
-    written: Option<Box<str>>,
+    /// The whole list, if there is more in it than was kept.
+    whole: Option<Written>,
 }
 
 impl<T> Listing<T> {
@@ -53,21 +104,23 @@ impl<T> Listing<T> {
         &self.kept
     }
 
-    /// `element` gives nothing for what is to be skipped.
+    /// Of a node that is a list; `element` gives nothing for what is to be skipped.
     pub(super) fn read<'n, 't>(
-        items: &'n [Node<'t>],
-        written: &str,
+        node: &'n Node<'t>,
+        source: Source<'_>,
         mut element: impl FnMut(usize, &'n Node<'t>) -> Option<T>,
     ) -> Self {
+        let items = node.list().unwrap_or_default();
         let kept: Vec<T> = items.iter().enumerate().filter_map(|(index, item)| element(index, item)).collect();
-        let written = (kept.len() < items.len()).then(|| written.into());
-        Self { kept, written }
+        let whole = (kept.len() < items.len()).then(|| source.written(node));
+        Self { kept, whole }
     }
 
     pub(super) fn render(&self, render: impl Fn(&T) -> Value) -> Value {
-        let written = self.written.as_deref().and_then(|written| json::parse(written).ok());
-        let all = written.map(|list| list.to_value());
-        all.unwrap_or_else(|| Value::List(self.kept.iter().map(render).collect()))
+        match &self.whole {
+            Some(whole) => whole.value(),
+            None => Value::List(self.kept.iter().map(render).collect()),
+        }
     }
 }
 
@@ -92,12 +145,6 @@ pub(super) fn given<'n, 't>(node: Option<&'n Node<'t>>) -> Option<&'n Node<'t>> 
 /// A text that says something.
 pub(super) fn stated(node: &Node<'_>) -> Option<NonBlank> {
     node.text().and_then(NonBlank::new)
-}
-
-/// The members of an object that are not in its table.
-pub(super) fn others(node: &Node<'_>, known: &[&str]) -> Object {
-    let strange = node.members().unwrap_or_default().iter().filter(|member| !known.contains(&&*member.name));
-    strange.map(|member| (member.name.to_string(), member.node.to_value())).collect()
 }
 
 /// An object that is being written.
@@ -125,8 +172,8 @@ impl Writing {
         }
     }
 
-    pub(super) fn extra(mut self, extra: &Object) -> Value {
-        self.0.extend(extra.iter().cloned());
+    pub(super) fn extra(mut self, extra: &Extra) -> Value {
+        self.0.extend(extra.iter().map(|(name, value)| (name.to_owned(), value.value())));
         Value::Object(self.0)
     }
 }

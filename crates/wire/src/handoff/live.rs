@@ -254,7 +254,8 @@ mod tests {
     fn what_stays_true_is_not() {
         for value in [
             r#"{"version":"10.0.0.1","image_tag":"1.2.3.4","v":"1.2.3","go":"1.22"}"#,
-            r#"{"cidr":"10.0.0.0/16","mask":"255.255.255.0","bind":"0.0.0.0","host":"127.0.0.1","v6":"::1","any":"::"}"#,
+            r#"{"cidr":"10.0.0.0/16","mask":"255.255.255.0","bind":"0.0.0.0","host":"127.0.0.1"}"#,
+            r#"{"v6":"::1","any":"::"}"#,
             r#"{"date":"2026-05-01","time":"12:30","when":"2026-05-01T12:30:00Z","ratio":"1:2","hex":"beef"}"#,
             r#"{"replicas":3,"port":8080,"count":2,"max_pods":10,"pod_count":"see the console"}"#,
             r#"{"status":"accepted","state":"planned","name":"running","phase":2,"note":"status is running"}"#,

@@ -1,10 +1,10 @@
 //! How far a loop has come: `loop_state`, which keeps an unfinished one from being COMPLETE.
 
-use super::field::{Writing, given, others};
-use super::problem::{Findings, quoted};
+use super::field::{Extra, Source, Writing, given};
+use super::problem::{Findings, Lack, Part, quoted};
 use super::rule;
 use super::status::PlanStatus;
-use crate::json::{Kind, Node, Number, Object, Value};
+use crate::json::{Kind, Node, Number, Value};
 use crate::shape::Maybe;
 
 /// A loop of the agent's own: it goes on until the metric reaches the threshold or the iterations are used up.
@@ -16,7 +16,7 @@ pub struct LoopState {
     max_iterations: Number,
     metric: Maybe<Number>,
     threshold: Maybe<Number>,
-    extra: Object,
+    extra: Extra,
 }
 
 const KNOWN: &[&str] = &["iteration", "max_iterations", "metric", "threshold"];
@@ -30,9 +30,12 @@ pub(super) fn read(
     let Some(node) = given(node) else {
         return Some(if node.is_some() { Maybe::Null } else { Maybe::Absent });
     };
-    let Some(state) = LoopState::read(node) else {
-        findings.invalid(&rule::LOOP_STATE_TYPE, node);
-        return None;
+    let state = match LoopState::read(node, findings.source) {
+        Ok(state) => state,
+        Err(lack) => {
+            findings.invalid.push(findings.problem(&rule::LOOP_STATE_TYPE, Some(node)).lacking(lack));
+            return None;
+        }
     };
     if plan == Some(PlanStatus::Complete) && !state.may_end() {
         let words =
@@ -45,14 +48,15 @@ pub(super) fn read(
 }
 
 impl LoopState {
-    fn read(node: &Node<'_>) -> Option<Self> {
-        node.members()?;
-        Some(Self {
-            iteration: node.get("iteration").and_then(number).filter(Number::is_integer)?,
-            max_iterations: node.get("max_iterations").and_then(number).filter(Number::is_integer)?,
-            metric: measure(node.get("metric"))?,
-            threshold: measure(node.get("threshold"))?,
-            extra: others(node, KNOWN),
+    fn read(node: &Node<'_>, source: Source<'_>) -> Result<Self, Lack> {
+        node.members().ok_or(None)?;
+        let integer = |name, part| node.get(name).and_then(number).filter(Number::is_integer).ok_or(Some(part));
+        Ok(Self {
+            iteration: integer("iteration", Part::Iteration)?,
+            max_iterations: integer("max_iterations", Part::MaxIterations)?,
+            metric: measure(node.get("metric")).ok_or(Some(Part::Metric))?,
+            threshold: measure(node.get("threshold")).ok_or(Some(Part::Threshold))?,
+            extra: source.others(node, KNOWN),
         })
     }
 

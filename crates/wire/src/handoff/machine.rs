@@ -54,8 +54,8 @@ impl Machine {
         Step { state: self.state, refusal }
     }
 
-    /// The system resumes the agent: approval given or refused, question answered, dispatched again. It neither counts as
-    /// a report nor begins a new count.
+    /// The system resumes the agent: approval given or refused, question answered, dispatched again. It neither counts
+    /// as a report nor begins a new count.
     pub fn resume(&mut self) -> Step {
         self.state = Some(PlanStatus::InProgress);
         Step { state: self.state, refusal: None }
@@ -73,8 +73,8 @@ impl Machine {
         }
     }
 
-    /// Runs a list of `{"report": status}` and `{"resume": why}`: `{steps: [{accepted, code?, state}]}`. The error says which
-    /// event is neither.
+    /// Runs a list of `{"report": status}` and `{"resume": why}`: `{steps: [{accepted, code?, state}]}`. The error says
+    /// which event is neither.
     pub fn run(events: &Value) -> Result<Value, String> {
         let events = events.as_list().ok_or("`events` must be an array")?;
         let mut machine = Self::default();

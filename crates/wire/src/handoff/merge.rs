@@ -1,7 +1,7 @@
 //! Merges an update into a stored contract: additive, never destructive.
 //!
-//! Objects and lists keep an index of what they hold while a merge lasts, so that a payload which names one record forty
-//! thousand times is not forty thousand searches.
+//! Objects and lists keep an index of what they hold while a merge lasts, so that a payload which names one record
+//! forty thousand times is not forty thousand searches.
 
 use std::collections::{HashMap, HashSet};
 

@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
+use super::field::Source;
 use super::rule::Rule;
 use crate::json::{Kind, Node, Span};
 use crate::report::excerpt;
@@ -54,7 +55,26 @@ enum Found {
     Array,
     EmptyObject,
     Object,
+    Lacking(Part),
 }
+
+/// A member whose absence or value spoils an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    Iteration,
+    MaxIterations,
+    Metric,
+    Threshold,
+    Description,
+    Body,
+    Contract,
+    Payload,
+    TokensUsed,
+    PctWindow,
+}
+
+/// Why something cannot be read: a part of it, or the whole.
+pub(super) type Lack = Option<Part>;
 
 impl Problem {
     pub fn rule(&self) -> &'static Rule {
@@ -82,7 +102,9 @@ impl Problem {
         let found = self.words.as_ref().and_then(|words| words.found.as_deref()).unwrap_or(self.found.as_str());
         match self.subject {
             Subject::Index(index) => format!("`{field}[{index}]`: {legal}; found {found}"),
-            Subject::Text if field.is_empty() => format!("{}: {legal}; found {found}", quoted(self.subject())),
+            Subject::Text if field.is_empty() || field.ends_with('.') => {
+                format!("`{field}{}`: {legal}; found {found}", excerpt(self.subject()))
+            }
             Subject::Text | Subject::None => format!("`{field}`: {legal}; found {found}"),
         }
     }
@@ -101,6 +123,11 @@ impl Problem {
         self.subject = Subject::Text;
         self.words.get_or_insert_default().subject = name.into();
         self
+    }
+
+    /// Because of a part, if there is one to blame.
+    pub(super) fn lacking(self, lack: Lack) -> Self {
+        Self { found: lack.map_or(self.found, Found::Lacking), ..self }
     }
 
     /// With better words for what was found.
@@ -146,6 +173,24 @@ impl Found {
             Self::Array => "an array",
             Self::EmptyObject => "an empty object",
             Self::Object => "an object",
+            Self::Lacking(part) => part.as_str(),
+        }
+    }
+}
+
+impl Part {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Iteration => "an object without a legal `iteration`",
+            Self::MaxIterations => "an object without a legal `max_iterations`",
+            Self::Metric => "an object with an illegal `metric`",
+            Self::Threshold => "an object with an illegal `threshold`",
+            Self::Description => "an object without a legal `description`",
+            Self::Body => "an object without a legal `body`",
+            Self::Contract => "an object without a legal `contract`",
+            Self::Payload => "an object without a legal `payload`",
+            Self::TokensUsed => "an object without a legal `tokens_used`",
+            Self::PctWindow => "an object without a legal `pct_window`",
         }
     }
 }
@@ -154,7 +199,7 @@ impl Found {
 #[derive(Debug, Default)]
 pub(super) struct Findings<'t> {
     /// The body of the block, and where it begins in the whole text.
-    body: &'t str,
+    pub(super) source: Source<'t>,
     start: u32,
     pub(super) missing: Vec<Problem>,
     pub(super) invalid: Vec<Problem>,
@@ -163,13 +208,8 @@ pub(super) struct Findings<'t> {
 
 impl<'t> Findings<'t> {
     pub(super) fn in_block(&mut self, body: &'t str, start: usize) {
-        self.body = body;
+        self.source = Source(body);
         self.start = u32::try_from(start).unwrap_or(u32::MAX);
-    }
-
-    /// A value as it was written.
-    pub(super) fn written(&self, node: &Node<'_>) -> &'t str {
-        node.span.of(self.body)
     }
 
     pub(super) fn is_clean(&self) -> bool {
@@ -184,11 +224,6 @@ impl<'t> Findings<'t> {
     pub(super) fn invalid(&mut self, rule: &'static Rule, node: &Node<'_>) {
         let problem = self.problem(rule, Some(node));
         self.invalid.push(problem);
-    }
-
-    pub(super) fn warn(&mut self, rule: &'static Rule, node: &Node<'_>) {
-        let problem = self.problem(rule, Some(node));
-        self.warnings.push(problem);
     }
 
     /// A problem that is not on a list yet.

@@ -5,7 +5,7 @@
 pub struct Rule {
     /// The code, or the part of it before the colon.
     pub code: &'static str,
-    /// The field, with dots between names. Empty where the part after the colon says where.
+    /// The field, with dots between names. Empty or ending with a dot where the part after the colon belongs to it.
     pub field: &'static str,
     /// What is legal, for the agent that must repair its own output.
     pub legal: &'static str,
@@ -32,14 +32,16 @@ const STATED: &str = "must be a string that is not blank";
 rules! {
     MULTIPLE_BLOCKS: "agent_contract_handoff", "the last closed block was judged; write exactly one block";
 
-    AGENT_STATUS: "agent_status", "must be an object with `plan_status`, `agent_id`, `pending_steps` and `next_action`";
+    AGENT_STATUS: "agent_status",
+        "must be an object with `plan_status`, `agent_id`, `pending_steps` and `next_action`";
     PLAN_STATUS: "agent_status.plan_status", PLAN;
     PLAN_STATUS_NORMALISED: "agent_status.plan_status",
-        "was trimmed, upper-cased and freed of trailing `.,;` before it was read; write exactly one of IN_PROGRESS, \
-         APPROVAL_REQUEST, COMPLETE, BLOCKED, NEEDS_INPUT";
+        "was trimmed, upper-cased and freed of trailing `.,;` before it was read; write exactly one of \
+         IN_PROGRESS, APPROVAL_REQUEST, COMPLETE, BLOCKED, NEEDS_INPUT";
     AGENT_ID: "agent_status.agent_id",
         "must be the id this agent was dispatched with: a string of `a` and at least five digits of 0-9a-f";
-    PENDING_STEPS: "agent_status.pending_steps", "must be an array of strings, or a string that is not empty; `[]` when nothing is left";
+    PENDING_STEPS: "agent_status.pending_steps",
+        "must be an array of strings, or a string that is not empty; `[]` when nothing is left";
     PENDING_STEPS_TYPE: "agent_status.pending_steps", "must be an array of strings, or a string that is not empty";
     NEXT_ACTION: "agent_status.next_action", STATED;
     NEXT_ACTION_TYPE: "agent_status.next_action", STATED;
@@ -62,13 +64,14 @@ rules! {
     CROSS_LAYER_IMPACTS_TYPE: "evidence_report.cross_layer_impacts", NOTES;
     OPEN_GAPS_TYPE: "evidence_report.open_gaps", NOTES;
     VERIFICATION_RESULT_REQUIRED_FOR_COMPLETE: "evidence_report.verification",
-        "must be an object with `result` \"pass\" when `plan_status` is COMPLETE; verify the work, or report another status";
+        "must be an object with `result` \"pass\" when `plan_status` is COMPLETE; verify the work, or report \
+         another status";
     VERIFICATION_RESULT_MUST_BE_PASS: "evidence_report.verification.result",
         "must be \"pass\" when `plan_status` is COMPLETE; verify the work, or report another status";
 
     CONSOLIDATION_REPORT: "consolidation_report",
-        "must be an object with `ownership_assessment`, `confirmed_findings`, `suspected_findings`, `conflicts`, `open_gaps` \
-         and `next_best_agent`; null or absent only when the INPUT does not ask for it";
+        "must be an object with `ownership_assessment`, `confirmed_findings`, `suspected_findings`, `conflicts`, \
+         `open_gaps` and `next_best_agent`; null or absent only when the INPUT does not ask for it";
     OWNERSHIP_ASSESSMENT: "consolidation_report.ownership_assessment", OWNERSHIP;
     CONFIRMED_FINDINGS: "consolidation_report.confirmed_findings", ASSESSED;
     SUSPECTED_FINDINGS: "consolidation_report.suspected_findings", ASSESSED;
@@ -77,39 +80,49 @@ rules! {
     NEXT_BEST_AGENT: "consolidation_report.next_best_agent", "must be there and not null";
 
     APPROVAL_REQUEST: "approval_request",
-        "must be an object with `operation`, `exact_content`, `scope`, `risk_level`, `rollback` and `verification` when \
-         `plan_status` is APPROVAL_REQUEST";
-    APPROVAL_REQUEST_TYPE: "approval_request", "must be an object, null or absent when `plan_status` is not APPROVAL_REQUEST";
-    APPROVAL_REQUEST_ROLLBACK: "approval_request.rollback", "must be a string that is not blank: how to undo the operation";
+        "must be an object with `operation`, `exact_content`, `scope`, `risk_level`, `rollback` and \
+         `verification` when `plan_status` is APPROVAL_REQUEST";
+    APPROVAL_REQUEST_TYPE: "approval_request",
+        "must be an object, null or absent when `plan_status` is not APPROVAL_REQUEST";
+    APPROVAL_REQUEST_ROLLBACK: "approval_request.rollback",
+        "must be a string that is not blank: how to undo the operation";
     APPROVAL_REQUEST_VERIFICATION: "approval_request.verification",
         "must be a string that is not blank: how success is confirmed";
-    APPROVAL_REQUEST_FIELD_MISSING: "approval_request", STATED;
+    APPROVAL_REQUEST_FIELD_MISSING: "approval_request.", STATED;
     APPROVAL_REQUEST_INVALID_RISK_LEVEL: "approval_request.risk_level", "must be one of LOW, MEDIUM, HIGH, CRITICAL";
 
     LOOP_STATE_TYPE: "loop_state",
-        "must be an object with the integers `iteration` and `max_iterations`, and `metric` and `threshold` as numbers, null \
-         or absent";
+        "must be an object with the integers `iteration` and `max_iterations`, and `metric` and `threshold` as \
+         numbers, null or absent";
     LOOP_STATE_INCOMPLETE: "loop_state",
-        "does not allow COMPLETE while `iteration` is below `max_iterations` and `metric` below `threshold`; go on with the \
-         loop and report IN_PROGRESS";
+        "does not allow COMPLETE while `iteration` is below `max_iterations` and `metric` below `threshold`; go \
+         on with the loop and report IN_PROGRESS";
 
     USER_FACING_SUMMARY_TYPE: "user_facing_summary", "must be a string that is not blank; it was ignored";
     MEMORIALIZE_SUGGESTIONS_TYPE: "memorialize_suggestions", "must be an array of objects; it was ignored";
     MEMORIALIZE: "memorialize_suggestions",
         "must be an object with `description` and `body` as strings that are not blank; it was skipped";
     MEMORIALIZE_ENUM: "memorialize_suggestions",
-        "should have as `type` one of atom, decision, negative, and as `class` one of anchor, thread, log; it was kept";
+        "should have as `type` one of atom, decision, negative, and as `class` one of anchor, thread, log; it was \
+         kept";
     MEMORY_SUGGESTIONS_TYPE: "memory_suggestions", "must be an array of strings; it was ignored";
     MEMORY_SUGGESTIONS: "memory_suggestions", "must be a string; it was skipped";
     UPDATE_CONTRACTS_TYPE: "update_contracts", "must be an array of objects; it was ignored";
-    UPDATE_CONTRACTS: "update_contracts", "must be an object with a string `contract` and an object `payload`; it was skipped";
+    UPDATE_CONTRACTS: "update_contracts",
+        "must be an object with a string `contract` and an object `payload`; it was skipped";
     UPDATE_CONTRACT_DENIED: "update_contracts",
         "must name a contract of the INPUT's `write_permissions.writable_sections`; this one is not written";
-    LIVE_STATE: "", "looks like live state, which is out of date soon; name what exists, and leave out addresses, counts and status";
+    LIVE_STATE: "",
+        "looks like live state, which is out of date soon; name what exists, and leave out addresses, counts and \
+         status";
     ROLLBACK_EXECUTED_TYPE: "rollback_executed", "must be a string or null; it was ignored";
     CONTEXT_CONSUMPTION_TYPE: "context_consumption",
-        "must be an object with the integer `tokens_used` of at least 0 and the number `pct_window` from 0 to 100; it was ignored";
-    UNKNOWN_FIELD: "", "is no field of the contract; it was kept, but nobody reads it";
+        "must be an object with the integer `tokens_used` of at least 0 and the number `pct_window` from 0 to \
+         100; it was ignored";
+    UNKNOWN_FIELD: "",
+        "is no field of the contract and was only kept; the fields are agent_status, evidence_report, \
+         consolidation_report, approval_request, loop_state, user_facing_summary, memorialize_suggestions, \
+         memory_suggestions, update_contracts, rollback_executed and context_consumption";
 }
 
 #[cfg(test)]

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use super::field::{Spelt, Writing, given, others};
+use super::field::{Extra, Spelt, Writing, given};
 use super::problem::{Findings, quoted, shown};
 use super::rule;
-use crate::json::{Node, Object, Value};
+use crate::json::{Node, Value};
 use crate::shape::{NonBlank, vocabulary};
 use crate::text::is_blank;
 
@@ -58,7 +58,7 @@ pub(super) struct AgentStatus {
     pub(super) agent: Option<AgentId>,
     pub(super) pending_steps: Option<PendingSteps>,
     pub(super) next_action: Option<NonBlank>,
-    pub(super) extra: Object,
+    pub(super) extra: Extra,
 }
 
 const KNOWN: &[&str] = &["plan_status", "agent_id", "pending_steps", "next_action"];
@@ -77,7 +77,7 @@ impl AgentStatus {
             agent: agent(node.get("agent_id"), dispatched, findings),
             pending_steps: pending_steps(node.get("pending_steps"), findings),
             next_action: next_action(node.get("next_action"), findings),
-            extra: others(node, KNOWN),
+            extra: findings.source.others(node, KNOWN),
         }
     }
 }
@@ -135,7 +135,12 @@ fn pending_steps(node: Option<&Node<'_>>, findings: &mut Findings<'_>) -> Option
     let list = |items: &[Node<'_>]| items.iter().map(text).collect::<Option<Vec<_>>>().map(PendingSteps::List);
     let steps = text(node).map(PendingSteps::Text).or_else(|| node.list().and_then(list));
     if steps.is_none() {
-        findings.invalid(&rule::PENDING_STEPS_TYPE, node);
+        let wrong = node.list().and_then(|items| items.iter().enumerate().find(|(_, item)| item.text().is_none()));
+        let problem = findings.problem(&rule::PENDING_STEPS_TYPE, Some(node));
+        findings.invalid.push(match wrong {
+            Some((index, item)) => problem.saying(format!("{} at index {index}", item.noun())),
+            None => problem,
+        });
     }
     steps
 }

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 
 use super::advice::list;
-use super::field::{Lenient, Listing, Writing, others};
+use super::field::{Extra, Lenient, Listing, Source, Writing, Written};
 use super::live;
-use super::problem::{Findings, quoted};
+use super::problem::{Findings, Lack, Part, quoted};
 use super::rule;
-use crate::json::{Node, Object, Value};
+use crate::json::{Node, Value};
 
 /// An update of one contract. Whether it may be made is settled.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,9 +15,10 @@ pub struct Update {
     /// Its place in the list.
     index: usize,
     contract: String,
-    payload: Object,
+    /// An object.
+    payload: Written,
     is_permitted: bool,
-    extra: Object,
+    extra: Extra,
 }
 
 impl Update {
@@ -31,7 +32,7 @@ impl Update {
 
     /// What is merged into the stored contract, see [`super::merge()`].
     pub fn payload(&self) -> Value {
-        Value::Object(self.payload.clone())
+        self.payload.value()
     }
 
     /// Whether the INPUT lists the contract as writable.
@@ -39,12 +40,12 @@ impl Update {
         self.is_permitted
     }
 
-    fn read(index: usize, node: &Node<'_>) -> Option<Self> {
-        let contract = node.get("contract")?.text()?.to_owned();
-        let payload = node.get("payload")?;
-        payload.members()?;
-        let extra = others(node, &["contract", "payload"]);
-        Some(Self { index, contract, payload: others(payload, &[]), is_permitted: false, extra })
+    fn read(index: usize, node: &Node<'_>, source: Source<'_>) -> Result<Self, Lack> {
+        node.members().ok_or(None)?;
+        let contract = node.get("contract").and_then(Node::text).ok_or(Some(Part::Contract))?.to_owned();
+        let payload = node.get("payload").filter(|payload| payload.members().is_some()).ok_or(Some(Part::Payload))?;
+        let extra = source.others(node, &["contract", "payload"]);
+        Ok(Self { index, contract, payload: source.written(payload), is_permitted: false, extra })
     }
 
     pub(super) fn render(&self) -> Value {
@@ -57,7 +58,9 @@ pub(super) fn read(
     input: Option<&Value>,
     findings: &mut Findings<'_>,
 ) -> Lenient<Listing<Update>> {
-    let mut field = list(node, &rule::UPDATE_CONTRACTS_TYPE, &rule::UPDATE_CONTRACTS, Update::read, findings);
+    let source = findings.source;
+    let read = |index, node: &Node<'_>| Update::read(index, node, source);
+    let mut field = list(node, &rule::UPDATE_CONTRACTS_TYPE, &rule::UPDATE_CONTRACTS, read, findings);
     let (Lenient::Is(updates), Some(nodes)) = (&mut field, node.and_then(Node::list)) else { return field };
     let writable: HashSet<&str> = writable(input).collect();
     let mut denied = HashSet::new();

@@ -62,8 +62,8 @@ impl Reason {
                     .to_owned()
             }
             Self::UnclosedBlock => {
-                "`agent_contract_handoff`: the block must be closed by a line of at least as many backticks as opened it, \
-                 with nothing else on it; found the end of the text"
+                "`agent_contract_handoff`: the block must be closed by a line of at least as many backticks as opened \
+                 it, with nothing else on it; found the end of the text"
                     .to_owned()
             }
             Self::TooLarge { bytes } => {
@@ -123,8 +123,8 @@ impl Verdict {
         self.missing.iter().chain(&self.invalid).chain(&self.warnings)
     }
 
-    /// `{parsed, reason?, valid, plan_status, missing, invalid, warnings, repair, applies?, messages}`; `applies` has the
-    /// indices of the updates that take effect.
+    /// `{parsed, reason?, valid, plan_status, missing, invalid, warnings, repair, applies?, messages}`; `applies` has
+    /// the indices of the updates that take effect.
     pub fn to_value(&self) -> Value {
         let codes = |problems: &[Problem]| problems.iter().map(Problem::code).collect::<Vec<_>>();
         let mut members = Object::new();

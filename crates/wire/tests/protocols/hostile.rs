@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::cases::{Case, each};
 use wire::json::{Value, parse};
 use wire::report::Registry;
-use wire::{card, envelope, feedback, message, stream};
+use wire::{card, envelope, feedback, handoff, message, stream};
 
 const MEBIBYTE: usize = 1 << 20;
 /// A build with the checks for debugging takes up to three times as long; the benchmark measures the other one.
@@ -26,6 +26,10 @@ const JUDGES: &[(&str, Judge)] = &[
     ("card/card.jsonl", |bytes| {
         let registry = Registry { roles: vec!["ba".to_owned()], ..Registry::default() };
         count(&card::judge(bytes, Some(&registry)).report)
+    }),
+    ("handoff/cases.jsonl", |bytes| {
+        let text = std::str::from_utf8(bytes).unwrap_or_default();
+        handoff::judge(text, &handoff::Context::default()).problems().count()
     }),
     ("stream/stream.jsonl", |bytes| usize::from(stream::read(bytes).unwrap().is_valid())),
 ];
@@ -48,6 +52,9 @@ fn judged_in_time(judge: Judge, bytes: &[u8], what: &str) {
     }
     panic!("{what}: {best:?} for {} bytes", bytes.len());
 }
+
+const OPENING: &str = "Done.\n```agent_contract_handoff\n";
+const CLOSING: &str = "\n```\n";
 
 /// Text that is long in one way.
 fn long(piece: &str, room: usize) -> String {
@@ -153,9 +160,15 @@ fn mark(value: &mut Value, path: &[usize]) {
 fn documents_with_one_huge_part() {
     for (file, judge) in JUDGES {
         let mut tried = Vec::new();
+        let (before, after) = if file.starts_with("handoff") { (OPENING, CLOSING) } else { ("", "") };
         each(file, |case: &Case| {
-            let bytes = case.bytes();
-            let valid = case.get("expect").get("valid") == Some(&Value::Bool(true));
+            let mut bytes = case.bytes();
+            if !before.is_empty() {
+                let text = std::str::from_utf8(&bytes).unwrap_or_default();
+                let contract = handoff::judge(text, &handoff::Context::default()).contract;
+                bytes = contract.map_or_else(Vec::new, |contract| contract.render().to_string().into_bytes());
+            }
+            let valid = case.find("expect").is_none_or(|expect| expect.get("valid") == Some(&Value::Bool(true)));
             let Some(document) = std::str::from_utf8(&bytes).ok().and_then(|text| parse(text).ok()) else { return };
             // The largest of the plain ones has every field.
             if valid && bytes.len() < 1_500 && !case.id().contains("depth") && !case.id().contains("deep") {
@@ -173,7 +186,7 @@ fn documents_with_one_huge_part() {
             mark(&mut marked, path);
             let marked = marked.to_string();
             for (what, filling) in &fillings {
-                let whole = marked.replace("\"@@\"", filling);
+                let whole = format!("{before}{}{after}", marked.replace("\"@@\"", filling));
                 judged_in_time(*judge, whole.as_bytes(), &format!("{file}: {what} in {marked}"));
             }
         }

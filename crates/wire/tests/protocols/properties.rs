@@ -17,6 +17,7 @@ const FILES: &[(&str, Kind)] = &[
     ("stream/stream.jsonl", Kind::Stream),
     ("wire/wire.jsonl", Kind::Wire),
     ("card/card.jsonl", Kind::Card),
+    ("handoff/cases.jsonl", Kind::Handoff),
 ];
 
 /// Documents that are small enough to be changed a million times.
@@ -86,12 +87,21 @@ fn changed_documents() {
         let mut chance = Chance(seed);
         seed += 1;
         let (kind, bytes, context) = chance.pick(&documents);
+        // A contract is changed inside its block.
+        let contract = std::str::from_utf8(bytes).ok().filter(|_| *kind == Kind::Handoff);
+        let contract =
+            contract.and_then(|text| wire::handoff::judge(text, &wire::handoff::Context::default()).contract);
+        let bytes =
+            &contract.as_ref().map_or_else(|| bytes.clone(), |contract| contract.render().to_string().into_bytes());
         let Some(mut document) = std::str::from_utf8(bytes).ok().and_then(|text| Some(parse(text).ok()?.to_value()))
         else {
             continue;
         };
         (0..=chance.below(3)).for_each(|_| mutate(&mut document, &mut chance));
-        let text = document.to_string();
+        let text = match contract {
+            Some(_) => format!("```agent_contract_handoff\n{document}\n```\n"),
+            None => document.to_string(),
+        };
         let finding = check(*kind, text.as_bytes(), context);
         assert_eq!(check(*kind, text.as_bytes(), context), finding, "the same document has one verdict");
         assert!(finding.notes.iter().all(|note| !note.message.is_empty() && !note.code.is_empty()));

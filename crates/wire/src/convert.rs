@@ -1,0 +1,183 @@
+//! From one dialect to another, where their acts coincide. What the other one has no word for is reported, not dropped.
+//!
+//! ```
+//! let text = "```agent_contract_handoff\n{\"agent_status\": {\"plan_status\": \"NEEDS_INPUT\", \"agent_id\": \"ab7e4d2\",\
+//!             \"pending_steps\": [], \"next_action\": \"Choose A or B.\"}, \"evidence_report\": {\"patterns_checked\": [],\
+//!             \"files_checked\": [], \"commands_run\": [], \"key_outputs\": [], \"verbatim_outputs\": [],\
+//!             \"cross_layer_impacts\": [], \"open_gaps\": []}}\n```\n";
+//! let contract = wire::handoff::judge(text, &Default::default()).contract.unwrap();
+//! let converted = wire::convert::output_from_handoff(&contract);
+//! assert_eq!(converted.value.recommendation, wire::envelope::Recommendation::Escalate);
+//! assert_eq!(converted.value.summary.as_str(), "Choose A or B.");
+//! ```
+
+use crate::envelope::{Artifacts, Output, Recommendation};
+use crate::feedback::{Outcome, Response};
+use crate::handoff::{Contract, Status};
+use crate::json::{Value, object};
+use crate::message::{Blocked, Id, Inbox, MessageType, Payload, Priority, Sender, Wire};
+use crate::shape::{Integer, List, Maybe, NonBlank, Slug, Text};
+use crate::time::DateTime;
+use crate::translate::{Left, blocker, obstacle};
+
+/// A document in another dialect, and what it could not carry.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Converted<T> {
+    pub value: T,
+    pub lost: Vec<Left>,
+}
+
+/// COMPLETE proceeds, IN_PROGRESS is tried again, everything else needs somebody.
+pub fn output_from_handoff(contract: &Contract) -> Converted<Output> {
+    let (success, recommendation) = match contract.status() {
+        Status::Complete { .. } => (true, Recommendation::Proceed),
+        Status::InProgress => (false, Recommendation::Retry),
+        Status::Blocked | Status::NeedsInput | Status::ApprovalRequest { .. } => (false, Recommendation::Escalate),
+    };
+    let next = contract.next_action();
+    let summary = contract.summary().unwrap_or(next);
+    let evidence = contract.evidence();
+    let found = evidence.key_outputs.iter().map(ToString::to_string);
+    let gaps = evidence.open_gaps.iter().map(|gap| format!("open: {gap}"));
+    let notes: Vec<Text> = found.chain(gaps).filter_map(Text::new).collect();
+    let rendered = contract.render();
+    let has = |name: &str| rendered.get(name).is_some_and(|value| *value != Value::Null);
+    let list = |name: &str| {
+        let report = rendered.get("evidence_report");
+        report.and_then(|report| report.get(name)?.as_list()).is_some_and(|items| !items.is_empty())
+    };
+    let why = "an output envelope has no field for it";
+    let lost = [
+        Left::when(true, "/agent_status/agent_id", "an output envelope does not say who wrote it"),
+        Left::when(list("commands_run"), "/evidence_report/commands_run", why),
+        Left::when(list("files_checked"), "/evidence_report/files_checked", why),
+        Left::when(list("patterns_checked"), "/evidence_report/patterns_checked", why),
+        Left::when(list("verbatim_outputs"), "/evidence_report/verbatim_outputs", why),
+        Left::when(list("cross_layer_impacts"), "/evidence_report/cross_layer_impacts", why),
+        Left::when(has("consolidation_report"), "/consolidation_report", why),
+        Left::when(
+            has("approval_request"),
+            "/approval_request",
+            "what is to be approved has no place; a person is asked",
+        ),
+        Left::when(has("update_contracts"), "/update_contracts", why),
+        Left::when(has("memorialize_suggestions"), "/memorialize_suggestions", why),
+        Left::when(has("memory_suggestions"), "/memory_suggestions", why),
+        Left::when(has("loop_state"), "/loop_state", why),
+    ];
+    let value = Output {
+        success,
+        summary: NonBlank::new(summary).unwrap_or_else(|| contract.next_action_text().clone()),
+        artifacts: Artifacts(Vec::new()),
+        notes: if notes.is_empty() { Maybe::Absent } else { Maybe::Is(List(notes)) },
+        recommendation,
+        extra: Vec::new(),
+    };
+    Converted { value, lost: lost.into_iter().flatten().collect() }
+}
+
+/// A contract's body from an output. A COMPLETE needs a verification that passed, which no output can show.
+pub fn handoff_from_output(output: &Output, agent_id: &str) -> Result<Converted<Value>, Left> {
+    let status = match output.recommendation {
+        Recommendation::Proceed => {
+            return Err(Left {
+                part: "/recommendation",
+                why: "COMPLETE needs a verification, which an output does not carry",
+            });
+        }
+        Recommendation::Retry => "IN_PROGRESS",
+        Recommendation::Escalate => "NEEDS_INPUT",
+    };
+    let notes: Vec<Value> =
+        output.notes.get().iter().flat_map(|notes| &notes.0).map(|note| note.as_str().into()).collect();
+    let none = || Value::List(Vec::new());
+    let value = object([
+        (
+            "agent_status",
+            object([
+                ("plan_status", status.into()),
+                ("agent_id", agent_id.into()),
+                ("pending_steps", none()),
+                ("next_action", output.summary.as_str().into()),
+            ]),
+        ),
+        (
+            "evidence_report",
+            object([
+                ("patterns_checked", none()),
+                ("files_checked", none()),
+                ("commands_run", none()),
+                ("key_outputs", Value::List(notes)),
+                ("verbatim_outputs", none()),
+                ("cross_layer_impacts", none()),
+                ("open_gaps", none()),
+            ]),
+        ),
+    ]);
+    let lost =
+        Left::when(!output.artifacts.0.is_empty(), "/artifacts", "a contract carries no files; write them first");
+    Ok(Converted { value, lost: lost.into_iter().collect() })
+}
+
+/// Who says it, of which task, when.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Header {
+    pub sender: Sender,
+    pub ts: DateTime,
+    pub task_id: Id,
+}
+
+/// A handoff that is blocked, as a wire. `None` for every other status.
+pub fn blocked_from_handoff(
+    contract: &Contract,
+    header: Header,
+    agent: Slug,
+    attempts: u32,
+) -> Option<Converted<Wire>> {
+    if !matches!(contract.status(), Status::Blocked) {
+        return None;
+    }
+    let (kind, reason) = obstacle(contract);
+    let payload = Blocked {
+        task_id: header.task_id,
+        agent,
+        reason: NonBlank::new(reason)?,
+        blocker_type: blocker(kind),
+        suggested_resolution: Maybe::from(Text::new(contract.next_action())),
+        attempts: Integer::new(u64::from(attempts))?,
+        extra: Vec::new(),
+    };
+    let why = "a blocked wire carries the reason only";
+    let lost = vec![Left { part: "/evidence_report", why }, Left { part: "/agent_status/agent_id", why }];
+    let (sender, ts) = (header.sender, header.ts);
+    Some(Converted { value: Wire { sender, ts, payload: Payload::Blocked(payload), extra: Vec::new() }, lost })
+}
+
+/// A review as a message to the one whose work it is about: its findings, numbered.
+pub fn feedback_as_inbox(response: &Response, header: Header, to: Slug) -> Option<Converted<Wire>> {
+    let Outcome::Success(feedback) = &response.outcome else { return None };
+    let finding = |(number, area): (usize, &crate::feedback::Area)| {
+        format!("{}. [{}] {}: {} {}", number + 1, area.id, area.aspect, area.description, area.recommendation)
+    };
+    let findings: Vec<String> = feedback.areas_for_improvement.0.iter().enumerate().map(finding).collect();
+    let body = std::iter::once(feedback.general_summary.to_string()).chain(findings.iter().cloned());
+    let payload = Inbox {
+        to_agent: to,
+        priority: Priority::new(2)?,
+        message_type: MessageType::TaskFeedback,
+        ref_task_id: Maybe::Is(header.task_id),
+        subject: NonBlank::new(format!("Review, round {}: {} to address", response.iteration.0, findings.len()))?,
+        body: Text::new(body.collect::<Vec<_>>().join("\n"))?,
+        action_required: !findings.is_empty(),
+        extra: Vec::new(),
+    };
+    let why = "a message has no field for it";
+    let lost = [
+        Left::when(true, "/feedback/confidence", why),
+        Left::when(!feedback.positive_points.0.is_empty(), "/feedback/positive_points", why),
+        Left::when(response.ack.is_some(), "/applied_feedback_ack", why),
+    ];
+    let (sender, ts) = (header.sender, header.ts);
+    let value = Wire { sender, ts, payload: Payload::Inbox(payload), extra: Vec::new() };
+    Some(Converted { value, lost: lost.into_iter().flatten().collect() })
+}

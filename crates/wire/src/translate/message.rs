@@ -1,0 +1,146 @@
+//! Wires and cards to commands.
+
+use engine::command::{Register, Target};
+use engine::id::{TaskId, WorkflowId};
+use engine::inbox::{Draft, MessageKind, Owner, Recipients};
+use engine::plan::PlanTask;
+use engine::task::{BlockKind, Priority};
+use engine::{Command, Json};
+
+use super::{Acts, Left};
+use crate::card::Card;
+use crate::json::{Value, object};
+use crate::message::{Blocked, BlockerType, Brief, Complete, Id, Inbox, MessageType, Payload, Wire};
+use crate::shape::Shape;
+
+/// A legal document that says something this store cannot do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejection {
+    /// A JSON pointer.
+    pub field: &'static str,
+    pub reason: String,
+}
+
+impl std::fmt::Display for Rejection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.field, self.reason)
+    }
+}
+
+impl std::error::Error for Rejection {}
+
+fn task(field: &'static str, id: &Id) -> Result<TaskId, Rejection> {
+    id.as_str().parse().map_err(|error: engine::id::NotAnId| Rejection { field, reason: format!("{id} is {error}") })
+}
+
+/// Posting a wire is doing its act. A brief becomes a task of the workflow.
+pub fn wire(wire: &Wire, workflow: Option<WorkflowId>) -> Result<Acts, Rejection> {
+    let one = |command, left: Vec<Left>| Acts { commands: vec![command], left };
+    Ok(match &wire.payload {
+        Payload::Brief(brief) => {
+            let workflow = workflow.ok_or_else(|| Rejection {
+                field: "/payload",
+                reason: "a brief becomes a task of a workflow: say which".to_owned(),
+            })?;
+            one(planned(brief, workflow), Vec::new())
+        }
+        Payload::Inbox(inbox) => one(sent(inbox)?, Vec::new()),
+        Payload::Complete(complete) => {
+            let left = vec![
+                Left { part: "/payload/cost_usd", why: "costs are kept with the turn" },
+                Left { part: "/payload/duration_seconds", why: "times are kept with the turn" },
+            ];
+            one(completed(complete)?, left)
+        }
+        Payload::Blocked(blocked) => one(stopped(blocked)?, Vec::new()),
+        Payload::Claim(claim) => {
+            let left = vec![Left { part: "/payload/role", why: "an agent's role is the one it registered with" }];
+            one(Command::Claim { task: task("/payload/task_id", &claim.task_id)? }, left)
+        }
+    })
+}
+
+fn planned(brief: &Brief, workflow: WorkflowId) -> Command {
+    let task = PlanTask {
+        description: brief.context.as_ref().map(ToString::to_string),
+        brief: Some(Json::from_stored(brief.render().to_string())),
+        // What asks for a check is complete only when the check was made.
+        verify: brief.output_contract.output_ref_required || brief.output_contract.evaluate.get().is_some(),
+        ..PlanTask::named(brief.goal.as_str().trim())
+    };
+    Command::AddTask { workflow, task: Box::new(task), after: None }
+}
+
+fn sent(inbox: &Inbox) -> Result<Command, Rejection> {
+    let kind = match inbox.message_type {
+        MessageType::TaskFeedback => MessageKind::Feedback,
+        MessageType::StatusUpdate => MessageKind::Status,
+        MessageType::TaskBlocked => MessageKind::Blocked,
+        MessageType::ExecGate => MessageKind::Gate,
+        MessageType::Question => MessageKind::Question,
+        MessageType::Info => MessageKind::Info,
+    };
+    let to = match inbox.to_agent.as_str() {
+        "human" => Recipients::One(Owner::Human),
+        slug => Recipients::Slug(slug.to_owned()),
+    };
+    let draft = Draft {
+        kind,
+        priority: Priority::try_from(inbox.priority.get()).unwrap_or(Priority::DEFAULT),
+        subject: Some(inbox.subject.to_string()),
+        body: inbox.body.to_string(),
+        body_json: false,
+        action_required: inbox.action_required,
+        workflow: None,
+        task: inbox.ref_task_id.get().map(|id| task("/payload/ref_task_id", id)).transpose()?,
+        reply_to: None,
+    };
+    Ok(Command::Send { to, draft })
+}
+
+fn completed(complete: &Complete) -> Result<Command, Rejection> {
+    let detail = object([
+        ("output_ref", complete.output_ref.as_ref().map(|found| found.to_string()).into()),
+        ("verification", complete.verification.render()),
+    ]);
+    let to = Target::Completed {
+        outcome: Some(complete.summary.to_string()),
+        detail: Some(Json::from_stored(Value::to_string(&detail))),
+    };
+    Ok(Command::Move { task: task("/payload/task_id", &complete.task_id)?, attempt: None, to })
+}
+
+fn stopped(blocked: &Blocked) -> Result<Command, Rejection> {
+    let kind = match blocked.blocker_type {
+        BlockerType::SpecGap => BlockKind::SpecGap,
+        BlockerType::Dependency => BlockKind::Dependency,
+        BlockerType::ToolFailure => BlockKind::ToolFailure,
+        BlockerType::Ambiguity => BlockKind::Ambiguity,
+        BlockerType::Resource => BlockKind::Resource,
+        BlockerType::VerificationFail => BlockKind::VerificationFail,
+    };
+    let reason =
+        match blocked.suggested_resolution.get().map(ToString::to_string).filter(|text| !text.trim().is_empty()) {
+            Some(resolution) => format!("{}\nsuggested: {resolution}", blocked.reason),
+            None => blocked.reason.to_string(),
+        };
+    let task = task("/payload/task_id", &blocked.task_id)?;
+    Ok(Command::Move { task, attempt: None, to: Target::Blocked { kind, reason, role: None } })
+}
+
+/// An agent with a card registers.
+pub fn card(card: &Card, runtime: &str, role: Option<&str>) -> Acts {
+    let register = Register {
+        name: card.identity.name.to_string(),
+        runtime: runtime.to_owned(),
+        role: role.map(str::to_owned),
+        slug: Some(card.identity.slug.to_string()),
+        capabilities: card.capabilities.0.iter().map(ToString::to_string).collect(),
+        workflow: None,
+        workspace_path: None,
+        metadata: None,
+    };
+    let why = "it is read from the card when a prompt is made";
+    let left = ["/scope", "/constraints", "/escalation_rules", "/output_types", "/working_style", "/voice", "/values"];
+    Acts { commands: vec![Command::Register(register)], left: left.map(|part| Left { part, why }).into() }
+}

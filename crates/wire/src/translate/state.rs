@@ -1,0 +1,137 @@
+//! The engine's state as documents.
+
+use engine::inbox::Message;
+use engine::task::{BlockKind, State, Task};
+use engine::{Actor, Timestamp};
+
+use crate::envelope::{self, AnyOrNull, Input, Position};
+use crate::message::{
+    self, Blocked, BlockerType, Complete, Id, Inbox, MessageType, Payload, Priority, Sender, Verification, Wire,
+};
+use crate::path::InsidePath;
+use crate::shape::{Integer, List, Map, Maybe, Measure, NonBlank, Summary, Text};
+use crate::time::DateTime;
+
+/// What a turn cost.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cost {
+    pub usd: f64,
+    pub seconds: f64,
+}
+
+/// What an agent is given with its task.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Given<'a> {
+    pub feature: Option<&'a str>,
+    pub workflow: &'a str,
+    /// The turn of this attempt, from 1.
+    pub iteration: u32,
+    pub action: &'a str,
+    pub params: Vec<(String, crate::json::Value)>,
+    /// By name, relative to the root.
+    pub paths: Vec<(String, String)>,
+    /// What finished tasks noted, oldest first, without anybody's name.
+    pub notes: Vec<String>,
+}
+
+/// The input envelope of a turn. `None` when a part is not legal there: a blank name, a path outside the root.
+pub fn input(given: Given<'_>) -> Option<Input> {
+    let path = |(name, path): (String, String)| Some((name, InsidePath::new(path)?));
+    let notes: Vec<Text> = given.notes.into_iter().filter_map(Text::new).collect();
+    Some(Input {
+        context: Position {
+            feature_id: given.feature.and_then(NonBlank::new),
+            workflow: NonBlank::new(given.workflow)?,
+            iteration: Integer::new(u64::from(given.iteration))?,
+            extra: Vec::new(),
+        },
+        paths: Map(given.paths.into_iter().map(path).collect::<Option<_>>()?),
+        task: envelope::Task {
+            action: NonBlank::new(given.action)?,
+            params: Map(given.params.into_iter().map(|(name, value)| (name, AnyOrNull(value))).collect()),
+            extra: Vec::new(),
+        },
+        prior_context: if notes.is_empty() { Maybe::Absent } else { Maybe::Is(List(notes)) },
+        extra: Vec::new(),
+    })
+}
+
+fn sender(actor: &str) -> Option<Sender> {
+    Sender::new(actor)
+}
+
+/// A message of a mailbox. `from` and `to` are slugs, which only the store knows; a message of a person, the runner or the
+/// engine is theirs whatever `from` says.
+pub fn inbox(message: &Message, from: &str, to: &str) -> Option<Wire> {
+    let kind = MessageType::parse(message.draft.kind.as_str())?;
+    let from = match message.from {
+        Actor::Agent(_) | Actor::Coordinator => from.to_owned(),
+        Actor::Runner | Actor::Person | Actor::Engine => message.from.to_string(),
+    };
+    let subject = message.draft.subject.clone().and_then(NonBlank::new);
+    let payload = Inbox {
+        to_agent: crate::shape::Slug::new(to)?,
+        priority: Priority::new(message.draft.priority.get())?,
+        message_type: kind,
+        ref_task_id: message.draft.task.and_then(|task| Id::new(task.to_string())).into(),
+        subject: subject.or_else(|| NonBlank::new(kind.as_str()))?,
+        body: Text::new(message.draft.body.as_str())?,
+        action_required: message.draft.action_required,
+        extra: Vec::new(),
+    };
+    Some(Wire {
+        sender: sender(&from)?,
+        ts: DateTime::from_timestamp(message.at)?,
+        payload: Payload::Inbox(payload),
+        extra: Vec::new(),
+    })
+}
+
+/// A completed task, as the runner announces it. A summary that is too long is cut at a word.
+pub fn complete(task: &Task, agent: &str, verification: Verification, cost: Cost) -> Option<Wire> {
+    let State::Completed { outcome, .. } = &task.state else { return None };
+    let words: Vec<&str> = outcome.split_whitespace().collect();
+    let summary = if words.len() > 150 { words[..150].join(" ") } else { outcome.clone() };
+    let payload = Complete {
+        task_id: Id::new(task.id.to_string())?,
+        agent: crate::shape::Slug::new(agent)?,
+        output_ref: None,
+        summary: Summary::new(summary)?,
+        cost_usd: Measure::new(cost.usd)?,
+        duration_seconds: Measure::new(cost.seconds)?,
+        verification,
+        extra: Vec::new(),
+    };
+    announced(Payload::Complete(payload), task.updated)
+}
+
+/// A blocked task.
+pub fn blocked(task: &Task, agent: &str) -> Option<Wire> {
+    let State::Blocked(block) = &task.state else { return None };
+    let blocker_type = blocker(block.kind);
+    let payload = Blocked {
+        task_id: Id::new(task.id.to_string())?,
+        agent: crate::shape::Slug::new(agent)?,
+        reason: NonBlank::new(block.reason.as_str())?,
+        blocker_type,
+        suggested_resolution: Maybe::Absent,
+        attempts: Integer::new(u64::from(task.attempt))?,
+        extra: Vec::new(),
+    };
+    announced(Payload::Blocked(payload), task.updated)
+}
+
+pub(crate) fn blocker(kind: BlockKind) -> BlockerType {
+    match kind {
+        BlockKind::SpecGap => BlockerType::SpecGap,
+        BlockKind::Dependency => BlockerType::Dependency,
+        BlockKind::ToolFailure => BlockerType::ToolFailure,
+        BlockKind::Ambiguity => BlockerType::Ambiguity,
+        BlockKind::Resource => BlockerType::Resource,
+        BlockKind::VerificationFail => BlockerType::VerificationFail,
+    }
+}
+
+fn announced(payload: message::Payload, at: Timestamp) -> Option<Wire> {
+    Some(Wire { sender: sender("runner")?, ts: DateTime::from_timestamp(at)?, payload, extra: Vec::new() })
+}
