@@ -20,6 +20,13 @@ pub fn all() -> Vec<(String, Value)> {
             feedback::Request::schema(Unknown::Refused),
         ),
         ("feedback/response", "Feedback response", "Findings, or why there are none.", feedback::Response::schema()),
+        ("feedback/frame", "Stream frame", "One line of the tool layer's stream.", crate::stream::schema()),
+        (
+            "handoff/contract",
+            "Handoff contract",
+            "The body of the agent_contract_handoff block at the end of a turn.",
+            crate::handoff::schema(),
+        ),
         ("card/card", "Agent Card", "Who an agent is: identity, limits, routes and voice.", card::Card::schema(warned)),
     ];
     let wires = [
@@ -30,6 +37,13 @@ pub fn all() -> Vec<(String, Value)> {
         (Type::Claim, "wire/claim", "Claim wire", "An agent takes a task."),
     ];
     all.extend(wires.map(|(kind, path, title, about)| (path, title, about, kind.wire_schema(warned))));
+    let calls = crate::lifecycle::schemas().into_iter();
+    let calls: Vec<(String, Value)> = calls
+        .map(|(tool, schema)| {
+            let about = format!("The arguments of the tool {tool}.");
+            (format!("lifecycle/{tool}.json"), document(tool, &about, schema))
+        })
+        .collect();
     let file = |(path, title, about, schema)| (format!("{path}.json"), document(title, about, schema));
-    all.into_iter().map(file).collect()
+    all.into_iter().map(file).chain(calls).collect()
 }

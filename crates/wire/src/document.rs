@@ -14,6 +14,12 @@ pub struct Judged<'t, T> {
     pub report: Report<'t>,
 }
 
+impl<'t, T> Judged<'t, T> {
+    pub(crate) fn map<U>(self, to: impl FnOnce(T) -> U) -> Judged<'t, U> {
+        Judged { value: self.value.map(to), report: self.report }
+    }
+}
+
 /// Parses bytes as received. What cannot be looked into any further is a report of one problem.
 pub(crate) fn open(bytes: &[u8], bytes_max: usize) -> Result<(&str, Node<'_>), Box<Report<'_>>> {
     if bytes.len() > bytes_max {

@@ -8,6 +8,7 @@ pub mod envelope;
 pub mod feedback;
 pub mod handoff;
 pub mod json;
+pub mod lifecycle;
 pub mod message;
 pub mod path;
 pub mod prompt;

@@ -15,6 +15,8 @@ pub enum Unknown {
     Warned,
     /// They are errors, except extensions: names that begin with `x-`.
     Refused,
+    /// They are errors.
+    Strict,
 }
 
 /// The names that cards may use.
@@ -303,7 +305,7 @@ impl<'t> Report<'t> {
         strays.sort_by_key(|stray| stray.span.start);
         match self.unknown {
             Unknown::Warned => self.warnings.append(&mut strays),
-            Unknown::Refused => self.errors.append(&mut strays),
+            Unknown::Refused | Unknown::Strict => self.errors.append(&mut strays),
         }
     }
 

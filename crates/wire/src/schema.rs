@@ -38,9 +38,13 @@ pub fn object(unknown: Unknown, properties: &[Property]) -> Value {
     if !required.is_empty() {
         schema.push(("required".to_owned(), required.into()));
     }
-    if unknown == Unknown::Refused {
-        schema.push(("patternProperties".to_owned(), literal([("^x-", true.into())])));
-        schema.push(("additionalProperties".to_owned(), false.into()));
+    match unknown {
+        Unknown::Warned => {}
+        Unknown::Refused => {
+            schema.push(("patternProperties".to_owned(), literal([("^x-", true.into())])));
+            schema.push(("additionalProperties".to_owned(), false.into()));
+        }
+        Unknown::Strict => schema.push(("additionalProperties".to_owned(), false.into())),
     }
     Value::Object(schema)
 }
@@ -72,6 +76,10 @@ pub(crate) fn pattern(pattern: &str) -> Value {
 
 /// White space by the Unicode property; `\s` means something else in every dialect.
 const SPACE: &str = "\\u0009-\\u000d\\u0020\\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
+
+pub(crate) fn space() -> String {
+    format!("[{SPACE}]")
+}
 
 pub(crate) fn not_blank() -> Value {
     pattern(&format!("[^{SPACE}]"))

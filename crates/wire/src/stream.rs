@@ -298,3 +298,35 @@ pub fn read(mut from: impl Read) -> std::io::Result<Transcript> {
         }
     }
 }
+
+/// The schema of one line that we write.
+pub fn schema() -> Value {
+    let text = || object([("type", "string".into())]);
+    let frame = |kind: &str, part: Vec<(&str, Value)>| {
+        let required: Vec<&str> = part.iter().map(|(name, _)| *name).collect();
+        let properties: Object = part.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
+        let part = object([
+            ("type", "object".into()),
+            ("properties", Value::Object(properties)),
+            ("required", required.into()),
+        ]);
+        object([
+            ("type", "object".into()),
+            (
+                "properties",
+                object([
+                    ("type", object([("const", kind.into())])),
+                    ("timestamp", object([("type", "integer".into())])),
+                    ("sessionID", text()),
+                    ("part", part),
+                ]),
+            ),
+            ("required", vec!["type", "timestamp", "sessionID", "part"].into()),
+        ])
+    };
+    let number = object([("type", "number".into())]);
+    let finish = vec![("cost", number), ("tokens", object([("type", "object".into())]))];
+    let frames =
+        vec![frame("step_start", Vec::new()), frame("text", vec![("text", text())]), frame("step_finish", finish)];
+    object([("oneOf", frames.into())])
+}

@@ -101,3 +101,64 @@ fn schemas_and_checkers_agree() {
     let idle: Vec<&str> = UNSAYABLE.iter().map(|(code, _)| *code).filter(|code| !unsaid.contains(*code)).collect();
     assert!(idle.is_empty(), "a schema can say these after all, or no case shows it: {idle:?}");
 }
+
+/// What a contract's schema cannot say.
+const UNSAYABLE_OF_CONTRACTS: &[(&str, &str)] = &[
+    ("CONSOLIDATION_REPORT", "whether it is required stands in the INPUT"),
+    ("LOOP_STATE_INCOMPLETE", "two numbers are not compared by a schema"),
+    ("LOOP_STATE_TYPE", "an integer written as 1.0 is one for a schema"),
+];
+
+#[test]
+fn the_contract_and_its_schema_agree() {
+    let schema: serde_json::Value = serde_json::from_str(&wire::handoff::schema().to_string()).unwrap();
+    assert!(jsonschema::meta::is_valid(&schema));
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let (mut agreed, mut unsaid) = (0, std::collections::BTreeSet::new());
+    each("handoff/cases.jsonl", |case| {
+        let (bytes, context) = (case.bytes(), case.context());
+        let text = std::str::from_utf8(&bytes).unwrap();
+        let dispatch_agent_id = context.dispatch_agent_id.as_deref();
+        let verdict =
+            wire::handoff::judge(text, &wire::handoff::Context { input: context.input.as_ref(), dispatch_agent_id });
+        let Some(body) = verdict.body.filter(|_| verdict.is_parsed()) else { return };
+        let Ok(document) = serde_json::from_str(body.of(text)) else { return };
+        let accepted = validator.is_valid(&document);
+        if verdict.is_valid() == accepted {
+            agreed += 1;
+            return;
+        }
+        assert!(accepted, "{}: the schema refuses what the checker accepts", case.id());
+        for problem in verdict.missing.iter().chain(&verdict.invalid) {
+            let code = problem.code();
+            let code = code.split(':').next().unwrap();
+            assert!(
+                UNSAYABLE_OF_CONTRACTS.iter().any(|(known, _)| *known == code),
+                "{}: the schema accepts {code}",
+                case.id()
+            );
+            unsaid.insert(code.to_owned());
+        }
+    });
+    assert!(agreed > 400, "only {agreed} agreed");
+    let idle: Vec<&str> =
+        UNSAYABLE_OF_CONTRACTS.iter().map(|(code, _)| *code).filter(|code| !unsaid.contains(*code)).collect();
+    assert!(idle.is_empty(), "a schema can say these after all, or no case shows it: {idle:?}");
+}
+
+/// What we write is what its schema says.
+#[test]
+fn frames_fit_their_schema() {
+    use wire::stream::Frame;
+    let schema: serde_json::Value = serde_json::from_str(&wire::stream::schema().to_string()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let tokens = wire::json::object([("input", 1_u64.into()), ("output", 2_u64.into())]);
+    for frame in [
+        Frame::start("ses_1", 1),
+        Frame::text("ses_1", 2, "{}"),
+        Frame::finish("ses_1", 3, wire::json::Number::try_from(0.25).unwrap(), tokens),
+    ] {
+        let line: serde_json::Value = serde_json::from_str(&frame.line()).unwrap();
+        assert!(validator.is_valid(&line), "{line}");
+    }
+}
