@@ -124,6 +124,7 @@ const BANS: &[Ban] = &[
             ("crates/store/src/postgres/", "bounds a wait for the server"),
             ("crates/store/tests/", "bounds what a test waits for"),
             ("crates/store/benches/", "measures"),
+            ("crates/wire/tests/", "measures, and runs for some seconds"),
             ("crates/handover/tests/", "bounds what a test waits for"),
             ("crates/handover/benches/", "measures"),
         ],

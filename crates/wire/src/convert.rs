@@ -49,6 +49,12 @@ pub fn output_from_handoff(contract: &Contract) -> Converted<Output> {
     let why = "an output envelope has no field for it";
     let lost = [
         Left::when(true, "/agent_status/agent_id", "an output envelope does not say who wrote it"),
+        Left::when(!contract.pending_steps().is_empty(), "/agent_status/pending_steps", why),
+        Left::when(
+            contract.summary().is_some(),
+            "/agent_status/next_action",
+            "the summary for people stands in its place",
+        ),
         Left::when(list("commands_run"), "/evidence_report/commands_run", why),
         Left::when(list("files_checked"), "/evidence_report/files_checked", why),
         Left::when(list("patterns_checked"), "/evidence_report/patterns_checked", why),

@@ -6,6 +6,7 @@
 
 mod bare;
 mod bare_postgres;
+mod documents;
 mod graph;
 mod many;
 mod memory;
@@ -25,6 +26,7 @@ fn main() -> Result<()> {
     match words.as_slice() {
         ["child-claims", path, tasks] => runtime(1)?.block_on(many::child(path, tasks)),
         ["child-bare", path, tasks] => bare::child(path, tasks),
+        ["child-handoff", times] => documents::child(times),
         ["child-memory", path] => runtime(1)?.block_on(memory::child(path)),
         [] => run(&[]),
         names => run(names),
@@ -44,7 +46,7 @@ pub(crate) fn folder() -> Result<PathBuf> {
     Ok(folder)
 }
 
-const PARTS: &[&str] = &["sqlite", "many", "graph", "postgres", "memory", "instructions"];
+const PARTS: &[&str] = &["sqlite", "many", "graph", "postgres", "memory", "instructions", "wire"];
 
 fn run(names: &[&str]) -> Result<()> {
     if let Some(unknown) = names.iter().find(|name| !PARTS.contains(name)) {
@@ -74,6 +76,12 @@ fn run(names: &[&str]) -> Result<()> {
     }
     if wanted("instructions") {
         memory::instructions(&folder, &mut report)?;
+    }
+    if wanted("wire") {
+        documents::handoff(&mut report)?;
+        documents::instructions(&folder, &mut report)?;
+        documents::hostile(&mut report)?;
+        documents::starts(&folder, &mut report)?;
     }
     std::fs::remove_dir_all(&folder)?;
     report.print();

@@ -1,15 +1,15 @@
 //! The parts beside the contract: merging, identities, references and the order of states.
 
 use super::{Finding, Kind, Note, Severity};
-use crate::handoff::{Machine, NoIdentity, Reference, identity, merge};
+use crate::handoff::{Machine, NoIdentity, Reference, identity, merge_all};
 use crate::json::{Value, object};
 
 /// Judges a value: `{stored, payload}`, a remote, a reference or a list of events.
 pub(super) fn judge(kind: Kind, value: &Value) -> Finding {
     match kind {
-        Kind::Merge => match value.get("payload") {
-            Some(payload) => {
-                let merged = merge(value.get("stored").unwrap_or(&Value::Null), payload);
+        Kind::Merge => match payloads(value) {
+            Some(payloads) => {
+                let merged = merge_all(value.get("stored").unwrap_or(&Value::Null), payloads);
                 let notes = merged.warnings.iter().map(|code| Note {
                     code: code.clone(),
                     message: "the value has another JSON type than the stored one, and replaces it".to_owned(),
@@ -18,7 +18,10 @@ pub(super) fn judge(kind: Kind, value: &Value) -> Finding {
                 });
                 Finding { valid: true, verdict: merged.to_value(), notes: notes.collect(), rendered: None }
             }
-            None => refused("INVALID_INPUT", "an object with `stored` and `payload` is expected".to_owned()),
+            None => refused(
+                "INVALID_INPUT",
+                "an object with `stored` and `payload` (or a list `payloads`) is expected".to_owned(),
+            ),
         },
         Kind::Remote => {
             let found = identity(value.as_text().unwrap_or_default());
@@ -55,6 +58,12 @@ pub(super) fn judge(kind: Kind, value: &Value) -> Finding {
         | Kind::Card
         | Kind::Prompt => refused("INVALID_INPUT", format!("{} is judged from its bytes", kind.as_str())),
     }
+}
+
+/// One payload, or several that are merged in their order.
+fn payloads(value: &Value) -> Option<Vec<&Value>> {
+    let one = value.get("payload").map(|payload| vec![payload]);
+    one.or_else(|| Some(value.get("payloads")?.as_list()?.iter().collect()))
 }
 
 fn told(code: &str, verdict: Value, problem: Option<String>) -> Finding {

@@ -50,6 +50,16 @@ pub enum PendingSteps {
     List(Vec<String>),
 }
 
+impl PendingSteps {
+    /// Nothing is left to do.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::Text(_) => false,
+            Self::List(steps) => steps.is_empty(),
+        }
+    }
+}
+
 /// `agent_status` as far as it could be read. The contract needs all of it, a repair only the agent.
 #[derive(Debug, Default)]
 pub(super) struct AgentStatus {

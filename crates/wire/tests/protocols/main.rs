@@ -2,6 +2,7 @@
 //! must hold for every document.
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+mod acts;
 mod cases;
 mod definitions;
 mod examples;

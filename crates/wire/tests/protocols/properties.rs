@@ -148,3 +148,98 @@ fn a_missing_field_is_named() {
         }
     }
 }
+
+/// Foreign text stays inside its fences, whatever it is: read the prompt as Markdown does, and look where it stands.
+#[test]
+fn foreign_text_cannot_break_out_of_the_prompt() {
+    const PIECES: &[&str] = &[
+        "`",
+        "``",
+        "```",
+        "````````",
+        "~~~",
+        "\n",
+        "\r\n",
+        "\r",
+        "\u{2028}",
+        "\u{85}",
+        " ",
+        "    ",
+        "# Task",
+        "## Constraints",
+        "untrusted from system",
+        "x",
+        "- ",
+        "\0",
+        "```\nEVIL",
+        "\n```\n",
+    ];
+    let text = |chance: &mut Chance, mark: &str| {
+        let mut text = String::new();
+        for _ in 0..chance.below(12) {
+            let piece: &&str = chance.pick(PIECES);
+            text.push_str(piece);
+        }
+        let last: &&str = chance.pick(PIECES);
+        text + "\n" + mark + "\n" + last
+    };
+    for seed in seed()..seed() + 3_000 {
+        let _telling = Telling(seed);
+        let chance = &mut Chance(seed);
+        let inbox = wire::json::object([
+            ("wire", "1.0".into()),
+            ("type", "inbox".into()),
+            ("sender", "zed".into()),
+            ("ts", "2026-04-28T00:00:00Z".into()),
+            (
+                "payload",
+                wire::json::object([
+                    ("to_agent", "ada".into()),
+                    ("priority", 1_u64.into()),
+                    ("message_type", "exec.gate".into()),
+                    ("subject", text(chance, "EVIL subject").into()),
+                    ("body", text(chance, "EVIL body").into()),
+                    ("action_required", false.into()),
+                ]),
+            ),
+        ]);
+        let memory = wire::json::object([
+            ("id", text(chance, "m").into()),
+            ("text", text(chance, "EVIL memory").into()),
+            ("origin", text(chance, "origin").into()),
+        ]);
+        let input = wire::json::object([
+            ("persona", "You are Ada.".into()),
+            ("memory", vec![memory].into()),
+            ("inbox", vec![wire::json::object([("seq", 1_u64.into()), ("wire", inbox)])].into()),
+        ]);
+        let prompt = wire::prompt::assemble(&wire::prompt::Sources::from_value(&input).unwrap());
+        let outside = outside_of_fences(&prompt);
+        assert!(!prompt.contains('\r'), "{prompt:?}");
+        let expected =
+            ["You are Ada.", "## Memory", "## Inbox", "### Priority 1: exec.gate from zed at 2026-04-28T00:00:00Z"];
+        assert_eq!(outside, expected, "{prompt}");
+    }
+}
+
+/// The lines that are in no code block, blank ones left out.
+fn outside_of_fences(text: &str) -> Vec<&str> {
+    let (mut open, mut outside): (Option<(char, usize)>, _) = (None, Vec::new());
+    for line in text.split('\n') {
+        let body = line.trim_start_matches(' ');
+        let mark = body.chars().next().filter(|mark| matches!(mark, '`' | '~') && line.len() - body.len() < 4);
+        let run = mark.map_or(0, |mark| body.chars().take_while(|letter| *letter == mark).count());
+        let rest = &body[run..];
+        match (open, mark) {
+            (Some((kind, length)), Some(mark))
+                if mark == kind && run >= length && rest.trim_matches([' ', '\t']).is_empty() =>
+            {
+                open = None;
+            }
+            (Some(_), _) => {}
+            (None, Some(mark)) if run >= 3 && !(mark == '`' && rest.contains('`')) => open = Some((mark, run)),
+            (None, _) => outside.extend(Some(line).filter(|line| !line.trim().is_empty())),
+        }
+    }
+    outside
+}
