@@ -2,6 +2,30 @@
 //!
 //! One validator, and it never fails open: what cannot be judged is not accepted. A valid verdict carries the contract;
 //! nothing of an invalid one can take effect, because there is no [`Contract`] to act upon.
+//!
+//! ````
+//! use wire::handoff::{Context, PlanStatus, judge};
+//!
+//! let said = r#"I read the brief.
+//!
+//! ```agent_contract_handoff
+//! {"agent_status": {"plan_status": "blocked.", "agent_id": "ab7e4d2", "pending_steps": [], "next_action": "Ask."},
+//!  "evidence_report": {"patterns_checked": [], "files_checked": [], "commands_run": [], "key_outputs": [],
+//!                      "verbatim_outputs": [], "cross_layer_impacts": []}}
+//! ```
+//! "#;
+//! let verdict = judge(said, &Context::default());
+//! assert_eq!(verdict.plan_status, Some(PlanStatus::Blocked));
+//! assert_eq!(verdict.to_value().get("missing").map(ToString::to_string).as_deref(), Some(r#"["OPEN_GAPS"]"#));
+//! assert_eq!(verdict.repair.as_str(), "resume_same_agent");
+//!
+//! let whole = said.replace(r#""cross_layer_impacts": []"#, r#""cross_layer_impacts": [], "open_gaps": ["no design"]"#);
+//! let contract = judge(&whole, &Context::default()).contract.unwrap();
+//! assert_eq!(contract.evidence().open_gaps[0].to_string(), "no design");
+//! ````
+//!
+//! Beside the contract: [`merge`] applies an update to a stored project contract and loses nothing, [`identity`] gives a git
+//! remote one name, [`Reference`] points into another repository, and [`Machine`] knows which status may follow which.
 
 mod advice;
 mod approval;

@@ -68,7 +68,8 @@ message! {
         env: optional Env,
     }
     judge(fields) {
-        if goal.as_ref().is_some_and(is_imperative) {
+        // Also of a goal that is too long: both are to be mended.
+        if fields.text("goal").is_some_and(is_imperative) {
             fields.warning(
                 "GOAL_NOT_DECLARATIVE",
                 "`/payload/goal` should say what is true in the end (\"X is built\"), not what to do (\"Build X\")",
@@ -275,8 +276,8 @@ impl Shape for Priority {
 const IMPERATIVES: [&str; 10] =
     ["build", "add", "fix", "implement", "write", "create", "make", "update", "remove", "refactor"];
 
-fn is_imperative(goal: &Sentences<1>) -> bool {
-    let first = goal.as_str().split_whitespace().next().unwrap_or_default();
+fn is_imperative(goal: &str) -> bool {
+    let first = goal.split_whitespace().next().unwrap_or_default();
     IMPERATIVES.iter().any(|verb| first.eq_ignore_ascii_case(verb))
 }
 

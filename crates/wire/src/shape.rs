@@ -1,6 +1,6 @@
 //! Shapes: types that read themselves from a document, write themselves, and describe themselves as JSON Schema.
 //!
-//! One declaration of an object (see [`message!`]) is its table in the rules: the reader goes through the fields in that
+//! One declaration of an object (with the macro `message!`) is its table in the rules: the reader goes through the fields in that
 //! order and reports what is wrong; the schema is made from the same lines.
 
 mod basic;

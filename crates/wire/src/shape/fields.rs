@@ -112,6 +112,11 @@ impl<'r, 'n, 't, 'x> Fields<'r, 'n, 't, 'x> {
         }
     }
 
+    /// A field's string, legal or not.
+    pub(crate) fn text(&self, name: &str) -> Option<&'n str> {
+        self.members.iter().find(|member| member.name == name)?.node.text()
+    }
+
     pub fn error(&mut self, kind: &'static str, hint: &'static str) {
         self.report.plain_error(kind, self.span, hint);
     }
