@@ -16,6 +16,15 @@ use wire::check::{Context, Kind, check, line};
 use wire::json::{Value, parse};
 use wire::report::Registry;
 
+pub(crate) const HELP: &str = "\
+Examples:
+  handover check handoff turn.md                   what is wrong with an agent's last words, and how to mend it
+  handover check card .handover/cards/quinn.json --registry names.json
+  agent | handover check envelope-output --json    the verdict for a program
+  handover check wire --batch cases.jsonl          one verdict a line
+
+Exit code: 0 valid, 1 not valid, 2 wrong call or unreadable file (with --batch: 0 when every line was judged, else 2).";
+
 /// The longest document that is read at all; every kind has a smaller limit of its own, except a stream.
 const BYTES_MAX: u64 = 1 << 30;
 
@@ -131,8 +140,13 @@ fn batch(arguments: &Check) -> anyhow::Result<ExitCode> {
     };
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut all = true;
-    for bytes in BufReader::new(source).split(b'\n') {
-        let bytes = bytes.context("read a line")?;
+    let mut reader = BufReader::new(source);
+    let mut bytes = Vec::new();
+    loop {
+        bytes.clear();
+        if reader.read_until(b'\n', &mut bytes).context("read a line")? == 0 {
+            break;
+        }
         let text = String::from_utf8_lossy(&bytes);
         if text.trim().is_empty() {
             continue;
@@ -140,6 +154,10 @@ fn batch(arguments: &Check) -> anyhow::Result<ExitCode> {
         let (verdict, judged) = line(arguments.kind, &text);
         all &= judged;
         writeln!(out, "{verdict}")?;
+        // Whoever gives one line and waits for its verdict gets it.
+        if reader.buffer().is_empty() {
+            out.flush()?;
+        }
     }
     out.flush()?;
     Ok(if all { ExitCode::SUCCESS } else { ExitCode::from(2) })

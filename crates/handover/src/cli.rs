@@ -35,6 +35,7 @@ enum Verb {
         input: Option<PathBuf>,
     },
     /// Judge a document of one of the protocols, and say how to repair it
+    #[command(after_long_help = crate::check::HELP)]
     Check(Box<crate::check::Check>),
     /// Check the record of everything that happened
     Log {

@@ -173,10 +173,13 @@ fn handed_over(bytes: &[u8], context: &Context) -> Finding {
     let known =
         handoff::Context { input: context.input.as_ref(), dispatch_agent_id: context.dispatch_agent_id.as_deref() };
     let verdict = handoff::judge(&text, &known);
+    // What is not there at all is missed where the contract begins.
+    let begin = verdict.body.map(range).map(|body| body.start..body.start + 1);
     let note = |severity| {
+        let begin = begin.clone();
         move |problem: &handoff::Problem| {
             let (code, message) = (problem.code(), problem.message());
-            Note { code, message, severity, place: problem.span().map(range) }
+            Note { code, message, severity, place: problem.span().map(range).or_else(|| begin.clone()) }
         }
     };
     let errors = verdict.missing.iter().chain(&verdict.invalid).map(note(Severity::Error));
