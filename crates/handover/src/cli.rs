@@ -8,15 +8,17 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
+use handover::place;
 use store::{Fault, Head, Store};
 
 /// Hands work between AI agents without dropping it.
 #[derive(Debug, Parser)]
 #[command(version, about, long_about = None)]
 struct Arguments {
-    /// The store: a path to an SQLite file, or a URL that begins with postgres://
-    #[arg(long, global = true, env = "HANDOVER_STORE", default_value = ".handover/state/handover.db")]
-    store: String,
+    /// The store: a path to an SQLite file, or a URL that begins with postgres://. Without it: `store` in
+    /// .handover/config.toml, .handover/state/ of the repository's main worktree, or the user's data folder
+    #[arg(long, global = true, env = "HANDOVER_STORE")]
+    store: Option<String>,
     #[command(subcommand)]
     command: Verb,
 }
@@ -67,8 +69,10 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
 }
 
 async fn with_store(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let place = place(arguments.store.as_deref())?;
+    place::prepare(&place).context("make the folder of the store")?;
     // Without its name: a URL may hold a password.
-    let store = open(&arguments.store).await.context("open the store")?;
+    let store = open(&place.store).await.context("open the store")?;
     match arguments.command {
         Verb::Check(check) => crate::check::run(&check),
         Verb::Export { output } => export(&*store, output).await,
@@ -76,6 +80,15 @@ async fn with_store(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Verb::Log { command: LogVerb::Verify { heads } } => verify(&*store, heads).await,
         Verb::Log { command: LogVerb::Head } => head(&*store).await,
     }
+}
+
+/// Where this user's store is, from here.
+fn place(named: Option<&str>) -> anyhow::Result<place::Place> {
+    let folder = std::env::current_dir().context("find the folder we are in")?;
+    let data = std::env::var_os("XDG_DATA_HOME").filter(|data| !data.is_empty()).map(PathBuf::from);
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/share"));
+    let data = data.or_else(home);
+    Ok(place::find(place::Surroundings { named, folder: &folder, data: data.as_deref() })?)
 }
 
 async fn open(url: &str) -> anyhow::Result<Arc<dyn Store>> {

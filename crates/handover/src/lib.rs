@@ -2,6 +2,7 @@
 
 pub mod clock;
 pub mod error;
+pub mod place;
 pub mod random;
 pub mod service;
 

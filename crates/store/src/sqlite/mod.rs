@@ -2,6 +2,7 @@
 //! processes. See docs/decisions/0002 and 0003.
 
 mod connection;
+mod mount;
 mod queue;
 mod reader;
 mod writer;
@@ -102,6 +103,12 @@ impl Sqlite {
     }
 
     fn open_blocking(path: PathBuf, seed: u64, options: Options) -> Result<Self, Fault> {
+        if let Some(kind) = mount::remote(&path) {
+            let problem = format!(
+                "it lies on a network file system ({kind}), where SQLite loses data; use a local disk or PostgreSQL"
+            );
+            return Err(Fault::Url { url: path.display().to_string(), problem });
+        }
         let queue = Queue::beside(&path)?;
         let turn = queue.wait()?;
         let (connection, generation) = open(&path, Settings::WRITER, Some(seed))?;

@@ -1,0 +1,98 @@
+//! File systems on which SQLite loses data: locks and shared memory of a file on another machine are promises nobody keeps.
+
+use std::path::{Path, PathBuf};
+
+/// Types whose files lie on another machine. A type that only may be remote, such as plain `fuse`, is given the benefit.
+const REMOTE: &[&str] = &[
+    "9p2000.L",
+    "afs",
+    "beegfs",
+    "ceph",
+    "cifs",
+    "davfs",
+    "fuse.ceph",
+    "fuse.davfs2",
+    "fuse.gcsfuse",
+    "fuse.glusterfs",
+    "fuse.rclone",
+    "fuse.s3fs",
+    "fuse.sshfs",
+    "glusterfs",
+    "gpfs",
+    "lustre",
+    "ncpfs",
+    "nfs",
+    "nfs3",
+    "nfs4",
+    "smb2",
+    "smb3",
+    "smbfs",
+];
+
+/// The type of a remote file system that a path lies on. Where the kernel does not tell, nothing is known and nothing said.
+pub(super) fn remote(path: &Path) -> Option<String> {
+    let folder = existing(path)?;
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
+    kind(&mounts, &folder).filter(|kind| REMOTE.contains(&kind.as_str()))
+}
+
+/// The nearest folder that exists, with links resolved: the file itself may be yet to come.
+fn existing(path: &Path) -> Option<PathBuf> {
+    let absolute = std::path::absolute(path).ok()?;
+    absolute.ancestors().find_map(|folder| folder.canonicalize().ok())
+}
+
+/// The type of the mount a folder lies on: the longest mount point that begins its path, and of equals the last.
+fn kind(mounts: &str, folder: &Path) -> Option<String> {
+    let mut found: Option<(usize, &str)> = None;
+    for line in mounts.lines() {
+        // id parent device root point options ... - type source options
+        let (Some(point), Some((_, behind))) = (line.split(' ').nth(4), line.split_once(" - ")) else { continue };
+        let (Some(kind), point) = (behind.split(' ').next(), unescaped(point)) else { continue };
+        let length = Path::new(&point).components().count();
+        if folder.starts_with(&point) && found.is_none_or(|(longest, _)| length >= longest) {
+            found = Some((length, kind));
+        }
+    }
+    found.map(|(_, kind)| kind.to_owned())
+}
+
+/// Blanks and the like are written as three octal digits.
+fn unescaped(point: &str) -> String {
+    ["\\040 ", "\\011\t", "\\012\n", "\\134\\"]
+        .iter()
+        .fold(point.to_owned(), |text, pair| text.replace(&pair[..4], &pair[4..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOUNTS: &str = "\
+21 1 254:0 / / rw,relatime - ext4 /dev/vda rw
+30 21 0:30 / /home rw shared:1 - nfs4 server:/home rw
+31 30 0:31 / /home/ann/local rw - ext4 /dev/vdb rw
+32 21 0:32 / /mnt/with\\040blank rw - fuse.sshfs ann@host: rw
+33 21 0:33 / /homestead rw - xfs /dev/vdc rw
+34 21 0:34 / /home rw - cifs //server/home rw
+";
+
+    #[test]
+    fn the_mount_of_a_path_is_found() {
+        for (path, expected) in [
+            ("/etc", "ext4"),
+            ("/home", "cifs"),
+            ("/home/ann/project/.handover", "cifs"),
+            ("/home/ann/local/project", "ext4"),
+            ("/mnt/with blank/x", "fuse.sshfs"),
+            ("/homestead/x", "xfs"),
+        ] {
+            assert_eq!(kind(MOUNTS, Path::new(path)).as_deref(), Some(expected), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_disk_of_this_machine_is_not_remote() {
+        assert_eq!(remote(&std::env::temp_dir().join("not/there/yet.db")), None);
+    }
+}
