@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use handover::place;
 use store::{Fault, Head, Store};
 
@@ -17,7 +17,7 @@ use store::{Fault, Head, Store};
 struct Arguments {
     /// The store: a path to an SQLite file, or a URL that begins with postgres://. Without it: `store` in
     /// .handover/config.toml, .handover/state/ of the repository's main worktree, or the user's data folder
-    #[arg(long, global = true, env = "HANDOVER_STORE")]
+    #[arg(long, global = true, env = "HANDOVER_STORE", hide_env_values = true)]
     store: Option<String>,
     #[command(subcommand)]
     command: Verb,
@@ -25,6 +25,17 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    /// Write settings, example cards, skills and contracts into .handover/; what is there is kept
+    Init {
+        /// Print what was written as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// The agents' cards
+    Card {
+        #[command(subcommand)]
+        command: CardVerb,
+    },
     /// Write everything in the store as JSON lines
     Export {
         /// Where to write; standard output without it
@@ -44,6 +55,20 @@ enum Verb {
         #[command(subcommand)]
         command: LogVerb,
     },
+    /// Print completions for a shell, to be kept where it looks for them
+    Completions { shell: clap_complete::Shell },
+    /// Print the manual page
+    Man,
+}
+
+#[derive(Debug, Subcommand)]
+enum CardVerb {
+    /// List the cards of this project and whether each is valid; exit code 1 when one is not
+    List {
+        /// Print them as JSON
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -61,8 +86,21 @@ enum LogVerb {
 /// What needs neither store nor runtime is done before either is set up.
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
     let arguments = Arguments::parse();
-    if let Verb::Check(check) = &arguments.command {
-        return crate::check::run(check);
+    match &arguments.command {
+        Verb::Check(check) => return crate::check::run(check),
+        Verb::Init { json } => return crate::begin::init(*json),
+        Verb::Card { command: CardVerb::List { json } } => return crate::begin::cards(*json),
+        Verb::Completions { shell } => {
+            let mut out = Vec::new();
+            clap_complete::generate(*shell, &mut Arguments::command(), "handover", &mut out);
+            std::io::stdout().write_all(&out)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Verb::Man => {
+            clap_mangen::Man::new(Arguments::command()).render(&mut std::io::stdout())?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Verb::Export { .. } | Verb::Import { .. } | Verb::Log { .. } => {}
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(with_store(arguments))
@@ -74,7 +112,9 @@ async fn with_store(arguments: Arguments) -> anyhow::Result<ExitCode> {
     // Without its name: a URL may hold a password.
     let store = open(&place.store).await.context("open the store")?;
     match arguments.command {
-        Verb::Check(check) => crate::check::run(&check),
+        Verb::Check(_) | Verb::Init { .. } | Verb::Card { .. } | Verb::Completions { .. } | Verb::Man => {
+            Ok(ExitCode::SUCCESS)
+        }
         Verb::Export { output } => export(&*store, output).await,
         Verb::Import { input } => import(&*store, input).await,
         Verb::Log { command: LogVerb::Verify { heads } } => verify(&*store, heads).await,

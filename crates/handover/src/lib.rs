@@ -3,6 +3,7 @@
 pub mod clock;
 pub mod error;
 pub mod place;
+pub mod project;
 pub mod random;
 pub mod service;
 

@@ -1,5 +1,6 @@
 //! Arguments in, exit code out.
 
+mod begin;
 mod check;
 mod cli;
 

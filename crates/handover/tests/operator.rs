@@ -102,3 +102,52 @@ fn the_store_of_a_repository_is_found_from_everywhere_in_it() {
     assert_eq!(code, Some(2), "{errors}");
     assert!(errors.contains("config.toml cannot be read: `store` must be a string"), "{errors}");
 }
+
+/// A new project: written once, kept the second time, its cards valid by our own rules.
+#[test]
+fn a_project_begins_with_valid_files_and_keeps_what_is_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(folder.path().join(".git")).expect("a repository");
+    let run = |arguments: &[&str]| handover(folder.path(), arguments);
+    let (code, first, _) = run(&["init"]);
+    assert_eq!(code, Some(0));
+    assert_eq!(first.matches("written ").count(), 7, "{first}");
+    let config = folder.path().join(".handover/config.toml");
+    std::fs::write(&config, "# mine\n").expect("a file");
+    let (_, second, _) = run(&["init"]);
+    assert_eq!(second.matches("kept ").count(), 7, "{second}");
+    assert_eq!(std::fs::read_to_string(&config).ok().as_deref(), Some("# mine\n"));
+    let (code, listed, errors) = run(&["card", "list"]);
+    assert_eq!(code, Some(0), "{listed}{errors}");
+    assert!(listed.contains("builder") && listed.contains("reviewer"), "{listed}");
+    std::fs::write(folder.path().join(".handover/cards/odd.json"), "{}").expect("a file");
+    let (code, listed, _) = run(&["card", "list"]);
+    assert_eq!(code, Some(1));
+    assert!(listed.contains("odd.json: not valid"), "{listed}");
+}
+
+/// A URL may hold a password, and help is pasted into chats.
+#[test]
+fn help_does_not_show_the_store_of_the_environment() {
+    let program = Command::new(env!("CARGO_BIN_EXE_handover"))
+        .env("HANDOVER_STORE", "postgres://me:secret@host/db")
+        .arg("--help")
+        .output()
+        .expect("the program");
+    let text = String::from_utf8_lossy(&program.stdout).into_owned();
+    assert!(text.contains("HANDOVER_STORE") && !text.contains("secret"), "{text}");
+}
+
+#[test]
+fn shells_and_man_get_their_texts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for shell in ["bash", "zsh", "fish"] {
+        let (code, text, _) = handover(folder.path(), &["completions", shell]);
+        assert_eq!(code, Some(0));
+        assert!(text.contains("handover") && text.contains("check"), "{shell}");
+    }
+    let (code, page, _) = handover(folder.path(), &["man"]);
+    assert_eq!(code, Some(0));
+    assert!(page.contains(".TH handover"), "{page}");
+    assert!(std::fs::read_dir(folder.path()).expect("the folder").next().is_none(), "nothing was written");
+}

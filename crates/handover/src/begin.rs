@@ -1,0 +1,65 @@
+//! `handover init` and `handover card`: a project's own files.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use handover::{place, project};
+use wire::check::Severity;
+use wire::json::{Value, object};
+
+/// Writes what a project begins with, into the repository's main worktree or, where there is none, here.
+pub(crate) fn init(json: bool) -> anyhow::Result<ExitCode> {
+    let here = std::env::current_dir().context("find the folder we are in")?;
+    let root = place::root(&here).unwrap_or(here);
+    let written = project::init(&root).with_context(|| format!("write into {}", root.display()))?;
+    let mut out = std::io::stdout().lock();
+    if json {
+        let files = |kept: bool| -> Value {
+            let files = written.iter().filter(|file| file.kept == kept);
+            files.map(|file| file.path.display().to_string()).collect::<Vec<_>>().into()
+        };
+        let root = root.display().to_string();
+        writeln!(out, "{}", object([("root", root.into()), ("written", files(false)), ("kept", files(true))]))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for file in &written {
+        let name = file.path.strip_prefix(&root).unwrap_or(&file.path).display();
+        writeln!(out, "{} {name}", if file.kept { "kept   " } else { "written" })?;
+    }
+    writeln!(out, "\nNext: look at .handover/cards, then commit .handover (its state/ is ignored).")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Lists cards, each with its verdict.
+pub(crate) fn cards(json: bool) -> anyhow::Result<ExitCode> {
+    let here = std::env::current_dir().context("find the folder we are in")?;
+    let root = place::root(&here).unwrap_or(here);
+    let cards = project::cards(&root).with_context(|| format!("read the cards of {}", root.display()))?;
+    let mut out = std::io::stdout().lock();
+    if json {
+        let row = |judged: &project::Judged| {
+            let card = judged.card.as_ref();
+            object([
+                ("path", judged.path.display().to_string().into()),
+                ("slug", card.map(|card| card.identity.slug.to_string()).into()),
+                ("name", card.map(|card| card.identity.name.to_string()).into()),
+                ("verdict", judged.finding.verdict.clone()),
+            ])
+        };
+        writeln!(out, "{}", object([("cards", Value::List(cards.iter().map(row).collect()))]))?;
+    } else if cards.is_empty() {
+        writeln!(out, "no cards; `handover init` writes two to begin with")?;
+    }
+    for judged in cards.iter().filter(|_| !json) {
+        let name = judged.path.strip_prefix(&root).unwrap_or(&judged.path).display();
+        match &judged.card {
+            Some(card) => writeln!(out, "{:<16} {:<24} {}", card.identity.slug, card.identity.name, card.scope)?,
+            None => {
+                let errors = judged.finding.notes.iter().filter(|note| note.severity == Severity::Error).count();
+                writeln!(out, "{name}: not valid, {errors} problems; see `handover check card {name}`")?;
+            }
+        }
+    }
+    Ok(if cards.iter().all(|judged| judged.card.is_some()) { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
