@@ -169,7 +169,7 @@ macro_rules! texts {
 
         impl$(<const $max: usize>)? std::fmt::Display for $name$(<$max>)? {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(&self.0)
+                f.pad(&self.0)
             }
         }
 

@@ -128,6 +128,10 @@ fn scrambled_bytes() {
             let finding = check(*kind, &bytes, context);
             assert!(finding.valid || !finding.notes.is_empty(), "{kind:?} is refused without a word");
         }
+        for tool in wire::lifecycle::TOOLS {
+            let judged = wire::lifecycle::judge(tool, &bytes).unwrap();
+            assert_eq!(judged.value.is_some(), judged.report.is_valid(), "{tool}");
+        }
         tried += 1;
     }
     assert!(tried > 500, "only {tried} were tried");
