@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use handover::{place, project};
-use wire::check::Severity;
 use wire::json::{Value, object};
 
 /// Writes what a project begins with, into the repository's main worktree or, where there is none, here.
@@ -44,7 +43,7 @@ pub(crate) fn cards(json: bool) -> anyhow::Result<ExitCode> {
                 ("path", judged.path.display().to_string().into()),
                 ("slug", card.map(|card| card.identity.slug.to_string()).into()),
                 ("name", card.map(|card| card.identity.name.to_string()).into()),
-                ("verdict", judged.finding.verdict.clone()),
+                ("verdict", judged.verdict.clone()),
             ])
         };
         writeln!(out, "{}", object([("cards", Value::List(cards.iter().map(row).collect()))]))?;
@@ -56,7 +55,7 @@ pub(crate) fn cards(json: bool) -> anyhow::Result<ExitCode> {
         match &judged.card {
             Some(card) => writeln!(out, "{:<16} {:<24} {}", card.identity.slug, card.identity.name, card.scope)?,
             None => {
-                let errors = judged.finding.notes.iter().filter(|note| note.severity == Severity::Error).count();
+                let errors = judged.errors;
                 writeln!(out, "{name}: not valid, {errors} problems; see `handover check card {name}`")?;
             }
         }

@@ -36,6 +36,20 @@ enum Verb {
         #[command(subcommand)]
         command: CardVerb,
     },
+    #[command(flatten)]
+    Stored(StoredVerb),
+    /// Judge a document of one of the protocols, and say how to repair it
+    #[command(after_long_help = crate::check::HELP)]
+    Check(Box<crate::check::Check>),
+    /// Print completions for a shell, to be kept where it looks for them
+    Completions { shell: clap_complete::Shell },
+    /// Print the manual page
+    Man,
+}
+
+/// What needs the store.
+#[derive(Debug, Subcommand)]
+enum StoredVerb {
     /// Write everything in the store as JSON lines
     Export {
         /// Where to write; standard output without it
@@ -47,18 +61,11 @@ enum Verb {
         /// The export; standard input without it
         input: Option<PathBuf>,
     },
-    /// Judge a document of one of the protocols, and say how to repair it
-    #[command(after_long_help = crate::check::HELP)]
-    Check(Box<crate::check::Check>),
     /// Check the record of everything that happened
     Log {
         #[command(subcommand)]
         command: LogVerb,
     },
-    /// Print completions for a shell, to be kept where it looks for them
-    Completions { shell: clap_complete::Shell },
-    /// Print the manual page
-    Man,
 }
 
 #[derive(Debug, Subcommand)]
@@ -86,39 +93,37 @@ enum LogVerb {
 /// What needs neither store nor runtime is done before either is set up.
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
     let arguments = Arguments::parse();
-    match &arguments.command {
-        Verb::Check(check) => return crate::check::run(check),
-        Verb::Init { json } => return crate::begin::init(*json),
-        Verb::Card { command: CardVerb::List { json } } => return crate::begin::cards(*json),
+    match arguments.command {
+        Verb::Check(check) => crate::check::run(&check),
+        Verb::Init { json } => crate::begin::init(json),
+        Verb::Card { command: CardVerb::List { json } } => crate::begin::cards(json),
         Verb::Completions { shell } => {
             let mut out = Vec::new();
-            clap_complete::generate(*shell, &mut Arguments::command(), "handover", &mut out);
+            clap_complete::generate(shell, &mut Arguments::command(), "handover", &mut out);
             std::io::stdout().write_all(&out)?;
-            return Ok(ExitCode::SUCCESS);
+            Ok(ExitCode::SUCCESS)
         }
         Verb::Man => {
             clap_mangen::Man::new(Arguments::command()).render(&mut std::io::stdout())?;
-            return Ok(ExitCode::SUCCESS);
+            Ok(ExitCode::SUCCESS)
         }
-        Verb::Export { .. } | Verb::Import { .. } | Verb::Log { .. } => {}
+        Verb::Stored(verb) => {
+            let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+            runtime.block_on(with_store(arguments.store.as_deref(), verb))
+        }
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(with_store(arguments))
 }
 
-async fn with_store(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let place = place(arguments.store.as_deref())?;
+async fn with_store(named: Option<&str>, verb: StoredVerb) -> anyhow::Result<ExitCode> {
+    let place = place(named)?;
     place::prepare(&place).context("make the folder of the store")?;
     // Without its name: a URL may hold a password.
     let store = open(&place.store).await.context("open the store")?;
-    match arguments.command {
-        Verb::Check(_) | Verb::Init { .. } | Verb::Card { .. } | Verb::Completions { .. } | Verb::Man => {
-            Ok(ExitCode::SUCCESS)
-        }
-        Verb::Export { output } => export(&*store, output).await,
-        Verb::Import { input } => import(&*store, input).await,
-        Verb::Log { command: LogVerb::Verify { heads } } => verify(&*store, heads).await,
-        Verb::Log { command: LogVerb::Head } => head(&*store).await,
+    match verb {
+        StoredVerb::Export { output } => export(&*store, output).await,
+        StoredVerb::Import { input } => import(&*store, input).await,
+        StoredVerb::Log { command: LogVerb::Verify { heads } } => verify(&*store, heads).await,
+        StoredVerb::Log { command: LogVerb::Head } => head(&*store).await,
     }
 }
 

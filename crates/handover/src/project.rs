@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use wire::card::{self, Card};
-use wire::check::{Context, Finding, Kind, check};
+use wire::json::Value;
 use wire::report::Registry;
 
 use crate::place::FOLDER;
@@ -59,7 +59,9 @@ pub struct Judged {
     pub path: PathBuf,
     /// When it is valid.
     pub card: Option<Card>,
-    pub finding: Finding,
+    pub verdict: Value,
+    /// How many.
+    pub errors: usize,
 }
 
 /// Every card, judged against the names of this project.
@@ -70,10 +72,9 @@ pub fn cards(root: &Path) -> io::Result<Vec<Judged>> {
         .collect::<io::Result<_>>()?;
     let registry = registry(root, &documents)?;
     let judge = |(path, bytes): (PathBuf, Vec<u8>)| {
-        let context = Context { registry: Some(registry.clone()), ..Context::default() };
-        let finding = check(Kind::Card, &bytes, &context);
-        let card = card::judge(&bytes, Some(&registry)).value;
-        Judged { path, card, finding }
+        let judged = card::judge(&bytes, Some(&registry));
+        let (verdict, errors) = (judged.report.to_value(), judged.report.errors().len());
+        Judged { path, card: judged.value, verdict, errors }
     };
     Ok(documents.into_iter().map(judge).collect())
 }

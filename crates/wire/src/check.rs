@@ -3,13 +3,14 @@
 mod batch;
 mod beside;
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 pub use batch::line;
 
 use crate::document::Judged;
 use crate::feedback::Asked;
-use crate::json::{Span, Value, parse};
+use crate::json::{Span, SyntaxError, Value, object, parse};
 use crate::prompt::{Sources, assemble};
 use crate::report::{Problem, Registry, Report};
 use crate::shape::Shape;
@@ -113,12 +114,12 @@ pub fn check(kind: Kind, bytes: &[u8], context: &Context) -> Finding {
         Kind::Handoff => handed_over(bytes, context),
         Kind::Wire => shaped(&message::judge(bytes)),
         Kind::Card => shaped(&card::judge(bytes, context.registry.as_ref())),
-        Kind::Merge | Kind::Transitions => match value(bytes) {
+        Kind::Merge | Kind::Transitions | Kind::Prompt => match value(bytes) {
+            Ok(value) if kind == Kind::Prompt => prompted(&value),
             Ok(value) => beside::judge(kind, &value),
-            Err(problem) => beside::refused("NOT_JSON", problem),
+            Err(refused) => *refused,
         },
         Kind::Remote | Kind::Reference => beside::judge(kind, &String::from_utf8_lossy(bytes).trim_end().into()),
-        Kind::Prompt => prompted(bytes),
     }
 }
 
@@ -164,7 +165,21 @@ fn streamed(bytes: &[u8]) -> Finding {
     reader.feed(bytes);
     let transcript = reader.end();
     let verdict = transcript.to_value();
-    Finding { valid: transcript.is_valid(), notes: told(&verdict, &["errors"]), verdict, rendered: None }
+    let mut notes = told(&verdict, &["errors"]);
+    // A code names its line; each is looked up in one walk through all of them.
+    let mut wanted: HashMap<usize, &mut Note> = HashMap::new();
+    for note in &mut notes {
+        let line = note.code.split_once(':').and_then(|(_, line)| line.parse().ok());
+        wanted.extend(line.map(|line| (line, note)));
+    }
+    let mut start = 0;
+    for (number, line) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
+        if let Some(note) = wanted.get_mut(&number) {
+            note.place = Some(start..start + line.len().max(1));
+        }
+        start += line.len() + 1;
+    }
+    Finding { valid: transcript.is_valid(), notes, verdict, rendered: None }
 }
 
 fn handed_over(bytes: &[u8], context: &Context) -> Finding {
@@ -188,39 +203,42 @@ fn handed_over(bytes: &[u8], context: &Context) -> Finding {
         None => errors.chain(warnings).collect(),
         // What is missing follows from this one.
         Some(reason) => {
-            let place = verdict.body.map(range);
+            let place = verdict.body.map(range).map(|body| match reason {
+                handoff::Reason::InvalidJson(error) => body.start + error.at..body.start + error.at + 1,
+                handoff::Reason::NoBlock | handoff::Reason::UnclosedBlock | handoff::Reason::TooLarge { .. } => body,
+            });
             let why =
                 Note { code: reason.code().to_owned(), message: reason.message(), severity: Severity::Error, place };
             std::iter::once(why).chain(warnings).collect()
         }
     };
-    let rendered = None;
-    Finding { valid: verdict.is_valid(), verdict: verdict.to_value(), notes, rendered }
+    Finding { valid: verdict.is_valid(), verdict: verdict.to_value(), notes, rendered: None }
 }
 
-fn value(bytes: &[u8]) -> Result<Value, String> {
-    let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
-    Ok(parse(text).map_err(|error| error.to_string())?.to_value())
+fn value(bytes: &[u8]) -> Result<Value, Box<Finding>> {
+    let not_json = |error: &SyntaxError| {
+        let mut finding = refused("NOT_JSON", error.to_string());
+        finding.notes.iter_mut().for_each(|note| note.place = Some(error.at..error.at + 1));
+        Box::new(finding)
+    };
+    let text =
+        std::str::from_utf8(bytes).map_err(|error| not_json(&SyntaxError::not_utf8(bytes, error.valid_up_to())))?;
+    Ok(parse(text).map_err(|error| not_json(&error))?.to_value())
 }
 
-fn prompted(bytes: &[u8]) -> Finding {
-    let sources = value(bytes)
-        .map_err(|problem| ("NOT_JSON", problem))
-        .and_then(|value| Sources::from_value(&value).map_err(|problem| (problem.code, problem.message)));
-    assembled(sources.map(|sources| assemble(&sources)))
-}
-
-pub(crate) fn assembled(prompt: Result<String, (&'static str, String)>) -> Finding {
-    match prompt {
-        Ok(prompt) => {
-            let verdict = crate::json::object([("prompt", prompt.into())]);
+fn prompted(sources: &Value) -> Finding {
+    match Sources::from_value(sources) {
+        Ok(sources) => {
+            let verdict = object([("prompt", assemble(&sources).into())]);
             Finding { valid: true, verdict, notes: Vec::new(), rendered: None }
         }
-        Err((code, message)) => {
-            let error = crate::json::object([("code", code.into()), ("message", message.as_str().into())]);
-            let note = Note { code: code.to_owned(), message, severity: Severity::Error, place: None };
-            let verdict = crate::json::object([("error", error)]);
-            Finding { valid: false, verdict, notes: vec![note], rendered: None }
-        }
+        Err(problem) => refused(problem.code, problem.message),
     }
+}
+
+/// Nothing could be made of it.
+fn refused(code: &str, problem: String) -> Finding {
+    let error = object([("code", code.into()), ("message", problem.as_str().into())]);
+    let note = Note { code: code.to_owned(), message: problem, severity: Severity::Error, place: None };
+    Finding { valid: false, verdict: object([("error", error)]), notes: vec![note], rendered: None }
 }

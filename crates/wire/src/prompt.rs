@@ -15,6 +15,7 @@
 mod input;
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 pub use input::Problem;
 
@@ -116,8 +117,9 @@ fn skills(sources: &Sources) -> Vec<String> {
         skills
     };
     let own = by_name(&sources.skills, &|_| false);
-    let shared = by_name(&sources.shared_skills, &|skill| own.iter().any(|own| own.name == skill.name));
-    let blocks = own.into_iter().chain(shared).filter(|skill| !is_blank(&skill.markdown));
+    let names: HashSet<&str> = own.iter().map(|skill| skill.name.as_str()).collect();
+    let shared = by_name(&sources.shared_skills, &|skill| names.contains(skill.name.as_str()));
+    let blocks = own.iter().chain(&shared).filter(|skill| !is_blank(&skill.markdown));
     blocks.map(|skill| format!("## Skill: {}\n\n{}", one_line(&skill.name), clean(&skill.markdown))).collect()
 }
 

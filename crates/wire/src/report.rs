@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crate::json::{Number, Span, SyntaxError, Value, object};
@@ -22,22 +23,22 @@ pub enum Unknown {
 /// The names that cards may use.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Registry {
-    pub roles: Vec<String>,
-    pub agents: Vec<String>,
-    pub output_types: Vec<String>,
+    pub roles: BTreeSet<String>,
+    pub agents: BTreeSet<String>,
+    pub output_types: BTreeSet<String>,
 }
 
 impl Registry {
     pub fn has_role(&self, name: &str) -> bool {
-        self.roles.iter().any(|role| role == name)
+        self.roles.contains(name)
     }
 
     pub fn has_agent(&self, name: &str) -> bool {
-        self.agents.iter().any(|agent| agent == name)
+        self.agents.contains(name)
     }
 
     pub fn has_output_type(&self, name: &str) -> bool {
-        self.output_types.iter().any(|known| known == name)
+        self.output_types.contains(name)
     }
 
     /// From `{roles, agents, output_types}`; a list that is not there is empty.

@@ -1,15 +1,14 @@
 //! Cases as JSON lines: the document in `text`, `text_b64` or `parts`, its context beside it.
 
-use super::{Context, Finding, Kind, assembled, beside, check};
+use super::{Context, Finding, Kind, beside, check, prompted};
 use crate::json::{Value, object, parse};
-use crate::prompt::{Sources, assemble};
 use crate::report::Registry;
 
 /// Judges one line. The verdict comes with the line's `id`; a line that is no case has an `error` instead, and `false`.
 pub fn line(kind: Kind, line: &str) -> (Value, bool) {
     let case = match parse(line) {
         Ok(node) => node.to_value(),
-        Err(error) => return (refused(Value::Null, format!("not JSON: {error}")), false),
+        Err(error) => return (unjudged(Value::Null, format!("not JSON: {error}")), false),
     };
     let id = case.get("id").cloned().unwrap_or(Value::Null);
     match judge(kind, &case) {
@@ -20,28 +19,23 @@ pub fn line(kind: Kind, line: &str) -> (Value, bool) {
             }
             (Value::Object(members), true)
         }
-        Err(problem) => (refused(id, problem), false),
+        Err(problem) => (unjudged(id, problem), false),
     }
 }
 
-fn refused(id: Value, problem: String) -> Value {
+fn unjudged(id: Value, problem: String) -> Value {
     object([("id", id), ("error", problem.into())])
 }
 
 fn judge(kind: Kind, case: &Value) -> Result<Finding, String> {
-    if kind == Kind::Prompt {
-        let input = case.get("input").ok_or("a case of this kind has an `input`")?;
-        let sources = Sources::from_value(input).map_err(|problem| (problem.code, problem.message));
-        return Ok(assembled(sources.map(|sources| assemble(&sources))));
-    }
     let part = |name: &str| case.get(name).cloned().ok_or_else(|| format!("a case of this kind has a `{name}`"));
     match kind {
         Kind::Merge => return Ok(beside::judge(kind, case)),
         Kind::Remote => return Ok(beside::judge(kind, &part("remote")?)),
         Kind::Reference => return Ok(beside::judge(kind, &part("ref")?)),
         Kind::Transitions => return Ok(beside::judge(kind, &part("events")?)),
-        Kind::Prompt
-        | Kind::EnvelopeInput
+        Kind::Prompt => return Ok(prompted(&part("input")?)),
+        Kind::EnvelopeInput
         | Kind::EnvelopeOutput
         | Kind::FeedbackRequest
         | Kind::FeedbackResponse

@@ -1,8 +1,8 @@
 //! The parts beside the contract: merging, identities, references and the order of states.
 
-use super::{Finding, Kind, Note, Severity};
+use super::{Finding, Kind, Note, Severity, refused};
 use crate::handoff::{Machine, NoIdentity, Reference, identity, merge_all};
-use crate::json::{Value, object};
+use crate::json::Value;
 
 /// Judges a value: `{stored, payload}`, a remote, a reference or a list of events.
 pub(super) fn judge(kind: Kind, value: &Value) -> Finding {
@@ -35,9 +35,9 @@ pub(super) fn judge(kind: Kind, value: &Value) -> Finding {
         }
         Kind::Transitions => match Machine::run(value.get("events").unwrap_or(value)) {
             Ok(steps) => {
-                let refused = |step: &Value| step.get("accepted") == Some(&Value::Bool(false));
+                let is_refused = |step: &Value| step.get("accepted") == Some(&Value::Bool(false));
                 let all = steps.get("steps").and_then(Value::as_list).unwrap_or_default();
-                let notes = all.iter().enumerate().filter(|(_, step)| refused(step)).map(|(number, step)| Note {
+                let notes = all.iter().enumerate().filter(|(_, step)| is_refused(step)).map(|(number, step)| Note {
                     code: step.get("code").and_then(Value::as_text).unwrap_or_default().to_owned(),
                     message: format!("step {}: the report is refused and changes nothing", number + 1),
                     severity: Severity::Error,
@@ -70,10 +70,4 @@ fn told(code: &str, verdict: Value, problem: Option<String>) -> Finding {
     let note = |message| Note { code: code.to_owned(), message, severity: Severity::Error, place: None };
     let notes: Vec<Note> = problem.map(note).into_iter().collect();
     Finding { valid: notes.is_empty(), verdict, notes, rendered: None }
-}
-
-pub(super) fn refused(code: &str, problem: String) -> Finding {
-    let error = object([("code", code.into()), ("message", problem.as_str().into())]);
-    let note = Note { code: code.to_owned(), message: problem, severity: Severity::Error, place: None };
-    Finding { valid: false, verdict: object([("error", error)]), notes: vec![note], rendered: None }
 }

@@ -24,7 +24,7 @@ const JUDGES: &[(&str, Judge)] = &[
     }),
     ("wire/wire.jsonl", |bytes| count(&message::judge(bytes).report)),
     ("card/card.jsonl", |bytes| {
-        let registry = Registry { roles: vec!["ba".to_owned()], ..Registry::default() };
+        let registry = Registry { roles: ["ba".to_owned()].into(), ..Registry::default() };
         count(&card::judge(bytes, Some(&registry)).report)
     }),
     ("handoff/cases.jsonl", |bytes| {
