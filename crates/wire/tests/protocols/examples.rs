@@ -35,3 +35,23 @@ fn examples_of_the_specifications() {
     }
     assert!(count >= 20, "only {count} examples were found");
 }
+
+/// The calls of the lifecycle, by the tool their file is named after; the specification shortens most ids.
+#[test]
+fn examples_of_the_lifecycle() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/lifecycle");
+    let (accepted, refused) = (files(&root.join("accept")), files(&root.join("reject")));
+    assert!(accepted.len() >= 4 && refused.len() >= 9);
+    for file in accepted.iter().chain(&refused) {
+        let name = file.file_stem().unwrap().to_str().unwrap();
+        let mut parts = name.split("--");
+        let bytes = std::fs::read(file).unwrap();
+        let judged = wire::lifecycle::judge(parts.next().unwrap(), &bytes).unwrap();
+        let expected: Vec<String> = match (parts.nth(1), parts.next()) {
+            (Some(code), Some(path)) => vec![format!("{code}:/{}", path.replace('.', "/"))],
+            _ => Vec::new(),
+        };
+        assert_eq!(judged.report.codes().0, expected, "{name}");
+        assert_eq!(judged.value.is_some(), accepted.contains(file), "{name}");
+    }
+}

@@ -192,3 +192,44 @@ fn documents_with_one_huge_part() {
         }
     }
 }
+
+/// The parts beside the documents: a whole finding each, with its verdict.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "measures how long something takes")]
+fn the_parts_beside_the_documents() {
+    use wire::check::{Context, Kind, check};
+    let list = |open: &str, item: &str, close: &str| {
+        format!("{open}{}{item}{close}", long(&format!("{item},"), MEBIBYTE - open.len() - close.len() - item.len()))
+    };
+    let skill = "{\"name\":\"a\",\"markdown\":\"b\"}";
+    let half = long(&format!("{skill},"), MEBIBYTE / 2 - 200);
+    let cases = [
+        (Kind::Remote, long("a/", MEBIBYTE)),
+        (Kind::Remote, format!("https://{}", long("h.", MEBIBYTE - 8))),
+        (Kind::Remote, long("@", MEBIBYTE)),
+        (Kind::Reference, long("a/", MEBIBYTE)),
+        (Kind::Reference, long(":", MEBIBYTE)),
+        (Kind::Transitions, list("[", "{\"report\":\"COMPLETE\"}", "]")),
+        (Kind::Transitions, list("[", "1", "]")),
+        (Kind::Prompt, format!("{{\"persona\":\"x\",\"skills\":[{half}{skill}],\"shared_skills\":[{half}{skill}]}}")),
+        (Kind::Prompt, format!("{{\"persona\":\"{}\"}}", long("`", MEBIBYTE - 20))),
+        (Kind::Merge, list("{\"stored\":{\"a\":[1]},\"payload\":{\"a\":[", "1", "]}}")),
+        (
+            Kind::Merge,
+            list("{\"stored\":{\"a\":[{\"name\":\"n\"}]},\"payload\":{\"a\":[", "{\"name\":\"n\",\"b\":1}", "]}}"),
+        ),
+    ];
+    // Quadratic would be minutes; a finding is also put into words, which the bound for judging does not count.
+    const WHOLE: Duration = Duration::from_secs(1);
+    for (kind, text) in cases {
+        let best = (0..3)
+            .map(|_| {
+                let began = Instant::now();
+                check(kind, text.as_bytes(), &Context::default());
+                began.elapsed()
+            })
+            .min();
+        let best = best.unwrap();
+        assert!(best < WHOLE, "{kind:?} with {text:.60}: {best:?}");
+    }
+}
