@@ -15,6 +15,7 @@ pub mod agent;
 pub mod caller;
 pub mod checkpoint;
 pub mod command;
+pub mod context;
 pub mod event;
 pub mod id;
 pub mod inbox;
