@@ -172,6 +172,17 @@ pub enum Command {
         template: TemplateId,
     },
 
+    // Tokens
+    CreateToken {
+        name: String,
+        hash: String,
+        scope: crate::token::Scope,
+        agent: Option<crate::id::AgentId>,
+    },
+    RevokeToken {
+        token: crate::id::TokenId,
+    },
+
     // Messages
     Send {
         to: Recipients,
@@ -222,6 +233,8 @@ pub struct CreateWorkflow {
     pub lease_ms: Option<Millis>,
     pub auto_workspaces: bool,
     pub config: Option<Json>,
+    /// Paths of the repositories it works on.
+    pub repositories: Vec<String>,
 }
 
 /// Where a task shall go, with what the new state carries.

@@ -7,7 +7,7 @@ use crate::key::{KeyId, StoredKey};
 use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::rules::{agent, claim, inbox, place, plan, record, replan, status, workflow};
+use crate::rules::{agent, claim, inbox, place, plan, record, replan, status, token, workflow};
 use crate::time::Stamp;
 use crate::world::{Need, Stop, World};
 
@@ -113,6 +113,9 @@ fn run(case: &mut Case<'_>, command: &Command) -> Result<Reply, Stop> {
             place::create_template(case, name, description.as_deref(), body)
         }
         Command::RemoveTemplate { template } => place::remove_template(case, *template),
+
+        Command::CreateToken { name, hash, scope, agent } => token::create(case, name, hash, *scope, *agent),
+        Command::RevokeToken { token } => token::revoke(case, *token),
 
         Command::Send { to, draft } => inbox::send(case, to, draft),
         Command::MarkRead { messages } => inbox::mark(case, messages, inbox::Mark::Read),

@@ -15,6 +15,7 @@ use crate::plan::Piece;
 use crate::task::{Detail, State, Status, Task};
 use crate::template::Template;
 use crate::time::Timestamp;
+use crate::token::Token;
 pub use crate::topic::Topic;
 use crate::workflow::{Draft, Lock, Workflow, WorkflowDetail, WorkflowStatus};
 use crate::workspace::{Attachment, Repository, Workspace};
@@ -184,6 +185,14 @@ pub enum Event {
     TemplateRemoved {
         template: TemplateId,
         name: String,
+    },
+
+    TokenCreated {
+        token: Box<Token>,
+    },
+    /// `agent` stands in the token; the log needs the name.
+    TokenRevoked {
+        token: Box<Token>,
     },
 
     Sent {

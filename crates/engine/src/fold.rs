@@ -16,6 +16,7 @@ use crate::plan::Piece;
 use crate::task::{Detail, Task};
 use crate::template::Template;
 use crate::time::Timestamp;
+use crate::token::Token;
 use crate::workflow::{Workflow, WorkflowDetail};
 use crate::workspace::{Attachment, Repository, Workspace};
 use crate::world::World;
@@ -49,6 +50,7 @@ pub enum Write {
     Detach(WorkflowId, RepositoryId),
     Template(Box<Template>),
     DropTemplate(TemplateId),
+    Token(Box<Token>),
     Key(Box<StoredKey>),
     ForgetKeys(Timestamp),
 }
@@ -217,6 +219,9 @@ impl Fold<'_> {
             Event::Marked { message, to, was_unread, state, .. } => {
                 self.mailbox(*to, |mailbox| mailbox.unread = mailbox.unread.saturating_sub(u32::from(*was_unread)));
                 self.writes.push(Write::Mark(*message, *state));
+            }
+            Event::TokenCreated { token } | Event::TokenRevoked { token } => {
+                self.writes.push(Write::Token(token.clone()));
             }
             Event::KeyKept { key } => self.writes.push(Write::Key(key.clone())),
             Event::KeysForgotten => self.writes.push(Write::ForgetKeys(self.now)),

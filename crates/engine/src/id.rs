@@ -105,6 +105,8 @@ ids! {
     ThreadId = "thr";
     /// A connection to a door.
     SessionId = "ses";
+    /// A right to come in over HTTP.
+    TokenId = "tok";
 }
 
 /// A seeded sequence of ids: the same seed gives the same ids, so a decision that is run again decides the same.

@@ -88,5 +88,9 @@ pub const BROADCAST_MAX: usize = 500;
 pub const MARKED_MESSAGES_MAX: usize = 500;
 /// Agents who hold one role and get what is routed to it.
 pub const ROLE_HOLDERS_MAX: usize = 100;
+/// Repositories of one workflow.
+pub const REPOSITORIES_MAX: usize = 100;
+/// Tokens that are not revoked: each is a way in that somebody must keep an eye on.
+pub const TOKENS_MAX: usize = 500;
 /// Variables of a template.
 pub const VARIABLES_MAX: usize = 256;

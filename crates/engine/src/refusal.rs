@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{AgentId, MessageId, RepositoryId, TaskId, TemplateId, WorkflowId, WorkspaceId};
+use crate::id::{AgentId, MessageId, RepositoryId, TaskId, TemplateId, TokenId, WorkflowId, WorkspaceId};
 use crate::task::Status;
 use crate::time::Timestamp;
 use crate::workflow::WorkflowStatus;
@@ -35,6 +35,9 @@ pub enum Refusal {
     },
     RecipientNotFound {
         recipient: String,
+    },
+    TokenNotFound {
+        token: TokenId,
     },
 
     InvalidInput {
@@ -129,6 +132,35 @@ pub enum Refusal {
     IdempotencyConflict {
         key: String,
     },
+
+    // Found by the door that does it, and kept with the others so that there is one list.
+    SenderNotFound {
+        sender: String,
+    },
+    MissingPath,
+    MissingRepoPath,
+    BranchExists {
+        branch: String,
+    },
+    PathTaken {
+        path: String,
+    },
+    BaseNotFound {
+        base: String,
+    },
+    NotARepository {
+        path: String,
+    },
+    WorkspaceDirty {
+        files: Vec<String>,
+        more: u32,
+    },
+    WorkspaceNotOurs {
+        path: String,
+    },
+    GitFailed {
+        problem: String,
+    },
 }
 
 /// Code, whether trying again can help, and what to do next.
@@ -148,6 +180,7 @@ impl Refusal {
         self.row().2
     }
 
+    #[expect(clippy::too_many_lines, reason = "one match that names every refusal")]
     fn row(&self) -> Row {
         match self {
             Self::WorkflowNotFound { .. } => {
@@ -164,6 +197,7 @@ impl Refusal {
             Self::TemplateNotFound { .. } => Row("TEMPLATE_NOT_FOUND", false, "list the templates"),
             Self::MessageNotFound { .. } => Row("MESSAGE_NOT_FOUND", false, "list the messages"),
             Self::RecipientNotFound { .. } => Row("RECIPIENT_NOT_FOUND", false, "list the agents and use one of them"),
+            Self::TokenNotFound { .. } => Row("TOKEN_NOT_FOUND", false, "list the tokens"),
             Self::InvalidInput { .. } => Row("INVALID_INPUT", true, "correct the named field and call again"),
             Self::InvalidTransition { .. } | Self::InvalidWorkflowTransition { .. } => {
                 Row("INVALID_TRANSITION", false, "choose one of the legal targets in the message")
@@ -207,6 +241,24 @@ impl Refusal {
             Self::IdempotencyConflict { .. } => {
                 Row("IDEMPOTENCY_CONFLICT", true, "use a new key for a request with other arguments")
             }
+            Self::SenderNotFound { .. } => Row("SENDER_NOT_FOUND", false, "register first and send as that agent"),
+            Self::MissingPath => Row("MISSING_PATH", true, "give `path`, or `create_worktree: true` with `repo_path`"),
+            Self::MissingRepoPath => Row("MISSING_REPO_PATH", true, "give `repo_path`: a folder of the repository"),
+            Self::BranchExists { .. } => {
+                Row("BRANCH_EXISTS", true, "choose another branch name, or use the worktree that has this one")
+            }
+            Self::PathTaken { .. } => Row("PATH_TAKEN", true, "choose another branch name"),
+            Self::BaseNotFound { .. } => Row("BASE_NOT_FOUND", true, "name a branch or commit of the repository"),
+            Self::NotARepository { .. } => {
+                Row("NOT_A_REPOSITORY", true, "name a folder inside a git repository that has a commit")
+            }
+            Self::WorkspaceDirty { .. } => {
+                Row("WORKSPACE_DIRTY", true, "commit or save the changes, or give `force: true` to lose them")
+            }
+            Self::WorkspaceNotOurs { .. } => {
+                Row("WORKSPACE_NOT_OURS", false, "remove it by hand: only worktrees that were made here are removed")
+            }
+            Self::GitFailed { .. } => Row("GIT_FAILED", true, "read what git says and mend it"),
         }
     }
 
@@ -239,6 +291,7 @@ impl fmt::Display for Refusal {
             Self::TemplateNotFound { template } => write!(f, "Template not found: {template}"),
             Self::MessageNotFound { message } => write!(f, "Message not found: {message}"),
             Self::RecipientNotFound { recipient } => write!(f, "Recipient not found: {recipient}"),
+            Self::TokenNotFound { token } => write!(f, "Token not found: {token}"),
             Self::InvalidInput { field, problem } => write!(f, "`{field}` {problem}"),
             Self::InvalidTransition { from, to } => {
                 write!(f, "Invalid transition from '{from}' to '{to}'; legal: {}", list(from.targets()))
@@ -300,6 +353,19 @@ impl fmt::Display for Refusal {
             Self::IdempotencyConflict { key } => {
                 write!(f, "the key {key} was used with other arguments")
             }
+            Self::SenderNotFound { sender } => write!(f, "Sender not found: {sender}"),
+            Self::MissingPath => f.write_str("`path` is required unless a worktree is made"),
+            Self::MissingRepoPath => f.write_str("`repo_path` is required to make a worktree"),
+            Self::BranchExists { branch } => write!(f, "the branch {branch} exists"),
+            Self::PathTaken { path } => write!(f, "{path} exists already"),
+            Self::BaseNotFound { base } => write!(f, "there is no branch or commit {base}"),
+            Self::NotARepository { path } => write!(f, "{path} is no git repository"),
+            Self::WorkspaceDirty { files, more } => {
+                write!(f, "there are uncommitted changes: {}", files.join(", "))?;
+                if *more > 0 { write!(f, " and {more} more") } else { Ok(()) }
+            }
+            Self::WorkspaceNotOurs { path } => write!(f, "{path} was not made here"),
+            Self::GitFailed { problem } => write!(f, "git failed: {problem}"),
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::id::{
-    AgentId, CheckpointId, MessageId, RepositoryId, TaskId, TemplateId, ThreadId, WorkflowId, WorkspaceId,
+    AgentId, CheckpointId, MessageId, RepositoryId, TaskId, TemplateId, ThreadId, TokenId, WorkflowId, WorkspaceId,
 };
 use crate::task::Status;
 use crate::time::{Millis, Timestamp};
@@ -126,6 +126,10 @@ pub enum Reply {
         template: TemplateId,
     },
     TemplateRemoved,
+    TokenCreated {
+        token: TokenId,
+    },
+    TokenRevoked,
 
     /// `ahead` is what the recipient has unread before this one.
     Sent {

@@ -45,6 +45,8 @@ impl Command {
             Self::AssignWorkspace { .. } => "assign_workspace",
             Self::CreateTemplate { .. } => "create_template",
             Self::RemoveTemplate { .. } => "remove_template",
+            Self::CreateToken { .. } => "create_token",
+            Self::RevokeToken { .. } => "revoke_token",
             Self::Send { .. } => "send",
             Self::MarkRead { .. } => "mark_read",
             Self::Archive { .. } => "archive",
@@ -110,6 +112,8 @@ impl Command {
             | Self::UpdateWorkspace(_)
             | Self::CreateTemplate { .. }
             | Self::RemoveTemplate { .. }
+            | Self::CreateToken { .. }
+            | Self::RevokeToken { .. }
             | Self::Send { .. }
             | Self::MarkRead { .. }
             | Self::Archive { .. }

@@ -3,18 +3,20 @@
 //! The simulator, the model checker and the memory store run on it, so it is also what the databases are compared with.
 
 mod answer;
+mod list;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::agent::Agent;
 use crate::checkpoint::Checkpoint;
 use crate::fold::Write;
-use crate::id::{AgentId, MessageId, RepositoryId, TaskId, TemplateId, WorkflowId, WorkspaceId};
+use crate::id::{AgentId, MessageId, RepositoryId, TaskId, TemplateId, TokenId, WorkflowId, WorkspaceId};
 use crate::inbox::{Mailbox, Message, Owner};
 use crate::key::{KeyId, StoredKey};
 use crate::task::{Detail, Task};
 use crate::template::Template;
 use crate::time::Timestamp;
+use crate::token::Token;
 use crate::workflow::{Workflow, WorkflowDetail};
 use crate::workspace::{Repository, Workspace};
 
@@ -36,6 +38,7 @@ pub struct Tables {
     pub attachments: BTreeMap<(WorkflowId, RepositoryId), Timestamp>,
     pub templates: BTreeMap<TemplateId, Template>,
     pub keys: BTreeMap<KeyId, StoredKey>,
+    pub tokens: BTreeMap<TokenId, Token>,
 }
 
 impl Tables {
@@ -96,6 +99,7 @@ impl Tables {
             Write::Detach(workflow, repository) => drop(self.attachments.remove(&(workflow, repository))),
             Write::Template(template) => drop(self.templates.insert(template.id, *template)),
             Write::DropTemplate(id) => drop(self.templates.remove(&id)),
+            Write::Token(token) => drop(self.tokens.insert(token.id, *token)),
             Write::Key(key) => drop(self.keys.insert(key.id.clone(), *key)),
             Write::ForgetKeys(now) => self.keys.retain(|_, key| key.until > now),
         }

@@ -53,9 +53,11 @@ impl Event {
             | Self::TaskPlanned { workflow, .. }
             | Self::CheckpointAdded { workflow, .. }
             | Self::WorkspaceAssigned { workflow, .. } => Some(Topic::Workflow(*workflow)),
-            Self::RepositoryRegistered { .. } | Self::TemplateCreated { .. } | Self::TemplateRemoved { .. } => {
-                Some(Topic::Registry)
-            }
+            Self::RepositoryRegistered { .. }
+            | Self::TemplateCreated { .. }
+            | Self::TemplateRemoved { .. }
+            | Self::TokenCreated { .. }
+            | Self::TokenRevoked { .. } => Some(Topic::Registry),
             Self::Seen { .. }
             | Self::Drafting { .. }
             | Self::Staged { .. }
@@ -103,6 +105,8 @@ impl Event {
             Self::WorkspaceAssigned { .. } => "workspace_assigned",
             Self::TemplateCreated { .. } => "template_created",
             Self::TemplateRemoved { .. } => "template_removed",
+            Self::TokenCreated { .. } => "token_created",
+            Self::TokenRevoked { .. } => "token_revoked",
             Self::Sent { .. } => "sent",
             Self::Marked { .. } => "marked",
             Self::KeyKept { .. } => "key_kept",

@@ -8,13 +8,15 @@ use std::collections::BTreeMap;
 
 use crate::agent::Agent;
 use crate::checkpoint::Checkpoint;
-use crate::id::{AgentId, MessageId, RepositoryId, SessionId, TaskId, TemplateId, WorkflowId, WorkspaceId};
+use crate::id::{AgentId, MessageId, RepositoryId, SessionId, TaskId, TemplateId, TokenId, WorkflowId, WorkspaceId};
 use crate::inbox::{Filter, Mailbox, Message, Owner};
 use crate::key::{KeyId, StoredKey};
+use crate::list::List;
 use crate::refusal::Refusal;
 use crate::task::{Detail, Task};
 use crate::template::Template;
 use crate::time::Timestamp;
+use crate::token::Token;
 use crate::workflow::{Workflow, WorkflowDetail};
 use crate::workspace::{Repository, Workspace};
 
@@ -34,6 +36,10 @@ pub enum Need {
     Template(TemplateId),
     TemplateNamed(String),
     Key(KeyId),
+    Token(TokenId),
+    /// The token whose secret has this hash.
+    TokenHashed(String),
+    List(List),
 
     /// The agent with this slug.
     Slug(String),
@@ -112,6 +118,16 @@ pub enum Fact {
     Yes(bool),
     Checkpoints(Vec<Checkpoint>),
     Messages(Vec<Message>),
+    WorkflowRows(Vec<Workflow>),
+    /// With the task each claimed last.
+    AgentRows(Vec<(Agent, Option<TaskId>)>),
+    WorkspaceRows(Vec<Workspace>),
+    /// With the time they were attached, or made known.
+    RepositoryRows(Vec<(Repository, Timestamp)>),
+    TemplateRows(Vec<Template>),
+    TokenRows(Vec<Token>),
+    /// A word and one or two numbers.
+    Counts(Vec<(String, u32, u32)>),
 }
 
 /// What was loaded. `None` inside means: looked for, not there.
@@ -129,6 +145,7 @@ pub struct World {
     pub paths: BTreeMap<String, Option<RepositoryId>>,
     pub templates: BTreeMap<TemplateId, Option<Template>>,
     pub keys: BTreeMap<KeyId, Option<StoredKey>>,
+    pub tokens: BTreeMap<TokenId, Option<Token>>,
     pub facts: BTreeMap<Need, Fact>,
 }
 
@@ -167,7 +184,10 @@ impl World {
             Need::RepositoryAt(path) => self.paths.contains_key(path),
             Need::Template(id) => self.templates.contains_key(id),
             Need::Key(id) => self.keys.contains_key(id),
+            Need::Token(id) => self.tokens.contains_key(id),
             Need::TemplateNamed(_)
+            | Need::TokenHashed(_)
+            | Need::List(_)
             | Need::Slug(_)
             | Need::SlugNumber(_)
             | Need::SessionAgents(_)
@@ -273,6 +293,28 @@ impl World {
 
     pub fn key(&self, id: &KeyId) -> Result<Option<&StoredKey>, Stop> {
         self.keys.get(id).map_or_else(|| missing(Need::Key(id.clone())), |found| Ok(found.as_ref()))
+    }
+
+    pub fn token(&self, id: TokenId) -> Result<&Token, Stop> {
+        match self.tokens.get(&id) {
+            Some(Some(token)) => Ok(token),
+            Some(None) => Err(Refusal::TokenNotFound { token: id }.into()),
+            None => missing(Need::Token(id)),
+        }
+    }
+
+    pub fn token_hashed(&self, hash: &str) -> Result<Option<&Token>, Stop> {
+        let need = Need::TokenHashed(hash.to_owned());
+        match self.facts.get(&need) {
+            Some(Fact::TokenRows(rows)) => Ok(rows.first()),
+            Some(_) | None => missing(need),
+        }
+    }
+
+    /// What a list found. The caller knows which kind of rows it has.
+    pub fn list(&self, list: List) -> Result<&Fact, Stop> {
+        let need = Need::List(list);
+        self.facts.get(&need).map_or_else(|| missing(need), Ok)
     }
 
     pub fn task_ids(&self, need: &Need) -> Result<&[TaskId], Stop> {

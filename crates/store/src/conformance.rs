@@ -8,6 +8,7 @@ mod commands;
 mod crowd;
 mod failure;
 mod journal;
+mod lists;
 mod needs;
 mod oracle;
 mod plans;

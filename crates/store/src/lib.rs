@@ -86,6 +86,9 @@ pub trait Store: Send + Sync {
     /// Entries of all topics after a cursor, each topic in order. Following misses nothing.
     fn follow(&self, after: Cursor, limit: u32) -> Answer<'_, Page>;
 
+    /// Where one stands who has followed everything there is.
+    fn end(&self) -> Answer<'_, Cursor>;
+
     /// Entries of one topic after a number.
     fn topic(&self, topic: String, after: i64, limit: u32) -> Answer<'_, Vec<Entry>>;
 

@@ -1,5 +1,7 @@
 //! A need as a statement, and its rows as a part of the world.
 
+mod list;
+
 use engine::inbox::Mailbox;
 use engine::limits;
 use engine::{Fact, Need, World};
@@ -30,6 +32,9 @@ pub(crate) fn query(need: &Need) -> Statement {
         Need::Template(id) => one(sql::TEMPLATE, text(id)),
         Need::TemplateNamed(name) => one(sql::TEMPLATE_NAMED, name.into()),
         Need::Key(id) => Statement::new(sql::KEPT_ANSWER, [(&id.owner).into(), (&id.act).into(), (&id.key).into()]),
+        Need::Token(id) => one(sql::TOKEN, text(id)),
+        Need::TokenHashed(hash) => one(sql::TOKEN_HASHED, hash.into()),
+        Need::List(found) => list::query(found),
         Need::Slug(slug) => one(sql::SLUG, slug.into()),
         Need::SlugNumber(base) => {
             // `.` follows `-`, so these are the slugs that begin with the base and a dash.
@@ -109,6 +114,7 @@ pub(crate) fn absorb(need: &Need, rows: Vec<Vec<Value>>, world: &mut World) -> R
         Need::Repository(id) => drop(world.repositories.insert(*id, one(rows, row::read_repository)?)),
         Need::RepositoryAt(path) => drop(world.paths.insert(path.clone(), one(rows, parsed)?)),
         Need::Template(id) => drop(world.templates.insert(*id, one(rows, row::read_template)?)),
+        Need::Token(id) => drop(world.tokens.insert(*id, one(rows, row::read_token)?)),
         Need::Key(id) => drop(world.keys.insert(id.clone(), one(rows, row::read_key)?)),
         _ => drop(world.facts.insert(need.clone(), fact(need, rows)?)),
     }
@@ -118,6 +124,8 @@ pub(crate) fn absorb(need: &Need, rows: Vec<Vec<Value>>, world: &mut World) -> R
 #[expect(clippy::wildcard_enum_match_arm, reason = "`query` names every need; the rest ask whether there is a row")]
 fn fact(need: &Need, rows: Vec<Vec<Value>>) -> Result<Fact, Fault> {
     Ok(match need {
+        Need::List(found) => list::fact(found, rows)?,
+        Need::TokenHashed(_) => Fact::TokenRows(many(rows, row::read_token)?),
         Need::Slug(_) | Need::SessionAgents(_) | Need::RoleHolders(_) | Need::Agents(_) => {
             Fact::Agents(many(rows, parsed)?)
         }

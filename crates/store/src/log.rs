@@ -143,6 +143,8 @@ impl std::str::FromStr for Cursor {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
     pub entries: Vec<Entry>,
+    /// Where one stands after each of them.
+    pub places: Vec<Cursor>,
     pub next: Cursor,
 }
 
@@ -170,16 +172,27 @@ impl Cursor {
     }
 }
 
+impl Cursor {
+    /// The row of an end statement.
+    pub(crate) fn read(generation: i64, rows: Vec<Vec<Value>>) -> Result<Self, Fault> {
+        let Some(row) = rows.into_iter().next() else { return Ok(Self { generation, xid: 0, pos: 0 }) };
+        let mut columns = Columns::new("event", row);
+        Ok(Self { generation, xid: columns.int()?, pos: columns.int()? })
+    }
+}
+
 impl Page {
     /// Rows of a follow statement.
     pub(crate) fn read(after: Cursor, rows: Vec<Vec<Value>>) -> Result<Self, Fault> {
         let mut next = after;
         let mut entries = Vec::with_capacity(rows.len());
+        let mut places = Vec::with_capacity(rows.len());
         for row in rows {
             let mut columns = Columns::new("event", row);
             entries.push(Entry::read(&mut columns)?);
             next = Cursor { xid: columns.int()?, pos: columns.int()?, ..after };
+            places.push(next);
         }
-        Ok(Self { entries, next })
+        Ok(Self { entries, places, next })
     }
 }

@@ -118,8 +118,14 @@ impl Store for Memory {
         let contents = self.contents();
         let from = usize::try_from(after.pos).unwrap_or(0);
         let entries = first(contents.entries.iter().skip(from).cloned(), limit);
-        let pos = after.pos + i64::try_from(entries.len()).unwrap_or(0);
-        ready(Ok(Page { entries, next: Cursor { pos, ..after } }))
+        let places: Vec<Cursor> = (after.pos + 1..).zip(&entries).map(|(pos, _)| Cursor { pos, ..after }).collect();
+        let next = places.last().copied().unwrap_or(after);
+        ready(Ok(Page { entries, places, next }))
+    }
+
+    fn end(&self) -> Answer<'_, Cursor> {
+        let pos = i64::try_from(self.contents().entries.len()).unwrap_or(i64::MAX);
+        ready(Ok(Cursor { generation: self.generation, xid: 0, pos }))
     }
 
     fn topic(&self, topic: String, after: i64, limit: u32) -> Answer<'_, Vec<Entry>> {

@@ -62,6 +62,7 @@ fn push(write: Write, ops: &mut Vec<Op>) -> Result<(), Fault> {
         Write::Detach(workflow, repository) => run(sql::DETACH, vec![text(workflow), text(repository)]),
         Write::Template(template) => ops.push(Op::Insert(&table::TEMPLATE, vec![row::template(&template)?])),
         Write::DropTemplate(id) => run(sql::DROP_TEMPLATE, vec![text(id)]),
+        Write::Token(token) => run(sql::PUT_TOKEN, row::token(&token)),
         Write::Key(key) => run(sql::PUT_KEPT_ANSWER, row::key(&key)?),
         Write::ForgetKeys(now) => run(sql::FORGET_KEYS, vec![now.into()]),
     }

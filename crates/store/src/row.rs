@@ -7,6 +7,7 @@ use engine::inbox::{Draft as MessageDraft, Mailbox, Message, MessageKind, Messag
 use engine::key::{KeyId, StoredKey};
 use engine::task::{Block, BlockKind, Detail, Lease, Priority, State, Status, Task};
 use engine::template::Template;
+use engine::token::{Scope, Token};
 use engine::workflow::{Draft, Lock, Workflow, WorkflowDetail, WorkflowStatus};
 use engine::workspace::{Attachment, Repository, Workspace, WorkspaceStatus};
 use engine::{Actor, Millis};
@@ -430,6 +431,33 @@ pub(crate) fn read_template(row: Vec<Value>) -> Result<Template, Fault> {
         description: row.maybe_text()?,
         body: row.value()?,
         created: row.time()?,
+    })
+}
+
+pub(crate) fn token(row: &Token) -> Vec<Value> {
+    let (scope, agent) = (row.scope.as_str().into(), optional(row.agent));
+    vec![
+        text(row.id),
+        (&row.name).into(),
+        (&row.hash).into(),
+        scope,
+        agent,
+        row.created.into(),
+        row.revoked.map_or(Value::Null, Value::from),
+    ]
+}
+
+pub(crate) fn read_token(row: Vec<Value>) -> Result<Token, Fault> {
+    let mut columns = Columns::new("token", row);
+    let row = &mut columns;
+    Ok(Token {
+        id: row.parsed()?,
+        name: row.text()?,
+        hash: row.text()?,
+        scope: row.word(Scope::parse)?,
+        agent: row.maybe_parsed()?,
+        created: row.time()?,
+        revoked: row.maybe_time()?,
     })
 }
 

@@ -45,13 +45,9 @@ pub(crate) const POSTGRES: Dialect = Dialect {
              ORDER BY xid, pos LIMIT $3",
 };
 
-macro_rules! task_columns {
-    () => {
-        "SELECT id, workflow, name, sequence, priority, role, capabilities, touches, parallel_group, verify, \
-         attempts_max, attempt, crashes, unmet, checkpoints, repository, workspace, status, holder, lease_since, \
-         lease_until, actor, note, block_kind, block_role, created, updated FROM task "
-    };
-}
+pub(crate) mod list;
+
+use list::task_columns;
 
 // One row by its key.
 pub(crate) const TASK: &str = concat!(task_columns!(), "WHERE id = $1");
@@ -85,6 +81,9 @@ pub(crate) const TEMPLATE: &str = "SELECT id, name, description, body, created F
 pub(crate) const TEMPLATE_NAMED: &str = "SELECT id FROM template WHERE name = $1";
 pub(crate) const KEPT_ANSWER: &str = "SELECT owner, act, idempotency_key, fingerprint, answer, until FROM kept_answer \
      WHERE owner = $1 AND act = $2 AND idempotency_key = $3";
+pub(crate) const TOKEN: &str = "SELECT id, name, hash, scope, agent, created, revoked FROM token WHERE id = $1";
+pub(crate) const TOKEN_HASHED: &str =
+    "SELECT id, name, hash, scope, agent, created, revoked FROM token WHERE hash = $1";
 pub(crate) const TOPIC: &str = "SELECT name, seq, hash, at FROM topic WHERE name = $1";
 
 // Many rows, bounded.
@@ -202,10 +201,14 @@ pub(crate) const PUT_WORKSPACE: &str = "INSERT INTO workspace (id, workflow, rep
 pub(crate) const PUT_KEPT_ANSWER: &str = "INSERT INTO kept_answer (owner, act, idempotency_key, fingerprint, answer, until) \
      VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (owner, act, idempotency_key) DO UPDATE SET \
      fingerprint = excluded.fingerprint, answer = excluded.answer, until = excluded.until";
+pub(crate) const PUT_TOKEN: &str = "INSERT INTO token (id, name, hash, scope, agent, created, revoked) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO UPDATE SET revoked = excluded.revoked";
 pub(crate) const PUT_TOPIC: &str = "INSERT INTO topic (name, seq, hash, at) VALUES ($1, $2, $3, $4) \
      ON CONFLICT (name) DO UPDATE SET seq = excluded.seq, hash = excluded.hash, at = excluded.at";
 
 // The log.
+/// SQLite only: the last entry.
+pub(crate) const END: &str = "SELECT 0, max(pos) FROM event HAVING max(pos) IS NOT NULL";
 /// PostgreSQL only: the last entry below the oldest running transaction.
 pub(crate) const FRONTIER: &str = "SELECT xid, pos FROM event \
      WHERE xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint ORDER BY xid DESC, pos DESC LIMIT 1";
@@ -237,7 +240,8 @@ mod tests {
     #[test]
     fn parameters_appear_in_order() {
         let source = include_str!("sql.rs").split("#[cfg(test)]").next().unwrap_or_default();
-        let statements = source.split("\";").flat_map(|part| part.split("\",\n"));
+        let statements =
+            source.split("\";").chain(include_str!("sql/list.rs").split("\";")).flat_map(|part| part.split("\",\n"));
         let mut seen = 0;
         for statement in statements.filter(|text| text.contains('$')) {
             let numbers = statement.split('$').skip(1).filter_map(|rest| {

@@ -72,6 +72,7 @@ tables! {
     REPOSITORY = "repository" by "id" { id path name created }
     ATTACHMENT = "attachment" by "workflow, repository" { workflow repository added }
     TEMPLATE = "template" by "id" { id name description body created }
+    TOKEN = "token" by "id" { id name hash scope agent created revoked }
     KEPT_ANSWER = "kept_answer" by "owner, act, idempotency_key" { owner act idempotency_key fingerprint answer until }
     TOPIC = "topic" by "name" { name seq hash at }
     EVENT = "event" by "xid, pos" { topic seq at type sender body prev hash }

@@ -282,6 +282,7 @@ fn memory_rows(contents: &Contents, table: &str) -> Result<Vec<Vec<Value>>, Faul
                 .collect()
         }
         "template" => tables.templates.values().map(row::template).collect::<Result<_, _>>()?,
+        "token" => tables.tokens.values().map(row::token).collect(),
         "kept_answer" => tables.keys.values().map(row::key).collect::<Result<_, _>>()?,
         "topic" => contents.heads.values().map(record::head_values).collect(),
         "event" => contents.entries.iter().map(record::entry_values).collect(),
@@ -333,6 +334,7 @@ fn fill_row(contents: &mut Contents, table: &'static str, row: Vec<Value>) -> Re
         "repository" => tables.write(W::Repository(row::read_repository(row)?)),
         "attachment" => tables.write(W::Attach(row::read_attachment(row)?)),
         "template" => tables.write(W::Template(Box::new(row::read_template(row)?))),
+        "token" => tables.write(W::Token(Box::new(row::read_token(row)?))),
         "kept_answer" => tables.write(W::Key(Box::new(row::read_key(row)?))),
         "topic" => {
             let head = Head::read(row)?;

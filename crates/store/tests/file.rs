@@ -180,10 +180,39 @@ async fn a_newer_schema_is_refused() {
     assert!(matches!(fault, Fault::Newer { found: 4711, .. }), "{fault:?}");
     assert!(text.contains("newer program") && text.contains("4711") && text.contains("upgrade"), "{text}");
     must(
-        foreign(&path).execute_batch("UPDATE handover_meta SET value = 1 WHERE name = 'schema'"),
+        foreign(&path).execute_batch("UPDATE handover_meta SET value = 2 WHERE name = 'schema'"),
         "make it ours again",
     );
     act(open(&path).await.as_ref(), &small(1)).await;
+}
+
+/// What the second schema added. Without it a file is one of the first schema.
+const SINCE_FIRST: &str = "DROP TABLE token; DROP INDEX workflow_created; DROP INDEX task_plan; DROP INDEX task_group; \
+    DROP INDEX task_since; DROP INDEX task_stuck; DROP INDEX agent_created; DROP INDEX repository_created; \
+    UPDATE handover_meta SET value = 1 WHERE name = 'schema'";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_of_the_first_schema_is_brought_up_to_date() {
+    let folder = must(tempfile::tempdir(), "a folder");
+    let path = folder.path().join("a.db");
+    let store = open(&path).await;
+    act(store.as_ref(), &small(1)).await;
+    let schema = |connection: &Connection| -> Vec<String> {
+        let mut all = must(connection.prepare("SELECT name FROM sqlite_master ORDER BY name"), "prepare");
+        let rows = must(all.query_map([], |row| row.get(0)), "query");
+        rows.map(|row| must(row, "a name")).collect()
+    };
+    let now = schema(&foreign(&path));
+    drop(store);
+    must(foreign(&path).execute_batch(SINCE_FIRST), "make it old");
+    assert_eq!(
+        schema(&foreign(&path)).len() + 9,
+        now.len(),
+        "a table has an index of its own, and its unique hash one more"
+    );
+    let store = open(&path).await;
+    assert_eq!(schema(&foreign(&path)), now);
+    act(store.as_ref(), &small(2)).await;
 }
 
 /// What a row is changed to, and what is asked for then.
@@ -257,6 +286,7 @@ async fn planned(store: &dyn Store) -> (WorkflowId, engine::id::TaskId) {
         lease_ms: None,
         auto_workspaces: false,
         config: None,
+        repositories: Vec::new(),
     };
     let made = act(store, &Order::new(person(), Command::CreateWorkflow(create), 1, 1 << 64)).await;
     let Ok(Reply::WorkflowCreated { workflow, .. }) = made.reply else { panic!("{made:?}") };

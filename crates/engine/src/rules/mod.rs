@@ -9,4 +9,5 @@ pub(crate) mod plan;
 pub(crate) mod record;
 pub(crate) mod replan;
 pub(crate) mod status;
+pub(crate) mod token;
 pub(crate) mod workflow;

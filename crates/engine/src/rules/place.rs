@@ -23,6 +23,13 @@ fn repository(case: &mut Case<'_>, path: &str, name: Option<&str>) -> Result<Rep
     if let Some(id) = case.world.repository_at(path)? {
         return Ok(id);
     }
+    let known = |event: &Event| match event {
+        Event::RepositoryRegistered { repository } if repository.path == path => Some(repository.id),
+        _ => None,
+    };
+    if let Some(id) = case.events.iter().find_map(known) {
+        return Ok(id);
+    }
     let repository = Repository {
         id: RepositoryId::next(&mut case.ids),
         path: path.to_owned(),
@@ -48,6 +55,17 @@ pub(crate) fn attach(case: &mut Case<'_>, id: WorkflowId, path: &str) -> Result<
     let attachment = Attachment { workflow: id, repository, added: case.now };
     case.events.push(Event::RepositoryAttached { attachment });
     Ok(Reply::RepositoryAttached { repository, added: case.now })
+}
+
+/// A repository of a workflow that is being made.
+pub(crate) fn attach_new(case: &mut Case<'_>, id: WorkflowId, path: &str) -> Result<(), Stop> {
+    let repository = repository(case, path, None)?;
+    let attachment = Attachment { workflow: id, repository, added: case.now };
+    let event = Event::RepositoryAttached { attachment };
+    if !case.events.contains(&event) {
+        case.events.push(event);
+    }
+    Ok(())
 }
 
 pub(crate) fn detach(case: &mut Case<'_>, id: WorkflowId, repository: RepositoryId) -> Result<Reply, Stop> {

@@ -9,6 +9,7 @@ use crate::json::Json;
 use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
+use crate::rules::place;
 use crate::workflow::{Lock, Workflow, WorkflowDetail, WorkflowStatus};
 use crate::world::{Need, Stop};
 
@@ -19,6 +20,7 @@ pub(crate) fn create(case: &mut Case<'_>, create: &CreateWorkflow) -> Result<Rep
     check::size("source_content", &create.source_content, limits::TEXT_BYTES_MAX)?;
     check::json("config", create.config.as_ref())?;
     parallel("max_parallel_tasks", create.parallel_max)?;
+    check::count("repository_paths", create.repositories.len(), limits::REPOSITORIES_MAX)?;
     let lease_ms = create.lease_ms.unwrap_or(limits::LEASE_MS_DEFAULT);
     if lease_ms < limits::LEASE_MS_MIN || lease_ms > limits::LEASE_MS_MAX {
         return Err(Refusal::input("lease_ms", "must be between one second and a day").into());
@@ -47,7 +49,11 @@ pub(crate) fn create(case: &mut Case<'_>, create: &CreateWorkflow) -> Result<Rep
     };
     let reply =
         Reply::WorkflowCreated { workflow: workflow.id, status: workflow.status, parallel_max: workflow.parallel_max };
+    let id = workflow.id;
     case.events.push(Event::WorkflowCreated { workflow: Box::new(workflow), detail: Box::new(detail) });
+    for path in &create.repositories {
+        place::attach_new(case, id, path)?;
+    }
     Ok(reply)
 }
 

@@ -40,6 +40,12 @@ impl Tables {
             }
             Need::Template(id) => drop(world.templates.insert(*id, self.templates.get(id).cloned())),
             Need::Key(id) => drop(world.keys.insert(id.clone(), self.keys.get(id).cloned())),
+            Need::Token(id) => drop(world.tokens.insert(*id, self.tokens.get(id).cloned())),
+            Need::TokenHashed(hash) => {
+                let found = self.tokens.values().filter(|token| token.hash == *hash).cloned().collect();
+                world.facts.insert(need.clone(), Fact::TokenRows(found));
+            }
+            Need::List(list) => drop(world.facts.insert(need.clone(), self.list(list))),
             Need::Slug(_) | Need::SlugNumber(_) | Need::SessionAgents(_) | Need::RoleHolders(_) | Need::Agents(_) => {
                 drop(world.facts.insert(need.clone(), self.agent_fact(need)))
             }
@@ -212,7 +218,7 @@ impl Tables {
     }
 }
 
-fn first<T>(found: impl Iterator<Item = T>, limit: usize) -> Vec<T> {
+pub(super) fn first<T>(found: impl Iterator<Item = T>, limit: usize) -> Vec<T> {
     found.take(limit).collect()
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use engine::Refusal;
-use engine::id::{AgentId, MessageId, RepositoryId, TaskId, TemplateId, WorkflowId, WorkspaceId};
+use engine::id::{AgentId, MessageId, RepositoryId, TaskId, TemplateId, TokenId, WorkflowId, WorkspaceId};
 use engine::task::Status;
 use engine::time::Timestamp;
 use engine::workflow::WorkflowStatus;
@@ -61,6 +61,17 @@ fn every() -> Vec<Refusal> {
         Refusal::WorkflowMismatch { task },
         Refusal::InboxFull { unread: 0 },
         Refusal::IdempotencyConflict { key: text() },
+        Refusal::TokenNotFound { token: TokenId::FIRST },
+        Refusal::SenderNotFound { sender: text() },
+        Refusal::MissingPath,
+        Refusal::MissingRepoPath,
+        Refusal::BranchExists { branch: text() },
+        Refusal::PathTaken { path: text() },
+        Refusal::BaseNotFound { base: text() },
+        Refusal::NotARepository { path: text() },
+        Refusal::WorkspaceDirty { files: Vec::new(), more: 0 },
+        Refusal::WorkspaceNotOurs { path: text() },
+        Refusal::GitFailed { problem: text() },
     ]
 }
 
@@ -102,6 +113,17 @@ fn position(refusal: &Refusal) -> usize {
         Refusal::WorkflowMismatch { .. } => 33,
         Refusal::InboxFull { .. } => 34,
         Refusal::IdempotencyConflict { .. } => 35,
+        Refusal::TokenNotFound { .. } => 36,
+        Refusal::SenderNotFound { .. } => 37,
+        Refusal::MissingPath => 38,
+        Refusal::MissingRepoPath => 39,
+        Refusal::BranchExists { .. } => 40,
+        Refusal::PathTaken { .. } => 41,
+        Refusal::BaseNotFound { .. } => 42,
+        Refusal::NotARepository { .. } => 43,
+        Refusal::WorkspaceDirty { .. } => 44,
+        Refusal::WorkspaceNotOurs { .. } => 45,
+        Refusal::GitFailed { .. } => 46,
     }
 }
 

@@ -117,6 +117,8 @@ fn reply(bench: &mut Bench, command: &Command, reply: &Reply) -> String {
         Reply::Swept { offered, failed, more } => {
             format!("offered {offered}, failed {failed}{}", or_nothing(*more, ", more"))
         }
+        Reply::TokenCreated { token } => bench.numbered("tok", "token", token),
+        Reply::TokenRevoked => "revoked".to_owned(),
         Reply::KeysForgotten => "forgotten".to_owned(),
     }
 }

@@ -113,6 +113,7 @@ fn workflow(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command,
             lease_ms: words.number("lease")?.map(Millis),
             auto_workspaces: words.flag("auto"),
             config: words.json("config"),
+            repositories: words.named("repository").into_iter().collect(),
         }));
     }
     let workflow = bench.workflow(&name);

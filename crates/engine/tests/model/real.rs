@@ -131,6 +131,7 @@ impl Engine {
             lease_ms: Some(lease_ms),
             auto_workspaces: false,
             config: None,
+            repositories: Vec::new(),
         };
         let person = Caller::with_rights(Rights::Person);
         if let Ok(Reply::WorkflowCreated { workflow, .. }) = engine.settle(&person, &Command::CreateWorkflow(create)) {

@@ -236,6 +236,7 @@ impl Crew {
             lease_ms,
             auto_workspaces: false,
             config: None,
+            repositories: Vec::new(),
         };
         self.order(Caller::with_rights(Rights::Person), Command::CreateWorkflow(create), None)
     }

@@ -33,6 +33,7 @@ pub(crate) async fn workflow(service: &Service) -> Result<WorkflowId> {
         lease_ms: None,
         auto_workspaces: false,
         config: None,
+        repositories: Vec::new(),
     };
     let reply = service.execute(Caller::with_rights(Rights::Person), Command::CreateWorkflow(create)).await?;
     let Reply::WorkflowCreated { workflow, .. } = reply else { bail!("unexpected {reply:?}") };

@@ -106,6 +106,7 @@ async fn make_task(service: &Service) -> (WorkflowId, TaskId) {
         lease_ms: Some(Millis(LEASE_MS)),
         auto_workspaces: false,
         config: None,
+        repositories: Vec::new(),
     };
     let coordinator = || Caller::with_rights(Rights::Coordinator);
     let reply = service.execute(coordinator(), Command::CreateWorkflow(create)).await.unwrap();

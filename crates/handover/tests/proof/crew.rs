@@ -240,6 +240,7 @@ async fn plan(service: &Service, board: &Board, report: &Report, tasks: usize) -
         lease_ms: Some(LEASE),
         auto_workspaces: false,
         config: None,
+        repositories: Vec::new(),
     };
     let reply = service.execute(Caller::with_rights(Rights::Coordinator), Command::CreateWorkflow(create)).await?;
     let Reply::WorkflowCreated { workflow, .. } = reply else { return Err(unexpected()) };

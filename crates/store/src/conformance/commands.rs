@@ -8,6 +8,7 @@ use engine::id::{RepositoryId, TemplateId, WorkflowId, WorkspaceId};
 use engine::plan::Piece;
 use engine::tables::Tables;
 use engine::template::TemplateBody;
+use engine::token::Scope;
 use engine::workflow::WorkflowStatus;
 use engine::workspace::WorkspaceStatus;
 use engine::{Caller, Command, Millis, Rights};
@@ -91,6 +92,7 @@ impl Script {
 
     fn create_workflow(&mut self) -> Command {
         let name = self.new_name("workflow");
+        let repositories = (0..self.chance.below(3)).map(|_| self.path()).collect();
         let chance = &mut self.chance;
         Command::CreateWorkflow(CreateWorkflow {
             name,
@@ -101,7 +103,21 @@ impl Script {
             lease_ms: chance.percent(80).then(|| Millis(chance.between(1_000, 30_000))),
             auto_workspaces: chance.percent(50),
             config: maybe_json(chance),
+            repositories,
         })
+    }
+
+    fn token(&mut self, tables: &Tables) -> Command {
+        let chance = &mut self.chance;
+        let known: Vec<_> = tables.tokens.keys().copied().collect();
+        if let Some(token) = chance.pick(&known).filter(|_| chance.percent(40)) {
+            return Command::RevokeToken { token };
+        }
+        let hash = format!("{:08x}", chance.between(0, u32::MAX));
+        let agents: Vec<_> = tables.agents.keys().copied().collect();
+        let agent = chance.pick(&agents).filter(|_| chance.percent(50));
+        let scope = chance.pick(Scope::ALL).unwrap_or(Scope::Agent);
+        Command::CreateToken { name: text(chance), hash, scope, agent }
     }
 
     fn manage(&mut self, tables: &Tables) -> (Caller, Command) {
@@ -113,7 +129,8 @@ impl Script {
                 parallel_max: self.chance.percent(60).then(|| self.chance.between(0, 5)),
                 auto_workspaces: self.chance.percent(50).then(|| self.chance.percent(50)),
             },
-            3 | 4 => Command::SetConfig { workflow, config: json(&mut self.chance) },
+            3 => self.token(tables),
+            4 => Command::SetConfig { workflow, config: json(&mut self.chance) },
             5 | 6 => Command::LockWorkflow { workflow, owner: self.owner(tables) },
             7..10 => Command::UnlockWorkflow { workflow, owner: self.owner(tables) },
             _ => {

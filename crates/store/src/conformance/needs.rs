@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::id::{AgentId, MessageId, RepositoryId, SessionId, TaskId, TemplateId, WorkflowId, WorkspaceId};
+use engine::id::{AgentId, MessageId, RepositoryId, SessionId, TaskId, TemplateId, TokenId, WorkflowId, WorkspaceId};
 use engine::inbox::{Filter, Owner};
 use engine::key::KeyId;
 use engine::tables::Tables;
@@ -36,7 +36,7 @@ fn expected(tables: &Tables, needs: &[Need]) -> World {
 }
 
 /// The first and last keys, some between, and keys that are not there.
-fn some<K: Clone>(keys: impl Iterator<Item = K>, strangers: impl IntoIterator<Item = K>) -> Vec<K> {
+pub(super) fn some<K: Clone>(keys: impl Iterator<Item = K>, strangers: impl IntoIterator<Item = K>) -> Vec<K> {
     let all: Vec<K> = keys.collect();
     let step = all.len().div_ceil(12).max(1);
     all.iter().step_by(step).chain(all.last()).cloned().chain(strangers).collect()
@@ -64,6 +64,10 @@ fn all(tables: &Tables, now: Timestamp) -> Vec<Need> {
     needs.extend(some(names, ["none".to_owned()]).into_iter().map(Need::TemplateNamed));
     let stranger = KeyId { owner: "token a".to_owned(), act: "claim".to_owned(), key: "none".to_owned() };
     needs.extend(some(tables.keys.keys().cloned(), [stranger]).into_iter().map(Need::Key));
+    needs.extend(some(tables.tokens.keys().copied(), [TokenId::LAST]).into_iter().map(Need::Token));
+    let hashes = tables.tokens.values().map(|token| token.hash.clone());
+    needs.extend(some(hashes, ["none".to_owned()]).into_iter().map(Need::TokenHashed));
+    needs.extend(super::lists::all(tables).into_iter().map(Need::List));
     needs
 }
 

@@ -325,5 +325,6 @@ fn create(parallel_max: Option<u32>) -> CreateWorkflow {
         lease_ms: None,
         auto_workspaces: false,
         config: None,
+        repositories: Vec::new(),
     }
 }

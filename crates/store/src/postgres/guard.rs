@@ -75,9 +75,12 @@ impl Guards {
             Need::Workspace(id) => self.workspaces.insert(id.to_string()),
             Need::Key(id) => self.names.insert(format!("keys/{}/{}/{}", id.owner, id.act, id.key)),
             Need::SessionAgents(id) => self.names.insert(format!("sessions/{id}")),
-            Need::Repository(_) | Need::RepositoryAt(_) | Need::Template(_) | Need::TemplateNamed(_) => {
-                self.names.insert("registry".to_owned())
-            }
+            Need::Repository(_)
+            | Need::RepositoryAt(_)
+            | Need::Template(_)
+            | Need::TemplateNamed(_)
+            | Need::Token(_)
+            | Need::List(engine::list::List::Tokens { .. }) => self.names.insert("registry".to_owned()),
             // Slugs never change and are unique in the table; a race for a new one ends in a retry. The others are lists of
             // ids whose rows are read again under their own locks.
             Need::Slug(_)
@@ -85,6 +88,8 @@ impl Guards {
             | Need::RoleHolders(_)
             | Need::Agents(_)
             | Need::LockedBy(_)
+            | Need::TokenHashed(_)
+            | Need::List(_)
             | Need::ExpiredAnywhere(_) => false,
         }
     }

@@ -206,6 +206,13 @@ impl Store for Postgres {
         })
     }
 
+    fn end(&self) -> Answer<'_, Cursor> {
+        Box::pin(async move {
+            let rows = transaction::again(|| self.read(Statement::new(sql::FRONTIER, []))).await?;
+            Cursor::read(self.generation, rows)
+        })
+    }
+
     fn topic(&self, topic: String, after: i64, limit: u32) -> Answer<'_, Vec<Entry>> {
         let statement = Statement::new(sql::TOPIC_ENTRIES, [topic.into(), after.into(), limit.into()]);
         Box::pin(async move {

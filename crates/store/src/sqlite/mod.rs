@@ -199,6 +199,11 @@ impl Store for Sqlite {
         Box::pin(self.readers.run(move |connection| reader::follow(connection, after, limit)))
     }
 
+    fn end(&self) -> Answer<'_, Cursor> {
+        let generation = self.generation;
+        Box::pin(self.readers.run(move |connection| reader::end(connection, generation)))
+    }
+
     fn topic(&self, topic: String, after: i64, limit: u32) -> Answer<'_, Vec<Entry>> {
         Box::pin(self.readers.run(move |connection| reader::topic(connection, &topic, after, limit)))
     }

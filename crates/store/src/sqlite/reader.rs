@@ -95,6 +95,10 @@ pub(super) fn follow(connection: &Connection, after: Cursor, limit: u32) -> Resu
     Page::read(after, Session::new(connection).query(&Statement::new(sql::SQLITE.follow, values))?)
 }
 
+pub(super) fn end(connection: &Connection, generation: i64) -> Result<Cursor, Fault> {
+    Cursor::read(generation, Session::new(connection).query(&Statement::new(sql::END, []))?)
+}
+
 pub(super) fn topic(connection: &Connection, topic: &str, after: i64, limit: u32) -> Result<Vec<Entry>, Fault> {
     let rows = Session::new(connection)
         .query(&Statement::new(sql::TOPIC_ENTRIES, [topic.into(), after.into(), limit.into()]))?;

@@ -1,0 +1,66 @@
+//! Tokens: only a person makes and revokes them.
+
+use crate::case::Case;
+use crate::check;
+use crate::command::Rights;
+use crate::event::Event;
+use crate::id::{AgentId, TokenId};
+use crate::limits;
+use crate::list::List;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::token::{Scope, Token};
+use crate::world::{Fact, Stop};
+
+pub(crate) fn create(
+    case: &mut Case<'_>,
+    name: &str,
+    hash: &str,
+    scope: Scope,
+    agent: Option<AgentId>,
+) -> Result<Reply, Stop> {
+    check::name("name", name)?;
+    check::key("hash", hash)?;
+    by_a_person(case)?;
+    if let Some(agent) = agent {
+        case.world.agent(agent)?;
+    }
+    // The token of a file is made known by every process that starts.
+    if let Some(known) = case.world.token_hashed(hash)? {
+        if known.scope == scope && known.agent == agent && known.revoked.is_none() {
+            return Ok(Reply::TokenCreated { token: known.id });
+        }
+        return Err(Refusal::state("this secret was given to another token, or revoked; make a new one").into());
+    }
+    let limit = u32::try_from(limits::TOKENS_MAX).unwrap_or(u32::MAX);
+    if let Fact::TokenRows(rows) = case.world.list(List::Tokens { revoked: false, after: None, limit })?
+        && rows.len() >= limits::TOKENS_MAX
+    {
+        let problem = format!("there are {} tokens, which is the limit; revoke some", limits::TOKENS_MAX);
+        return Err(Refusal::state(problem).into());
+    }
+    let (id, created) = (TokenId::next(&mut case.ids), case.now);
+    let (name, hash) = (name.to_owned(), hash.to_owned());
+    let token = Token { id, name, hash, scope, agent, created, revoked: None };
+    case.events.push(Event::TokenCreated { token: Box::new(token) });
+    Ok(Reply::TokenCreated { token: id })
+}
+
+pub(crate) fn revoke(case: &mut Case<'_>, id: TokenId) -> Result<Reply, Stop> {
+    by_a_person(case)?;
+    let token = case.world.token(id)?;
+    if token.revoked.is_none() {
+        let token = Token { revoked: Some(case.now), ..token.clone() };
+        case.events.push(Event::TokenRevoked { token: Box::new(token) });
+    }
+    Ok(Reply::TokenRevoked)
+}
+
+fn by_a_person(case: &Case<'_>) -> Result<(), Stop> {
+    match case.caller.rights {
+        Rights::Person | Rights::Engine => Ok(()),
+        Rights::Agent | Rights::Runner | Rights::Coordinator => {
+            Err(Refusal::NotPermitted { problem: "only a person makes and revokes tokens".to_owned() }.into())
+        }
+    }
+}

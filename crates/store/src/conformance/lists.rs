@@ -1,0 +1,99 @@
+//! Every kind of list, with the edges: from the beginning, after the first, after the last, nothing, one, all.
+
+use engine::id::{AgentId, WorkflowId};
+use engine::inbox::Owner;
+use engine::list::{AgentFilter, List, WorkflowFilter};
+use engine::tables::Tables;
+use engine::task::Status;
+use engine::workflow::WorkflowStatus;
+use engine::workspace::WorkspaceStatus;
+
+use super::needs::some;
+
+const LIMITS: [u32; 4] = [0, 1, 3, 500];
+
+fn places<K: Clone>(keys: impl Iterator<Item = K>) -> Vec<Option<K>> {
+    some(keys, []).into_iter().map(Some).chain([None]).collect()
+}
+
+pub(super) fn all(tables: &Tables) -> Vec<List> {
+    let mut lists = vec![List::RepositoryTotal];
+    of_workflows(tables, &mut lists);
+    for workflow in some(tables.workflows.keys().copied(), [WorkflowId::LAST]) {
+        of_workflow(tables, workflow, &mut lists);
+    }
+    for limit in LIMITS {
+        lists.extend([List::Held { limit }, List::Stuck { limit }]);
+        for after in places(tables.agents.values().map(|row| (row.created, row.id))) {
+            for filter in filters(tables) {
+                lists.push(List::Agents { filter, after, limit });
+            }
+        }
+        for after in places(tables.repositories.values().map(|row| (row.created, row.id))) {
+            lists.extend([0, 2].map(|offset| List::Repositories { after, offset, limit }));
+        }
+        for after in some(tables.templates.values().map(|row| row.name.clone()), [String::new(), "~".to_owned()]) {
+            lists.push(List::Templates { after, limit });
+        }
+        for after in places(tables.tokens.values().map(|row| (row.created, row.id))) {
+            lists.extend([true, false].map(|revoked| List::Tokens { revoked, after, limit }));
+        }
+    }
+    let agents = some(tables.agents.keys().copied(), [AgentId::LAST]).into_iter().map(Owner::Agent);
+    for owner in agents.chain([Owner::Human]) {
+        lists.push(List::Unread(owner));
+        let last = tables.mailboxes.get(&owner).map_or(0, |mailbox| mailbox.sequence);
+        for before in [0, 1, last, u32::MAX] {
+            lists.extend(LIMITS.map(|limit| List::Mail { owner, before, limit }));
+        }
+    }
+    lists
+}
+
+fn filters(tables: &Tables) -> Vec<AgentFilter> {
+    let role = |role: &str| AgentFilter { role: Some(role.to_owned()), ..AgentFilter::default() };
+    let runtime = AgentFilter { runtime: Some("exec".to_owned()), ..AgentFilter::default() };
+    let workflow = AgentFilter { workflow: tables.workflows.keys().next().copied(), ..AgentFilter::default() };
+    vec![AgentFilter::default(), role("worker"), role("none"), runtime, workflow]
+}
+
+fn of_workflows(tables: &Tables, lists: &mut Vec<List>) {
+    let statuses = [
+        Vec::new(),
+        vec![WorkflowStatus::InProgress],
+        vec![WorkflowStatus::Ready, WorkflowStatus::Paused, WorkflowStatus::Ready],
+        WorkflowStatus::ALL.to_vec(),
+    ];
+    let repositories = [None, tables.repositories.keys().next().copied(), Some(engine::id::RepositoryId::LAST)];
+    for (statuses, repository) in statuses.iter().flat_map(|words| repositories.map(|found| (words.clone(), found))) {
+        let filter = WorkflowFilter { statuses, repository };
+        lists.push(List::WorkflowTotal(filter.clone()));
+        for after in places(tables.workflows.values().map(|row| (row.created, row.id))) {
+            for (offset, limit) in [(0, 0), (0, 1), (1, 1), (0, 500), (2, 500)] {
+                lists.push(List::Workflows { filter: filter.clone(), after, offset, limit });
+            }
+        }
+    }
+}
+
+fn of_workflow(tables: &Tables, workflow: WorkflowId, lists: &mut Vec<List>) {
+    lists.extend([List::Statuses(workflow), List::FirstOpen(workflow)]);
+    let own: Vec<_> = tables.tasks.values().filter(|task| task.workflow == workflow).collect();
+    let positions = || places(own.iter().map(|task| (task.sequence, task.id)));
+    let statuses = [Vec::new(), vec![Status::Pending], vec![Status::Completed, Status::Skipped], Status::ALL.to_vec()];
+    for limit in LIMITS {
+        lists.extend([List::Groups { workflow, limit }, List::Attached { workflow, limit }]);
+        for after in positions() {
+            lists.push(List::Waiting { workflow, after, limit });
+            lists.extend(statuses.clone().map(|statuses| List::Tasks { workflow, statuses, after, limit }));
+        }
+        lists.extend([0, 2, u32::MAX].map(|before| List::Finished { workflow, before, limit }));
+        let groups = some(own.iter().filter_map(|task| task.group.clone()), ["none".to_owned()]);
+        lists.extend(groups.into_iter().map(|group| List::Group { workflow, group, limit }));
+        for after in places(tables.workspaces.values().map(|row| (row.created, row.id))) {
+            for statuses in [Vec::new(), vec![WorkspaceStatus::Active], vec![WorkspaceStatus::Merged]] {
+                lists.push(List::Workspaces { workflow, statuses, after, limit });
+            }
+        }
+    }
+}
