@@ -35,6 +35,7 @@ pub mod time;
 pub mod token;
 pub mod topic;
 pub mod touches;
+pub mod view;
 pub mod workflow;
 pub mod workspace;
 pub mod world;

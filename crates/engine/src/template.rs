@@ -26,6 +26,19 @@ pub struct TemplateBody {
 }
 
 impl TemplateBody {
+    /// Every variable that is used, by name.
+    pub fn variables(&self) -> BTreeSet<String> {
+        let mut used = BTreeSet::new();
+        for task in &self.tasks {
+            let own = [Some(&task.name), task.description.as_ref(), task.group.as_ref(), task.role.as_ref()];
+            let lists = task.depends_on.iter().chain(&task.context_from).chain(&task.touches);
+            for text in own.into_iter().flatten().chain(lists) {
+                fill_text(text, |_| None, &mut used);
+            }
+        }
+        used
+    }
+
     /// The plan with every variable replaced; all that lack a value are named at once.
     pub fn fill(&self, values: &BTreeMap<String, String>) -> Result<Vec<PlanTask>, Refusal> {
         let mut lacking = BTreeSet::new();

@@ -37,13 +37,16 @@ pub fn all() -> Vec<(String, Value)> {
         (Type::Claim, "wire/claim", "Claim wire", "An agent takes a task."),
     ];
     all.extend(wires.map(|(kind, path, title, about)| (path, title, about, kind.wire_schema(warned))));
-    let calls = crate::lifecycle::schemas().into_iter();
-    let calls: Vec<(String, Value)> = calls
-        .map(|(tool, schema)| {
-            let about = format!("The arguments of the tool {tool}.");
-            (format!("lifecycle/{tool}.json"), document(tool, &about, schema))
-        })
-        .collect();
+    let calls = crate::lifecycle::TOOLS.iter().flat_map(|tool| {
+        let name = tool.name;
+        let [asked, answered] =
+            ["The arguments of the tool", "The reply of the tool"].map(|about| format!("{about} {name}."));
+        [
+            (format!("lifecycle/{name}.json"), document(name, &asked, tool.arguments())),
+            (format!("lifecycle/{name}.reply.json"), document(name, &answered, tool.reply())),
+        ]
+    });
+    let calls: Vec<(String, Value)> = calls.collect();
     let file = |(path, title, about, schema)| (format!("{path}.json"), document(title, about, schema));
     all.into_iter().map(file).chain(calls).collect()
 }

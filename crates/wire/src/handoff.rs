@@ -218,3 +218,10 @@ impl<'n, 't> Top<'n, 't> {
 
 #[cfg(test)]
 mod tests;
+
+/// How an agent appears in handoffs, whose ids have another form than ours.
+pub fn alias(agent: engine::id::AgentId) -> String {
+    use sha2::{Digest, Sha256};
+    let hash = Sha256::digest(agent.to_string().as_bytes());
+    hash.iter().take(8).fold("a".to_owned(), |text, byte| format!("{text}{byte:02x}"))
+}

@@ -35,6 +35,7 @@ pub mod lifecycle;
 pub mod message;
 pub mod path;
 pub mod prompt;
+pub mod reply;
 pub mod report;
 pub mod schema;
 pub mod shape;

@@ -1,261 +1,148 @@
-//! The lifecycle of an agent (protocol 5): the calls of the specification, as types and as the engine's commands.
+//! The lifecycle of an agent (protocol 5): every tool, as types and as the engine's commands.
 //!
 //! ```
 //! use wire::lifecycle::{Call, judge};
 //!
 //! let judged = judge("task_claim", br#"{"task_id": "tk_0123456789ab", "agent_id": "ag_0123456789ab"}"#).unwrap();
-//! let (who, command) = judged.value.unwrap().command().unwrap();
-//! assert_eq!(who.map(|who| who.to_string()).as_deref(), Some("ag_0123456789ab"));
-//! assert!(matches!(command, engine::Command::Claim { .. }));
+//! let call = judged.value.unwrap();
+//! assert!(matches!(call.command(), Some(engine::Command::Claim { .. })));
+//! assert_eq!(call.common().agent.map(|who| who.to_string()).as_deref(), Some("ag_0123456789ab"));
 //!
 //! let judged = judge("task_claim", br#"{"task_id": "ag_0123456789ab", "agent": 1}"#).unwrap();
-//! assert_eq!(judged.report.codes().0, ["PATTERN:/task_id", "MISSING:/agent_id", "UNKNOWN_FIELD:/agent"]);
+//! assert_eq!(judged.report.codes().0, ["PATTERN:/task_id", "UNKNOWN_FIELD:/agent"]);
 //! ```
 
-use engine::command::{CreateWorkspace, Note, Register, Target, UpdateWorkspace};
-use engine::id::{AgentId, TaskId, WorkflowId, WorkspaceId};
-use engine::task::BlockKind;
-use engine::workspace::WorkspaceStatus;
-use engine::{Command, Json, Reply};
+mod agents;
+mod answer;
+mod ids;
+mod mail;
+mod places;
+mod plan;
+mod refused;
+mod rows;
+mod tasks;
+mod workflows;
+
+use engine::id::AgentId;
+use engine::{Command, Json};
+
+pub use agents::*;
+pub use answer::*;
+pub use ids::*;
+pub use mail::*;
+pub use places::*;
+pub use plan::{Complexity, NewPlan, Planned, TaskPlan, WorkflowAddTask, WorkflowPlan};
+pub use refused::{Said, fault, refusal, rejection};
+pub use rows::*;
+pub use tasks::*;
+pub use workflows::*;
 
 use crate::document::{self, BYTES_MAX, Judged};
-use crate::envelope::AnyOrNull;
-use crate::json::{Node, Number, Value, object};
-use crate::report::{At, Report, Unknown};
-use crate::schema;
-use crate::shape::{Integer, List, Map, NonBlank, Shape, Text, message, vocabulary};
+use crate::json::{Object, Value};
+use crate::report::{Report, Unknown};
+use crate::shape::{List, NonBlank, Shape, Text};
 
-/// Declares the ids of the engine as shapes.
-macro_rules! known {
-    ($($name:ty = $prefix:literal;)*) => {$(
-        impl Shape for $name {
-            const LEGAL: &'static str = concat!("an id such as ", $prefix, "_0123456789ab");
+/// The largest plan, as it comes in.
+pub const PLAN_BYTES_MAX: usize = 32 << 20;
 
-            fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
-                const LEGAL: &str = concat!("must be ", $prefix, "_ and 12 characters of 0-9a-z");
-                let text = crate::shape::string(node, at, report, LEGAL)?;
-                let found = text.parse().ok();
-                if found.is_none() {
-                    report.error("PATTERN", at, node.span, LEGAL);
-                }
-                found
-            }
+/// What a tool does to the state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    Reads,
+    /// Adds or changes; what was there can be got back.
+    Writes,
+    /// May take away what was there.
+    Destroys,
+}
 
-            fn render(&self) -> Value {
-                self.to_string().into()
-            }
+/// Where a tool is offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Set {
+    /// In the default set, and loaded at once by clients that would otherwise look for it.
+    Core,
+    /// In the default set.
+    Default,
+    /// In the full set only.
+    Full,
+}
 
-            fn schema(_: Unknown) -> Value {
-                schema::pattern(concat!("^", $prefix, "_[0-9a-z]{12}$"))
-            }
+/// What a client is told of a tool.
+#[derive(Debug, Clone, Copy)]
+pub struct Tool {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub effect: Effect,
+    /// Doing it twice is doing it once.
+    pub idempotent: bool,
+    pub set: Set,
+    /// The most bytes its arguments may have.
+    pub bytes_max: usize,
+    arguments: fn() -> Value,
+    reply: fn() -> Value,
+}
+
+impl Tool {
+    /// The schema of its arguments, with every bound and pattern.
+    pub fn arguments(&self) -> Value {
+        (self.arguments)()
+    }
+
+    /// The schema as models see it: names, types and words only. Each pattern would cost every conversation tokens, and a
+    /// breach of one is explained when it happens.
+    pub fn offered(&self) -> Value {
+        slim(&self.arguments())
+    }
+
+    pub fn reply(&self) -> Value {
+        (self.reply)()
+    }
+
+    pub fn find(name: &str) -> Option<&'static Self> {
+        TOOLS.iter().find(|tool| tool.name == name)
+    }
+}
+
+/// Leaves out what a model does not need to make a legal call.
+fn slim(schema: &Value) -> Value {
+    const LEFT_OUT: [&str; 6] = ["pattern", "minimum", "maximum", "minItems", "not", "additionalProperties"];
+    match schema {
+        Value::Object(members) => {
+            let kept = members.iter().filter(|(name, value)| {
+                let open = name == "additionalProperties" && matches!(value, Value::Object(inner) if inner.is_empty());
+                !LEFT_OUT.contains(&name.as_str()) && !open
+            });
+            let kept: Object = kept.map(|(name, value)| (name.clone(), slim(value))).collect();
+            Value::Object(kept)
         }
-    )*};
-}
-
-known! {
-    TaskId = "tk";
-    AgentId = "ag";
-    WorkflowId = "wf";
-    WorkspaceId = "ws";
-}
-
-type Detail = Map<AnyOrNull>;
-
-message! {
-    pub struct AgentRegister {
-        name: required NonBlank,
-        runtime: required NonBlank,
-        role: optional NonBlank,
-        workflow_id: optional WorkflowId,
-        capabilities: optional List<NonBlank>,
-        workspace_path: optional NonBlank,
-        metadata: optional Detail,
-    }
-}
-
-message! {
-    pub struct WorkflowNextTasks {
-        workflow_id: required WorkflowId,
-        include_failed: optional bool,
-    }
-}
-
-message! {
-    pub struct TaskClaim {
-        task_id: required TaskId,
-        agent_id: required AgentId,
-    }
-}
-
-message! {
-    pub struct TaskLoadContext {
-        task_id: required TaskId,
-        include: optional Include,
-        max_tokens: optional Integer<1>,
-    }
-}
-
-message! {
-    /// Which parts of the context are wanted.
-    pub struct Include {
-        workflow_plan: optional bool,
-        workflow_summary: optional bool,
-        prior_task_outcomes: optional bool,
-        prior_task_full: optional bool,
-        sibling_status: optional bool,
-        dependency_outcomes: optional bool,
-        all_checkpoints: optional bool,
-        recent_checkpoints: optional Integer<0>,
-    }
-}
-
-message! {
-    pub struct CheckpointAdd {
-        task_id: required TaskId,
-        kind = "type": required CheckpointType,
-        summary: required NonBlank,
-        detail: optional Detail,
-        files_changed: optional List<NonBlank>,
-        attempt: optional Integer<1>,
-    }
-}
-
-vocabulary! {
-    pub enum CheckpointType {
-        Plan = "plan",
-        Progress = "progress",
-        Decision = "decision",
-        Error = "error",
-        Recovery = "recovery",
-        Complete = "complete",
-        Replan = "replan",
-    }
-}
-
-message! {
-    pub struct AgentHeartbeat {
-        agent_id: required AgentId,
-        current_task_id: optional TaskId,
-        status: optional AgentStatus,
-    }
-}
-
-vocabulary! {
-    pub enum AgentStatus {
-        Online = "online",
-        Busy = "busy",
-    }
-}
-
-message! {
-    pub struct TaskUpdateStatus {
-        id: required TaskId,
-        status: required TaskStatus,
-        outcome: optional Text,
-        outcome_detail: optional Detail,
-        error: optional Text,
-        reason: optional Text,
-        blocker_type: optional crate::message::BlockerType,
-        attempt: optional Integer<1>,
-    }
-    judge(fields) {
-        let unsaid = |found: &Option<Option<Text>>| matches!(found, Some(None));
-        if status == Some(TaskStatus::Completed) && unsaid(&outcome) {
-            fields.error("MISSING_OUTCOME", "`/outcome` says what was achieved; a completed task needs it");
-        }
-        if status == Some(TaskStatus::Failed) && unsaid(&error) {
-            fields.error("MISSING_ERROR", "`/error` says what went wrong; a failed task needs it");
-        }
-        if status == Some(TaskStatus::Blocked) && unsaid(&reason) {
-            fields.error("MISSING_REASON", "`/reason` says what is in the way; a blocked task needs it");
-        }
-    }
-}
-
-vocabulary! {
-    pub enum TaskStatus {
-        Pending = "pending",
-        Planning = "planning",
-        InProgress = "in_progress",
-        Paused = "paused",
-        Blocked = "blocked",
-        Failed = "failed",
-        Completed = "completed",
-        Skipped = "skipped",
-    }
-}
-
-message! {
-    pub struct AgentUnregister {
-        id: required AgentId,
-    }
-}
-
-message! {
-    pub struct WorkflowList {
-        repository_path: optional NonBlank,
-        status: optional List<NonBlank>,
-        limit: optional Integer<1>,
-        offset: optional Integer<0>,
-    }
-}
-
-message! {
-    pub struct WorkflowProgress {
-        workflow_id: required WorkflowId,
-    }
-}
-
-message! {
-    pub struct WorkspaceCreate {
-        workflow_id: required WorkflowId,
-        path: optional NonBlank,
-        branch: required NonBlank,
-        base_branch: optional NonBlank,
-        task_ids: optional List<TaskId>,
-        create_worktree: optional bool,
-        repo_path: optional NonBlank,
-    }
-}
-
-message! {
-    pub struct WorkspaceUpdate {
-        id: required WorkspaceId,
-        status: optional PlaceStatus,
-        merge_commit: optional NonBlank,
-        pr_url: optional NonBlank,
-        config: optional Detail,
-        cleanup_worktree: optional bool,
-    }
-}
-
-vocabulary! {
-    pub enum PlaceStatus {
-        Active = "active",
-        Merged = "merged",
-        Abandoned = "abandoned",
+        Value::List(items) => Value::List(items.iter().map(slim).collect()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Text(_) => schema.clone(),
     }
 }
 
 macro_rules! calls {
-    ($($name:ident = $tool:literal,)*) => {
-        /// One call of the specification.
+    ($($name:ident = $tool:literal $effect:ident $repeat:ident $set:ident $bytes:ident -> $reply:ty, $about:literal;)*) => {
+        /// One call, judged.
         #[derive(Debug, Clone, PartialEq)]
-        pub enum Call { $($name($name),)* }
+        pub enum Call { $($name(Box<$name>),)* }
 
         /// The tools, in the order of an agent's life.
-        pub const TOOLS: &[&str] = &[$($tool),*];
+        pub static TOOLS: &[Tool] = &[$(Tool {
+            name: $tool,
+            about: $about,
+            effect: Effect::$effect,
+            idempotent: calls!(@repeat $repeat),
+            set: Set::$set,
+            bytes_max: $bytes,
+            arguments: || $name::schema(Unknown::Strict),
+            reply: <$reply as Part>::schema,
+        }),*];
 
-        /// Judges the arguments of a tool; `None` when the specification has no such tool.
+        /// Judges the arguments of a tool; `None` when there is no such tool.
         pub fn judge<'t>(tool: &str, arguments: &'t [u8]) -> Option<Judged<'t, Call>> {
             Some(match tool {
-                $($tool => arguments_of::<$name>(arguments).map(Call::$name),)*
+                $($tool => arguments_of::<$name>(arguments, $bytes).map(|call| Call::$name(Box::new(call))),)*
                 _ => return None,
             })
-        }
-
-        pub(crate) fn schemas() -> Vec<(&'static str, Value)> {
-            vec![$(($tool, $name::schema(Unknown::Strict)),)*]
         }
 
         impl Call {
@@ -268,27 +155,293 @@ macro_rules! calls {
             }
         }
     };
+    (@repeat again) => { true };
+    (@repeat once) => { false };
 }
+
+use BYTES_MAX as SMALL;
+use PLAN_BYTES_MAX as LARGE;
 
 calls! {
-    AgentRegister = "agent_register",
-    WorkflowNextTasks = "workflow_next_tasks",
-    TaskClaim = "task_claim",
-    TaskLoadContext = "task_load_context",
-    CheckpointAdd = "checkpoint_add",
-    AgentHeartbeat = "agent_heartbeat",
-    TaskUpdateStatus = "task_update_status",
-    AgentUnregister = "agent_unregister",
-    WorkflowList = "workflow_list",
-    WorkflowProgress = "workflow_progress",
-    WorkspaceCreate = "workspace_create",
-    WorkspaceUpdate = "workspace_update",
+    AgentRegister = "agent_register" Writes again Core SMALL -> Registered,
+        "Register yourself before anything else; again with the same name resumes.";
+    TaskNext = "task_next" Writes once Core SMALL -> NextTask,
+        "Get work: picks, claims and returns a task with its context, or says when to ask again.";
+    WorkflowList = "workflow_list" Reads again Default SMALL -> Workflows,
+        "Find workflows, newest first. Use status in_progress to resume after losing your context.";
+    WorkflowProgress = "workflow_progress" Reads again Default SMALL -> ProgressReply,
+        "See how far a workflow is and what waits for what.";
+    WorkflowNextTasks = "workflow_next_tasks" Reads again Default SMALL -> NextTasks,
+        "List the tasks that can be claimed now, best first.";
+    TaskClaim = "task_claim" Writes again Core SMALL -> ClaimReply,
+        "Claim a task. success false names who has it: take another.";
+    TaskLoadContext = "task_load_context" Reads again Core SMALL -> Open,
+        "Load what you need to work on a task, within max_tokens.";
+    TaskSetPlan = "task_set_plan" Writes again Default SMALL -> Success,
+        "Record how you will go about a task you hold.";
+    TaskUpdateStatus = "task_update_status" Writes again Core SMALL -> Success,
+        "Set in_progress, completed (needs outcome), failed (needs error), paused, blocked or skipped (need reason).";
+    CheckpointAdd = "checkpoint_add" Writes once Core SMALL -> CheckpointReply,
+        "Record progress after each significant step, so that anyone can go on from there.";
+    AgentHeartbeat = "agent_heartbeat" Writes again Default SMALL -> Beat,
+        "Say that you are alive during long work.";
+    TaskRelease = "task_release" Writes again Default SMALL -> Success,
+        "Give a task back unfinished.";
+    TaskWait = "task_wait" Reads again Default SMALL -> Waited,
+        "Wait until there is work, mail, or a change of a task; at most 50 s, then call again with after.";
+    AgentUnregister = "agent_unregister" Writes again Core SMALL -> Left,
+        "Leave when you are done; what you hold is given back.";
+    WorkflowCreate = "workflow_create" Writes once Default SMALL -> WorkflowCreated,
+        "Begin a workflow; set its plan next.";
+    WorkflowSetPlan = "workflow_set_plan" Writes once Default LARGE -> PlanReply,
+        "Set the tasks of a new workflow; depends_on names other tasks of the plan.";
+    InboxRead = "inbox_read" Reads again Core SMALL -> Inbox,
+        "Read your unread messages, most urgent first; then inbox_ack them.";
+    InboxAck = "inbox_ack" Writes again Default SMALL -> Marked,
+        "Acknowledge messages you have dealt with.";
+    MessageSend = "message_send" Writes once Default SMALL -> SentReply,
+        "Send a message to an agent (id or slug) or to human.";
+    WorkspaceCreate = "workspace_create" Writes once Default SMALL -> WorkspaceReply,
+        "Make a git worktree on a new branch, so that parallel work does not collide.";
+    WorkspaceUpdate = "workspace_update" Destroys again Default SMALL -> WorkspaceUpdated,
+        "Record a merge or pull request, or clean a worktree up.";
+    WorkflowGet = "workflow_get" Reads again Full SMALL -> WorkflowReply,
+        "Get one workflow, with a page of its tasks if asked.";
+    TaskGet = "task_get" Reads again Full SMALL -> TaskReply,
+        "Get one task in full, with checkpoints if asked.";
+    WorkflowUpdateStatus = "workflow_update_status" Writes again Full SMALL -> Success,
+        "Pause, resume, complete, fail or abandon a workflow.";
+    WorkflowSetParallelism = "workflow_set_parallelism" Writes again Full SMALL -> Success,
+        "Limit how many tasks run at once.";
+    WorkflowGetSummary = "workflow_get_summary" Reads again Full SMALL -> Summarized,
+        "Summarize a workflow as JSON or Markdown.";
+    WorkflowLock = "workflow_lock" Writes again Full SMALL -> LockReply,
+        "Keep others from changing a workflow for 15 minutes.";
+    WorkflowUnlock = "workflow_unlock" Writes again Full SMALL -> Success,
+        "Open a lock you hold.";
+    WorkflowLockInfo = "workflow_lock_info" Reads again Full SMALL -> LockInfo,
+        "See who has locked a workflow.";
+    WorkflowSetConfig = "workflow_set_config" Writes again Full SMALL -> Configured,
+        "Merge values into a workflow's configuration.";
+    WorkflowAddRepository = "workflow_add_repository" Writes again Full SMALL -> Attached,
+        "Attach a repository to a workflow.";
+    WorkflowRemoveRepository = "workflow_remove_repository" Writes again Full SMALL -> Success,
+        "Detach a repository that nothing uses.";
+    WorkflowListRepositories = "workflow_list_repositories" Reads again Full SMALL -> Repositories,
+        "List the repositories of a workflow.";
+    WorkflowAddTask = "workflow_add_task" Writes once Full SMALL -> TaskAdded,
+        "Add a task to a running workflow; depends_on and after_task take names or ids.";
+    WorkflowRemoveTask = "workflow_remove_task" Destroys again Full SMALL -> TaskRemoved,
+        "Remove a task nobody has begun; what waited for it waits for what it waited for.";
+    WorkflowReplan = "workflow_replan" Destroys once Full LARGE -> ReplanReply,
+        "Replace the tasks nobody has begun with new ones.";
+    TaskReplan = "task_replan" Writes once Full SMALL -> Replanned,
+        "Give a failed or running task a new plan and put it back to pending.";
+    TaskCheckDependencies = "task_check_dependencies" Reads again Full SMALL -> DependenciesReply,
+        "See which dependencies of a task are met.";
+    TaskAssignWorkspace = "task_assign_workspace" Writes again Full SMALL -> Success,
+        "Assign a task to a workspace.";
+    TaskGetAvailable = "task_get_available" Reads again Full SMALL -> TasksReply,
+        "List claimable tasks of all workflows, or of one.";
+    CheckpointList = "checkpoint_list" Reads again Full SMALL -> Checkpoints,
+        "List the checkpoints of a task, oldest first.";
+    WorkspaceList = "workspace_list" Reads again Full SMALL -> Workspaces,
+        "List the workspaces of a workflow.";
+    RepositoryRegister = "repository_register" Writes again Full SMALL -> Identified,
+        "Make a repository known.";
+    RepositoryList = "repository_list" Reads again Full SMALL -> Repositories,
+        "List known repositories.";
+    RepositoryGet = "repository_get" Reads again Full SMALL -> RepositoryRow,
+        "Get a repository by its path.";
+    TemplateCreate = "template_create" Writes once Full SMALL -> Identified,
+        "Keep a plan with {{variables}}, given or taken from a workflow.";
+    TemplateList = "template_list" Reads again Full SMALL -> Templates,
+        "List templates.";
+    TemplateApply = "template_apply" Writes once Full SMALL -> Applied,
+        "Make a workflow from a template.";
+    AgentUpdate = "agent_update" Writes again Full SMALL -> Success,
+        "Change your workspace path or metadata.";
+    AgentGet = "agent_get" Reads again Full SMALL -> AgentRow,
+        "Get one agent.";
+    AgentList = "agent_list" Reads again Full SMALL -> Agents,
+        "List agents and what they work on.";
+    MessageBroadcast = "message_broadcast" Writes once Full SMALL -> BroadcastReply,
+        "Send a message to every agent that matches.";
+    MessageList = "message_list" Reads again Full SMALL -> Messages,
+        "List messages of a mailbox, newest first.";
+    MessageGet = "message_get" Writes again Full SMALL -> MessageRow,
+        "Get one message and mark it read, unless mark_read is false.";
+    MessageMarkRead = "message_mark_read" Writes again Full SMALL -> Marked,
+        "Mark messages read.";
+    MessageArchive = "message_archive" Writes again Full SMALL -> Marked,
+        "Archive messages.";
+    MessageCountUnread = "message_count_unread" Reads again Full SMALL -> Unread,
+        "Count unread messages.";
+    WirePost = "wire_post" Writes once Full SMALL -> Posted,
+        "Post an Agent Wire document: a brief makes a task, inbox sends, claim claims, blocked blocks.";
 }
 
-fn arguments_of<T: Shape>(bytes: &[u8]) -> Judged<'_, T> {
-    match document::open(bytes, BYTES_MAX) {
+fn arguments_of<T: Shape>(bytes: &[u8], bytes_max: usize) -> Judged<'_, T> {
+    match document::open(bytes, bytes_max) {
         Ok((text, node)) => document::read(&node, Report::new(text, Unknown::Strict)),
         Err(report) => Judged { value: None, report: *report },
+    }
+}
+
+/// What calls have in common, whatever they ask for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Common {
+    /// Who calls, when the call says so.
+    pub agent: Option<AgentId>,
+    /// Who may pass a workflow's lock.
+    pub session: Option<String>,
+    pub key: Option<String>,
+}
+
+/// Fields that say who calls, the first that is there.
+const WHO: [&str; 2] = ["agent_id", "sender_id"];
+
+impl Call {
+    pub fn common(&self) -> Common {
+        let word = |found: Option<&NonBlank>| found.map(ToString::to_string);
+        // Writing a large plan out only to find three words in it would cost as much as reading it.
+        let (agent, session, key) = if let Self::WorkflowSetPlan(call) = self {
+            (call.agent_id, &call.session_id, &call.idempotency_key)
+        } else if let Self::WorkflowReplan(call) = self {
+            (call.agent_id, &call.session_id, &call.idempotency_key)
+        } else {
+            return self.common_of_small();
+        };
+        Common { agent, session: word(session.as_ref()), key: word(key.as_ref()) }
+    }
+
+    fn common_of_small(&self) -> Common {
+        let Value::Object(members) = self.render() else { return Common::default() };
+        let text = |wanted: &str| {
+            let found = members.iter().find(|(name, _)| name == wanted);
+            found.and_then(|(_, value)| value.as_text())
+        };
+        let own = matches!(self, Self::AgentUnregister(_) | Self::AgentUpdate(_));
+        let who = WHO.iter().find_map(|name| text(name)).or_else(|| own.then(|| text("id")).flatten());
+        Common {
+            agent: who.and_then(|who| who.parse().ok()),
+            session: text("session_id").map(str::to_owned),
+            key: text("idempotency_key").map(str::to_owned),
+        }
+    }
+
+    /// One text for the same arguments, the key left out: what a repeated request is compared with.
+    pub fn fingerprint(&self) -> String {
+        let Value::Object(mut members) = self.render() else { return String::new() };
+        members.retain(|(name, _)| name != "idempotency_key");
+        Value::Object(members).canonical()
+    }
+
+    /// The command, for calls that are one and need nothing else.
+    #[expect(clippy::too_many_lines, reason = "one match that names every call")]
+    pub fn command(&self) -> Option<Command> {
+        Some(match self {
+            Self::AgentRegister(call) => Command::Register(call.register()),
+            Self::AgentHeartbeat(call) => Command::Heartbeat { current_task: call.current_task_id },
+            Self::AgentUpdate(call) => Command::UpdateAgent {
+                workspace_path: call.workspace_path.as_ref().map(ToString::to_string),
+                metadata: carried(call.metadata.as_ref()),
+            },
+            Self::AgentUnregister(_) => Command::Unregister,
+            Self::WorkflowCreate(call) => Command::CreateWorkflow(call.create()),
+            Self::WorkflowUpdateStatus(call) => Command::SetWorkflowStatus {
+                workflow: call.id,
+                status: engine::workflow::WorkflowStatus::parse(call.status.as_str())?,
+                reason: text(call.reason.as_ref()),
+            },
+            Self::WorkflowSetParallelism(call) => Command::SetParallelism {
+                workflow: call.id,
+                parallel_max: Some(call.max_parallel_tasks.0),
+                auto_workspaces: call.auto_create_workspaces,
+            },
+            Self::WorkflowSetConfig(call) => {
+                Command::SetConfig { workflow: call.id, config: Json::from_stored(call.config.render().to_string()) }
+            }
+            Self::WorkflowLock(call) => Command::LockWorkflow { workflow: call.id, owner: call.session_id.to_string() },
+            Self::WorkflowUnlock(call) => {
+                Command::UnlockWorkflow { workflow: call.id, owner: call.session_id.to_string() }
+            }
+            Self::WorkflowAddRepository(call) => {
+                Command::AttachRepository { workflow: call.workflow_id, path: call.repository_path.to_string() }
+            }
+            Self::WorkflowRemoveRepository(call) => {
+                Command::DetachRepository { workflow: call.workflow_id, repository: call.repository_id }
+            }
+            Self::WorkflowRemoveTask(call) => Command::RemoveTask { workflow: call.workflow_id, task: call.task_id },
+            Self::TaskClaim(call) => Command::Claim { task: call.task_id },
+            Self::TaskRelease(call) => Command::Release {
+                task: call.task_id,
+                attempt: attempt(call.attempt),
+                reason: text(call.reason.as_ref()),
+            },
+            Self::TaskUpdateStatus(call) => {
+                Command::Move { task: call.id, attempt: attempt(call.attempt), to: call.target() }
+            }
+            Self::TaskSetPlan(call) => Command::SetTaskPlan {
+                task: call.id,
+                attempt: attempt(call.attempt),
+                plan: call.plan.json(),
+                context: carried(call.context.as_ref()),
+            },
+            Self::TaskReplan(call) => Command::ReplanTask {
+                task: call.id,
+                attempt: attempt(call.attempt),
+                reason: call.reason.to_string(),
+                plan: call.new_plan.json(),
+            },
+            Self::CheckpointAdd(call) => call.add()?,
+            Self::TaskAssignWorkspace(call) => {
+                Command::AssignWorkspace { task: call.task_id, workspace: call.workspace_id }
+            }
+            Self::RepositoryRegister(call) => Command::RegisterRepository {
+                path: call.path.to_string(),
+                name: call.name.as_ref().map(ToString::to_string),
+            },
+            Self::MessageSend(call) => Command::Send { to: call.recipient_id.0.clone(), draft: call.draft() },
+            Self::MessageBroadcast(call) => {
+                Command::Send { to: engine::inbox::Recipients::All(call.filter()), draft: call.draft() }
+            }
+            Self::MessageMarkRead(call) => Command::MarkRead { messages: call.message_ids.0.clone() },
+            Self::InboxAck(call) => Command::MarkRead { messages: call.message_ids.0.clone() },
+            Self::MessageArchive(call) => Command::Archive { messages: call.message_ids.0.clone() },
+            Self::TaskNext(_)
+            | Self::TaskWait(_)
+            | Self::TaskGet(_)
+            | Self::TaskGetAvailable(_)
+            | Self::TaskLoadContext(_)
+            | Self::TaskCheckDependencies(_)
+            | Self::CheckpointList(_)
+            | Self::WorkflowGet(_)
+            | Self::WorkflowList(_)
+            | Self::WorkflowProgress(_)
+            | Self::WorkflowNextTasks(_)
+            | Self::WorkflowSetPlan(_)
+            | Self::WorkflowAddTask(_)
+            | Self::WorkflowReplan(_)
+            | Self::WorkflowGetSummary(_)
+            | Self::WorkflowLockInfo(_)
+            | Self::WorkflowListRepositories(_)
+            | Self::WorkspaceCreate(_)
+            | Self::WorkspaceUpdate(_)
+            | Self::WorkspaceList(_)
+            | Self::RepositoryList(_)
+            | Self::RepositoryGet(_)
+            | Self::TemplateCreate(_)
+            | Self::TemplateList(_)
+            | Self::TemplateApply(_)
+            | Self::AgentGet(_)
+            | Self::AgentList(_)
+            | Self::MessageList(_)
+            | Self::MessageGet(_)
+            | Self::MessageCountUnread(_)
+            | Self::InboxRead(_)
+            | Self::WirePost(_) => return None,
+        })
     }
 }
 
@@ -296,140 +449,14 @@ fn carried(detail: Option<&Detail>) -> Option<Json> {
     detail.map(|detail| Json::from_stored(detail.render().to_string()))
 }
 
-fn attempt(found: Option<&Integer<1>>) -> Option<u32> {
-    found.and_then(|attempt| u32::try_from(attempt.number().as_u64()?).ok())
+fn attempt(found: Option<Attempt>) -> Option<u32> {
+    found.map(|Within(number)| number)
+}
+
+fn text(found: Option<&Text>) -> Option<String> {
+    found.map(ToString::to_string)
 }
 
 fn texts(list: Option<&List<NonBlank>>) -> Vec<String> {
     list.into_iter().flat_map(|list| &list.0).map(ToString::to_string).collect()
-}
-
-impl Call {
-    /// The command, and who gives it when the call says so. `None` for calls that only read.
-    pub fn command(&self) -> Option<(Option<AgentId>, Command)> {
-        Some(match self {
-            Self::AgentRegister(call) => (None, Command::Register(call.register())),
-            Self::TaskClaim(call) => (Some(call.agent_id), Command::Claim { task: call.task_id }),
-            Self::CheckpointAdd(call) => (None, call.add()?),
-            Self::AgentHeartbeat(call) => {
-                (Some(call.agent_id), Command::Heartbeat { current_task: call.current_task_id })
-            }
-            Self::TaskUpdateStatus(call) => {
-                let attempt = attempt(call.attempt.as_ref());
-                (None, Command::Move { task: call.id, attempt, to: call.target() })
-            }
-            Self::AgentUnregister(call) => (Some(call.id), Command::Unregister),
-            Self::WorkspaceCreate(call) => (None, Command::CreateWorkspace(call.create()?)),
-            Self::WorkspaceUpdate(call) => (None, Command::UpdateWorkspace(call.update())),
-            Self::WorkflowNextTasks(_)
-            | Self::TaskLoadContext(_)
-            | Self::WorkflowList(_)
-            | Self::WorkflowProgress(_) => {
-                return None;
-            }
-        })
-    }
-}
-
-impl AgentRegister {
-    fn register(&self) -> Register {
-        Register {
-            name: self.name.to_string(),
-            runtime: self.runtime.to_string(),
-            role: self.role.as_ref().map(ToString::to_string),
-            slug: None,
-            capabilities: texts(self.capabilities.as_ref()),
-            workflow: self.workflow_id,
-            workspace_path: self.workspace_path.as_ref().map(ToString::to_string),
-            metadata: carried(self.metadata.as_ref()),
-        }
-    }
-}
-
-impl CheckpointAdd {
-    fn add(&self) -> Option<Command> {
-        let note = Note {
-            kind: engine::checkpoint::Kind::parse(self.kind.as_str())?,
-            summary: self.summary.to_string(),
-            detail: carried(self.detail.as_ref()),
-            files: texts(self.files_changed.as_ref()),
-        };
-        Some(Command::AddCheckpoint { task: self.task_id, attempt: attempt(self.attempt.as_ref()), note })
-    }
-}
-
-impl TaskUpdateStatus {
-    fn target(&self) -> Target {
-        let text = |found: &Option<Text>| found.as_ref().map(ToString::to_string);
-        let (detail, reason) = (carried(self.outcome_detail.as_ref()), text(&self.reason));
-        match self.status {
-            TaskStatus::Pending => Target::Pending { reason },
-            TaskStatus::Planning => Target::Planning,
-            TaskStatus::InProgress => Target::InProgress { answer: None },
-            TaskStatus::Paused => Target::Paused { reason },
-            TaskStatus::Blocked => {
-                let kind = self.blocker_type.and_then(|kind| BlockKind::parse(kind.as_str()));
-                let (kind, reason) = (kind.unwrap_or(BlockKind::Ambiguity), reason.unwrap_or_default());
-                Target::Blocked { kind, reason, role: None }
-            }
-            TaskStatus::Failed => Target::Failed { error: text(&self.error), detail },
-            TaskStatus::Completed => Target::Completed { outcome: text(&self.outcome), detail },
-            TaskStatus::Skipped => Target::Skipped { reason },
-        }
-    }
-}
-
-impl WorkspaceCreate {
-    /// `None` without a path: then whoever asks for a worktree must first make it.
-    fn create(&self) -> Option<CreateWorkspace> {
-        Some(CreateWorkspace {
-            workflow: self.workflow_id,
-            path: self.path.as_ref()?.to_string(),
-            branch: self.branch.to_string(),
-            base_branch: self.base_branch.as_ref().map(ToString::to_string),
-            repository_path: self.repo_path.as_ref().map(ToString::to_string),
-            tasks: self.task_ids.iter().flat_map(|tasks| tasks.0.iter().copied()).collect(),
-            created_by_us: self.create_worktree == Some(true),
-        })
-    }
-}
-
-impl WorkspaceUpdate {
-    fn update(&self) -> UpdateWorkspace {
-        UpdateWorkspace {
-            workspace: self.id,
-            status: self.status.and_then(|status| WorkspaceStatus::parse(status.as_str())),
-            merge_commit: self.merge_commit.as_ref().map(ToString::to_string),
-            pr_url: self.pr_url.as_ref().map(ToString::to_string),
-            config: carried(self.config.as_ref()),
-        }
-    }
-}
-
-/// The answer in the shape of the specification; `None` for answers to commands it does not have.
-#[expect(clippy::wildcard_enum_match_arm, reason = "the other replies answer commands of other calls")]
-pub fn answer(reply: &Reply) -> Option<Value> {
-    let success = || ("success", Value::Bool(true));
-    Some(match reply {
-        Reply::Registered { agent, name, .. } => {
-            object([("id", agent.render()), ("name", name.as_str().into()), ("status", "online".into())])
-        }
-        Reply::Claimed { attempt, until, .. } => {
-            let at = crate::time::DateTime::from_timestamp(*until).map(|at| at.to_string());
-            object([success(), ("attempt", u64::from(*attempt).into()), ("lease_expires_at", at.into())])
-        }
-        Reply::AlreadyClaimedBy { agent } => {
-            object([("success", false.into()), ("already_claimed_by", agent.render())])
-        }
-        Reply::CheckpointAdded { checkpoint, sequence } => {
-            object([("id", checkpoint.to_string().into()), ("sequence", u64::from(*sequence).into())])
-        }
-        Reply::Alive { next_heartbeat_ms } => {
-            let next = Number::from(u64::from(next_heartbeat_ms.0));
-            object([success(), ("next_heartbeat_ms", next.into())])
-        }
-        Reply::Unregistered { released } => object([success(), ("tasks_released", u64::from(*released).into())]),
-        Reply::Moved { .. } | Reply::WorkspaceUpdated => object([success()]),
-        _ => return None,
-    })
 }

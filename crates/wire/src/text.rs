@@ -34,3 +34,20 @@ pub fn sentences_over(text: &str, max: usize) -> bool {
     }
     false
 }
+
+/// How many letters must be changed, added or removed to make one word of another. Of long words the beginning counts.
+pub fn distance(left: &str, right: &str) -> usize {
+    const LETTERS_MAX: usize = 64;
+    let (left, right) = [left, right].map(|word| word.chars().take(LETTERS_MAX).collect::<Vec<char>>()).into();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (above, letter) in left.iter().enumerate() {
+        let mut corner = above;
+        row[0] = above + 1;
+        for (at, other) in right.iter().enumerate() {
+            let changed = corner + usize::from(letter != other);
+            corner = row[at + 1];
+            row[at + 1] = changed.min(corner + 1).min(row[at] + 1);
+        }
+    }
+    row[right.len()]
+}

@@ -23,9 +23,9 @@ fn repository(case: &mut Case<'_>, path: &str, name: Option<&str>) -> Result<Rep
     if let Some(id) = case.world.repository_at(path)? {
         return Ok(id);
     }
-    let known = |event: &Event| match event {
-        Event::RepositoryRegistered { repository } if repository.path == path => Some(repository.id),
-        _ => None,
+    let known = |event: &Event| {
+        let Event::RepositoryRegistered { repository } = event else { return None };
+        (repository.path == path).then_some(repository.id)
     };
     if let Some(id) = case.events.iter().find_map(known) {
         return Ok(id);

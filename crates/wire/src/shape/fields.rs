@@ -51,7 +51,7 @@ pub struct Fields<'r, 'n, 't, 'x> {
 }
 
 /// More fields than any table has.
-const KNOWN_MAX: usize = 16;
+const KNOWN_MAX: usize = 32;
 
 impl<'r, 'n, 't, 'x> Fields<'r, 'n, 't, 'x> {
     pub fn open(node: &'n Node<'t>, at: &'r At<'r>, report: &'r mut Report<'x>) -> Option<Self> {

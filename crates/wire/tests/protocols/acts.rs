@@ -85,7 +85,7 @@ fn translated(kind: &str, document: &[u8]) -> Vec<(&'static str, Value)> {
         tool => {
             let call = lifecycle::judge(tool, document).unwrap().value.unwrap();
             assert_eq!(call.tool(), tool);
-            let (who, command) = call.command().unwrap();
+            let (who, command) = (call.common().agent, call.command().unwrap());
             vec![("caller", who.map(|who| who.to_string()).into()), ("acts", command_value(&command))]
         }
     }
@@ -158,16 +158,27 @@ fn answers_have_the_shape_of_the_specification() {
     use engine::Reply;
     let agent = "ag_0123456789ab".parse().unwrap();
     let answers = [
-        (Reply::AlreadyClaimedBy { agent }, r#"{"success":false,"already_claimed_by":"ag_0123456789ab"}"#),
         (
-            Reply::Claimed { task: "tk_0123456789ab".parse().unwrap(), attempt: 2, until: engine::Timestamp(0) },
-            r#"{"success":true,"attempt":2,"lease_expires_at":"1970-01-01T00:00:00.000Z"}"#,
+            "task_claim",
+            Reply::AlreadyClaimedBy { agent },
+            r#"{"success":false,"already_claimed_by":"ag_0123456789ab"}"#,
         ),
-        (Reply::Unregistered { released: 1 }, r#"{"success":true,"tasks_released":1}"#),
-        (Reply::Alive { next_heartbeat_ms: engine::Millis(30_000) }, r#"{"success":true,"next_heartbeat_ms":30000}"#),
+        (
+            "task_claim",
+            Reply::Claimed { task: "tk_0123456789ab".parse().unwrap(), attempt: 2, until: engine::Timestamp(0) },
+            r#"{"success":true,"attempt":2,"lease_expires_at":0}"#,
+        ),
+        ("agent_unregister", Reply::Unregistered { released: 1 }, r#"{"success":true,"tasks_released":1}"#),
+        (
+            "agent_heartbeat",
+            Reply::Alive { next_heartbeat_ms: engine::Millis(30_000) },
+            r#"{"success":true,"next_heartbeat_ms":30000}"#,
+        ),
     ];
-    for (reply, expected) in answers {
-        assert_eq!(lifecycle::answer(&reply).unwrap().to_string(), expected);
+    for (tool, reply, expected) in answers {
+        let arguments = if tool == "task_claim" { r#"{"task_id":"tk_0123456789ab"}"# } else { "{}" };
+        let call = lifecycle::judge(tool, arguments.as_bytes()).unwrap().value.unwrap();
+        assert_eq!(lifecycle::answer(&call, &reply).unwrap().to_string(), expected);
+        assert_eq!(lifecycle::answer(&call, &Reply::Configured), None);
     }
-    assert_eq!(lifecycle::answer(&Reply::Configured), None);
 }

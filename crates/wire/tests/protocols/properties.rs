@@ -129,8 +129,8 @@ fn scrambled_bytes() {
             assert!(finding.valid || !finding.notes.is_empty(), "{kind:?} is refused without a word");
         }
         for tool in wire::lifecycle::TOOLS {
-            let judged = wire::lifecycle::judge(tool, &bytes).unwrap();
-            assert_eq!(judged.value.is_some(), judged.report.is_valid(), "{tool}");
+            let judged = wire::lifecycle::judge(tool.name, &bytes).unwrap();
+            assert_eq!(judged.value.is_some(), judged.report.is_valid(), "{}", tool.name);
         }
         tried += 1;
     }

@@ -1,0 +1,289 @@
+//! What is shown: pure questions over the state, each bounded. They ask for what they lack, as decisions do.
+
+mod mail;
+mod progress;
+mod worker;
+
+use crate::agent::{Agent, Presence};
+use crate::id::{AgentId, TaskId, WorkflowId};
+use crate::list::{AgentFilter, List, WorkflowFilter};
+use crate::refusal::Refusal;
+use crate::task::{Detail, Status, Task};
+use crate::template::Template;
+use crate::time::Timestamp;
+use crate::token::Token;
+use crate::workflow::{Workflow, WorkflowDetail, WorkflowStatus};
+use crate::workspace::{Repository, Workspace, WorkspaceStatus};
+use crate::world::{Fact, Need, Stop, World};
+
+pub use mail::{MailFilter, Mailed, State as MailState, Unread, mail, message, unread};
+pub use progress::{Progress, Waiting, progress};
+pub use worker::context;
+
+/// Rows of a list, and the place to go on from when there are more.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rows<T, P> {
+    pub rows: Vec<T>,
+    pub next: Option<P>,
+    /// How many there are in all, where that is counted.
+    pub total: Option<u32>,
+}
+
+/// A page of one more than was asked for says whether there is more.
+fn paged<T: Clone, P>(found: &[T], limit: u32, place: impl Fn(&T) -> P) -> Rows<T, P> {
+    let size = usize::try_from(limit).unwrap_or(usize::MAX);
+    let rows = found.get(..size.min(found.len())).unwrap_or_default().to_vec();
+    let next = (found.len() > size).then(|| rows.last().map(place)).flatten();
+    Rows { rows, next, total: None }
+}
+
+/// Reads one kind of rows out of a fact. A fact of another kind is nothing: the store's conformance excludes it.
+macro_rules! rows_of {
+    ($world:expr, $kind:ident, $list:expr) => {
+        match $world.list($list)? {
+            Fact::$kind(rows) => rows.as_slice(),
+            _ => &[],
+        }
+    };
+}
+use rows_of;
+
+fn number(world: &World, list: List) -> Result<u32, Stop> {
+    Ok(if let Fact::Number(number) = world.list(list)? { *number } else { 0 })
+}
+
+/// A plan that is not set is nobody's to see.
+pub fn is_planned(workflow: &Workflow) -> bool {
+    workflow.status != WorkflowStatus::Planning && workflow.draft.is_none()
+}
+
+/// A task with its texts and the names of what it waits for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskView {
+    pub task: Task,
+    pub detail: Detail,
+    pub blocked_by: Vec<(TaskId, String)>,
+}
+
+impl TaskView {
+    /// Somebody could claim it now, as far as the task itself goes.
+    pub fn is_ready(&self) -> bool {
+        self.task.status() == Status::Pending && self.task.unmet == 0 && self.task.holder().is_none()
+    }
+}
+
+/// A task that can be seen.
+pub fn task(world: &World, id: TaskId) -> Result<TaskView, Stop> {
+    let task = world.task(id)?;
+    world.want([Need::Workflow(task.workflow), Need::Detail(id)])?;
+    if !is_planned(world.workflow(task.workflow)?) {
+        return Err(Refusal::TaskNotFound { task: id.to_string() }.into());
+    }
+    let mut views = with_texts(world, std::slice::from_ref(task))?;
+    views.pop().ok_or_else(|| Refusal::TaskNotFound { task: id.to_string() }.into())
+}
+
+/// Tasks with their texts, loaded in one go.
+pub fn with_texts(world: &World, tasks: &[Task]) -> Result<Vec<TaskView>, Stop> {
+    let waiting = |task: &Task| task.unmet > 0 && !task.status().is_met();
+    let unmet = tasks.iter().filter(|task| waiting(task)).map(|task| Need::Unmet(task.id));
+    world.want(tasks.iter().map(|task| Need::Detail(task.id)).chain(unmet))?;
+    let view = |task: &Task| {
+        let blocked_by = if waiting(task) { world.named(&Need::Unmet(task.id))?.to_vec() } else { Vec::new() };
+        Ok(TaskView { task: task.clone(), detail: world.detail(task.id)?.clone(), blocked_by })
+    };
+    tasks.iter().map(view).collect()
+}
+
+pub type Position = (u32, TaskId);
+/// A repository and since when.
+pub type Known = (Repository, Timestamp);
+/// A place in a list by time.
+pub type Moment<I> = (Timestamp, I);
+
+/// The tasks of a plan that is set, one page.
+pub fn tasks(
+    world: &World,
+    workflow: WorkflowId,
+    statuses: &[Status],
+    after: Option<Position>,
+    limit: u32,
+) -> Result<Rows<TaskView, Position>, Stop> {
+    if !is_planned(world.workflow(workflow)?) {
+        return Ok(Rows { rows: Vec::new(), next: None, total: None });
+    }
+    let list = List::Tasks { workflow, statuses: statuses.to_vec(), after, limit: limit + 1 };
+    let page = paged(rows_of!(world, Full, list), limit, |task: &Task| (task.sequence, task.id));
+    Ok(Rows { rows: with_texts(world, &page.rows)?, next: page.next, total: None })
+}
+
+pub fn workflow(world: &World, id: WorkflowId) -> Result<(Workflow, WorkflowDetail), Stop> {
+    world.want([Need::Workflow(id), Need::WorkflowDetail(id)])?;
+    Ok((world.workflow(id)?.clone(), world.workflow_detail(id)?.clone()))
+}
+
+/// Workflows, newest first, and how many there are in all.
+pub fn workflows(
+    world: &World,
+    filter: &WorkflowFilter,
+    after: Option<(Timestamp, WorkflowId)>,
+    offset: u32,
+    limit: u32,
+) -> Result<Rows<(Workflow, WorkflowDetail), Moment<WorkflowId>>, Stop> {
+    let list = List::Workflows { filter: filter.clone(), after, offset, limit: limit + 1 };
+    let total = List::WorkflowTotal(filter.clone());
+    world.want([Need::List(list.clone()), Need::List(total.clone())])?;
+    let page = paged(rows_of!(world, WorkflowRows, list), limit, |row: &Workflow| (row.created, row.id));
+    world.want(page.rows.iter().map(|row| Need::WorkflowDetail(row.id)))?;
+    let detailed = |row: Workflow| Ok((row.clone(), world.workflow_detail(row.id)?.clone()));
+    let rows = page.rows.into_iter().map(detailed).collect::<Result<_, Stop>>()?;
+    Ok(Rows { rows, next: page.next, total: Some(number(world, total)?) })
+}
+
+/// The repositories of a workflow.
+pub fn attached(world: &World, workflow: WorkflowId) -> Result<Vec<(Repository, Timestamp)>, Stop> {
+    world.workflow(workflow)?;
+    let limit = u32::try_from(crate::limits::REPOSITORIES_MAX).unwrap_or(u32::MAX);
+    Ok(rows_of!(world, RepositoryRows, List::Attached { workflow, limit }).to_vec())
+}
+
+pub fn repositories(
+    world: &World,
+    after: Option<(Timestamp, crate::id::RepositoryId)>,
+    offset: u32,
+    limit: u32,
+) -> Result<Rows<Known, Moment<crate::id::RepositoryId>>, Stop> {
+    let list = List::Repositories { after, offset, limit: limit + 1 };
+    let page = paged(rows_of!(world, RepositoryRows, list), limit, |(row, at)| (*at, row.id));
+    Ok(Rows { total: Some(number(world, List::RepositoryTotal)?), ..page })
+}
+
+pub fn workspaces(
+    world: &World,
+    workflow: WorkflowId,
+    statuses: &[WorkspaceStatus],
+    after: Option<(Timestamp, crate::id::WorkspaceId)>,
+    limit: u32,
+) -> Result<Rows<Workspace, (Timestamp, crate::id::WorkspaceId)>, Stop> {
+    world.workflow(workflow)?;
+    let list = List::Workspaces { workflow, statuses: statuses.to_vec(), after, limit: limit + 1 };
+    Ok(paged(rows_of!(world, WorkspaceRows, list), limit, |row: &Workspace| (row.created, row.id)))
+}
+
+pub fn templates(world: &World, after: &str, limit: u32) -> Result<Rows<Template, String>, Stop> {
+    let list = List::Templates { after: after.to_owned(), limit: limit + 1 };
+    Ok(paged(rows_of!(world, TemplateRows, list), limit, |row: &Template| row.name.clone()))
+}
+
+pub fn tokens(
+    world: &World,
+    after: Option<(Timestamp, crate::id::TokenId)>,
+    limit: u32,
+) -> Result<Rows<Token, (Timestamp, crate::id::TokenId)>, Stop> {
+    let list = List::Tokens { revoked: true, after, limit: limit + 1 };
+    Ok(paged(rows_of!(world, TokenRows, list), limit, |row: &Token| (row.created, row.id)))
+}
+
+/// An agent, whether it is here, and the task it claimed last.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentView {
+    pub agent: Agent,
+    pub presence: Presence,
+    pub task: Option<TaskId>,
+}
+
+pub fn agent(world: &World, id: AgentId, now: Timestamp) -> Result<AgentView, Stop> {
+    world.want([Need::Agent(id), Need::Held(id)])?;
+    let agent = world.agent(id)?.clone();
+    let held = world.task_ids(&Need::Held(id))?;
+    world.want(held.iter().map(|task| Need::Task(*task)))?;
+    let since = |id: &TaskId| world.task(*id).ok().and_then(|task| task.state.lease().map(|lease| lease.since));
+    let task = held.iter().max_by_key(|id| (since(id), **id)).copied();
+    Ok(AgentView { presence: agent.presence(task.is_some(), now), agent, task })
+}
+
+pub fn agents(
+    world: &World,
+    filter: &AgentFilter,
+    after: Option<(Timestamp, AgentId)>,
+    limit: u32,
+    now: Timestamp,
+) -> Result<Rows<AgentView, (Timestamp, AgentId)>, Stop> {
+    let list = List::Agents { filter: filter.clone(), after, limit: limit + 1 };
+    let place = |(agent, _): &(Agent, Option<TaskId>)| (agent.created, agent.id);
+    let page = paged(rows_of!(world, AgentRows, list), limit, place);
+    let view = |(agent, task): (Agent, Option<TaskId>)| AgentView {
+        presence: agent.presence(task.is_some(), now),
+        agent,
+        task,
+    };
+    Ok(Rows { rows: page.rows.into_iter().map(view).collect(), next: page.next, total: None })
+}
+
+/// What a task depends on, in the order of the plan.
+pub fn dependencies(world: &World, id: TaskId) -> Result<Vec<Task>, Stop> {
+    task(world, id)?;
+    let ids = world.task_ids(&Need::Dependencies(id))?;
+    world.want(ids.iter().map(|id| Need::Task(*id)))?;
+    let mut found = ids.iter().map(|id| world.task(*id).cloned()).collect::<Result<Vec<_>, _>>()?;
+    found.sort_by_key(|task| (task.sequence, task.id));
+    Ok(found)
+}
+
+/// Everything at a glance.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Overview {
+    /// That are not over, newest first, with how many tasks have which status.
+    pub workflows: Vec<(Workflow, Vec<(String, u32)>)>,
+    pub workflows_more: bool,
+    pub held: Vec<(Task, Agent)>,
+    pub stuck: Vec<Task>,
+    pub agents: Vec<AgentView>,
+    pub unread: u32,
+}
+
+/// How many rows each part of an overview has at most.
+const OVERVIEW_ROWS: u32 = 50;
+
+pub fn overview(world: &World, now: Timestamp) -> Result<Overview, Stop> {
+    let open = [
+        WorkflowStatus::Planning,
+        WorkflowStatus::Ready,
+        WorkflowStatus::InProgress,
+        WorkflowStatus::Paused,
+        WorkflowStatus::AwaitingMerge,
+        WorkflowStatus::Failed,
+    ];
+    let filter = WorkflowFilter { statuses: open.to_vec(), repository: None };
+    let (held, stuck) = (List::Held { limit: OVERVIEW_ROWS }, List::Stuck { limit: OVERVIEW_ROWS });
+    let human = crate::inbox::Owner::Human;
+    world.want([Need::List(held.clone()), Need::List(stuck.clone()), Need::Mailbox(human)])?;
+    let page = workflows(world, &filter, None, 0, OVERVIEW_ROWS)?;
+    world.want(page.rows.iter().map(|(row, _)| Need::List(List::Statuses(row.id))))?;
+    let counted = |(row, _): &(Workflow, WorkflowDetail)| {
+        let counts = if is_planned(row) { rows_of!(world, Counts, List::Statuses(row.id)) } else { &[] };
+        Ok((row.clone(), counts.iter().map(|(word, count, _)| (word.clone(), *count)).collect()))
+    };
+    let workflows = page.rows.iter().map(counted).collect::<Result<_, Stop>>()?;
+    let rows = rows_of!(world, Full, held);
+    world.want(rows.iter().filter_map(Task::holder).map(Need::Agent))?;
+    let held = rows.iter().filter_map(|task| Some((task.clone(), world.agent(task.holder()?).ok()?.clone()))).collect();
+    let mut here = Vec::new();
+    let mut after = None;
+    loop {
+        let page = agents(world, &AgentFilter::default(), after, 500, now)?;
+        here.extend(page.rows.into_iter().filter(|row| row.presence != Presence::Offline));
+        after = page.next;
+        if after.is_none() || here.len() >= 500 {
+            break;
+        }
+    }
+    Ok(Overview {
+        workflows,
+        workflows_more: page.next.is_some(),
+        held,
+        stuck: rows_of!(world, Full, stuck).to_vec(),
+        agents: here,
+        unread: world.mailbox(human)?.unread,
+    })
+}

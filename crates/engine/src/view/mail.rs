@@ -1,0 +1,95 @@
+//! A mailbox as its owner sees it.
+
+use super::{Rows, rows_of};
+use crate::id::{MessageId, ThreadId, WorkflowId};
+use crate::inbox::{Message, MessageKind, MessageState, Owner};
+use crate::limits;
+use crate::list::List;
+use crate::refusal::Refusal;
+use crate::time::Timestamp;
+use crate::world::{Fact, Need, Stop, World};
+
+/// Which messages; what is not set matches all.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MailFilter {
+    pub state: Option<State>,
+    pub kinds: Vec<MessageKind>,
+    pub priorities: Vec<u8>,
+    pub workflow: Option<WorkflowId>,
+    pub thread: Option<ThreadId>,
+    pub since: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    Unread,
+    Read,
+    Archived,
+}
+
+impl MailFilter {
+    fn takes(&self, message: &Message) -> bool {
+        let state = match message.state {
+            MessageState::Unread => State::Unread,
+            MessageState::Read { .. } => State::Read,
+            MessageState::Archived { .. } => State::Archived,
+        };
+        self.state.is_none_or(|wanted| wanted == state)
+            && (self.kinds.is_empty() || self.kinds.contains(&message.draft.kind))
+            && (self.priorities.is_empty() || self.priorities.contains(&message.draft.priority.get()))
+            && self.workflow.is_none_or(|workflow| message.draft.workflow == Some(workflow))
+            && self.thread.is_none_or(|thread| message.thread == thread)
+            && self.since.is_none_or(|since| message.at > since)
+    }
+}
+
+/// A page of messages, and how many are unread.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mailed {
+    pub page: Rows<Message, u32>,
+    pub unread: u32,
+}
+
+/// Newest first. It looks at a bounded number, then gives the place to go on from.
+pub fn mail(world: &World, owner: Owner, filter: &MailFilter, before: Option<u32>, limit: u32) -> Result<Mailed, Stop> {
+    if let Owner::Agent(agent) = owner {
+        world.agent(agent)?;
+    }
+    let looked = u32::try_from(limits::PAGE_ROWS_MAX).unwrap_or(u32::MAX);
+    let list = List::Mail { owner, before: before.unwrap_or(u32::MAX), limit: looked };
+    world.want([Need::List(list.clone()), Need::Mailbox(owner)])?;
+    let found = rows_of!(world, Messages, list);
+    let mut rows = Vec::new();
+    let mut next = (found.len() >= limits::PAGE_ROWS_MAX).then(|| found.last().map(|last| last.sequence)).flatten();
+    let size = usize::try_from(limit).unwrap_or(usize::MAX);
+    for message in found.iter().filter(|message| filter.takes(message)) {
+        if rows.len() == size {
+            next = rows.last().map(|last: &Message| last.sequence);
+            break;
+        }
+        rows.push(message.clone());
+    }
+    Ok(Mailed { page: Rows { rows, next, total: None }, unread: world.mailbox(owner)?.unread })
+}
+
+/// What is unread, by priority then number, and how much there is of each priority.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unread {
+    pub messages: Vec<Message>,
+    pub by_priority: Vec<(String, u32)>,
+}
+
+pub fn unread(world: &World, owner: Owner, limit: u32) -> Result<Unread, Stop> {
+    if let Owner::Agent(agent) = owner {
+        world.agent(agent)?;
+    }
+    let inbox = Need::Inbox { owner, unread: true, after: 0, limit };
+    world.want([inbox.clone(), Need::List(List::Unread(owner))])?;
+    let counts = rows_of!(world, Counts, List::Unread(owner));
+    let by_priority = counts.iter().map(|(word, count, _)| (word.clone(), *count)).collect();
+    Ok(Unread { messages: world.messages(&inbox)?.to_vec(), by_priority })
+}
+
+pub fn message(world: &World, id: MessageId) -> Result<Message, Stop> {
+    Ok(world.message(id)?.ok_or(Refusal::MessageNotFound { message: id })?.clone())
+}

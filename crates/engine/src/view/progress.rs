@@ -1,0 +1,69 @@
+//! How far a workflow is.
+
+use super::{is_planned, number, paged, rows_of};
+use crate::id::{TaskId, WorkflowId};
+use crate::limits;
+use crate::list::List;
+use crate::task::Task;
+use crate::workflow::Workflow;
+use crate::world::{Fact, Need, Stop, World};
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Progress {
+    pub workflow: Workflow,
+    pub by_status: Vec<(String, u32)>,
+    /// Everything up to this position is completed or skipped.
+    pub completed_sequence: u32,
+    /// The first position that is not; 0 when there is none.
+    pub current_sequence: u32,
+    pub blocked: Vec<Waiting>,
+    pub blocked_more: bool,
+    /// Name, tasks, completed or skipped ones.
+    pub groups: Vec<(String, u32, u32)>,
+}
+
+/// A task that waits for others.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Waiting {
+    pub task: TaskId,
+    pub name: String,
+    pub blocked_by: Vec<String>,
+}
+
+pub fn progress(world: &World, id: WorkflowId) -> Result<Progress, Stop> {
+    let workflow = world.workflow(id)?.clone();
+    let nothing = Progress {
+        workflow: workflow.clone(),
+        by_status: Vec::new(),
+        completed_sequence: 0,
+        current_sequence: 0,
+        blocked: Vec::new(),
+        blocked_more: false,
+        groups: Vec::new(),
+    };
+    if !is_planned(&workflow) {
+        return Ok(nothing);
+    }
+    let rows = u32::try_from(limits::PAGE_ROWS_DEFAULT).unwrap_or(u32::MAX);
+    let waiting = List::Waiting { workflow: id, after: None, limit: rows + 1 };
+    let groups = List::Groups { workflow: id, limit: rows };
+    let lists = [List::Statuses(id), List::FirstOpen(id), waiting.clone(), groups.clone()];
+    world.want(lists.map(Need::List))?;
+    let page = paged(rows_of!(world, Full, waiting), rows, |task: &Task| task.id);
+    world.want(page.rows.iter().map(|task| Need::Unmet(task.id)))?;
+    let wait = |task: &Task| {
+        let names = world.named(&Need::Unmet(task.id))?.iter().map(|(_, name)| name.clone());
+        Ok(Waiting { task: task.id, name: task.name.clone(), blocked_by: names.collect() })
+    };
+    let current = number(world, List::FirstOpen(id))?;
+    let statuses = rows_of!(world, Counts, List::Statuses(id));
+    Ok(Progress {
+        by_status: statuses.iter().map(|(word, count, _)| (word.clone(), *count)).collect(),
+        completed_sequence: if current == 0 { workflow.sequence } else { current - 1 },
+        current_sequence: current,
+        blocked: page.rows.iter().map(wait).collect::<Result<_, Stop>>()?,
+        blocked_more: page.next.is_some(),
+        groups: rows_of!(world, Counts, groups).to_vec(),
+        ..nothing
+    })
+}

@@ -1,0 +1,74 @@
+//! What matters to whoever works on a task.
+
+use super::{rows_of, task};
+use crate::context::{Facts, Prior};
+use crate::id::TaskId;
+use crate::list::List;
+use crate::task::Task;
+use crate::world::{Fact, Need, Stop, World};
+
+/// Rows of each part: more never fit into a context.
+const PRIOR_ROWS: u32 = 100;
+const SIBLING_ROWS: u32 = 100;
+const DEPENDENCY_ROWS: usize = 200;
+
+/// The facts about a task, with so many of its newest checkpoints.
+pub fn context(world: &World, id: TaskId, checkpoints: u32, prior_full: bool) -> Result<Facts, Stop> {
+    let view = task(world, id)?;
+    let own = &view.task;
+    let workflow = own.workflow;
+    let after = own.checkpoints.saturating_sub(checkpoints);
+    let newest = Need::Checkpoints { task: id, after, limit: checkpoints };
+    let finished = List::Finished { workflow, before: own.sequence, limit: PRIOR_ROWS + 1 };
+    let group = own.group.clone().map(|group| List::Group { workflow, group, limit: SIBLING_ROWS + 1 });
+    let mut needs = vec![Need::WorkflowDetail(workflow), newest.clone(), Need::Dependencies(id)];
+    needs.extend(group.clone().map(Need::List));
+    if view.detail.context_from.is_empty() {
+        needs.push(Need::List(finished.clone()));
+    } else {
+        needs.extend(view.detail.context_from.iter().map(|task| Need::Task(*task)));
+    }
+    world.want(needs)?;
+    let prior: Vec<Task> = if view.detail.context_from.is_empty() {
+        rows_of!(world, Full, finished).to_vec()
+    } else {
+        // One that was removed since is passed over.
+        view.detail.context_from.iter().filter_map(|task| world.tasks.get(task)?.clone()).collect()
+    };
+    let (prior, prior_more) = cut(prior, usize::try_from(PRIOR_ROWS).unwrap_or(usize::MAX));
+    if prior_full {
+        world.want(prior.iter().map(|task| Need::Detail(task.id)))?;
+    }
+    let siblings = match group {
+        Some(list) => rows_of!(world, Full, list).iter().filter(|task| task.id != id).cloned().collect(),
+        None => Vec::new(),
+    };
+    let (siblings, siblings_more) = cut(siblings, usize::try_from(SIBLING_ROWS).unwrap_or(usize::MAX));
+    let (on, dependencies_more) = cut(world.task_ids(&Need::Dependencies(id))?.to_vec(), DEPENDENCY_ROWS);
+    world.want(on.iter().map(|task| Need::Task(*task)))?;
+    let mut dependencies = on.iter().map(|task| world.task(*task).cloned()).collect::<Result<Vec<_>, _>>()?;
+    dependencies.sort_by_key(|task| (task.sequence, task.id));
+    let outcome_detail =
+        |task: &Task| if prior_full { world.details.get(&task.id)?.outcome_detail.clone() } else { None };
+    Ok(Facts {
+        workflow: world.workflow(workflow)?.clone(),
+        workflow_detail: world.workflow_detail(workflow)?.clone(),
+        checkpoints: world.checkpoints(&newest)?.to_vec(),
+        blocked_by: view.blocked_by.iter().map(|(_, name)| name.clone()).collect(),
+        prior: prior.into_iter().map(|task| Prior { outcome_detail: outcome_detail(&task), task }).collect(),
+        prior_more,
+        siblings,
+        siblings_more,
+        dependencies,
+        dependencies_more,
+        task: view.task,
+        detail: view.detail,
+    })
+}
+
+/// The first ones, and how many more are known of.
+fn cut<T>(mut rows: Vec<T>, limit: usize) -> (Vec<T>, u32) {
+    let more = rows.len().saturating_sub(limit);
+    rows.truncate(limit);
+    (rows, u32::try_from(more).unwrap_or(u32::MAX))
+}

@@ -1,0 +1,96 @@
+//! Agents: registering, signs of life, leaving.
+
+use engine::command::Register;
+use engine::id::{AgentId, TaskId, WorkflowId};
+
+use super::ids::{Detail, Limit};
+use super::{carried, texts};
+use crate::shape::{List, NonBlank, message, vocabulary};
+
+message! {
+    pub struct AgentRegister {
+        name: required NonBlank,
+        runtime: required NonBlank,
+        role: optional NonBlank,
+        workflow_id: optional WorkflowId,
+        capabilities: optional List<NonBlank>,
+        workspace_path: optional NonBlank,
+        metadata: optional Detail,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct AgentHeartbeat {
+        agent_id: optional AgentId,
+        current_task_id: optional TaskId,
+        status: optional Activity,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+vocabulary! {
+    /// What an agent says of itself; whether it is busy is known from its claims.
+    pub enum Activity {
+        Online = "online",
+        Busy = "busy",
+    }
+}
+
+message! {
+    pub struct AgentUpdate {
+        id: optional AgentId,
+        status: optional AgentStatus,
+        current_task_id: maybe TaskId,
+        workspace_path: optional NonBlank,
+        metadata: optional Detail,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+vocabulary! {
+    pub enum AgentStatus {
+        Online = "online",
+        Busy = "busy",
+        Offline = "offline",
+    }
+}
+
+message! {
+    pub struct AgentGet {
+        id: optional AgentId,
+    }
+}
+
+message! {
+    pub struct AgentList {
+        status: optional List<AgentStatus>,
+        role: optional NonBlank,
+        runtime: optional NonBlank,
+        workflow_id: optional WorkflowId,
+        limit: optional Limit,
+        cursor: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct AgentUnregister {
+        id: optional AgentId,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+impl AgentRegister {
+    pub(super) fn register(&self) -> Register {
+        Register {
+            name: self.name.to_string(),
+            runtime: self.runtime.to_string(),
+            role: self.role.as_ref().map(ToString::to_string),
+            slug: None,
+            capabilities: texts(self.capabilities.as_ref()),
+            workflow: self.workflow_id,
+            workspace_path: self.workspace_path.as_ref().map(ToString::to_string),
+            metadata: carried(self.metadata.as_ref()),
+        }
+    }
+}

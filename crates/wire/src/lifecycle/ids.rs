@@ -1,0 +1,151 @@
+//! The engine's ids, and what else calls have in common, as shapes.
+
+use engine::id::{
+    AgentId, CheckpointId, MessageId, RepositoryId, TaskId, TemplateId, ThreadId, WorkflowId, WorkspaceId,
+};
+
+use crate::envelope::AnyOrNull;
+use crate::json::{Kind, Node, Number, Value, object};
+use crate::report::{At, Report, Unknown};
+use crate::schema;
+use crate::shape::{List, Map, Shape};
+
+/// Declares the ids of the engine as shapes.
+macro_rules! known {
+    ($($name:ty = $prefix:literal;)*) => {$(
+        impl Shape for $name {
+            const LEGAL: &'static str = concat!("an id such as ", $prefix, "_0123456789ab");
+
+            fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+                const LEGAL: &str = concat!("must be ", $prefix, "_ and 12 characters of 0-9a-z");
+                let text = crate::shape::string(node, at, report, LEGAL)?;
+                let found = text.parse().ok();
+                if found.is_none() {
+                    report.error("PATTERN", at, node.span, LEGAL);
+                }
+                found
+            }
+
+            fn render(&self) -> Value {
+                self.to_string().into()
+            }
+
+            fn schema(_: Unknown) -> Value {
+                schema::pattern(concat!("^", $prefix, "_[0-9a-z]{12}$"))
+            }
+        }
+    )*};
+}
+
+known! {
+    TaskId = "tk";
+    AgentId = "ag";
+    WorkflowId = "wf";
+    WorkspaceId = "ws";
+    RepositoryId = "rp";
+    TemplateId = "tmpl";
+    MessageId = "msg";
+    ThreadId = "thr";
+    CheckpointId = "cp";
+}
+
+/// Any JSON object.
+pub type Detail = Map<AnyOrNull>;
+
+/// An integer between two bounds, both of them legal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Within<const MIN: u32, const MAX: u32>(pub u32);
+
+impl<const MIN: u32, const MAX: u32> Shape for Within<MIN, MAX> {
+    const LEGAL: &'static str = "an integer within its bounds";
+
+    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+        let legal = || format!("must be an integer from {MIN} to {MAX}");
+        let Kind::Number(text) = node.kind else {
+            report.error("TYPE", at, node.span, legal());
+            return None;
+        };
+        if !Number::is_integer_text(text) {
+            report.error("TYPE", at, node.span, legal());
+            return None;
+        }
+        let found = Number::of(text).as_u64().and_then(|number| u32::try_from(number).ok());
+        let found = found.filter(|number| (MIN..=MAX).contains(number));
+        if found.is_none() {
+            report.error("RANGE", at, node.span, legal());
+        }
+        found.map(Self)
+    }
+
+    fn render(&self) -> Value {
+        u64::from(self.0).into()
+    }
+
+    fn schema(_: Unknown) -> Value {
+        let bound = |number: u32| Value::from(u64::from(number));
+        object([("type", "integer".into()), ("minimum", bound(MIN)), ("maximum", bound(MAX))])
+    }
+}
+
+/// How many rows of a list.
+pub type Limit = Within<1, 500>;
+/// Which claim of a task.
+pub type Attempt = Within<1, { u32::MAX }>;
+/// How many rows to pass over.
+pub type Offset = Within<0, { u32::MAX }>;
+
+/// A text, or an object that is carried as it is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Body {
+    Text(String),
+    Object(Value),
+}
+
+impl Shape for Body {
+    const LEGAL: &'static str = "a string or an object";
+
+    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+        if let Some(text) = node.text() {
+            return Some(Self::Text(text.to_owned()));
+        }
+        if node.members().is_some() {
+            return Some(Self::Object(node.to_value()));
+        }
+        report.error("TYPE", at, node.span, "must be a string or an object");
+        None
+    }
+
+    fn render(&self) -> Value {
+        match self {
+            Self::Text(text) => text.as_str().into(),
+            Self::Object(value) => value.clone(),
+        }
+    }
+
+    fn schema(_: Unknown) -> Value {
+        object([("type", vec!["string", "object"].into())])
+    }
+}
+
+/// One of something, or a list of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OneOrMany<T>(pub Vec<T>);
+
+impl<T: Shape> Shape for OneOrMany<T> {
+    const LEGAL: &'static str = "one value or an array of them";
+
+    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+        if node.list().is_some() {
+            return List::read(node, at, report).map(|List(items)| Self(items));
+        }
+        T::read(node, at, report).map(|item| Self(vec![item]))
+    }
+
+    fn render(&self) -> Value {
+        Value::List(self.0.iter().map(Shape::render).collect())
+    }
+
+    fn schema(unknown: Unknown) -> Value {
+        object([("anyOf", vec![T::schema(unknown), List::<T>::schema(unknown)].into())])
+    }
+}

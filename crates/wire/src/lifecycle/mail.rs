@@ -1,0 +1,276 @@
+//! Messages: the original's tools, Wire's inbox, and Wire documents as acts. One mailbox serves them all.
+
+use engine::id::{AgentId, MessageId, TaskId, ThreadId, WorkflowId};
+use engine::inbox::{Draft, Filter, MessageKind, Owner, Recipients};
+use engine::task::Priority;
+
+use super::ids::{Body, Detail, Limit, OneOrMany};
+use crate::json::{Node, Value, object};
+use crate::report::{At, Report, Unknown};
+use crate::shape::{Integer, List, NonBlank, Shape, message, vocabulary};
+
+/// Somebody with a mailbox: an agent by its id or slug, or `human`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address(pub Recipients);
+
+impl Shape for Address {
+    const LEGAL: &'static str = "an agent's id or slug, or `human`";
+
+    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+        let text = crate::shape::string(node, at, report, "must be an agent's id or slug, or `human`")?;
+        if let Ok(owner) = text.parse::<Owner>() {
+            return Some(Self(Recipients::One(owner)));
+        }
+        if engine::agent::is_slug(text) {
+            return Some(Self(Recipients::Slug(text.to_owned())));
+        }
+        report.error("PATTERN", at, node.span, "must be an agent's id or slug, or `human`");
+        None
+    }
+
+    fn render(&self) -> Value {
+        match &self.0 {
+            Recipients::One(owner) => owner.to_string().into(),
+            Recipients::Slug(slug) => slug.as_str().into(),
+            Recipients::All(_) => Value::Null,
+        }
+    }
+
+    fn schema(_: Unknown) -> Value {
+        object([("type", "string".into())])
+    }
+}
+
+vocabulary! {
+    /// Both spellings of what a message is for.
+    pub enum Kind {
+        TaskAssignment = "task_assignment",
+        StatusUpdate = "status_update",
+        Query = "query",
+        Response = "response",
+        Broadcast = "broadcast",
+        Notification = "notification",
+        WireFeedback = "task.feedback",
+        WireStatus = "status.update",
+        WireBlocked = "task.blocked",
+        WireGate = "exec.gate",
+        WireQuestion = "question",
+        WireInfo = "info",
+    }
+}
+
+impl Kind {
+    pub fn kind(self) -> MessageKind {
+        match self {
+            Self::TaskAssignment | Self::Broadcast | Self::Notification | Self::WireInfo => MessageKind::Info,
+            Self::StatusUpdate | Self::WireStatus => MessageKind::Status,
+            Self::Query | Self::WireQuestion => MessageKind::Question,
+            Self::Response | Self::WireFeedback => MessageKind::Feedback,
+            Self::WireBlocked => MessageKind::Blocked,
+            Self::WireGate => MessageKind::Gate,
+        }
+    }
+}
+
+/// The original's word for a kind.
+pub fn original_kind(kind: MessageKind) -> &'static str {
+    match kind {
+        MessageKind::Feedback => "response",
+        MessageKind::Status => "status_update",
+        MessageKind::Question => "query",
+        MessageKind::Info => "notification",
+        MessageKind::Blocked | MessageKind::Gate => kind.as_str(),
+    }
+}
+
+vocabulary! {
+    pub enum Urgency {
+        Low = "low",
+        Normal = "normal",
+        High = "high",
+        Urgent = "urgent",
+    }
+}
+
+impl Urgency {
+    pub fn number(self) -> u8 {
+        match self {
+            Self::High | Self::Urgent => 1,
+            Self::Normal => 2,
+            Self::Low => 3,
+        }
+    }
+}
+
+/// The original's word for a priority.
+pub fn original_priority(number: u8) -> &'static str {
+    match number {
+        1 => "high",
+        3 => "low",
+        _ => "normal",
+    }
+}
+
+message! {
+    pub struct MessageSend {
+        sender_id: optional AgentId,
+        recipient_id: required Address,
+        message_type: required Kind,
+        subject: optional NonBlank,
+        body: required Body,
+        priority: optional Urgency,
+        workflow_id: optional WorkflowId,
+        task_id: optional TaskId,
+        reply_to_id: optional MessageId,
+        action_required: optional bool,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct MessageBroadcast {
+        sender_id: optional AgentId,
+        recipient_filter: optional RecipientFilter,
+        message_type: required Kind,
+        subject: optional NonBlank,
+        body: required Body,
+        priority: optional Urgency,
+        workflow_id: optional WorkflowId,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct RecipientFilter {
+        role: optional NonBlank,
+        status: optional OneOrMany<super::agents::AgentStatus>,
+        runtime: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct MessageList {
+        agent_id: optional Address,
+        status: optional MessageStatus,
+        message_type: optional List<Kind>,
+        priority: optional List<Urgency>,
+        workflow_id: optional WorkflowId,
+        thread_id: optional ThreadId,
+        since: optional Integer<0>,
+        limit: optional Limit,
+        cursor: optional NonBlank,
+    }
+}
+
+vocabulary! {
+    pub enum MessageStatus {
+        Unread = "unread",
+        Read = "read",
+        Archived = "archived",
+        All = "all",
+    }
+}
+
+message! {
+    pub struct MessageGet {
+        id: required MessageId,
+        mark_read: optional bool,
+        agent_id: optional AgentId,
+    }
+}
+
+message! {
+    pub struct MessageMarkRead {
+        message_ids: required List<MessageId>,
+        agent_id: optional AgentId,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct MessageArchive {
+        message_ids: required List<MessageId>,
+        agent_id: optional AgentId,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct MessageCountUnread {
+        agent_id: optional Address,
+        priority: optional List<Urgency>,
+    }
+}
+
+message! {
+    pub struct InboxRead {
+        agent_id: optional Address,
+        limit: optional Limit,
+    }
+}
+
+message! {
+    pub struct InboxAck {
+        message_ids: required List<MessageId>,
+        agent_id: optional AgentId,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct WirePost {
+        wire: required Detail,
+        workflow_id: optional WorkflowId,
+        agent_id: optional AgentId,
+        session_id: optional NonBlank,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+fn draft(kind: Kind, priority: Option<Urgency>, subject: Option<&NonBlank>, body: &Body) -> Draft {
+    let number = priority.map_or(2, Urgency::number);
+    let (text, body_json) = match body {
+        Body::Text(text) => (text.clone(), false),
+        Body::Object(value) => (value.to_string(), true),
+    };
+    Draft {
+        subject: subject.map(ToString::to_string),
+        body_json,
+        ..Draft::text(kind.kind(), Priority::try_from(number).unwrap_or(Priority::DEFAULT), text)
+    }
+}
+
+impl MessageSend {
+    pub(super) fn draft(&self) -> Draft {
+        Draft {
+            workflow: self.workflow_id,
+            task: self.task_id,
+            reply_to: self.reply_to_id,
+            action_required: self.action_required.unwrap_or(false),
+            ..draft(self.message_type, self.priority, self.subject.as_ref(), &self.body)
+        }
+    }
+}
+
+impl MessageBroadcast {
+    pub(super) fn draft(&self) -> Draft {
+        Draft {
+            workflow: self.workflow_id,
+            ..draft(self.message_type, self.priority, self.subject.as_ref(), &self.body)
+        }
+    }
+
+    pub(super) fn filter(&self) -> Filter {
+        let filter = self.recipient_filter.as_ref();
+        let word = |found: Option<&NonBlank>| found.map(ToString::to_string);
+        let statuses = filter.and_then(|filter| filter.status.as_ref());
+        let offline = super::agents::AgentStatus::Offline;
+        Filter {
+            role: word(filter.and_then(|filter| filter.role.as_ref())),
+            runtime: word(filter.and_then(|filter| filter.runtime.as_ref())),
+            workflow: None,
+            // Without a word about it, those who are away find the message when they come back.
+            include_silent: statuses.is_none_or(|statuses| statuses.0.contains(&offline)),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Workspaces, repositories and templates.
+
+use engine::command::{CreateWorkspace, UpdateWorkspace};
+use engine::id::{AgentId, TaskId, TemplateId, WorkflowId, WorkspaceId};
+use engine::template::TemplateBody;
+use engine::workspace::WorkspaceStatus;
+
+use super::carried;
+use super::ids::{Detail, Limit, Offset, Within};
+use super::plan::Planned;
+use crate::shape::{List, Map, NonBlank, Text, message, vocabulary};
+
+message! {
+    pub struct WorkspaceCreate {
+        workflow_id: required WorkflowId,
+        path: optional NonBlank,
+        branch: required NonBlank,
+        base_branch: optional NonBlank,
+        task_ids: optional List<TaskId>,
+        create_worktree: optional bool,
+        repo_path: optional NonBlank,
+        agent_id: optional AgentId,
+        session_id: optional NonBlank,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct WorkspaceUpdate {
+        id: required WorkspaceId,
+        status: optional PlaceStatus,
+        merge_commit: optional NonBlank,
+        pr_url: optional NonBlank,
+        config: optional Detail,
+        cleanup_worktree: optional bool,
+        force: optional bool,
+        agent_id: optional AgentId,
+        session_id: optional NonBlank,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+vocabulary! {
+    pub enum PlaceStatus {
+        Active = "active",
+        Merged = "merged",
+        Abandoned = "abandoned",
+    }
+}
+
+message! {
+    pub struct WorkspaceList {
+        workflow_id: required WorkflowId,
+        status: optional List<PlaceStatus>,
+        limit: optional Limit,
+        cursor: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct RepositoryRegister {
+        path: required NonBlank,
+        name: optional NonBlank,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct RepositoryList {
+        limit: optional Limit,
+        offset: optional Offset,
+        cursor: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct RepositoryGet {
+        path: required NonBlank,
+    }
+}
+
+message! {
+    pub struct TemplateCreate {
+        name: required NonBlank,
+        description: optional Text,
+        from_workflow_id: optional WorkflowId,
+        template: optional TemplatePlan,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct TemplatePlan {
+        tasks: required List<Planned>,
+        variables: optional List<NonBlank>,
+        defaults: optional Map<Text>,
+    }
+}
+
+message! {
+    pub struct TemplateList {
+        limit: optional Limit,
+        cursor: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct TemplateApply {
+        template_id: required TemplateId,
+        workflow_name: required NonBlank,
+        variables: optional Map<Text>,
+        repository_paths: optional List<NonBlank>,
+        max_parallel_tasks: optional Within<1, 10_000>,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+impl WorkspaceCreate {
+    /// The record of a worktree that stands at a path.
+    pub fn create(&self, path: &str, created_by_us: bool) -> CreateWorkspace {
+        CreateWorkspace {
+            workflow: self.workflow_id,
+            path: path.to_owned(),
+            branch: self.branch.to_string(),
+            base_branch: self.base_branch.as_ref().map(ToString::to_string),
+            repository_path: self.repo_path.as_ref().map(ToString::to_string),
+            tasks: self.task_ids.iter().flat_map(|tasks| tasks.0.iter().copied()).collect(),
+            created_by_us,
+        }
+    }
+}
+
+impl WorkspaceUpdate {
+    pub fn update(&self) -> UpdateWorkspace {
+        UpdateWorkspace {
+            workspace: self.id,
+            status: self.status.and_then(|status| WorkspaceStatus::parse(status.as_str())),
+            merge_commit: self.merge_commit.as_ref().map(ToString::to_string),
+            pr_url: self.pr_url.as_ref().map(ToString::to_string),
+            config: carried(self.config.as_ref()),
+        }
+    }
+}
+
+impl TemplatePlan {
+    /// Variables that a list names need no default: those that are used and have none are asked for when it is applied.
+    pub fn body(&self) -> TemplateBody {
+        let defaults = self.defaults.iter().flat_map(|map| &map.0);
+        TemplateBody {
+            tasks: self.tasks.0.iter().map(|task| task.planned(None)).collect(),
+            defaults: defaults.map(|(name, value)| (name.clone(), value.to_string())).collect(),
+        }
+    }
+}

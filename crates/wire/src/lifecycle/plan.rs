@@ -1,0 +1,182 @@
+//! A plan as a caller writes it.
+
+use engine::Json;
+use engine::id::{AgentId, RepositoryId, WorkflowId};
+use engine::plan::PlanTask;
+use engine::task::Priority;
+
+use super::ids::{Detail, Within};
+use super::{text, texts};
+use crate::json::{Object, Value};
+use crate::message::Brief;
+use crate::shape::{List, NonBlank, Shape, Text, message, vocabulary};
+
+/// Declares an object with the fields of a task, between those that stand before and behind them.
+macro_rules! with_task_fields {
+    ($(#[$about:meta])* pub struct $name:ident { $($before:tt)* } { $($behind:tt)* }) => {
+        message! {
+            $(#[$about])*
+            pub struct $name {
+                $($before)*
+                name: required NonBlank,
+                description: optional Text,
+                depends_on: optional List<NonBlank>,
+                parallel_group: optional NonBlank,
+                priority: optional Within<1, 3>,
+                role: optional NonBlank,
+                capabilities: optional List<NonBlank>,
+                touches: optional List<NonBlank>,
+                files_likely_affected: optional List<NonBlank>,
+                context_from: optional List<NonBlank>,
+                estimated_complexity: optional Complexity,
+                max_attempts: optional Within<1, 1000>,
+                repository_path: optional NonBlank,
+                brief: optional Brief,
+                action: optional NonBlank,
+                surfaces: optional List<NonBlank>,
+                paths: optional Detail,
+                review: optional NonBlank,
+                gate: optional NonBlank,
+                limits: optional Detail,
+                consolidation_required: optional bool,
+                cross_check_required: optional bool,
+                sequence: optional Within<0, 4_294_967_295>,
+                $($behind)*
+            }
+        }
+
+        impl $name {
+            /// The path of its repository, which the caller makes known first.
+            pub fn repository(&self) -> Option<&str> {
+                self.repository_path.as_ref().map(NonBlank::as_str)
+            }
+
+            /// The task, working on a repository that is known.
+            pub fn planned(&self, repository: Option<RepositoryId>) -> PlanTask {
+                let mut touches = texts(self.touches.as_ref());
+                for path in texts(self.files_likely_affected.as_ref()) {
+                    if !touches.contains(&path) {
+                        touches.push(path);
+                    }
+                }
+                let priority = self.priority.and_then(|Within(number)| u8::try_from(number).ok());
+                let priority = priority.and_then(|number| Priority::try_from(number).ok());
+                // What asks for a check is complete only when the check was made.
+                let checked = |brief: &Brief| {
+                    brief.output_contract.output_ref_required || brief.output_contract.evaluate.get().is_some()
+                };
+                let context = parts([
+                    ("estimated_complexity", self.estimated_complexity.map(|word| word.render())),
+                    ("files_likely_affected", self.files_likely_affected.as_ref().map(Shape::render)),
+                    ("sequence", self.sequence.map(|number| number.render())),
+                ]);
+                let extra = parts([
+                    ("action", self.action.as_ref().map(Shape::render)),
+                    ("surfaces", self.surfaces.as_ref().map(Shape::render)),
+                    ("paths", self.paths.as_ref().map(Shape::render)),
+                    ("review", self.review.as_ref().map(Shape::render)),
+                    ("gate", self.gate.as_ref().map(Shape::render)),
+                    ("limits", self.limits.as_ref().map(Shape::render)),
+                    ("consolidation_required", self.consolidation_required.map(Value::from)),
+                    ("cross_check_required", self.cross_check_required.map(Value::from)),
+                ]);
+                let named = PlanTask::named(self.name.as_str());
+                PlanTask {
+                    description: text(self.description.as_ref()),
+                    depends_on: texts(self.depends_on.as_ref()),
+                    context_from: texts(self.context_from.as_ref()),
+                    group: self.parallel_group.as_ref().map(ToString::to_string),
+                    priority: priority.unwrap_or(named.priority),
+                    role: self.role.as_ref().map(ToString::to_string),
+                    capabilities: texts(self.capabilities.as_ref()),
+                    touches,
+                    attempts_max: self.max_attempts.map_or(named.attempts_max, |Within(number)| number),
+                    verify: self.brief.as_ref().is_some_and(checked),
+                    repository,
+                    brief: self.brief.as_ref().map(|brief| Json::from_stored(brief.render().to_string())),
+                    context,
+                    extra,
+                    ..named
+                }
+            }
+        }
+    };
+}
+
+/// An object of what is there; nothing when nothing is.
+fn parts<const N: usize>(members: [(&str, Option<Value>); N]) -> Option<Json> {
+    let members: Object = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
+    (!members.is_empty()).then(|| Json::from_stored(Value::Object(members).to_string()))
+}
+
+vocabulary! {
+    pub enum Complexity {
+        Low = "low",
+        Medium = "medium",
+        High = "high",
+    }
+}
+
+with_task_fields! {
+    /// One task of a plan.
+    pub struct Planned {} {}
+}
+
+with_task_fields! {
+    pub struct WorkflowAddTask {
+        workflow_id: required WorkflowId,
+    } {
+        after_task: optional NonBlank,
+        agent_id: optional AgentId,
+        session_id: optional NonBlank,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct WorkflowPlan {
+        summary: required NonBlank,
+        approach: optional Text,
+        risks: optional List<Text>,
+        assumptions: optional List<Text>,
+        tasks: required List<Planned>,
+    }
+}
+
+message! {
+    /// A plan that takes the place of what nobody has begun.
+    pub struct NewPlan {
+        summary: required NonBlank,
+        reason: required NonBlank,
+        tasks: required List<Planned>,
+    }
+}
+
+impl WorkflowPlan {
+    /// What the plan says beside its tasks, to be kept in the workflow's configuration.
+    pub fn notes(&self) -> Option<Json> {
+        let notes = parts([
+            ("approach", self.approach.as_ref().map(Shape::render)),
+            ("risks", self.risks.as_ref().map(Shape::render)),
+            ("assumptions", self.assumptions.as_ref().map(Shape::render)),
+        ])?;
+        Some(Json::from_stored(format!("{{\"plan\":{}}}", notes.as_str())))
+    }
+}
+
+message! {
+    /// How the holder of a task goes about it.
+    pub struct TaskPlan {
+        approach: required NonBlank,
+        steps: required List<NonBlank>,
+        files_to_modify: optional List<NonBlank>,
+        files_to_create: optional List<NonBlank>,
+        context_needed: optional List<NonBlank>,
+    }
+}
+
+impl TaskPlan {
+    pub(super) fn json(&self) -> Json {
+        Json::from_stored(self.render().to_string())
+    }
+}

@@ -1,0 +1,143 @@
+//! What a caller is told when a call is not done: one shape for everything that can be wrong.
+
+use engine::Refusal;
+
+use super::Tool;
+use crate::json::{Object, Value, object};
+use crate::report::Report;
+
+/// `{code, message, recoverable, suggestion, details?}`
+#[derive(Debug, Clone, PartialEq)]
+pub struct Said {
+    pub code: &'static str,
+    pub message: String,
+    pub recoverable: bool,
+    pub suggestion: String,
+    pub details: Option<Value>,
+}
+
+impl Said {
+    pub fn render(&self) -> Value {
+        let mut members: Object = vec![
+            ("code".to_owned(), self.code.into()),
+            ("message".to_owned(), self.message.as_str().into()),
+            ("recoverable".to_owned(), self.recoverable.into()),
+            ("suggestion".to_owned(), self.suggestion.as_str().into()),
+        ];
+        members.extend(self.details.clone().map(|details| ("details".to_owned(), details)));
+        Value::Object(members)
+    }
+}
+
+/// The rules say no.
+pub fn refusal(refusal: &Refusal) -> Said {
+    Said {
+        code: refusal.code(),
+        message: refusal.to_string(),
+        recoverable: refusal.is_recoverable(),
+        suggestion: refusal.suggestion().to_owned(),
+        details: details(refusal),
+    }
+}
+
+fn field(name: &str, problem: &str) -> Value {
+    object([("fields", vec![object([("field", name.into()), ("problem", problem.into())])].into())])
+}
+
+/// What a program can use of a refusal without reading its message.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the other refusals say all in their message")]
+fn details(refusal: &Refusal) -> Option<Value> {
+    let names = |list: &[String]| Value::from(list.iter().map(String::as_str).collect::<Vec<_>>());
+    Some(match refusal {
+        Refusal::InvalidInput { field: name, problem } => field(name, problem),
+        Refusal::ClaimLost { task, holder } => {
+            object([("task_id", task.to_string().into()), ("holder", holder.map(|holder| holder.to_string()).into())])
+        }
+        Refusal::TaskBlocked { waits_for, more, .. } => {
+            object([("blocked_by", names(waits_for)), ("more", u64::from(*more).into())])
+        }
+        Refusal::InvalidTransition { from, to } => object([
+            ("from", from.as_str().into()),
+            ("to", to.as_str().into()),
+            ("legal", from.targets().iter().map(|status| status.as_str()).collect::<Vec<_>>().into()),
+        ]),
+        Refusal::InvalidWorkflowTransition { from, to } => object([
+            ("from", from.as_str().into()),
+            ("to", to.as_str().into()),
+            ("legal", from.targets().iter().map(|status| status.as_str()).collect::<Vec<_>>().into()),
+        ]),
+        Refusal::DependencyCycle { cycle } => object([("cycle", names(cycle))]),
+        Refusal::FilesBusy { busy, .. } => object([("busy_task_id", busy.to_string().into())]),
+        Refusal::NotEligible { role, capabilities, .. } => {
+            object([("role", role.clone().into()), ("capabilities", names(capabilities))])
+        }
+        Refusal::MissingVariables { names: lacking } => object([("variables", names(lacking))]),
+        Refusal::WorkflowLocked { owner, until } => {
+            object([("locked_by", owner.as_str().into()), ("expires_at", Value::Number(until.0.into()))])
+        }
+        Refusal::WorkspaceDirty { files, more } => object([("files", names(files)), ("more", u64::from(*more).into())]),
+        _ => return None,
+    })
+}
+
+/// The most problems that are told of at once.
+const FIELDS_MAX: usize = 50;
+
+/// The arguments are not what the tool takes: every field that is wrong, with the nearest name for one that is unknown.
+pub fn rejection(tool: &Tool, report: &Report<'_>) -> Said {
+    let schema = tool.arguments();
+    let fields = report.errors().iter().take(FIELDS_MAX).map(|problem| {
+        let pointer = report.pointer(problem);
+        let name = pointer.trim_start_matches('/').to_owned();
+        let mut members: Object =
+            vec![("field".to_owned(), name.as_str().into()), ("problem".to_owned(), report.message(problem).into())];
+        if report.code(problem).starts_with("UNKNOWN_FIELD") {
+            members.extend(nearest(&schema, &pointer).map(|near| ("nearest".to_owned(), near.into())));
+        }
+        Value::Object(members)
+    });
+    let fields: Vec<Value> = fields.collect();
+    let first = report.errors().first().map(|problem| report.message(problem)).unwrap_or_default();
+    let more = report.errors().len().saturating_sub(1);
+    let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
+    Said {
+        code: "INVALID_INPUT",
+        message: format!("{}: {first}{more}", tool.name),
+        recoverable: true,
+        suggestion: "correct the named fields and call again".to_owned(),
+        details: Some(object([("fields", fields.into())])),
+    }
+}
+
+/// The name in the schema that was probably meant.
+fn nearest(schema: &Value, pointer: &str) -> Option<String> {
+    let mut steps: Vec<&str> = pointer.split('/').skip(1).collect();
+    let wrong = steps.pop()?;
+    let mut place = schema;
+    for step in steps {
+        place = match step.parse::<usize>() {
+            Ok(_) => place.get("items")?,
+            Err(_) => place.get("properties")?.get(step)?,
+        };
+    }
+    let Value::Object(properties) = place.get("properties")? else { return None };
+    let near = properties.iter().map(|(name, _)| (crate::text::distance(wrong, name), name));
+    let (distance, name) = near.min_by_key(|(distance, name)| (*distance, name.len()))?;
+    (distance <= wrong.chars().count().max(4) / 2).then(|| name.clone())
+}
+
+/// The machine failed; nothing happened, unless `unknown`.
+pub fn fault(message: &str, unknown: bool) -> Said {
+    let suggestion = if unknown {
+        "it may have happened: look, or repeat it with the same idempotency_key"
+    } else {
+        "nothing was changed; try again in a moment, and tell a person if it goes on"
+    };
+    Said {
+        code: "INTERNAL_ERROR",
+        message: message.to_owned(),
+        recoverable: false,
+        suggestion: suggestion.to_owned(),
+        details: None,
+    }
+}

@@ -1,0 +1,514 @@
+//! What is shown of the state: rows with the names that clients of the original server know.
+
+use engine::Json;
+use engine::Timestamp;
+use engine::agent::Presence;
+use engine::checkpoint::Checkpoint;
+use engine::id::{
+    AgentId, CheckpointId, MessageId, RepositoryId, TaskId, TemplateId, ThreadId, WorkflowId, WorkspaceId,
+};
+use engine::inbox::{Message, MessageState};
+use engine::task::{State, Task};
+use engine::template::Template;
+use engine::view::{AgentView, TaskView};
+use engine::workflow::{Workflow, WorkflowDetail};
+use engine::workspace::{Repository, Workspace};
+
+use super::mail::{original_kind, original_priority};
+use crate::json::{Value, object};
+use crate::reply::{Named, Part, reply};
+
+/// A description in a list is cut to this many characters; `task_get` has it whole.
+const DESCRIPTION_CHARS_MAX: usize = 500;
+
+reply! {
+    pub struct WorkflowRow {
+        id: WorkflowId,
+        name: String,
+        status: &'static str,
+        source_type: String,
+        source_ref: Option<String>,
+        plan_summary: Option<String>,
+        max_parallel_tasks: Option<u32>,
+        total_tasks: u32,
+        open_tasks: u32,
+        created_at: Timestamp,
+        updated_at: Timestamp,
+    }
+}
+
+impl WorkflowRow {
+    pub fn of(row: &Workflow, detail: &WorkflowDetail) -> Self {
+        let planned = engine::view::is_planned(row);
+        Self {
+            id: row.id,
+            name: row.name.clone(),
+            status: row.status.as_str(),
+            source_type: detail.source_type.clone(),
+            source_ref: detail.source_ref.clone(),
+            plan_summary: detail.plan_summary.clone(),
+            max_parallel_tasks: row.parallel_max,
+            total_tasks: if planned { row.tasks } else { 0 },
+            open_tasks: if planned { row.open } else { 0 },
+            created_at: row.created,
+            updated_at: row.updated,
+        }
+    }
+}
+
+reply! {
+    pub struct WorkflowReply {
+        id: WorkflowId,
+        name: String,
+        status: &'static str,
+        source_type: String,
+        source_ref: Option<String>,
+        source_content: String,
+        plan_summary: Option<String>,
+        max_parallel_tasks: Option<u32>,
+        lease_seconds: u32,
+        auto_create_workspaces: bool,
+        config: Option<Json>,
+        locked_by_session_id: Option<String>,
+        locked_at: Option<Timestamp>,
+        total_tasks: u32,
+        open_tasks: u32,
+        created_at: Timestamp,
+        updated_at: Timestamp,
+        tasks: Vec<TaskReply>,
+        next_cursor: some String,
+    }
+}
+
+impl WorkflowReply {
+    pub fn of(row: &Workflow, detail: WorkflowDetail, now: Timestamp) -> Self {
+        let light = WorkflowRow::of(row, &detail);
+        let lock = row.lock.as_ref().filter(|lock| lock.until > now);
+        Self {
+            id: light.id,
+            name: light.name,
+            status: light.status,
+            source_type: light.source_type,
+            source_ref: light.source_ref,
+            source_content: detail.source_content,
+            plan_summary: light.plan_summary,
+            max_parallel_tasks: light.max_parallel_tasks,
+            lease_seconds: row.lease_ms.0 / 1_000,
+            auto_create_workspaces: detail.auto_workspaces,
+            config: detail.config,
+            locked_by_session_id: lock.map(|lock| lock.owner.clone()),
+            locked_at: lock.map(|lock| lock.since),
+            total_tasks: light.total_tasks,
+            open_tasks: light.open_tasks,
+            created_at: light.created_at,
+            updated_at: light.updated_at,
+            tasks: Vec::new(),
+            next_cursor: None,
+        }
+    }
+}
+
+reply! {
+    pub struct TaskReply {
+        id: TaskId,
+        workflow_id: WorkflowId,
+        name: String,
+        description: Option<String>,
+        status: &'static str,
+        sequence: u32,
+        priority: u32,
+        ready: bool,
+        blocked_by: some Vec<String>,
+        parallel_group: Option<String>,
+        role: some String,
+        capabilities: some Vec<String>,
+        touches: some Vec<String>,
+        attempt: u32,
+        max_attempts: u32,
+        assigned_agent_id: Option<AgentId>,
+        claimed_at: Option<Timestamp>,
+        lease_expires_at: some Timestamp,
+        plan: Option<Json>,
+        context: Option<Json>,
+        context_from: some Vec<TaskId>,
+        brief: some Json,
+        settings: some Json,
+        outcome: Option<String>,
+        outcome_detail: Option<Json>,
+        error: some String,
+        reason: some String,
+        blocker_type: some &'static str,
+        workspace_id: Option<WorkspaceId>,
+        repository_id: Option<RepositoryId>,
+        checkpoint_count: u32,
+        created_at: Timestamp,
+        updated_at: Timestamp,
+        checkpoints: some Vec<CheckpointRow>,
+        next_cursor: some String,
+    }
+}
+
+fn some_list<T: Clone>(list: &[T]) -> Option<Vec<T>> {
+    (!list.is_empty()).then(|| list.to_vec())
+}
+
+/// What the state says: outcome, error, reason and kind of obstacle.
+fn said(state: &State) -> [Option<String>; 3] {
+    match state {
+        State::Completed { outcome, .. } => [Some(outcome.clone()), None, None],
+        State::Failed { error, .. } => [None, Some(error.clone()), None],
+        State::Skipped { reason, .. } => [None, None, Some(reason.clone())],
+        State::Blocked(block) => [None, None, Some(block.reason.clone())],
+        State::Paused { reason, .. } => [None, None, reason.clone()],
+        State::Pending { .. } | State::Planning { .. } | State::InProgress { .. } => [None, None, None],
+    }
+}
+
+impl TaskReply {
+    /// A task in full.
+    pub fn of(view: &TaskView) -> Self {
+        let TaskView { task, detail, blocked_by } = view;
+        let lease = task.state.lease();
+        let [outcome, error, reason] = said(&task.state);
+        let kind = if let State::Blocked(block) = &task.state { Some(block.kind.as_str()) } else { None };
+        Self {
+            id: task.id,
+            workflow_id: task.workflow,
+            name: task.name.clone(),
+            description: detail.description.clone(),
+            status: task.status().as_str(),
+            sequence: task.sequence,
+            priority: u32::from(task.priority.get()),
+            ready: view.is_ready(),
+            blocked_by: some_list(blocked_by).map(|list| list.into_iter().map(|(_, name)| name).collect()),
+            parallel_group: task.group.clone(),
+            role: task.role.clone(),
+            capabilities: some_list(&task.capabilities),
+            touches: some_list(&task.touches),
+            attempt: task.attempt,
+            max_attempts: task.attempts_max,
+            assigned_agent_id: task.holder(),
+            claimed_at: lease.map(|lease| lease.since),
+            lease_expires_at: task.state.running_lease().map(|lease| lease.until),
+            plan: detail.plan.clone(),
+            context: detail.context.clone(),
+            context_from: some_list(&detail.context_from),
+            brief: detail.brief.clone(),
+            settings: detail.extra.clone(),
+            outcome,
+            outcome_detail: detail.outcome_detail.clone(),
+            error,
+            reason,
+            blocker_type: kind,
+            workspace_id: task.workspace,
+            repository_id: task.repository,
+            checkpoint_count: task.checkpoints,
+            created_at: task.created,
+            updated_at: task.updated,
+            checkpoints: None,
+            next_cursor: None,
+        }
+    }
+
+    /// A task as a list shows it: without its long texts, so that a page stays small.
+    pub fn listed(view: &TaskView) -> Self {
+        let shortened = |text: String| {
+            if text.chars().nth(DESCRIPTION_CHARS_MAX).is_none() {
+                return text;
+            }
+            let short: String = text.chars().take(DESCRIPTION_CHARS_MAX).collect();
+            format!("{short} … [cut; task_get has all of it]")
+        };
+        let whole = Self::of(view);
+        Self {
+            description: whole.description.map(shortened),
+            outcome: whole.outcome.map(shortened),
+            error: whole.error.map(shortened),
+            plan: None,
+            context: None,
+            brief: None,
+            settings: None,
+            outcome_detail: None,
+            ..whole
+        }
+    }
+}
+
+reply! {
+    pub struct CheckpointRow {
+        id: CheckpointId,
+        task_id: TaskId,
+        sequence: u32,
+        checkpoint_type: &'static str,
+        attempt: u32,
+        by: String,
+        summary: String,
+        detail: Option<Json>,
+        files_changed: Vec<String>,
+        created_at: Timestamp,
+    }
+}
+
+impl CheckpointRow {
+    pub fn of(row: &Checkpoint) -> Self {
+        Self {
+            id: row.id,
+            task_id: row.task,
+            sequence: row.sequence,
+            checkpoint_type: row.note.kind.as_str(),
+            attempt: row.attempt,
+            by: row.by.to_string(),
+            summary: row.note.summary.clone(),
+            detail: row.note.detail.clone(),
+            files_changed: row.note.files.clone(),
+            created_at: row.at,
+        }
+    }
+}
+
+reply! {
+    pub struct AgentRow {
+        id: AgentId,
+        slug: String,
+        name: String,
+        runtime: String,
+        role: String,
+        status: &'static str,
+        unregistered: bool,
+        capabilities: Vec<String>,
+        current_task_id: Option<TaskId>,
+        workflow_id: Option<WorkflowId>,
+        workspace_path: Option<String>,
+        metadata: Option<Json>,
+        last_heartbeat: Timestamp,
+        created_at: Timestamp,
+        updated_at: Timestamp,
+    }
+}
+
+pub fn presence(presence: Presence) -> &'static str {
+    match presence {
+        Presence::Online => "online",
+        Presence::Busy => "busy",
+        Presence::Offline => "offline",
+    }
+}
+
+impl AgentRow {
+    pub fn of(view: &AgentView) -> Self {
+        let agent = &view.agent;
+        Self {
+            id: agent.id,
+            slug: agent.slug.clone(),
+            name: agent.name.clone(),
+            runtime: agent.runtime.clone(),
+            role: agent.role.clone(),
+            status: presence(view.presence),
+            unregistered: agent.left.is_some(),
+            capabilities: agent.capabilities.clone(),
+            current_task_id: view.task,
+            workflow_id: agent.workflow,
+            workspace_path: agent.workspace_path.clone(),
+            metadata: agent.metadata.clone(),
+            last_heartbeat: agent.seen,
+            created_at: agent.created,
+            updated_at: agent.updated,
+        }
+    }
+}
+
+reply! {
+    pub struct MessageRow {
+        id: MessageId,
+        sequence: u32,
+        sender_id: Option<AgentId>,
+        sender: String,
+        recipient_id: String,
+        message_type: &'static str,
+        subject: Option<String>,
+        body: Value,
+        priority: &'static str,
+        status: &'static str,
+        action_required: bool,
+        workflow_id: Option<WorkflowId>,
+        task_id: Option<TaskId>,
+        reply_to_id: Option<MessageId>,
+        thread_id: ThreadId,
+        created_at: Timestamp,
+        read_at: Option<Timestamp>,
+    }
+}
+
+fn body(message: &Message) -> Value {
+    message.draft.json().map_or_else(|| message.draft.body.as_str().into(), |json| Part::render(&json))
+}
+
+impl MessageRow {
+    pub fn of(message: &Message) -> Self {
+        let (status, read_at) = match message.state {
+            MessageState::Unread => ("unread", None),
+            MessageState::Read { at } => ("read", Some(at)),
+            MessageState::Archived { at } => ("archived", Some(at)),
+        };
+        let sender_id = if let engine::Actor::Agent(agent) = message.from { Some(agent) } else { None };
+        Self {
+            id: message.id,
+            sequence: message.sequence,
+            sender_id,
+            sender: message.from.to_string(),
+            recipient_id: message.to.to_string(),
+            message_type: original_kind(message.draft.kind),
+            subject: message.draft.subject.clone(),
+            body: body(message),
+            priority: original_priority(message.draft.priority.get()),
+            status,
+            action_required: message.draft.action_required,
+            workflow_id: message.draft.workflow,
+            task_id: message.draft.task,
+            reply_to_id: message.draft.reply_to,
+            thread_id: message.thread,
+            created_at: message.at,
+            read_at,
+        }
+    }
+}
+
+reply! {
+    /// A message in Wire's words.
+    pub struct InboxRow {
+        id: MessageId,
+        sequence: u32,
+        priority: u32,
+        message_type: &'static str,
+        sender: String,
+        subject: Option<String>,
+        body: Value,
+        action_required: bool,
+        ref_task_id: Option<TaskId>,
+        thread_id: ThreadId,
+        created_at: Timestamp,
+    }
+}
+
+impl InboxRow {
+    /// `sender` is the slug of the agent, or who else wrote it.
+    pub fn of(message: &Message, sender: String) -> Self {
+        Self {
+            id: message.id,
+            sequence: message.sequence,
+            priority: u32::from(message.draft.priority.get()),
+            message_type: message.draft.kind.as_str(),
+            sender,
+            subject: message.draft.subject.clone(),
+            body: body(message),
+            action_required: message.draft.action_required,
+            ref_task_id: message.draft.task,
+            thread_id: message.thread,
+            created_at: message.at,
+        }
+    }
+}
+
+reply! {
+    pub struct WorkspaceRow {
+        id: WorkspaceId,
+        workflow_id: WorkflowId,
+        repository_id: Option<RepositoryId>,
+        path: String,
+        branch: String,
+        base_branch: Option<String>,
+        status: &'static str,
+        merge_commit: Option<String>,
+        pr_url: Option<String>,
+        config: Option<Json>,
+        worktree_created: bool,
+        created_at: Timestamp,
+        updated_at: Timestamp,
+    }
+}
+
+impl WorkspaceRow {
+    pub fn of(row: &Workspace) -> Self {
+        Self {
+            id: row.id,
+            workflow_id: row.workflow,
+            repository_id: row.repository,
+            path: row.path.clone(),
+            branch: row.branch.clone(),
+            base_branch: row.base_branch.clone(),
+            status: row.status.as_str(),
+            merge_commit: row.merge_commit.clone(),
+            pr_url: row.pr_url.clone(),
+            config: row.config.clone(),
+            worktree_created: row.created_by_us,
+            created_at: row.created,
+            updated_at: row.updated,
+        }
+    }
+}
+
+reply! {
+    pub struct RepositoryRow {
+        id: RepositoryId,
+        path: String,
+        name: Option<String>,
+        created_at: Timestamp,
+        added_at: some Timestamp,
+    }
+}
+
+impl RepositoryRow {
+    pub fn of(row: &Repository, added: Option<Timestamp>) -> Self {
+        let (path, name) = (row.path.clone(), row.name.clone());
+        Self { id: row.id, path, name, created_at: row.created, added_at: added }
+    }
+}
+
+reply! {
+    pub struct TemplateRow {
+        id: TemplateId,
+        name: String,
+        description: Option<String>,
+        template: Value,
+        created_at: Timestamp,
+    }
+}
+
+impl TemplateRow {
+    pub fn of(row: &Template) -> Self {
+        let tasks = row.body.tasks.iter().map(|task| {
+            let names = |list: &[String]| Value::from(list.iter().map(String::as_str).collect::<Vec<_>>());
+            object([
+                ("name", task.name.as_str().into()),
+                ("description", task.description.as_deref().into()),
+                ("depends_on", names(&task.depends_on)),
+                ("parallel_group", task.group.as_deref().into()),
+            ])
+        });
+        let defaults = Named(row.body.defaults.iter().map(|(name, value)| (name.clone(), value.clone())).collect());
+        let template = object([
+            ("tasks", Value::List(tasks.collect())),
+            ("variables", row.body.variables().into_iter().collect::<Vec<_>>().into()),
+            ("defaults", defaults.render()),
+        ]);
+        let (name, description) = (row.name.clone(), row.description.clone());
+        Self { id: row.id, name, description, template, created_at: row.created }
+    }
+}
+
+reply! {
+    /// A task in one line.
+    pub struct Mention {
+        id: TaskId,
+        name: String,
+        status: &'static str,
+        outcome: some String,
+    }
+}
+
+impl Mention {
+    pub fn of(task: &Task) -> Self {
+        let [outcome, ..] = said(&task.state);
+        Self { id: task.id, name: task.name.clone(), status: task.status().as_str(), outcome }
+    }
+}

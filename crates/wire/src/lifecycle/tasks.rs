@@ -1,0 +1,230 @@
+//! Tasks: taking, working, recording, finishing.
+
+use engine::Command;
+use engine::command::{Note, Target};
+use engine::id::{AgentId, TaskId, WorkflowId, WorkspaceId};
+use engine::task::BlockKind;
+
+use super::ids::{Attempt, Detail, Limit, Within};
+use super::plan::TaskPlan;
+use super::{attempt, carried, text, texts};
+use crate::shape::{List, NonBlank, Text, message, vocabulary};
+
+message! {
+    pub struct TaskGet {
+        id: required TaskId,
+        include_checkpoints: optional bool,
+        checkpoint_limit: optional Limit,
+    }
+}
+
+message! {
+    pub struct TaskClaim {
+        task_id: required TaskId,
+        agent_id: optional AgentId,
+        session_id: optional NonBlank,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct TaskRelease {
+        task_id: required TaskId,
+        agent_id: optional AgentId,
+        attempt: optional Attempt,
+        reason: optional Text,
+        session_id: optional NonBlank,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct TaskNext {
+        workflow_id: optional WorkflowId,
+        agent_id: optional AgentId,
+        include_failed: optional bool,
+        wait_seconds: optional Within<0, 50>,
+        max_tokens: optional Within<500, 1_000_000>,
+        session_id: optional NonBlank,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct TaskWait {
+        task_id: optional TaskId,
+        workflow_id: optional WorkflowId,
+        agent_id: optional AgentId,
+        after: optional NonBlank,
+        wait_seconds: optional Within<0, 50>,
+    }
+}
+
+message! {
+    pub struct TaskGetAvailable {
+        workflow_id: optional WorkflowId,
+        agent_id: optional AgentId,
+        limit: optional Limit,
+        cursor: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct TaskLoadContext {
+        task_id: required TaskId,
+        include: optional Include,
+        max_tokens: optional Within<500, 1_000_000>,
+        agent_id: optional AgentId,
+    }
+}
+
+message! {
+    /// Which parts of the context are wanted.
+    pub struct Include {
+        workflow_plan: optional bool,
+        workflow_summary: optional bool,
+        prior_task_outcomes: optional bool,
+        prior_task_full: optional bool,
+        sibling_status: optional bool,
+        dependency_outcomes: optional bool,
+        all_checkpoints: optional bool,
+        recent_checkpoints: optional Within<0, 1000>,
+    }
+}
+
+message! {
+    pub struct TaskSetPlan {
+        id: required TaskId,
+        plan: required TaskPlan,
+        context: optional Detail,
+        agent_id: optional AgentId,
+        attempt: optional Attempt,
+        session_id: optional NonBlank,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct TaskUpdateStatus {
+        id: required TaskId,
+        status: required TaskStatus,
+        outcome: optional Text,
+        outcome_detail: optional Detail,
+        error: optional Text,
+        reason: optional Text,
+        blocker_type: optional crate::message::BlockerType,
+        agent_id: optional AgentId,
+        attempt: optional Attempt,
+        session_id: optional NonBlank,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+vocabulary! {
+    pub enum TaskStatus {
+        Pending = "pending",
+        Planning = "planning",
+        InProgress = "in_progress",
+        Paused = "paused",
+        Blocked = "blocked",
+        Failed = "failed",
+        Completed = "completed",
+        Skipped = "skipped",
+    }
+}
+
+message! {
+    pub struct TaskReplan {
+        id: required TaskId,
+        reason: required NonBlank,
+        new_plan: required TaskPlan,
+        agent_id: optional AgentId,
+        attempt: optional Attempt,
+        session_id: optional NonBlank,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct TaskCheckDependencies {
+        task_id: required TaskId,
+    }
+}
+
+message! {
+    pub struct TaskAssignWorkspace {
+        task_id: required TaskId,
+        workspace_id: required WorkspaceId,
+        agent_id: optional AgentId,
+        session_id: optional NonBlank,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct CheckpointAdd {
+        task_id: required TaskId,
+        kind = "type": required CheckpointType,
+        summary: required NonBlank,
+        detail: optional Detail,
+        files_changed: optional List<NonBlank>,
+        agent_id: optional AgentId,
+        attempt: optional Attempt,
+        session_id: optional NonBlank,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+vocabulary! {
+    pub enum CheckpointType {
+        Plan = "plan",
+        Progress = "progress",
+        Decision = "decision",
+        Error = "error",
+        Recovery = "recovery",
+        Complete = "complete",
+        Replan = "replan",
+    }
+}
+
+message! {
+    pub struct CheckpointList {
+        task_id: required TaskId,
+        kind = "type": optional List<CheckpointType>,
+        since_sequence: optional Within<0, 4_294_967_295>,
+        limit: optional Limit,
+        cursor: optional NonBlank,
+    }
+}
+
+impl CheckpointAdd {
+    pub(super) fn add(&self) -> Option<Command> {
+        let note = Note {
+            kind: engine::checkpoint::Kind::parse(self.kind.as_str())?,
+            summary: self.summary.to_string(),
+            detail: carried(self.detail.as_ref()),
+            files: texts(self.files_changed.as_ref()),
+        };
+        Some(Command::AddCheckpoint { task: self.task_id, attempt: attempt(self.attempt), note })
+    }
+}
+
+impl TaskUpdateStatus {
+    pub(super) fn target(&self) -> Target {
+        let (detail, reason) = (carried(self.outcome_detail.as_ref()), text(self.reason.as_ref()));
+        match self.status {
+            TaskStatus::Pending => Target::Pending { reason },
+            TaskStatus::Planning => Target::Planning,
+            TaskStatus::InProgress => Target::InProgress { answer: reason },
+            TaskStatus::Paused => Target::Paused { reason },
+            TaskStatus::Blocked => {
+                let kind = self.blocker_type.and_then(|kind| BlockKind::parse(kind.as_str()));
+                let (kind, reason) = (kind.unwrap_or(BlockKind::Ambiguity), reason.unwrap_or_default());
+                Target::Blocked { kind, reason, role: None }
+            }
+            TaskStatus::Failed => Target::Failed { error: text(self.error.as_ref()), detail },
+            TaskStatus::Completed => Target::Completed { outcome: text(self.outcome.as_ref()), detail },
+            TaskStatus::Skipped => Target::Skipped { reason },
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Workflows: making, planning, looking, locking.
+
+use engine::command::CreateWorkflow;
+use engine::id::{AgentId, RepositoryId, TaskId, WorkflowId};
+use engine::{Millis, limits};
+
+use super::ids::{Detail, Limit, Offset, Within};
+use super::plan::{NewPlan, WorkflowPlan};
+use super::{carried, texts};
+use crate::shape::{List, NonBlank, Text, message, vocabulary};
+
+message! {
+    pub struct WorkflowCreate {
+        name: required NonBlank,
+        source_type: optional NonBlank,
+        source_ref: optional NonBlank,
+        source_content: optional Text,
+        repository_paths: optional List<NonBlank>,
+        repository_path: optional NonBlank,
+        max_parallel_tasks: optional Within<1, 10_000>,
+        auto_create_workspaces: optional bool,
+        lease_seconds: optional Within<1, 86_400>,
+        config: optional Detail,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct WorkflowGet {
+        id: required WorkflowId,
+        include_tasks: optional bool,
+        include_task_summaries: optional bool,
+        limit: optional Limit,
+        cursor: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct WorkflowList {
+        repository_path: optional NonBlank,
+        status: optional List<WorkflowStatus>,
+        limit: optional Limit,
+        offset: optional Offset,
+        cursor: optional NonBlank,
+    }
+}
+
+vocabulary! {
+    pub enum WorkflowStatus {
+        Planning = "planning",
+        Ready = "ready",
+        InProgress = "in_progress",
+        Paused = "paused",
+        AwaitingMerge = "awaiting_merge",
+        Completed = "completed",
+        Failed = "failed",
+        Abandoned = "abandoned",
+    }
+}
+
+message! {
+    pub struct WorkflowSetPlan {
+        id: required WorkflowId,
+        plan: required WorkflowPlan,
+        agent_id: optional AgentId,
+        session_id: optional NonBlank,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct WorkflowUpdateStatus {
+        id: required WorkflowId,
+        status: required WorkflowStatus,
+        reason: optional Text,
+        agent_id: optional AgentId,
+        session_id: optional NonBlank,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct WorkflowSetParallelism {
+        id: required WorkflowId,
+        max_parallel_tasks: required Within<1, 10_000>,
+        auto_create_workspaces: optional bool,
+        agent_id: optional AgentId,
+        session_id: optional NonBlank,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct WorkflowGetSummary {
+        id: required WorkflowId,
+        format: optional Format,
+    }
+}
+
+vocabulary! {
+    pub enum Format {
+        Json = "json",
+        Markdown = "markdown",
+    }
+}
+
+message! {
+    pub struct WorkflowLock {
+        id: required WorkflowId,
+        session_id: required NonBlank,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct WorkflowUnlock {
+        id: required WorkflowId,
+        session_id: required NonBlank,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct WorkflowLockInfo {
+        id: required WorkflowId,
+    }
+}
+
+message! {
+    pub struct WorkflowSetConfig {
+        id: required WorkflowId,
+        config: required Detail,
+        agent_id: optional AgentId,
+        session_id: optional NonBlank,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct WorkflowAddRepository {
+        workflow_id: required WorkflowId,
+        repository_path: required NonBlank,
+        agent_id: optional AgentId,
+        session_id: optional NonBlank,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct WorkflowRemoveRepository {
+        workflow_id: required WorkflowId,
+        repository_id: required RepositoryId,
+        agent_id: optional AgentId,
+        session_id: optional NonBlank,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct WorkflowListRepositories {
+        workflow_id: required WorkflowId,
+    }
+}
+
+message! {
+    pub struct WorkflowNextTasks {
+        workflow_id: required WorkflowId,
+        agent_id: optional AgentId,
+        include_failed: optional bool,
+        limit: optional Limit,
+        cursor: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct WorkflowProgress {
+        workflow_id: required WorkflowId,
+    }
+}
+
+message! {
+    pub struct WorkflowRemoveTask {
+        workflow_id: required WorkflowId,
+        task_id: required TaskId,
+        agent_id: optional AgentId,
+        session_id: optional NonBlank,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct WorkflowReplan {
+        workflow_id: required WorkflowId,
+        plan: required NewPlan,
+        agent_id: optional AgentId,
+        session_id: optional NonBlank,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+impl WorkflowCreate {
+    pub(super) fn create(&self) -> CreateWorkflow {
+        let mut repositories = texts(self.repository_paths.as_ref());
+        repositories.extend(self.repository_path.as_ref().map(ToString::to_string));
+        CreateWorkflow {
+            name: self.name.to_string(),
+            source_type: self.source_type.as_ref().map_or("prompt", NonBlank::as_str).to_owned(),
+            source_ref: self.source_ref.as_ref().map(ToString::to_string),
+            source_content: self.source_content.as_ref().map(ToString::to_string).unwrap_or_default(),
+            parallel_max: self.max_parallel_tasks.map(|Within(number)| number),
+            lease_ms: self.lease_seconds.map(|Within(seconds)| Millis(seconds.saturating_mul(1_000))),
+            auto_workspaces: self.auto_create_workspaces.unwrap_or(false),
+            config: carried(self.config.as_ref()),
+            repositories,
+        }
+    }
+}
+
+/// The bound of the schema is the engine's.
+const _: () = assert!(limits::PARALLEL_MAX == 10_000);

@@ -1,0 +1,175 @@
+//! Parts of replies: values that write themselves and describe themselves. Unlike shapes they are never read.
+
+use engine::id::{
+    AgentId, CheckpointId, MessageId, RepositoryId, TaskId, TemplateId, ThreadId, TokenId, WorkflowId, WorkspaceId,
+};
+use engine::{Json, Timestamp};
+
+use crate::json::{Number, Value, object, parse};
+
+/// What a reply is made of.
+pub trait Part {
+    fn render(&self) -> Value;
+
+    fn schema() -> Value;
+}
+
+fn kind(name: &str) -> Value {
+    object([("type", name.into())])
+}
+
+macro_rules! plain {
+    ($($name:ty as $kind:literal: $render:expr;)*) => {$(
+        impl Part for $name {
+            fn render(&self) -> Value {
+                let render: fn(&$name) -> Value = $render;
+                render(self)
+            }
+
+            fn schema() -> Value {
+                kind($kind)
+            }
+        }
+    )*};
+}
+
+plain! {
+    String as "string": |text| text.as_str().into();
+    bool as "boolean": |yes| (*yes).into();
+    u32 as "integer": |number| u64::from(*number).into();
+    u64 as "integer": |number| (*number).into();
+    Timestamp as "integer": |time| Value::Number(Number::from(time.0));
+    AgentId as "string": |id| id.to_string().into();
+    CheckpointId as "string": |id| id.to_string().into();
+    MessageId as "string": |id| id.to_string().into();
+    RepositoryId as "string": |id| id.to_string().into();
+    TaskId as "string": |id| id.to_string().into();
+    TemplateId as "string": |id| id.to_string().into();
+    ThreadId as "string": |id| id.to_string().into();
+    TokenId as "string": |id| id.to_string().into();
+    WorkflowId as "string": |id| id.to_string().into();
+    WorkspaceId as "string": |id| id.to_string().into();
+}
+
+impl Part for &'static str {
+    fn render(&self) -> Value {
+        (*self).into()
+    }
+
+    fn schema() -> Value {
+        kind("string")
+    }
+}
+
+/// Carried as it was given; numbers keep their spelling.
+impl Part for Json {
+    fn render(&self) -> Value {
+        parse(self.as_str()).map_or(Value::Null, |node| node.to_value())
+    }
+
+    fn schema() -> Value {
+        Value::Object(Vec::new())
+    }
+}
+
+/// Anything.
+impl Part for Value {
+    fn render(&self) -> Value {
+        self.clone()
+    }
+
+    fn schema() -> Value {
+        Value::Object(Vec::new())
+    }
+}
+
+/// Null when there is nothing.
+impl<T: Part> Part for Option<T> {
+    fn render(&self) -> Value {
+        self.as_ref().map_or(Value::Null, Part::render)
+    }
+
+    fn schema() -> Value {
+        let Value::Object(members) = T::schema() else { return Value::Object(Vec::new()) };
+        match members.as_slice() {
+            [] => Value::Object(members),
+            [(name, Value::Text(kind))] if name == "type" => object([("type", vec![kind.as_str(), "null"].into())]),
+            _ => object([("anyOf", vec![Value::Object(members), kind("null")].into())]),
+        }
+    }
+}
+
+impl<T: Part> Part for Vec<T> {
+    fn render(&self) -> Value {
+        Value::List(self.iter().map(Part::render).collect())
+    }
+
+    fn schema() -> Value {
+        object([("type", "array".into()), ("items", T::schema())])
+    }
+}
+
+/// An object whose names are free.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Named<T>(pub Vec<(String, T)>);
+
+impl<T: Part> Part for Named<T> {
+    fn render(&self) -> Value {
+        Value::Object(self.0.iter().map(|(name, value)| (name.clone(), value.render())).collect())
+    }
+
+    fn schema() -> Value {
+        object([("type", "object".into()), ("additionalProperties", T::schema())])
+    }
+}
+
+/// Declares an object of a reply. `field: T` is always there (an `Option` is null when there is nothing); `field: some T` is
+/// left out when there is nothing.
+macro_rules! reply {
+    ($(#[$attribute:meta])* pub struct $name:ident { $($body:tt)* }) => {
+        $crate::reply::reply!(@fields $(#[$attribute])* $name [] $($body)*);
+    };
+    (@fields $(#[$attribute:meta])* $name:ident [$($done:tt)*] $field:ident: some $kind:ty, $($rest:tt)*) => {
+        $crate::reply::reply!(@fields $(#[$attribute])* $name [$($done)* (some $field $kind)] $($rest)*);
+    };
+    (@fields $(#[$attribute:meta])* $name:ident [$($done:tt)*] $field:ident: $kind:ty, $($rest:tt)*) => {
+        $crate::reply::reply!(@fields $(#[$attribute])* $name [$($done)* (all $field $kind)] $($rest)*);
+    };
+    (@fields $(#[$attribute:meta])* $name:ident [$(($how:ident $field:ident $kind:ty))*]) => {
+        $(#[$attribute])*
+        #[derive(Debug, Clone, PartialEq)]
+        pub struct $name { $(pub $field: $crate::reply::reply!(@type $how $kind),)* }
+
+        impl $crate::reply::Part for $name {
+            fn render(&self) -> $crate::json::Value {
+                let members = [$($crate::reply::reply!(@write $how $field, self.$field),)*];
+                $crate::json::Value::Object(members.into_iter().flatten().collect())
+            }
+
+            fn schema() -> $crate::json::Value {
+                let properties = vec![$((stringify!($field).to_owned(), <$kind as $crate::reply::Part>::schema()),)*];
+                let required = [$($crate::reply::reply!(@require $how $field),)*];
+                let required: Vec<&str> = required.into_iter().flatten().collect();
+                let mut schema = vec![
+                    ("type".to_owned(), "object".into()),
+                    ("properties".to_owned(), $crate::json::Value::Object(properties)),
+                ];
+                if !required.is_empty() {
+                    schema.push(("required".to_owned(), required.into()));
+                }
+                $crate::json::Value::Object(schema)
+            }
+        }
+    };
+    (@type some $kind:ty) => { Option<$kind> };
+    (@type all $kind:ty) => { $kind };
+    (@write some $field:ident, $value:expr) => {
+        $value.as_ref().map(|value| (stringify!($field).to_owned(), $crate::reply::Part::render(value)))
+    };
+    (@write all $field:ident, $value:expr) => {
+        Some((stringify!($field).to_owned(), $crate::reply::Part::render(&$value)))
+    };
+    (@require some $field:ident) => { None };
+    (@require all $field:ident) => { Some(stringify!($field)) };
+}
+pub(crate) use reply;
