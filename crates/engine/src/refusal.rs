@@ -139,28 +139,6 @@ pub enum Refusal {
     },
     MissingPath,
     MissingRepoPath,
-    BranchExists {
-        branch: String,
-    },
-    PathTaken {
-        path: String,
-    },
-    BaseNotFound {
-        base: String,
-    },
-    NotARepository {
-        path: String,
-    },
-    WorkspaceDirty {
-        files: Vec<String>,
-        more: u32,
-    },
-    WorkspaceNotOurs {
-        path: String,
-    },
-    GitFailed {
-        problem: String,
-    },
 }
 
 /// Code, whether trying again can help, and what to do next.
@@ -244,21 +222,6 @@ impl Refusal {
             Self::SenderNotFound { .. } => Row("SENDER_NOT_FOUND", false, "register first and send as that agent"),
             Self::MissingPath => Row("MISSING_PATH", true, "give `path`, or `create_worktree: true` with `repo_path`"),
             Self::MissingRepoPath => Row("MISSING_REPO_PATH", true, "give `repo_path`: a folder of the repository"),
-            Self::BranchExists { .. } => {
-                Row("BRANCH_EXISTS", true, "choose another branch name, or use the worktree that has this one")
-            }
-            Self::PathTaken { .. } => Row("PATH_TAKEN", true, "choose another branch name"),
-            Self::BaseNotFound { .. } => Row("BASE_NOT_FOUND", true, "name a branch or commit of the repository"),
-            Self::NotARepository { .. } => {
-                Row("NOT_A_REPOSITORY", true, "name a folder inside a git repository that has a commit")
-            }
-            Self::WorkspaceDirty { .. } => {
-                Row("WORKSPACE_DIRTY", true, "commit or save the changes, or give `force: true` to lose them")
-            }
-            Self::WorkspaceNotOurs { .. } => {
-                Row("WORKSPACE_NOT_OURS", false, "remove it by hand: only worktrees that were made here are removed")
-            }
-            Self::GitFailed { .. } => Row("GIT_FAILED", true, "read what git says and mend it"),
         }
     }
 
@@ -356,16 +319,6 @@ impl fmt::Display for Refusal {
             Self::SenderNotFound { sender } => write!(f, "Sender not found: {sender}"),
             Self::MissingPath => f.write_str("`path` is required unless a worktree is made"),
             Self::MissingRepoPath => f.write_str("`repo_path` is required to make a worktree"),
-            Self::BranchExists { branch } => write!(f, "the branch {branch} exists"),
-            Self::PathTaken { path } => write!(f, "{path} exists already"),
-            Self::BaseNotFound { base } => write!(f, "there is no branch or commit {base}"),
-            Self::NotARepository { path } => write!(f, "{path} is no git repository"),
-            Self::WorkspaceDirty { files, more } => {
-                write!(f, "there are uncommitted changes: {}", files.join(", "))?;
-                if *more > 0 { write!(f, " and {more} more") } else { Ok(()) }
-            }
-            Self::WorkspaceNotOurs { path } => write!(f, "{path} was not made here"),
-            Self::GitFailed { problem } => write!(f, "git failed: {problem}"),
         }
     }
 }

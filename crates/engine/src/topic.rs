@@ -69,6 +69,51 @@ impl Event {
         }
     }
 
+    /// The task it is about, when it is about one.
+    pub fn task(&self) -> Option<crate::id::TaskId> {
+        match self {
+            Self::TaskAdded { task, .. } => Some(task.id),
+            Self::Moved(moved) => Some(moved.task),
+            Self::CheckpointAdded { checkpoint, .. } => Some(checkpoint.task),
+            Self::TaskRemoved { task, .. }
+            | Self::Claimed { task, .. }
+            | Self::Renewed { task, .. }
+            | Self::LeaseEnded { task, .. }
+            | Self::TaskPlanned { task, .. }
+            | Self::WorkspaceAssigned { task, .. } => Some(*task),
+            Self::Registered { .. }
+            | Self::AgentUpdated { .. }
+            | Self::Left { .. }
+            | Self::Seen { .. }
+            | Self::SessionClosed { .. }
+            | Self::WorkflowCreated { .. }
+            | Self::Drafting { .. }
+            | Self::Staged { .. }
+            | Self::DraftCleared { .. }
+            | Self::PlanSet { .. }
+            | Self::Replanned { .. }
+            | Self::WorkflowMoved { .. }
+            | Self::WorkflowChanged { .. }
+            | Self::Configured { .. }
+            | Self::Locked { .. }
+            | Self::LockRenewed { .. }
+            | Self::Unlocked { .. }
+            | Self::RepositoryAttached { .. }
+            | Self::RepositoryDetached { .. }
+            | Self::RepositoryRegistered { .. }
+            | Self::WorkspaceCreated { .. }
+            | Self::WorkspaceUpdated { .. }
+            | Self::TemplateCreated { .. }
+            | Self::TemplateRemoved { .. }
+            | Self::TokenCreated { .. }
+            | Self::TokenRevoked { .. }
+            | Self::Sent { .. }
+            | Self::Marked { .. }
+            | Self::KeyKept { .. }
+            | Self::KeysForgotten => None,
+        }
+    }
+
     /// The type of a log entry.
     pub fn name(&self) -> &'static str {
         match self {

@@ -9,8 +9,7 @@ use wire::json::{Value, object};
 
 /// Writes what a project begins with, into the repository's main worktree or, where there is none, here.
 pub(crate) fn init(json: bool) -> anyhow::Result<ExitCode> {
-    let here = std::env::current_dir().context("find the folder we are in")?;
-    let root = place::root(&here).unwrap_or(here);
+    let root = root()?;
     let written = project::init(&root).with_context(|| format!("write into {}", root.display()))?;
     let mut out = std::io::stdout().lock();
     if json {
@@ -30,10 +29,30 @@ pub(crate) fn init(json: bool) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The project that we are in, or this folder.
+pub(crate) fn root() -> anyhow::Result<std::path::PathBuf> {
+    let here = std::env::current_dir().context("find the folder we are in")?;
+    Ok(place::root(&here).unwrap_or(here))
+}
+
+/// Shows one card.
+pub(crate) fn card(slug: &str, json: bool) -> anyhow::Result<ExitCode> {
+    let root = root()?;
+    let cards = project::cards(&root).with_context(|| format!("read the cards of {}", root.display()))?;
+    let found = cards.into_iter().filter_map(|judged| judged.card).find(|card| card.identity.slug.as_str() == slug);
+    let Some(card) = found else {
+        eprintln!("handover: there is no valid card {slug}; `handover card list` shows what there is");
+        return Ok(ExitCode::from(1));
+    };
+    let value = wire::shape::Shape::render(&card);
+    let text = if json { format!("{value}\n") } else { value.pretty() };
+    std::io::stdout().write_all(text.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Lists cards, each with its verdict.
 pub(crate) fn cards(json: bool) -> anyhow::Result<ExitCode> {
-    let here = std::env::current_dir().context("find the folder we are in")?;
-    let root = place::root(&here).unwrap_or(here);
+    let root = root()?;
     let cards = project::cards(&root).with_context(|| format!("read the cards of {}", root.display()))?;
     let mut out = std::io::stdout().lock();
     if json {

@@ -1,15 +1,20 @@
-//! The command line: what an operator needs of the store itself. The other doors come with the tools they serve.
+//! The command line: nouns then verbs. What a tool does is done by the tool; this reads options and shows replies.
 
-use std::fs::File;
-use std::io::{BufReader, Read, Write};
+mod door;
+mod log;
+mod show;
+mod status;
+mod token;
+mod tools;
+mod transfer;
+mod verbs;
+
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use anyhow::Context;
-use clap::{CommandFactory, Parser, Subcommand};
-use handover::place;
-use store::{Fault, Head, Store};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use handover::office::{self, Office};
 
 /// Hands work between AI agents without dropping it.
 #[derive(Debug, Parser)]
@@ -25,7 +30,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Write settings, example cards, skills and contracts into .handover/; what is there is kept
+    /// Write settings, example cards, skills, contracts and templates into .handover/; what is there is kept
     Init {
         /// Print what was written as JSON
         #[arg(long)]
@@ -36,6 +41,9 @@ enum Verb {
         #[command(subcommand)]
         command: CardVerb,
     },
+    /// Write a client's MCP configuration, allow-list and instructions; shows the difference first
+    #[command(after_long_help = handover::setup::HELP)]
+    Setup(Box<handover::setup::Setup>),
     #[command(flatten)]
     Stored(StoredVerb),
     /// Judge a document of one of the protocols, and say how to repair it
@@ -50,6 +58,12 @@ enum Verb {
 /// What needs the store.
 #[derive(Debug, Subcommand)]
 enum StoredVerb {
+    /// Show what is going on: workflows, who holds what since when, what waits for a person
+    Status(status::Status),
+    /// Serve one agent's client over MCP on standard input and output
+    Mcp(door::Mcp),
+    /// Serve MCP, the HTTP API and events on one port of this machine
+    Serve(door::Serve),
     /// Write everything in the store as JSON lines
     Export {
         /// Where to write; standard output without it
@@ -61,10 +75,15 @@ enum StoredVerb {
         /// The export; standard input without it
         input: Option<PathBuf>,
     },
-    /// Check the record of everything that happened
+    /// The record of everything that happened
     Log {
         #[command(subcommand)]
-        command: LogVerb,
+        command: log::LogVerb,
+    },
+    /// Who may come in over HTTP
+    Token {
+        #[command(subcommand)]
+        command: token::TokenVerb,
     },
 }
 
@@ -76,132 +95,71 @@ enum CardVerb {
         #[arg(long)]
         json: bool,
     },
+    /// Show one card
+    Show {
+        /// Its slug
+        slug: String,
+        /// Print it as JSON
+        #[arg(long)]
+        json: bool,
+    },
 }
 
-#[derive(Debug, Subcommand)]
-enum LogVerb {
-    /// Recompute every hash; name the first entry that was changed, removed, inserted or moved
-    Verify {
-        /// Heads that were kept elsewhere (from `handover log head`): finds a log that was rewritten or shortened
-        #[arg(long)]
-        heads: Option<PathBuf>,
-    },
-    /// Print the head of every topic, one JSON line each, for keeping elsewhere
-    Head,
+/// The whole command line, with a command for every tool.
+fn command() -> clap::Command {
+    Arguments::command().subcommands(tools::nouns())
+}
+
+/// Programs start these often and wait for them, so the commands of all tools are not made for nothing.
+fn is_hurried() -> bool {
+    std::env::args_os().nth(1).is_some_and(|first| first == "mcp" || first == "check")
 }
 
 /// What needs neither store nor runtime is done before either is set up.
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
-    let arguments = Arguments::parse();
+    let matches = if is_hurried() { Arguments::command() } else { command() }.get_matches();
+    if let Some(asked) = tools::asked(&matches)? {
+        let named = matches.get_one::<String>("store").cloned();
+        return runtime()?.block_on(async move { tools::run(&office::open(named.as_deref()).await?, &asked).await });
+    }
+    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match arguments.command {
         Verb::Check(check) => crate::check::run(&check),
         Verb::Init { json } => crate::begin::init(json),
         Verb::Card { command: CardVerb::List { json } } => crate::begin::cards(json),
+        Verb::Card { command: CardVerb::Show { slug, json } } => crate::begin::card(&slug, json),
+        Verb::Setup(setup) => handover::setup::run(&setup, &crate::begin::root()?),
         Verb::Completions { shell } => {
             let mut out = Vec::new();
-            clap_complete::generate(shell, &mut Arguments::command(), "handover", &mut out);
+            clap_complete::generate(shell, &mut command(), "handover", &mut out);
             std::io::stdout().write_all(&out)?;
             Ok(ExitCode::SUCCESS)
         }
         Verb::Man => {
-            clap_mangen::Man::new(Arguments::command()).render(&mut std::io::stdout())?;
+            clap_mangen::Man::new(command()).render(&mut std::io::stdout())?;
             Ok(ExitCode::SUCCESS)
         }
-        Verb::Stored(verb) => {
-            let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-            runtime.block_on(with_store(arguments.store.as_deref(), verb))
-        }
+        // One client, one thread: what waits for the disk has a thread of its own.
+        Verb::Stored(StoredVerb::Mcp(mcp)) => door::mcp(arguments.store.as_deref(), &mcp),
+        Verb::Stored(verb) => runtime()?.block_on(with_store(arguments.store.as_deref(), verb)),
     }
+}
+
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()
 }
 
 async fn with_store(named: Option<&str>, verb: StoredVerb) -> anyhow::Result<ExitCode> {
-    let place = place(named)?;
-    place::prepare(&place).context("make the folder of the store")?;
-    // Without its name: a URL may hold a password.
-    let store = open(&place.store).await.context("open the store")?;
+    let office: Office = office::open(named).await?;
+    let store = office.desk.service().store();
     match verb {
-        StoredVerb::Export { output } => export(&*store, output).await,
-        StoredVerb::Import { input } => import(&*store, input).await,
-        StoredVerb::Log { command: LogVerb::Verify { heads } } => verify(&*store, heads).await,
-        StoredVerb::Log { command: LogVerb::Head } => head(&*store).await,
-    }
-}
-
-/// Where this user's store is, from here.
-fn place(named: Option<&str>) -> anyhow::Result<place::Place> {
-    let folder = std::env::current_dir().context("find the folder we are in")?;
-    let data = std::env::var_os("XDG_DATA_HOME").filter(|data| !data.is_empty()).map(PathBuf::from);
-    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/share"));
-    let data = data.or_else(home);
-    Ok(place::find(place::Surroundings { named, folder: &folder, data: data.as_deref() })?)
-}
-
-async fn open(url: &str) -> anyhow::Result<Arc<dyn Store>> {
-    Ok(store::open(url, handover::random::store_seed()?).await?)
-}
-
-async fn export(store: &dyn Store, output: Option<PathBuf>) -> anyhow::Result<ExitCode> {
-    let out: Box<dyn Write + Send> = match &output {
-        Some(path) => {
-            Box::new(std::io::BufWriter::new(File::create(path).with_context(|| format!("create {}", path.display()))?))
-        }
-        None => Box::new(std::io::stdout()),
-    };
-    let rows = store::export(store, out).await?;
-    eprintln!("exported {rows} rows");
-    Ok(ExitCode::SUCCESS)
-}
-
-async fn import(store: &dyn Store, input: Option<PathBuf>) -> anyhow::Result<ExitCode> {
-    let source: Box<dyn Read + Send> = match &input {
-        Some(path) => Box::new(File::open(path).with_context(|| format!("open {}", path.display()))?),
-        None => Box::new(std::io::stdin()),
-    };
-    match store::import(store, BufReader::new(source)).await {
-        Ok(()) => {
-            eprintln!("imported");
-            Ok(ExitCode::SUCCESS)
-        }
-        Err(Fault::Import { problem }) => {
-            eprintln!("handover: not imported, the store is as it was: {problem}");
-            Ok(ExitCode::from(1))
-        }
-        Err(fault) => Err(fault.into()),
-    }
-}
-
-async fn verify(store: &dyn Store, heads: Option<PathBuf>) -> anyhow::Result<ExitCode> {
-    let kept = match heads {
-        None => Vec::new(),
-        Some(path) => {
-            let text = std::fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
-            let lines = text.lines().filter(|line| !line.trim().is_empty());
-            lines
-                .map(serde_json::from_str)
-                .collect::<Result<Vec<Head>, _>>()
-                .with_context(|| format!("read heads from {}", path.display()))?
-        }
-    };
-    let verdict = store::verify(store, &kept).await?;
-    for finding in &verdict.findings {
-        say(&finding.to_string())?;
-    }
-    if verdict.findings.is_empty() {
-        say(&format!("verified {} entries of {} topics", verdict.entries, verdict.topics))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    Ok(ExitCode::from(1))
-}
-
-async fn head(store: &dyn Store) -> anyhow::Result<ExitCode> {
-    let mut after = String::new();
-    loop {
-        let heads = store.heads(after.clone(), 500).await?;
-        let Some(last) = heads.last() else { return Ok(ExitCode::SUCCESS) };
-        after.clone_from(&last.topic);
-        for head in &heads {
-            say(&serde_json::to_string(head)?)?;
-        }
+        StoredVerb::Status(asked) => status::run(&office, &asked).await,
+        StoredVerb::Mcp(_) => anyhow::bail!("an agent's client is served on a thread of its own"),
+        StoredVerb::Serve(asked) => door::serve(office, &asked).await,
+        StoredVerb::Export { output } => transfer::export(store, output).await,
+        StoredVerb::Import { input } => transfer::import(store, input).await,
+        StoredVerb::Log { command } => log::run(store, command).await,
+        StoredVerb::Token { command } => token::run(&office, command).await,
     }
 }
 

@@ -1,11 +1,24 @@
 //! Handover as a library: the service that every door calls, and what reads time and chance.
 
 pub mod clock;
+pub mod desk;
 pub mod error;
+pub mod feed;
+pub mod http;
+pub mod keeper;
+pub mod live;
+pub mod mcp;
+pub mod office;
 pub mod place;
 pub mod project;
 pub mod random;
+pub mod reception;
 pub mod service;
+pub mod settings;
+pub mod setup;
+pub mod token;
+pub mod worktree;
+pub mod yaml;
 
 pub use error::Error;
 pub use service::Service;

@@ -39,6 +39,10 @@ impl Service {
         Self { store, clock }
     }
 
+    pub fn now(&self) -> engine::Timestamp {
+        self.clock.now()
+    }
+
     pub fn store(&self) -> &dyn Store {
         &*self.store
     }
@@ -53,6 +57,33 @@ impl Service {
         let needs = command.scope(&caller);
         let step = move |world: &World| decide(world, &caller, &command, stamp);
         Ok(self.store.transact(Job { needs, now: stamp.now, step: Arc::new(step) }).await?)
+    }
+
+    /// Whether a command would be refused now. Nothing happens.
+    pub async fn would(&self, caller: Caller, command: Command) -> Result<(), Error> {
+        let stamp = Stamp { now: self.clock.now(), seed: random::seed()? };
+        self.view(move |world| match decide(world, &caller, &command, stamp) {
+            Ok(change) => change.reply.map(|_| ()).map_err(Stop::from),
+            Err(needs) => Err(Stop::Missing(needs)),
+        })
+        .await
+    }
+
+    /// The answer that was given to a key before, while it is kept.
+    pub async fn kept(&self, key: &Key, act: &str) -> Result<Option<Result<Reply, Refusal>>, Error> {
+        let id = engine::key::KeyId { owner: key.owner.clone(), act: act.to_owned(), key: key.key.clone() };
+        let (now, key) = (self.clock.now(), key.clone());
+        self.view(move |world| {
+            let stored = world.key(&id)?.filter(|stored| stored.until > now);
+            match stored {
+                Some(stored) if stored.fingerprint != key.fingerprint => {
+                    Err(Refusal::IdempotencyConflict { key: key.key.clone() }.into())
+                }
+                Some(stored) => Ok(Some(stored.answer.clone())),
+                None => Ok(None),
+            }
+        })
+        .await
     }
 
     /// Answers a pure question from what is stored, as of one moment.

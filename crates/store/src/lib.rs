@@ -104,6 +104,9 @@ pub trait Store: Send + Sync {
     /// Wakes after changes, also by other processes. A hint: the log is the truth.
     fn watch(&self) -> Watch;
 
+    /// What the database itself finds wrong with its file; nothing when all is well.
+    fn integrity(&self) -> Answer<'_, Vec<String>>;
+
     /// Gives every row to the sink, as of one moment.
     fn dump(&self, sink: Sink) -> Answer<'_, ()>;
 

@@ -24,6 +24,7 @@
 
 pub mod card;
 pub mod check;
+pub mod context;
 pub mod convert;
 pub mod definitions;
 pub mod document;
@@ -42,4 +43,5 @@ pub mod shape;
 pub mod stream;
 pub mod text;
 pub mod time;
+pub mod tokens;
 pub mod translate;

@@ -65,13 +65,6 @@ fn every() -> Vec<Refusal> {
         Refusal::SenderNotFound { sender: text() },
         Refusal::MissingPath,
         Refusal::MissingRepoPath,
-        Refusal::BranchExists { branch: text() },
-        Refusal::PathTaken { path: text() },
-        Refusal::BaseNotFound { base: text() },
-        Refusal::NotARepository { path: text() },
-        Refusal::WorkspaceDirty { files: Vec::new(), more: 0 },
-        Refusal::WorkspaceNotOurs { path: text() },
-        Refusal::GitFailed { problem: text() },
     ]
 }
 
@@ -117,13 +110,6 @@ fn position(refusal: &Refusal) -> usize {
         Refusal::SenderNotFound { .. } => 37,
         Refusal::MissingPath => 38,
         Refusal::MissingRepoPath => 39,
-        Refusal::BranchExists { .. } => 40,
-        Refusal::PathTaken { .. } => 41,
-        Refusal::BaseNotFound { .. } => 42,
-        Refusal::NotARepository { .. } => 43,
-        Refusal::WorkspaceDirty { .. } => 44,
-        Refusal::WorkspaceNotOurs { .. } => 45,
-        Refusal::GitFailed { .. } => 46,
     }
 }
 

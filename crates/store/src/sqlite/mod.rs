@@ -199,6 +199,10 @@ impl Store for Sqlite {
         Box::pin(self.readers.run(move |connection| reader::follow(connection, after, limit)))
     }
 
+    fn integrity(&self) -> Answer<'_, Vec<String>> {
+        Box::pin(self.readers.run(reader::integrity))
+    }
+
     fn end(&self) -> Answer<'_, Cursor> {
         let generation = self.generation;
         Box::pin(self.readers.run(move |connection| reader::end(connection, generation)))

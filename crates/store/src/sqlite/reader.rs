@@ -95,6 +95,14 @@ pub(super) fn follow(connection: &Connection, after: Cursor, limit: u32) -> Resu
     Page::read(after, Session::new(connection).query(&Statement::new(sql::SQLITE.follow, values))?)
 }
 
+/// Looks at every page and every index. The first words that are not `ok` are told.
+pub(super) fn integrity(connection: &Connection) -> Result<Vec<String>, Fault> {
+    let mut check = connection.prepare("PRAGMA integrity_check(20)")?;
+    let rows = check.query_map([], |row| row.get::<_, String>(0))?;
+    let lines = rows.collect::<Result<Vec<_>, _>>()?;
+    Ok(lines.into_iter().filter(|line| line != "ok").collect())
+}
+
 pub(super) fn end(connection: &Connection, generation: i64) -> Result<Cursor, Fault> {
     Cursor::read(generation, Session::new(connection).query(&Statement::new(sql::END, []))?)
 }

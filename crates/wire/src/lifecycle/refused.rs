@@ -75,7 +75,6 @@ fn details(refusal: &Refusal) -> Option<Value> {
         Refusal::WorkflowLocked { owner, until } => {
             object([("locked_by", owner.as_str().into()), ("expires_at", Value::Number(until.0.into()))])
         }
-        Refusal::WorkspaceDirty { files, more } => object([("files", names(files)), ("more", u64::from(*more).into())]),
         _ => return None,
     })
 }

@@ -1,0 +1,146 @@
+//! `handover log`: what happened, as it happens, and whether somebody changed it since.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Subcommand;
+use store::{Cursor, Entry, Head, Store};
+
+use super::say;
+use super::show::plain;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LogVerb {
+    /// Show the last entries, and with --follow what comes
+    Tail {
+        /// Only this topic, such as workflows/wf_0123456789ab or agents/quinn
+        #[arg(long)]
+        topic: Option<String>,
+        /// How many of the last entries
+        #[arg(long, short = 'n', default_value_t = 20)]
+        lines: u32,
+        /// Go on with what is appended, until interrupted
+        #[arg(long, short)]
+        follow: bool,
+        /// Print entries as JSON lines, with their cursor
+        #[arg(long)]
+        json: bool,
+    },
+    /// Recompute every hash; name the first entry that was changed, removed, inserted or moved
+    Verify {
+        /// Heads that were kept elsewhere (from `handover log head`): finds a log that was rewritten or shortened
+        #[arg(long)]
+        heads: Option<PathBuf>,
+        /// Print the verdict as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the head of every topic, one JSON line each, for keeping elsewhere
+    Head,
+}
+
+pub(super) async fn run(store: &dyn Store, verb: LogVerb) -> anyhow::Result<ExitCode> {
+    match verb {
+        LogVerb::Tail { topic, lines, follow, json } => tail(store, topic, lines, follow, json).await,
+        LogVerb::Verify { heads, json } => verify(store, heads, json).await,
+        LogVerb::Head => head(store).await,
+    }
+}
+
+/// Entries read in one go.
+const PAGE: u32 = 500;
+
+async fn tail(
+    store: &dyn Store,
+    topic: Option<String>,
+    lines: u32,
+    follow: bool,
+    json: bool,
+) -> anyhow::Result<ExitCode> {
+    let mut bell = store.watch();
+    let wanted = |entry: &Entry| topic.as_ref().is_none_or(|topic| *topic == entry.topic);
+    let mut last: std::collections::VecDeque<(Entry, Cursor)> = std::collections::VecDeque::new();
+    let mut cursor = Cursor::default();
+    loop {
+        let page = store.follow(cursor, PAGE).await?;
+        let whole = page.entries.len() < usize::try_from(PAGE)?;
+        cursor = page.next;
+        for (entry, place) in page.entries.into_iter().zip(page.places).filter(|(entry, _)| wanted(entry)) {
+            last.push_back((entry, place));
+            if last.len() > usize::try_from(lines)? {
+                last.pop_front();
+            }
+        }
+        if whole {
+            break;
+        }
+    }
+    last.iter().try_for_each(|(entry, place)| print(entry, *place, json))?;
+    while follow {
+        bell.changed(Duration::from_secs(30)).await;
+        let page = store.follow(cursor, PAGE).await?;
+        cursor = page.next;
+        for (entry, place) in page.entries.iter().zip(page.places).filter(|(entry, _)| wanted(entry)) {
+            print(entry, place, json)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(entry: &Entry, place: Cursor, json: bool) -> anyhow::Result<()> {
+    if json {
+        let mut value = serde_json::to_value(entry)?;
+        value["cursor"] = place.to_string().into();
+        // The body is JSON itself, and is shown as such.
+        value["body"] = serde_json::from_str(&entry.body).unwrap_or_default();
+        return say(&value.to_string());
+    }
+    let at = wire::time::DateTime::from_timestamp(entry.at).map(|at| at.to_string()).unwrap_or_default();
+    let body: String = plain(&entry.body).chars().take(160).collect();
+    say(&format!("{at} {} #{} {} by {}  {body}", plain(&entry.topic), entry.seq, entry.kind, plain(&entry.sender)))
+}
+
+async fn verify(store: &dyn Store, heads: Option<PathBuf>, json: bool) -> anyhow::Result<ExitCode> {
+    let kept = match heads {
+        None => Vec::new(),
+        Some(path) => {
+            let text = std::fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
+            let lines = text.lines().filter(|line| !line.trim().is_empty());
+            lines
+                .map(serde_json::from_str)
+                .collect::<Result<Vec<Head>, _>>()
+                .with_context(|| format!("read heads from {}", path.display()))?
+        }
+    };
+    let verdict = store::verify(store, &kept).await?;
+    let whole = verdict.findings.is_empty();
+    if json {
+        let findings: Vec<String> = verdict.findings.iter().map(ToString::to_string).collect();
+        let value = serde_json::json!({
+            "verified": whole, "entries": verdict.entries, "topics": verdict.topics, "findings": findings,
+        });
+        say(&value.to_string())?;
+    } else {
+        for finding in &verdict.findings {
+            say(&finding.to_string())?;
+        }
+        if whole {
+            say(&format!("verified {} entries of {} topics", verdict.entries, verdict.topics))?;
+        }
+    }
+    Ok(ExitCode::from(u8::from(!whole)))
+}
+
+async fn head(store: &dyn Store) -> anyhow::Result<ExitCode> {
+    let mut after = String::new();
+    loop {
+        let heads = store.heads(after.clone(), 500).await?;
+        let Some(last) = heads.last() else { return Ok(ExitCode::SUCCESS) };
+        after.clone_from(&last.topic);
+        for head in &heads {
+            say(&serde_json::to_string(head)?)?;
+        }
+    }
+}

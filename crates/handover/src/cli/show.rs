@@ -1,0 +1,173 @@
+//! Replies for people: tables and lines, in colour at a terminal.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Color, Style};
+use comfy_table::{ContentArrangement, Table, presets};
+use handover::desk::Outcome;
+use wire::json::Value;
+
+/// Shows how a call ended. With `json` exactly the object that the tool returns, on one line.
+pub(crate) fn outcome(tool: &str, outcome: &Outcome, json: bool, fresh: bool) -> anyhow::Result<ExitCode> {
+    let mut out = anstream::stdout().lock();
+    if fresh {
+        // The cursor goes home and what was there is wiped.
+        write!(out, "\x1b[H\x1b[2J")?;
+    }
+    let (value, code) = match outcome {
+        Outcome::Done(value) => (value.clone(), 0),
+        Outcome::Refused(said) => (said.render(), 1),
+        Outcome::Failed(said) => (said.render(), 3),
+        Outcome::UnknownTool => anyhow::bail!("there is no tool {tool}"),
+    };
+    if json {
+        writeln!(out, "{value}")?;
+    } else if code == 0 {
+        write!(out, "{}", reply(tool, &value))?;
+    } else {
+        let text = |name: &str| value.get(name).and_then(Value::as_text).unwrap_or_default().to_owned();
+        let mut out = anstream::stderr().lock();
+        let red = Style::new().fg_color(Some(Color::Ansi(AnsiColor::Red))).bold();
+        writeln!(out, "{red}{}{red:#} {}", text("code"), plain(&text("message")))?;
+        for problem in
+            value.get("details").and_then(|details| details.get("fields")).and_then(Value::as_list).unwrap_or_default()
+        {
+            let part = |name: &str| problem.get(name).and_then(Value::as_text).unwrap_or_default();
+            let near = problem.get("nearest").and_then(Value::as_text);
+            let near = near.map(|near| format!(" (did you mean {near}?)")).unwrap_or_default();
+            writeln!(out, "  {}{near}", plain(part("problem")))?;
+        }
+        writeln!(out, "{}", plain(&text("suggestion")))?;
+    }
+    out.flush()?;
+    Ok(ExitCode::from(code))
+}
+
+/// Columns of the tables: the member that is a list, and what is shown of each row.
+fn columns(tool: &str) -> Option<(&'static str, &'static [&'static str])> {
+    Some(match tool {
+        "workflow_list" => ("workflows", &["id", "status", "open_tasks", "total_tasks", "name"]),
+        "workflow_next_tasks" => ("tasks", &["id", "priority", "sequence", "parallel_group", "name"]),
+        "task_get_available" => ("tasks", &["id", "workflow_id", "priority", "sequence", "name"]),
+        "agent_list" => ("agents", &["id", "slug", "status", "runtime", "role", "current_task_id"]),
+        "checkpoint_list" => ("checkpoints", &["sequence", "checkpoint_type", "by", "summary"]),
+        "workspace_list" => ("workspaces", &["id", "status", "branch", "path"]),
+        "workflow_list_repositories" | "repository_list" => ("repositories", &["id", "path", "name"]),
+        "template_list" => ("templates", &["id", "name", "description"]),
+        "message_list" => ("messages", &["id", "status", "priority", "message_type", "sender", "subject"]),
+        "inbox_read" => ("messages", &["id", "priority", "message_type", "sender", "subject", "body"]),
+        "workflow_get" => ("tasks", &["id", "status", "sequence", "assigned_agent_id", "name"]),
+        "task_wait" => ("changes", &["topic", "what", "task_id", "by"]),
+        _ => return None,
+    })
+}
+
+fn reply(tool: &str, value: &Value) -> String {
+    if tool == "workflow_get_summary" {
+        return value.get("summary").and_then(Value::as_text).map(plain_lines).unwrap_or_default() + "\n";
+    }
+    if tool == "task_load_context" {
+        return value.pretty();
+    }
+    let mut text = String::new();
+    let listed = columns(tool);
+    if let Value::Object(members) = value {
+        let rest = members.iter().filter(|(name, member)| {
+            Some(name.as_str()) != listed.map(|(list, _)| list) && !matches!(member, Value::Null)
+        });
+        for (name, member) in rest {
+            // A table needs no heading but what it lists; other members are worth a line each.
+            if listed.is_none() || tool == "workflow_get" || name == "next_cursor" {
+                text.push_str(&line(name, member));
+            }
+        }
+    }
+    if let Some((list, columns)) = listed {
+        let rows = value.get(list).and_then(Value::as_list).unwrap_or_default();
+        if rows.is_empty() {
+            text.push_str(&format!("no {list}\n"));
+        } else {
+            text = format!("{}\n{text}", table(columns, rows));
+        }
+    }
+    text
+}
+
+fn line(name: &str, member: &Value) -> String {
+    let dim = Style::new().dimmed();
+    let name = name.replace('_', " ");
+    match member {
+        Value::Object(_) | Value::List(_) => {
+            let text = member.pretty();
+            let text = text.trim_end().lines().map(|line| format!("  {}\n", plain(line))).collect::<String>();
+            format!("{dim}{name}{dim:#}\n{text}")
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Text(_) => {
+            format!("{dim}{name:<20}{dim:#} {}\n", cell(&name, member))
+        }
+    }
+}
+
+pub(crate) fn table(columns: &[&str], rows: &[Value]) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    if let Some(width) = width() {
+        table.set_width(width);
+    }
+    let dim = Style::new().dimmed();
+    let heading = |name: &&str| format!("{dim}{}{dim:#}", name.replace('_', " "));
+    table.set_header(columns.iter().map(heading));
+    for row in rows {
+        table.add_row(columns.iter().map(|name| cell(name, row.get(name).unwrap_or(&Value::Null))));
+    }
+    let lines = table.lines().map(|line| line.trim_end().to_owned());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The width of the terminal, when there is one.
+pub(crate) fn width() -> Option<u16> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    (size.ws_col > 0).then_some(size.ws_col)
+}
+
+/// The longest text of a cell; more is asked for by id.
+const CELL_CHARS_MAX: usize = 120;
+
+fn cell(name: &str, value: &Value) -> String {
+    let text = match value {
+        Value::Null => "-".to_owned(),
+        Value::Text(text) => plain(text),
+        Value::Bool(true) => "yes".to_owned(),
+        Value::Bool(false) => "no".to_owned(),
+        Value::Number(_) | Value::List(_) | Value::Object(_) => value.to_string(),
+    };
+    let text = if text.chars().nth(CELL_CHARS_MAX).is_some() {
+        text.chars().take(CELL_CHARS_MAX).chain(['…']).collect()
+    } else {
+        text
+    };
+    if name == "status" { coloured(&text) } else { text }
+}
+
+/// A status in the colour of its mood.
+pub(crate) fn coloured(status: &str) -> String {
+    let colour = match status {
+        "completed" | "online" | "merged" => AnsiColor::Green,
+        "in_progress" | "busy" | "planning" | "active" => AnsiColor::Cyan,
+        "failed" | "blocked" | "abandoned" => AnsiColor::Red,
+        "paused" | "awaiting_merge" | "unread" => AnsiColor::Yellow,
+        _ => return status.to_owned(),
+    };
+    let style = Style::new().fg_color(Some(Color::Ansi(colour)));
+    format!("{style}{status}{style:#}")
+}
+
+/// Foreign text on one line, without what a terminal would act on.
+pub(crate) fn plain(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+}
+
+fn plain_lines(text: &str) -> String {
+    text.lines().map(plain).collect::<Vec<_>>().join("\n")
+}

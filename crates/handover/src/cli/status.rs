@@ -1,0 +1,183 @@
+//! `handover status`: what is going on, at a glance.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anstyle::Style;
+use clap::Args;
+use engine::task::{State, Task};
+use engine::view::{self, Overview};
+use engine::{Millis, Timestamp};
+use handover::office::Office;
+use wire::json::{Value, object};
+use wire::lifecycle::presence;
+
+use super::show::{coloured, plain, table};
+
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    /// Show it again whenever something changes, until interrupted
+    #[arg(long, conflicts_with = "json")]
+    watch: bool,
+    /// Print it as JSON on one line
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(office: &Office, asked: &Status) -> anyhow::Result<ExitCode> {
+    let service = office.desk.service();
+    loop {
+        let mut bell = service.store().watch();
+        let now = service.now();
+        let found = service.view(move |world| view::overview(world, now)).await?;
+        let mut out = anstream::stdout().lock();
+        if asked.json {
+            writeln!(out, "{}", json(&found))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        if asked.watch {
+            write!(out, "\x1b[H\x1b[2J")?;
+        }
+        write!(out, "{}", text(&found, now, &office.place.by.to_string()))?;
+        out.flush()?;
+        drop(out);
+        if !asked.watch {
+            return Ok(ExitCode::SUCCESS);
+        }
+        // The ages on the screen grow even when nothing happens.
+        bell.changed(Duration::from_secs(5)).await;
+    }
+}
+
+fn json(found: &Overview) -> Value {
+    let workflow = |(row, counts): &(engine::workflow::Workflow, Vec<(String, u32)>)| {
+        let counts = counts.iter().map(|(word, count)| (word.clone(), Value::from(u64::from(*count)))).collect();
+        object([
+            ("id", row.id.to_string().into()),
+            ("name", row.name.as_str().into()),
+            ("status", row.status.as_str().into()),
+            ("open_tasks", u64::from(row.open).into()),
+            ("total_tasks", u64::from(row.tasks).into()),
+            ("by_status", Value::Object(counts)),
+        ])
+    };
+    let held = |(task, agent): &(Task, engine::agent::Agent)| {
+        let lease = task.state.lease();
+        object([
+            ("task_id", task.id.to_string().into()),
+            ("name", task.name.as_str().into()),
+            ("status", task.status().as_str().into()),
+            ("attempt", u64::from(task.attempt).into()),
+            ("agent_id", agent.id.to_string().into()),
+            ("slug", agent.slug.as_str().into()),
+            ("claimed_at", lease.map(|lease| Value::Number(lease.since.0.into())).into()),
+        ])
+    };
+    let stuck = |task: &Task| {
+        object([
+            ("task_id", task.id.to_string().into()),
+            ("name", task.name.as_str().into()),
+            ("status", task.status().as_str().into()),
+            ("reason", why(task).into()),
+        ])
+    };
+    let agent = |row: &view::AgentView| {
+        object([
+            ("id", row.agent.id.to_string().into()),
+            ("slug", row.agent.slug.as_str().into()),
+            ("runtime", row.agent.runtime.as_str().into()),
+            ("status", presence(row.presence).into()),
+        ])
+    };
+    object([
+        ("workflows", Value::List(found.workflows.iter().map(workflow).collect())),
+        ("held", Value::List(found.held.iter().map(held).collect())),
+        ("waiting", Value::List(found.stuck.iter().map(stuck).collect())),
+        ("agents", Value::List(found.agents.iter().map(agent).collect())),
+        ("unread", u64::from(found.unread).into()),
+    ])
+}
+
+fn why(task: &Task) -> String {
+    match &task.state {
+        State::Paused { reason, .. } => reason.clone().unwrap_or_default(),
+        State::Blocked(block) => format!("{} ({}, for {})", block.reason, block.kind, block.role),
+        State::Failed { error, .. } => error.clone(),
+        State::Pending { .. }
+        | State::Planning { .. }
+        | State::InProgress { .. }
+        | State::Completed { .. }
+        | State::Skipped { .. } => String::new(),
+    }
+}
+
+/// A span in the largest unit that fits.
+pub(crate) fn span(since: Timestamp, now: Timestamp) -> String {
+    let seconds = (now.0 - since.0).max(0) / i64::from(Millis::seconds(1).0);
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} min", seconds / 60),
+        3_600..86_400 => format!("{} h", seconds / 3_600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}
+
+fn text(found: &Overview, now: Timestamp, place: &str) -> String {
+    let bold = Style::new().bold();
+    let dim = Style::new().dimmed();
+    let mut text = String::new();
+    if found.workflows.is_empty() {
+        let _ = writeln!(text, "Nothing is going on. {dim}The store is {place}.{dim:#}");
+        let _ =
+            writeln!(text, "Begin with `handover workflow create NAME`, then `handover workflow plan ID @plan.yaml`.");
+    } else {
+        let _ = writeln!(text, "{bold}Workflows{bold:#}");
+    }
+    for (row, counts) in &found.workflows {
+        let done = row.tasks - row.open;
+        let states: Vec<String> = counts.iter().map(|(word, count)| format!("{count} {}", coloured(word))).collect();
+        let name = plain(&row.name);
+        let _ = writeln!(text, "  {} {} {done}/{} {name}", row.id, coloured(row.status.as_str()), row.tasks);
+        if !states.is_empty() {
+            let _ = writeln!(text, "    {}", states.join(", "));
+        }
+    }
+    if found.workflows_more {
+        let _ = writeln!(text, "  … and more: `handover workflow list`");
+    }
+    if !found.held.is_empty() {
+        let rows: Vec<Value> = found.held.iter().map(|(task, agent)| held_row(task, agent, now)).collect();
+        let _ =
+            writeln!(text, "\n{bold}At work{bold:#}\n{}", table(&["task", "agent", "for", "status", "name"], &rows));
+    }
+    if !found.stuck.is_empty() || found.unread > 0 {
+        let _ = writeln!(text, "\n{bold}Waiting for you{bold:#}");
+        if found.unread > 0 {
+            let _ = writeln!(text, "  {} unread messages: `handover inbox read`", found.unread);
+        }
+        for task in &found.stuck {
+            let status = coloured(task.status().as_str());
+            let why: String = plain(&why(task)).chars().take(160).collect();
+            let _ = writeln!(text, "  {} {status} {}: {why}", task.id, plain(&task.name));
+        }
+    }
+    if !found.agents.is_empty() {
+        let slugs: Vec<String> =
+            found.agents.iter().map(|row| format!("{} ({})", row.agent.slug, presence(row.presence))).collect();
+        let _ = writeln!(text, "\n{bold}Agents{bold:#}\n  {}", slugs.join(", "));
+    }
+    text
+}
+
+fn held_row(task: &Task, agent: &engine::agent::Agent, now: Timestamp) -> Value {
+    let since = task.state.lease().map_or(now, |lease| lease.since);
+    object([
+        ("task", task.id.to_string().into()),
+        ("agent", agent.slug.as_str().into()),
+        ("for", span(since, now).into()),
+        ("status", task.status().as_str().into()),
+        ("name", task.name.as_str().into()),
+    ])
+}

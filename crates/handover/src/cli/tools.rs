@@ -1,0 +1,206 @@
+//! Commands for tools: options from a tool's schema in, the tool's arguments out, its reply shown.
+
+use std::io::Read as _;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use handover::desk::{Outcome, Visitor};
+use handover::office::Office;
+use wire::json::{Object, Value, parse};
+use wire::lifecycle::Tool;
+
+use super::show;
+use super::verbs::{NOUNS, VERBS, Verb, words};
+
+/// The largest file that is read for an argument.
+const FILE_BYTES_MAX: u64 = 64 << 20;
+
+/// How an argument is written on a command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Whole,
+    Flag,
+    /// Texts, each with the option before it.
+    Texts,
+    /// JSON, or @FILE.
+    Json,
+    /// A text, or JSON when it begins with a brace.
+    Either,
+}
+
+fn kind(schema: &Value) -> Kind {
+    let word = schema.get("type").and_then(Value::as_text);
+    match word {
+        Some("boolean") => Kind::Flag,
+        Some("integer") => Kind::Whole,
+        Some("array") => {
+            let item = schema.get("items").map(kind);
+            if item == Some(Kind::Text) { Kind::Texts } else { Kind::Json }
+        }
+        Some("object") => Kind::Json,
+        Some(_) => Kind::Text,
+        None if schema.get("enum").is_some() => Kind::Text,
+        // A list of types, or nothing said.
+        None if schema.get("type").is_some() => Kind::Either,
+        None => match schema.get("anyOf").and_then(Value::as_list).and_then(<[Value]>::first) {
+            Some(first) => kind(first),
+            None => Kind::Json,
+        },
+    }
+}
+
+fn choices(schema: &Value) -> Option<Vec<String>> {
+    let list = schema.get("enum").or_else(|| schema.get("items").and_then(|items| items.get("enum")))?;
+    Some(list.as_list()?.iter().filter_map(Value::as_text).map(str::to_owned).collect())
+}
+
+fn properties(tool: &Tool) -> Object {
+    match tool.arguments().get("properties") {
+        Some(Value::Object(members)) => members.clone(),
+        Some(_) | None => Object::new(),
+    }
+}
+
+/// The nouns with their verbs, for the command line.
+pub(crate) fn nouns() -> Vec<Command> {
+    let noun = |(noun, about): &(&'static str, &'static str)| {
+        let verbs = VERBS.iter().filter(|verb| verb.noun == *noun).filter_map(command);
+        Command::new(*noun).about(*about).subcommand_required(true).arg_required_else_help(true).subcommands(verbs)
+    };
+    NOUNS.iter().map(noun).collect()
+}
+
+fn command(verb: &Verb) -> Option<Command> {
+    let tool = Tool::find(verb.tool)?;
+    let schema = tool.arguments();
+    let required: Vec<&str> =
+        schema.get("required").and_then(Value::as_list).unwrap_or_default().iter().filter_map(Value::as_text).collect();
+    let mut command = Command::new(verb.verb)
+        .about(verb.about)
+        .after_help(format!("The tool {} over MCP and HTTP does the same.", verb.tool));
+    for (name, schema) in properties(tool) {
+        let place = verb.places.iter().position(|place| *place == name);
+        command = command.arg(argument(&name, &schema, place, required.contains(&name.as_str())));
+    }
+    let json = Arg::new("--json").long("json").action(ArgAction::SetTrue).help("Print the reply as JSON on one line");
+    let watch = Arg::new("--watch").long("watch").action(ArgAction::SetTrue).conflicts_with("--json");
+    let watch = watch.help("Show it again whenever something changes, until interrupted");
+    command = command.arg(json);
+    if tool.effect == wire::lifecycle::Effect::Reads {
+        command = command.arg(watch);
+    }
+    Some(command)
+}
+
+fn argument(name: &str, schema: &Value, place: Option<usize>, required: bool) -> Arg {
+    let kind = kind(schema);
+    let mut help = words(name).to_owned();
+    if let Some(choices) = choices(schema) {
+        help = format!("{help} [{}]", choices.join(", "));
+    }
+    let mut arg = Arg::new(name.to_owned()).help(help);
+    match place {
+        Some(place) => {
+            arg = arg.index(place + 1).value_name(name.to_uppercase());
+            // What comes after it can only be there when it is.
+            arg = arg.required(required);
+        }
+        None => {
+            let upper = name.rsplit('_').next().unwrap_or(name).to_uppercase();
+            arg = arg.long(name.replace('_', "-")).value_name(upper).required(required);
+        }
+    }
+    match kind {
+        Kind::Flag => arg
+            .action(ArgAction::Set)
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("true")
+            .value_parser(value_parser!(bool)),
+        Kind::Whole => arg.value_parser(value_parser!(u64)),
+        Kind::Texts if place.is_some() => arg.action(ArgAction::Append).num_args(1..),
+        Kind::Texts => arg.action(ArgAction::Append),
+        Kind::Text | Kind::Json | Kind::Either => arg.allow_hyphen_values(false),
+    }
+}
+
+/// The tool that was asked for, its arguments, and how the reply is wanted.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    tool: &'static Tool,
+    arguments: Value,
+    json: bool,
+    watch: bool,
+}
+
+/// Reads what was typed; `None` when the command is no tool's.
+pub(crate) fn asked(matches: &ArgMatches) -> anyhow::Result<Option<Asked>> {
+    let Some((noun, inner)) = matches.subcommand() else { return Ok(None) };
+    let Some((verb, inner)) = inner.subcommand() else { return Ok(None) };
+    let Some(found) = VERBS.iter().find(|found| found.noun == noun && found.verb == verb) else { return Ok(None) };
+    let Some(tool) = Tool::find(found.tool) else { return Ok(None) };
+    let mut members = Object::new();
+    for (name, schema) in properties(tool) {
+        if let Some(value) = typed(inner, &name, kind(&schema))? {
+            members.push((name, value));
+        }
+    }
+    let flag = |name: &str| inner.try_get_one::<bool>(name).ok().flatten().copied().unwrap_or(false);
+    Ok(Some(Asked { tool, arguments: Value::Object(members), json: flag("--json"), watch: flag("--watch") }))
+}
+
+fn typed(matches: &ArgMatches, name: &str, kind: Kind) -> anyhow::Result<Option<Value>> {
+    let text = || matches.get_one::<String>(name);
+    Ok(match kind {
+        Kind::Flag => matches.get_one::<bool>(name).map(|yes| Value::Bool(*yes)),
+        Kind::Whole => matches.get_one::<u64>(name).map(|number| (*number).into()),
+        Kind::Texts => matches
+            .get_many::<String>(name)
+            .map(|items| Value::List(items.map(|item| Value::from(item.as_str())).collect())),
+        Kind::Text => text().map(|text| text.as_str().into()),
+        Kind::Either => match text() {
+            Some(text) if text.trim_start().starts_with('{') => Some(json(name, text)?),
+            found => found.map(|text| text.as_str().into()),
+        },
+        Kind::Json => text().map(|text| json(name, text)).transpose()?,
+    })
+}
+
+/// JSON as it stands, or the file behind an `@` (`@-` is standard input); files may be YAML.
+fn json(name: &str, text: &str) -> anyhow::Result<Value> {
+    let Some(path) = text.strip_prefix('@') else {
+        let node =
+            parse(text).map_err(|error| anyhow::anyhow!("`{name}` is not JSON: {error}; a file is named with @"))?;
+        return Ok(node.to_value());
+    };
+    let mut content = String::new();
+    if path == "-" {
+        std::io::stdin().take(FILE_BYTES_MAX).read_to_string(&mut content).context("read standard input")?;
+    } else {
+        let file = std::fs::File::open(path).with_context(|| format!("open {path}"))?;
+        file.take(FILE_BYTES_MAX).read_to_string(&mut content).with_context(|| format!("read {path}"))?;
+    }
+    let is_yaml = [".yaml", ".yml"].iter().any(|ending| path.ends_with(ending));
+    if is_yaml {
+        return handover::yaml::parse(&content).map_err(|problem| anyhow::anyhow!("{path}: {problem}"));
+    }
+    let node = parse(&content).map_err(|error| anyhow::anyhow!("{path} is not JSON: {error}"))?;
+    Ok(node.to_value())
+}
+
+/// Does it, and shows what came of it.
+pub(crate) async fn run(office: &Office, asked: &Asked) -> anyhow::Result<ExitCode> {
+    let visitor = Visitor::person();
+    let text = asked.arguments.to_string();
+    loop {
+        let mut bell = office.desk.service().store().watch();
+        let outcome = office.desk.call(&visitor, asked.tool.name, text.as_bytes(), None).await;
+        let code = show::outcome(asked.tool.name, &outcome, asked.json, asked.watch)?;
+        if !asked.watch || !matches!(outcome, Outcome::Done(_)) {
+            return Ok(code);
+        }
+        while !bell.changed(std::time::Duration::from_secs(60)).await {}
+    }
+}

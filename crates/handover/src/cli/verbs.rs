@@ -1,0 +1,256 @@
+//! Which command stands for which tool. A tool's arguments become options by themselves; the first ones may go without a name.
+
+/// `handover NOUN VERB`
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Verb {
+    pub(crate) noun: &'static str,
+    pub(crate) verb: &'static str,
+    pub(crate) tool: &'static str,
+    /// Arguments that are given by their place.
+    pub(crate) places: &'static [&'static str],
+    /// A line for help, where the tool's own words are meant for models.
+    pub(crate) about: &'static str,
+}
+
+/// The nouns and what they are about.
+pub(crate) const NOUNS: &[(&str, &str)] = &[
+    ("workflow", "Plans and their progress"),
+    ("task", "Pieces of work: look at them, take them, finish them"),
+    ("agent", "Who works here"),
+    ("inbox", "Messages between agents and people"),
+    ("workspace", "Git worktrees for parallel work"),
+    ("repository", "Repositories that workflows work on"),
+    ("template", "Plans with variables, kept for later"),
+];
+
+const fn verb(
+    noun: &'static str,
+    verb: &'static str,
+    tool: &'static str,
+    places: &'static [&'static str],
+    about: &'static str,
+) -> Verb {
+    Verb { noun, verb, tool, places, about }
+}
+
+pub(crate) const VERBS: &[Verb] = &[
+    verb("workflow", "list", "workflow_list", &[], "List workflows, newest first"),
+    verb("workflow", "show", "workflow_get", &["id"], "Show one workflow"),
+    verb("workflow", "create", "workflow_create", &["name"], "Begin a workflow"),
+    verb(
+        "workflow",
+        "plan",
+        "workflow_set_plan",
+        &["id", "plan"],
+        "Set the plan of a workflow from a JSON or YAML file",
+    ),
+    verb("workflow", "progress", "workflow_progress", &["workflow_id"], "Show how far a workflow is"),
+    verb("workflow", "next", "workflow_next_tasks", &["workflow_id"], "List what can be claimed now"),
+    verb("workflow", "status", "workflow_update_status", &["id", "status"], "Pause, resume, complete, fail or abandon"),
+    verb("workflow", "summary", "workflow_get_summary", &["id"], "Summarize a workflow"),
+    verb(
+        "workflow",
+        "limit",
+        "workflow_set_parallelism",
+        &["id", "max_parallel_tasks"],
+        "Limit tasks that run at once",
+    ),
+    verb("workflow", "config", "workflow_set_config", &["id", "config"], "Merge values into the configuration"),
+    verb("workflow", "add-task", "workflow_add_task", &["workflow_id", "name"], "Add a task"),
+    verb(
+        "workflow",
+        "remove-task",
+        "workflow_remove_task",
+        &["workflow_id", "task_id"],
+        "Remove a task nobody has begun",
+    ),
+    verb("workflow", "replan", "workflow_replan", &["workflow_id", "plan"], "Replace the tasks nobody has begun"),
+    verb("workflow", "lock", "workflow_lock", &["id", "session_id"], "Keep others from changing a workflow"),
+    verb("workflow", "unlock", "workflow_unlock", &["id", "session_id"], "Open a lock"),
+    verb("workflow", "lock-info", "workflow_lock_info", &["id"], "Show who has locked a workflow"),
+    verb("workflow", "repositories", "workflow_list_repositories", &["workflow_id"], "List the repositories"),
+    verb("workflow", "attach", "workflow_add_repository", &["workflow_id", "repository_path"], "Attach a repository"),
+    verb("workflow", "detach", "workflow_remove_repository", &["workflow_id", "repository_id"], "Detach a repository"),
+    verb("task", "list", "task_get_available", &[], "List what can be claimed, in all workflows or in one"),
+    verb("task", "show", "task_get", &["id"], "Show one task"),
+    verb("task", "next", "task_next", &["agent_id"], "Take the next task for an agent, with its context"),
+    verb("task", "claim", "task_claim", &["task_id", "agent_id"], "Claim a task for an agent"),
+    verb("task", "release", "task_release", &["task_id"], "Give a task back"),
+    verb("task", "context", "task_load_context", &["task_id"], "Show what its worker is told"),
+    verb("task", "plan", "task_set_plan", &["id", "plan"], "Record how a task is gone about"),
+    verb("task", "status", "task_update_status", &["id", "status"], "Set the status of a task"),
+    verb("task", "replan", "task_replan", &["id", "reason", "new_plan"], "Put a task back to pending with a new plan"),
+    verb("task", "checkpoint", "checkpoint_add", &["task_id", "type", "summary"], "Record progress"),
+    verb("task", "checkpoints", "checkpoint_list", &["task_id"], "List what was recorded"),
+    verb("task", "dependencies", "task_check_dependencies", &["task_id"], "Show what a task waits for"),
+    verb("task", "workspace", "task_assign_workspace", &["task_id", "workspace_id"], "Assign a task to a workspace"),
+    verb("task", "wait", "task_wait", &[], "Wait for work, mail, or a change of a task"),
+    verb("agent", "list", "agent_list", &[], "List agents and what they work on"),
+    verb("agent", "show", "agent_get", &["id"], "Show one agent"),
+    verb("agent", "register", "agent_register", &["name", "runtime"], "Register an agent"),
+    verb("agent", "heartbeat", "agent_heartbeat", &["agent_id"], "Say that an agent is alive"),
+    verb("agent", "update", "agent_update", &["id"], "Change what is known of an agent"),
+    verb("agent", "unregister", "agent_unregister", &["id"], "Let an agent leave; what it holds is given back"),
+    verb("inbox", "read", "inbox_read", &["agent_id"], "Read unread messages, yours or an agent's"),
+    verb("inbox", "ack", "inbox_ack", &["message_ids"], "Acknowledge messages"),
+    verb("inbox", "send", "message_send", &["recipient_id", "message_type", "body"], "Send a message"),
+    verb(
+        "inbox",
+        "broadcast",
+        "message_broadcast",
+        &["message_type", "body"],
+        "Send a message to all agents that match",
+    ),
+    verb("inbox", "list", "message_list", &["agent_id"], "List messages, newest first"),
+    verb("inbox", "show", "message_get", &["id"], "Show one message and mark it read"),
+    verb("inbox", "mark-read", "message_mark_read", &["message_ids"], "Mark messages read"),
+    verb("inbox", "archive", "message_archive", &["message_ids"], "Archive messages"),
+    verb("inbox", "count", "message_count_unread", &["agent_id"], "Count unread messages"),
+    verb("inbox", "post", "wire_post", &["wire"], "Post an Agent Wire document: its act is done"),
+    verb("workspace", "list", "workspace_list", &["workflow_id"], "List the workspaces of a workflow"),
+    verb("workspace", "create", "workspace_create", &["workflow_id", "branch"], "Make a worktree, or record one"),
+    verb("workspace", "update", "workspace_update", &["id"], "Record a merge, or clean up"),
+    verb("repository", "list", "repository_list", &[], "List known repositories"),
+    verb("repository", "register", "repository_register", &["path"], "Make a repository known"),
+    verb("repository", "show", "repository_get", &["path"], "Show a repository"),
+    verb("template", "list", "template_list", &[], "List templates"),
+    verb("template", "create", "template_create", &["name"], "Keep a plan, given or taken from a workflow"),
+    verb("template", "apply", "template_apply", &["template_id", "workflow_name"], "Make a workflow from a template"),
+];
+
+/// What an argument is, wherever it appears.
+pub(crate) fn words(argument: &str) -> &'static str {
+    match argument {
+        "action" => "What the runner has its agent do",
+        "action_required" => "The recipient must do something",
+        "after" => "Where an earlier call ended: its cursor",
+        "after_task" => "Put it after this task (name or id)",
+        "agent_id" => "The agent: its id, such as ag_0123456789ab",
+        "attempt" => "Which claim; a later one makes this fail",
+        "auto_create_workspaces" => "Make a worktree for each task",
+        "base_branch" => "Where the branch begins; without it what is checked out",
+        "blocker_type" => "What kind of obstacle",
+        "body" => "The text, or JSON that begins with {",
+        "branch" => "The branch",
+        "brief" => "A brief of Agent Wire as JSON, or @FILE",
+        "capabilities" => "An ability; may be repeated",
+        "checkpoint_limit" => "How many of the newest checkpoints",
+        "cleanup_worktree" => "Remove the worktree; refused when work would be lost",
+        "config" => "Values as JSON, or @FILE",
+        "consolidation_required" => "The runner asks for a consolidation report",
+        "context" => "Anything worth keeping with it as JSON, or @FILE",
+        "context_from" => "A task whose outcome matters; may be repeated",
+        "create_worktree" => "Make the worktree, on a new branch",
+        "cross_check_required" => "The runner asks for a cross-check",
+        "current_task_id" => "The task it works on",
+        "cursor" => "Where the last page ended: its next_cursor",
+        "depends_on" => "A task that must be done first; may be repeated",
+        "description" => "What it is",
+        "detail" => "More as JSON, or @FILE",
+        "error" => "What went wrong; needed for failed",
+        "estimated_complexity" => "How hard it is",
+        "files_changed" => "A file that was changed; may be repeated",
+        "files_likely_affected" | "touches" => "A glob of files it changes; may be repeated",
+        "force" => "Also when uncommitted changes are lost",
+        "format" => "How it is written",
+        "from_workflow_id" => "Take the plan of this workflow",
+        "gate" => "Who must approve before it begins",
+        "id" => "Its id",
+        "idempotency_key" => "The same key and arguments are done once",
+        "include" => "Which parts as JSON, or @FILE",
+        "include_checkpoints" => "With the newest checkpoints",
+        "include_failed" => "Failed tasks with attempts left, too",
+        "include_task_summaries" | "include_tasks" => "With a page of its tasks",
+        "lease_seconds" => "How long a claim lasts without a sign of life",
+        "limit" => "How many at most",
+        "limits" => "Limits of the runner as JSON, or @FILE",
+        "mark_read" => "Mark it read (the default)",
+        "max_attempts" => "Attempts that may end by a crash",
+        "max_parallel_tasks" => "Tasks that may run at once",
+        "max_tokens" => "The budget of the context",
+        "merge_commit" => "The commit that brought the work into the base",
+        "message_ids" => "Ids of messages",
+        "message_type" => "What it is for",
+        "metadata" => "Anything as JSON, or @FILE",
+        "name" => "Its name",
+        "new_plan" => "The new plan as JSON, or @FILE",
+        "offset" => "How many to pass over",
+        "outcome" => "What is true now; needed for completed",
+        "outcome_detail" => "More of the outcome as JSON, or @FILE",
+        "parallel_group" => "Tasks of one group may run at once",
+        "path" => "A path",
+        "paths" => "Named paths for the runner as JSON, or @FILE",
+        "plan" => "The plan as JSON, or @FILE (JSON or YAML)",
+        "pr_url" => "The pull request",
+        "priority" => "How urgent it is",
+        "reason" => "Why",
+        "recent_checkpoints" => "How many keep their detail",
+        "recipient_filter" => "Whom to send it to as JSON: role, status, runtime",
+        "recipient_id" => "An agent's id or slug, or human",
+        "repo_path" => "A folder of the repository",
+        "reply_to_id" => "The message it answers",
+        "repository_id" => "Its id, such as rp_0123456789ab",
+        "repository_path" | "repository_paths" => "The path of a repository",
+        "review" => "Who reviews it: a role or an agent",
+        "role" => "A role: who may claim it, or what the agent is",
+        "runtime" => "The program, such as claude_code",
+        "sender_id" => "The agent that sends",
+        "sequence" => "The position its author gave it; kept with it",
+        "session_id" => "Who holds the lock: an agent's id or a word of your own",
+        "since" => "After this time, in milliseconds since 1970",
+        "since_sequence" => "After this number",
+        "source_content" => "What is asked for, in full",
+        "source_ref" => "Where it comes from, such as an issue's address",
+        "source_type" => "What kind of source: prompt, github_issue, …",
+        "status" => "A status; a filter may be repeated",
+        "steps" => "A step; may be repeated",
+        "subject" => "What it is about",
+        "summary" => "In a sentence",
+        "surfaces" => "A surface the runner checks; may be repeated",
+        "task_id" => "The task: its id, such as tk_0123456789ab",
+        "task_ids" => "Ids of tasks",
+        "template" => "The template as JSON, or @FILE",
+        "template_id" => "Its id, such as tmpl_0123456789ab",
+        "thread_id" => "The conversation",
+        "type" => "What kind of checkpoint",
+        "variables" => "Values as JSON, or @FILE",
+        "wait_seconds" => "How long to wait, at most 50",
+        "wire" => "The document as JSON, or @FILE",
+        "workflow_id" => "The workflow: its id, such as wf_0123456789ab",
+        "workflow_name" => "The name of the new workflow",
+        "workspace_id" => "Its id, such as ws_0123456789ab",
+        "workspace_path" => "Where the agent works",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use wire::json::Value;
+    use wire::lifecycle::TOOLS;
+
+    use super::*;
+
+    #[test]
+    fn every_tool_has_a_command_and_every_argument_has_words() {
+        let named: Vec<&str> = VERBS.iter().map(|verb| verb.tool).collect();
+        let all: Vec<&str> = TOOLS.iter().map(|tool| tool.name).collect();
+        assert_eq!(named.iter().collect::<BTreeSet<_>>(), all.iter().collect::<BTreeSet<_>>());
+        assert_eq!(named.len(), all.len(), "a tool has one command");
+        let commands: BTreeSet<_> = VERBS.iter().map(|verb| (verb.noun, verb.verb)).collect();
+        assert_eq!(commands.len(), VERBS.len());
+        for tool in TOOLS {
+            let schema = tool.arguments();
+            let Some(Value::Object(properties)) = schema.get("properties") else { continue };
+            for (name, _) in properties {
+                assert!(!words(name).is_empty(), "{} of {} has no words", name, tool.name);
+            }
+            let verb = VERBS.iter().find(|verb| verb.tool == tool.name);
+            for place in verb.map_or(&[][..], |verb| verb.places) {
+                assert!(properties.iter().any(|(name, _)| name == place), "{place} of {}", tool.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! The desk: a tool and its arguments in, a reply out. Every door puts its visitors before it, so an act is the same
+//! through all of them.
+
+mod mail;
+mod places;
+mod plans;
+mod reads;
+mod waits;
+mod wires;
+mod work;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, RwLock};
+
+use engine::id::{AgentId, SessionId};
+use engine::{Caller, Command, Refusal, Reply, Rights, Timestamp};
+use wire::json::Value;
+use wire::lifecycle::{self, Call, Effect, Said, Tool};
+
+use crate::error::Error;
+use crate::service::{self, Service};
+
+/// Who stands at the door, as the door knows it: nothing here comes from the call itself.
+#[derive(Debug, Clone)]
+pub struct Visitor {
+    pub rights: Rights,
+    /// The connection, where there is one.
+    pub session: Option<SessionId>,
+    /// The agent that the token or the header stands for.
+    pub agent: Option<AgentId>,
+    /// The visitor can be no other agent than that: its token says so.
+    pub bound: bool,
+    /// Whose idempotency keys these are when the call names no agent.
+    pub owner: String,
+    /// A key that came beside the call.
+    pub key: Option<String>,
+}
+
+impl Visitor {
+    /// Somebody at a terminal of this machine.
+    pub fn person() -> Self {
+        Self { rights: Rights::Person, session: None, agent: None, bound: false, owner: "human".to_owned(), key: None }
+    }
+
+    /// A connection of its own.
+    pub fn on_session(session: SessionId, rights: Rights) -> Self {
+        Self { rights, session: Some(session), agent: None, bound: false, owner: session.to_string(), key: None }
+    }
+
+    fn may_override(&self) -> bool {
+        Caller::with_rights(self.rights).may_override()
+    }
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    Done(Value),
+    Refused(Said),
+    /// The machine failed.
+    Failed(Said),
+    UnknownTool,
+}
+
+/// Tells whoever waits for a long call that it goes on. A call is cancelled by dropping it.
+pub type Progress = Arc<dyn Fn(u32, &str) + Send + Sync>;
+
+/// What stopped a call.
+#[derive(Debug)]
+pub(crate) enum Stopped {
+    Said(Said),
+    Error(Error),
+}
+
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl From<Refusal> for Stopped {
+    fn from(refusal: Refusal) -> Self {
+        Self::Error(Error::Refused(refusal))
+    }
+}
+
+type Answer = Result<Value, Stopped>;
+
+/// What the desk knows of its surroundings.
+#[derive(Debug, Clone, Default)]
+pub struct Surroundings {
+    /// The project's root, where its cards, templates and worktrees are.
+    pub root: Option<PathBuf>,
+    /// Where worktrees are made instead of the usual place.
+    pub worktrees: Option<PathBuf>,
+}
+
+#[derive(Clone)]
+pub struct Desk {
+    service: Service,
+    surroundings: Arc<Surroundings>,
+    /// Connections of this machine that live, as somebody who looks now and then says.
+    alive: Arc<RwLock<Vec<SessionId>>>,
+    /// When the last sign of life of a caller was passed on.
+    signs: Arc<Mutex<HashMap<String, Timestamp>>>,
+}
+
+impl std::fmt::Debug for Desk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Desk").field("surroundings", &self.surroundings).finish_non_exhaustive()
+    }
+}
+
+/// One call on its way: who asks, as the engine sees it, and what it is compared with when it comes again.
+pub(crate) struct Request<'a> {
+    visitor: &'a Visitor,
+    caller: Caller,
+    progress: Option<Progress>,
+}
+
+/// A sign of life is passed on at most this often for each caller; the engine stores fewer.
+const SIGN_MS: i64 = 20_000;
+/// Callers whose signs are remembered.
+const SIGNS_MAX: usize = 10_000;
+
+impl Desk {
+    pub fn new(service: Service, surroundings: Surroundings) -> Self {
+        Self { service, surroundings: Arc::new(surroundings), alive: Arc::default(), signs: Arc::default() }
+    }
+
+    pub fn service(&self) -> &Service {
+        &self.service
+    }
+
+    pub fn surroundings(&self) -> &Surroundings {
+        &self.surroundings
+    }
+
+    /// Connections that are known to live.
+    pub fn alive(&self) -> Vec<SessionId> {
+        self.alive.read().map(|list| list.clone()).unwrap_or_default()
+    }
+
+    pub fn set_alive(&self, sessions: Vec<SessionId>) {
+        if let Ok(mut list) = self.alive.write() {
+            *list = sessions;
+        }
+    }
+
+    /// Does what a call asks for.
+    pub async fn call(&self, visitor: &Visitor, tool: &str, arguments: &[u8], progress: Option<Progress>) -> Outcome {
+        let Some(judged) = lifecycle::judge(tool, arguments) else { return Outcome::UnknownTool };
+        let Some(tool) = Tool::find(tool) else { return Outcome::UnknownTool };
+        let Some(call) = judged.value else { return Outcome::Refused(lifecycle::rejection(tool, &judged.report)) };
+        self.perform(visitor, tool, &call, progress).await
+    }
+
+    async fn perform(&self, visitor: &Visitor, tool: &Tool, call: &Call, progress: Option<Progress>) -> Outcome {
+        let request = match self.request(visitor, call, progress) {
+            Ok(request) => request,
+            Err(refusal) => return Outcome::Refused(lifecycle::refusal(&refusal)),
+        };
+        let answer = match call.command() {
+            Some(command) => self.command(&request, call, command).await,
+            None => self.other(&request, call).await,
+        };
+        let outcome = match answer {
+            Ok(value) => Outcome::Done(value),
+            Err(Stopped::Said(said)) => Outcome::Refused(said),
+            Err(Stopped::Error(Error::Refused(refusal))) => Outcome::Refused(lifecycle::refusal(&refusal)),
+            Err(Stopped::Error(error)) => Outcome::Failed(fault(&error)),
+        };
+        // A write that was done is a sign of life by itself.
+        if tool.effect == Effect::Reads || !matches!(outcome, Outcome::Done(_)) {
+            self.sign_of_life(&request);
+        }
+        outcome
+    }
+
+    fn request<'a>(
+        &self,
+        visitor: &'a Visitor,
+        call: &Call,
+        progress: Option<Progress>,
+    ) -> Result<Request<'a>, Refusal> {
+        let common = call.common();
+        if let (true, Some(own), Some(named)) = (visitor.bound, visitor.agent, common.agent)
+            && own != named
+            && !visitor.may_override()
+        {
+            return Err(Refusal::NotPermitted { problem: format!("this token stands for {own} and no other agent") });
+        }
+        let agent = common.agent.or(visitor.agent);
+        let owner = agent.map_or_else(|| visitor.owner.clone(), |agent| agent.to_string());
+        let key =
+            common.key.clone().map(|key| service::key(format!("{owner} {}", call.tool()), key, &call.fingerprint()));
+        let caller = Caller {
+            agent,
+            rights: visitor.rights,
+            session: visitor.session,
+            lock_owner: common.session.clone(),
+            key,
+            alive: self.alive(),
+        };
+        Ok(Request { visitor, caller, progress })
+    }
+
+    /// A call that is one command.
+    async fn command(&self, request: &Request<'_>, call: &Call, command: Command) -> Answer {
+        let command = self.with_card(call, command);
+        let reply = self.service.execute(request.caller.clone(), command).await;
+        let reply = reply.map_err(|error| mail::of_a_sender(call, error))?;
+        if let (Call::WorkflowSetConfig(asked), Reply::Configured) = (call, &reply) {
+            return self.config(asked.id).await;
+        }
+        answered(call, &reply)
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "`Call::command` names every call; the rest are commands")]
+    async fn other(&self, request: &Request<'_>, call: &Call) -> Answer {
+        match call {
+            Call::TaskNext(asked) => self.task_next(request, asked).await,
+            Call::TaskWait(asked) => self.task_wait(request, asked).await,
+            Call::TaskLoadContext(asked) => self.load_context(asked).await,
+            Call::WorkflowNextTasks(asked) => self.next_tasks(asked).await,
+            Call::TaskGetAvailable(asked) => self.available(request, asked).await,
+            Call::TaskGet(asked) => self.task(asked).await,
+            Call::TaskCheckDependencies(asked) => self.dependencies(asked.task_id).await,
+            Call::CheckpointList(asked) => self.checkpoints(asked).await,
+            Call::WorkflowGet(asked) => self.workflow(asked).await,
+            Call::WorkflowList(asked) => self.workflows(asked).await,
+            Call::WorkflowProgress(asked) => self.progress(asked.workflow_id).await,
+            Call::WorkflowGetSummary(asked) => self.summary(asked).await,
+            Call::WorkflowLockInfo(asked) => self.lock_info(asked.id).await,
+            Call::WorkflowListRepositories(asked) => self.attached(asked.workflow_id).await,
+            Call::WorkflowSetPlan(asked) => self.set_plan(request, call, asked).await,
+            Call::WorkflowAddTask(asked) => self.add_task(request, call, asked).await,
+            Call::WorkflowReplan(asked) => self.replan(request, call, asked).await,
+            Call::TemplateCreate(asked) => self.create_template(request, call, asked).await,
+            Call::TemplateList(asked) => self.templates(asked).await,
+            Call::TemplateApply(asked) => self.apply_template(request, asked).await,
+            Call::WorkspaceCreate(asked) => self.create_workspace(request, asked).await,
+            Call::WorkspaceUpdate(asked) => self.update_workspace(request, asked).await,
+            Call::WorkspaceList(asked) => self.workspaces(asked).await,
+            Call::RepositoryList(asked) => self.repositories(asked).await,
+            Call::RepositoryGet(asked) => self.repository(asked.path.as_str()).await,
+            Call::AgentGet(asked) => self.agent(request, asked).await,
+            Call::AgentList(asked) => self.agents(asked).await,
+            Call::MessageList(asked) => self.messages(request, asked).await,
+            Call::MessageGet(asked) => self.message(request, asked).await,
+            Call::MessageCountUnread(asked) => self.count_unread(request, asked).await,
+            Call::InboxRead(asked) => self.inbox(request, asked).await,
+            Call::WirePost(asked) => self.post(request, asked).await,
+            _ => Err(unexpected(call.tool())),
+        }
+    }
+
+    /// Any call by an agent renews what it holds. Never waited for.
+    fn sign_of_life(&self, request: &Request<'_>) {
+        let who = match (request.caller.agent, request.caller.session) {
+            (Some(agent), _) => agent.to_string(),
+            (None, Some(session)) => session.to_string(),
+            (None, None) => return,
+        };
+        let now = self.service.now();
+        if let Ok(mut signs) = self.signs.lock() {
+            if signs.get(&who).is_some_and(|last| now.0 < last.0 + SIGN_MS) {
+                return;
+            }
+            if signs.len() >= SIGNS_MAX {
+                signs.clear();
+            }
+            signs.insert(who, now);
+        }
+        let service = self.service.clone();
+        let caller = Caller { key: None, lock_owner: None, ..request.caller.clone() };
+        tokio::spawn(async move {
+            // Somebody who is no agent gives no sign; a fault here shows when the next command is given.
+            let _ = service.execute(caller, Command::Renew).await;
+        });
+    }
+
+    /// The engine's name for whoever calls, where a view needs one.
+    async fn acting(&self, request: &Request<'_>) -> Result<Option<AgentId>, Stopped> {
+        if let Some(agent) = request.caller.agent {
+            return Ok(Some(agent));
+        }
+        let Some(session) = request.caller.session else { return Ok(None) };
+        let last = self.service.view(move |world| {
+            let need = engine::Need::SessionAgents(session);
+            world.agent_ids(&need).map(|agents| agents.first().copied())
+        });
+        Ok(last.await?)
+    }
+}
+
+fn answered(call: &Call, reply: &Reply) -> Answer {
+    lifecycle::answer(call, reply).ok_or_else(|| unexpected(call.tool()))
+}
+
+fn unexpected(tool: &str) -> Stopped {
+    Stopped::Error(Error::Fault(store::Fault::Bug { what: format!("{tool} was answered by something else") }))
+}
+
+/// What a caller is told of a fault: what failed, without what is inside.
+fn fault(error: &Error) -> Said {
+    let unknown = matches!(error, Error::Fault(store::Fault::Unknown { .. }));
+    lifecycle::fault(&error.to_string(), unknown)
+}
+
+/// A cursor that is not one of ours.
+fn bad_cursor() -> Refusal {
+    Refusal::InvalidInput {
+        field: "cursor".to_owned(),
+        problem: "is no cursor of this list; use next_cursor of the last reply".to_owned(),
+    }
+}
+
+/// A place in a list as text, and back.
+fn place<A: std::str::FromStr, B: std::str::FromStr>(
+    cursor: Option<&wire::shape::NonBlank>,
+) -> Result<Option<(A, B)>, Refusal> {
+    let Some(cursor) = cursor else { return Ok(None) };
+    let (first, second) = cursor.as_str().split_once('.').ok_or_else(bad_cursor)?;
+    let pair = first.parse().ok().zip(second.parse().ok());
+    pair.map(Some).ok_or_else(bad_cursor)
+}
+
+fn limit(asked: Option<lifecycle::Limit>) -> u32 {
+    asked.map_or(u32::try_from(engine::limits::PAGE_ROWS_DEFAULT).unwrap_or(50), |wire::lifecycle::Within(rows)| rows)
+}

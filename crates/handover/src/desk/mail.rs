@@ -1,0 +1,160 @@
+//! Mailboxes, in both dialects.
+
+use engine::inbox::{Message, Owner, Recipients};
+
+use engine::view::{self, MailFilter, MailState};
+use engine::{Actor, Command, Need, Refusal, Rights, Stop, Timestamp, World};
+use wire::lifecycle::{
+    Address, Call, Inbox, InboxRead, InboxRow, MessageCountUnread, MessageGet, MessageList, MessageRow, MessageStatus,
+    Messages, Named, Part, Unread, original_priority,
+};
+
+use super::{Answer, Desk, Request, Stopped, bad_cursor, limit};
+use crate::error::Error;
+
+/// A sender that is unknown has a code of its own.
+pub(super) fn of_a_sender(call: &Call, error: Error) -> Error {
+    match (call, error) {
+        (
+            Call::MessageSend(_) | Call::MessageBroadcast(_),
+            Error::Refused(Refusal::AgentNotFound { agent: Some(sender) }),
+        ) => Error::Refused(Refusal::SenderNotFound { sender: sender.to_string() }),
+        (_, error) => error,
+    }
+}
+
+impl Desk {
+    /// Whose mailbox is meant, and whether the visitor may look into it.
+    async fn owner(&self, request: &Request<'_>, address: Option<&Address>) -> Result<Owner, Stopped> {
+        let owner = match address.map(|address| address.0.clone()) {
+            Some(Recipients::One(owner)) => owner,
+            Some(Recipients::Slug(slug)) => {
+                let unknown = Refusal::RecipientNotFound { recipient: slug.clone() };
+                let found = self.service.view(move |world| {
+                    world.agent_ids(&Need::Slug(slug.clone())).map(|agents| agents.first().copied())
+                });
+                Owner::Agent(found.await?.ok_or(unknown)?)
+            }
+            Some(Recipients::All(_)) | None => match self.acting(request).await? {
+                Some(agent) => Owner::Agent(agent),
+                None if request.visitor.rights == Rights::Person => Owner::Human,
+                None => return Err(Refusal::AgentNotFound { agent: None }.into()),
+            },
+        };
+        let allowed = match owner {
+            Owner::Human => request.visitor.rights == Rights::Person,
+            Owner::Agent(agent) => {
+                !request.visitor.bound || request.visitor.agent == Some(agent) || request.visitor.may_override()
+            }
+        };
+        if !allowed {
+            return Err(Refusal::NotPermitted { problem: format!("this is the mailbox of {owner}") }.into());
+        }
+        Ok(owner)
+    }
+
+    pub(super) async fn messages(&self, request: &Request<'_>, asked: &MessageList) -> Answer {
+        let owner = self.owner(request, asked.agent_id.as_ref()).await?;
+        let before = asked.cursor.as_ref().map(|cursor| cursor.as_str().parse::<u32>().map_err(|_| bad_cursor()));
+        let before = before.transpose()?;
+        let filter = MailFilter {
+            state: match asked.status {
+                Some(MessageStatus::Unread) => Some(MailState::Unread),
+                Some(MessageStatus::Read) => Some(MailState::Read),
+                Some(MessageStatus::Archived) => Some(MailState::Archived),
+                Some(MessageStatus::All) | None => None,
+            },
+            kinds: asked.message_type.iter().flat_map(|list| &list.0).map(|kind| kind.kind()).collect(),
+            priorities: asked.priority.iter().flat_map(|list| &list.0).map(|word| word.number()).collect(),
+            workflow: asked.workflow_id,
+            thread: asked.thread_id,
+            since: asked.since.as_ref().and_then(|time| {
+                let number = time.number().as_u64()?;
+                i64::try_from(number).ok().map(Timestamp)
+            }),
+        };
+        let rows = limit(asked.limit);
+        let found = self.service.view(move |world| view::mail(world, owner, &filter, before, rows)).await?;
+        let reply = Messages {
+            messages: found.page.rows.iter().map(MessageRow::of).collect(),
+            unread_count: found.unread,
+            next_cursor: found.page.next.map(|sequence| sequence.to_string()),
+        };
+        Ok(reply.render())
+    }
+
+    pub(super) async fn message(&self, request: &Request<'_>, asked: &MessageGet) -> Answer {
+        let id = asked.id;
+        let found = self.service.view(move |world| view::message(world, id)).await?;
+        if found.to == Owner::Human && request.visitor.rights != Rights::Person {
+            return Err(Refusal::NotPermitted { problem: "this is the mailbox of human".to_owned() }.into());
+        }
+        if !asked.mark_read.unwrap_or(true) {
+            return Ok(MessageRow::of(&found).render());
+        }
+        let mark = Command::MarkRead { messages: vec![id] };
+        self.service.execute(request.caller.clone(), mark).await?;
+        let found = self.service.view(move |world| view::message(world, id)).await?;
+        Ok(MessageRow::of(&found).render())
+    }
+
+    pub(super) async fn count_unread(&self, request: &Request<'_>, asked: &MessageCountUnread) -> Answer {
+        let owner = self.owner(request, asked.agent_id.as_ref()).await?;
+        let wanted: Vec<u8> = asked.priority.iter().flat_map(|list| &list.0).map(|word| word.number()).collect();
+        let found = self.service.view(move |world| view::unread(world, owner, 0)).await?;
+        let number = |word: &str| word.parse::<u8>().ok();
+        let counted = found.by_priority.iter().filter_map(|(word, count)| Some((number(word)?, *count)));
+        let counted: Vec<(u8, u32)> =
+            counted.filter(|(number, _)| wanted.is_empty() || wanted.contains(number)).collect();
+        let reply = Unread {
+            count: counted.iter().map(|(_, count)| count).sum(),
+            by_priority: Named(
+                counted.iter().map(|(number, count)| (original_priority(*number).to_owned(), *count)).collect(),
+            ),
+        };
+        Ok(reply.render())
+    }
+
+    pub(super) async fn inbox(&self, request: &Request<'_>, asked: &InboxRead) -> Answer {
+        let owner = self.owner(request, asked.agent_id.as_ref()).await?;
+        let rows = limit(asked.limit);
+        let (messages, unread) = self.service.view(move |world| unread_with_senders(world, owner, rows)).await?;
+        Ok(Inbox { messages, unread }.render())
+    }
+
+    /// How many messages wait for somebody.
+    pub(super) async fn unread(&self, owner: Owner) -> Result<u32, Stopped> {
+        Ok(self.service.view(move |world| world.mailbox(owner).map(|mailbox| mailbox.unread)).await?)
+    }
+}
+
+/// Unread messages with the slugs of those who wrote them.
+pub(crate) fn unread_with_senders(world: &World, owner: Owner, rows: u32) -> Result<(Vec<InboxRow>, u32), Stop> {
+    let found = view::unread(world, owner, rows)?;
+    let agents = found.messages.iter().filter_map(|message| match message.from {
+        Actor::Agent(agent) => Some(Need::Agent(agent)),
+        Actor::Runner | Actor::Coordinator | Actor::Person | Actor::Engine => None,
+    });
+    world.want(agents.chain([Need::Mailbox(owner)]))?;
+    let sender = |message: &Message| match message.from {
+        Actor::Agent(agent) => world.agent(agent).map_or_else(|_| agent.to_string(), |agent| agent.slug.clone()),
+        Actor::Runner | Actor::Coordinator | Actor::Person | Actor::Engine => message.from.to_string(),
+    };
+    let rows = found.messages.iter().map(|message| InboxRow::of(message, sender(message))).collect();
+    Ok((rows, world.mailbox(owner)?.unread))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_and_numbers_of_priorities_meet() {
+        for number in 1..=3_u8 {
+            let word = original_priority(number);
+            let back = wire::lifecycle::Urgency::parse(word).map(wire::lifecycle::Urgency::number);
+            assert_eq!(back, Some(number), "{word}");
+            assert!(engine::task::Priority::try_from(number).is_ok());
+        }
+    }
+}

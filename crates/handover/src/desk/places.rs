@@ -1,0 +1,195 @@
+//! Workspaces: git first, the record after it succeeded.
+
+use std::path::{Path, PathBuf};
+
+use engine::workspace::Workspace;
+use engine::{Command, Refusal, Reply};
+use wire::json::object;
+use wire::lifecycle::{Call, Part, Said, WorkspaceCreate, WorkspaceReply, WorkspaceUpdate, WorkspaceUpdated};
+
+use super::{Answer, Desk, Request, Stopped, unexpected};
+use crate::worktree::{self, Branch, Dirt, Git, Kept, Problem};
+
+impl Desk {
+    pub(super) async fn create_workspace(&self, request: &Request<'_>, asked: &WorkspaceCreate) -> Answer {
+        if let Some(key) = &request.caller.key
+            && let Some(first) = self.service.kept(key, "create_workspace").await?
+        {
+            return self.created(&first?).await;
+        }
+        if !asked.create_worktree.unwrap_or(false) {
+            let path = asked.path.as_ref().ok_or(Refusal::MissingPath)?;
+            let create = Command::CreateWorkspace(asked.create(path.as_str(), false));
+            let reply = self.service.execute(request.caller.clone(), create).await?;
+            let Reply::WorkspaceCreated { workspace } = reply else { return Err(unexpected("workspace_create")) };
+            return Ok(WorkspaceReply { id: workspace, path: None, branch: None }.render());
+        }
+        let repository = asked.repo_path.as_ref().map(|path| PathBuf::from(path.as_str()));
+        let repository = repository.or_else(|| self.surroundings.root.clone()).ok_or(Refusal::MissingRepoPath)?;
+        self.may_place(request, asked).await?;
+        let wanted = worktree::Request {
+            repository,
+            root: self.surroundings.worktrees.clone(),
+            branch: asked.branch.to_string(),
+            base: asked.base_branch.as_ref().map(ToString::to_string),
+        };
+        let made = worktree::create(&Git::default(), &wanted).await.map_err(refused)?;
+        let mut create = asked.create(&made.path.display().to_string(), true);
+        create.base_branch = Some(made.base_branch.clone());
+        create.repository_path = Some(wanted.repository.display().to_string());
+        let recorded = self.service.execute(request.caller.clone(), Command::CreateWorkspace(create)).await;
+        match recorded {
+            Ok(reply) => self.created(&reply).await,
+            Err(error) => {
+                // Nothing is recorded, so nothing may stay: it holds no work yet.
+                let removal = removal(&wanted.repository, &made.path, &made.branch, Some(&made.base_commit));
+                let _left = worktree::remove(&Git::default(), &removal).await;
+                Err(error.into())
+            }
+        }
+    }
+
+    /// What the rules would refuse is refused before git has worked.
+    async fn may_place(&self, request: &Request<'_>, asked: &WorkspaceCreate) -> Result<(), Stopped> {
+        let create = Command::CreateWorkspace(asked.create("worktree", true));
+        self.service.would(without_key(request), create).await?;
+        Ok(())
+    }
+
+    async fn created(&self, reply: &Reply) -> Answer {
+        let Reply::WorkspaceCreated { workspace } = reply else { return Err(unexpected("workspace_create")) };
+        let id = *workspace;
+        let row = self.service.view(move |world| world.workspace(id).cloned()).await?;
+        let made = row.created_by_us;
+        let reply =
+            WorkspaceReply { id, path: made.then(|| row.path.clone()), branch: made.then(|| row.branch.clone()) };
+        Ok(reply.render())
+    }
+
+    pub(super) async fn update_workspace(&self, request: &Request<'_>, asked: &WorkspaceUpdate) -> Answer {
+        let id = asked.id;
+        let update = Command::UpdateWorkspace(asked.update());
+        if !asked.cleanup_worktree.unwrap_or(false) {
+            self.service.execute(request.caller.clone(), update).await?;
+            return Ok(updated(None).render());
+        }
+        if let Some(key) = &request.caller.key
+            && let Some(first) = self.service.kept(key, "update_workspace").await?
+        {
+            first?;
+            return Ok(updated(None).render());
+        }
+        self.service.would(without_key(request), update.clone()).await?;
+        let (row, repository) = self
+            .service
+            .view(move |world| {
+                let row = world.workspace(id)?.clone();
+                let repository = row.repository.map(|id| world.repository(id).cloned()).transpose()?;
+                Ok((row, repository))
+            })
+            .await?;
+        if !row.created_by_us {
+            return Err(refused(Problem::WorkspaceNotOurs {
+                path: PathBuf::from(&row.path),
+                problem: "it was not made here".to_owned(),
+            }));
+        }
+        let home = repository.map(|repository| PathBuf::from(repository.path));
+        let home = home.or_else(|| self.surroundings.root.clone()).ok_or(Refusal::MissingRepoPath)?;
+        let removal = worktree::Removal {
+            merge_commit: asked.merge_commit.as_ref().map(ToString::to_string).or_else(|| row.merge_commit.clone()),
+            force: asked.force.unwrap_or(false),
+            ..self.removal_of(&row, &home)
+        };
+        let removed = worktree::remove(&Git::default(), &removal).await.map_err(refused)?;
+        self.service.execute(request.caller.clone(), update).await?;
+        Ok(updated(Some(&removed)).render())
+    }
+
+    fn removal_of(&self, row: &Workspace, home: &Path) -> worktree::Removal {
+        removal(home, Path::new(&row.path), &row.branch, row.base_branch.as_deref())
+    }
+}
+
+fn removal(repository: &Path, path: &Path, branch: &str, base: Option<&str>) -> worktree::Removal {
+    worktree::Removal {
+        repository: repository.to_owned(),
+        path: path.to_owned(),
+        branch: branch.to_owned(),
+        base: base.map(str::to_owned),
+        merge_commit: None,
+        force: false,
+    }
+}
+
+fn without_key(request: &Request<'_>) -> engine::Caller {
+    engine::Caller { key: None, ..request.caller.clone() }
+}
+
+fn updated(removed: Option<&worktree::Removed>) -> WorkspaceUpdated {
+    let kept = removed.and_then(|removed| match &removed.branch {
+        Branch::Deleted { .. } | Branch::Kept(Kept::Gone) => None,
+        Branch::Kept(kept) => Some(why(kept)),
+    });
+    WorkspaceUpdated {
+        success: true,
+        worktree_removed: removed.map(|removed| removed.worktree_removed),
+        branch_deleted: removed.map(|removed| matches!(removed.branch, Branch::Deleted { .. })),
+        branch_kept_because: kept,
+    }
+}
+
+/// What git or we would not do, in the shape of every refusal.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the other problems say all in their message")]
+fn refused(problem: Problem) -> Stopped {
+    let details = match &problem {
+        Problem::InvalidInput { field, problem } => {
+            let entry = object([("field", (*field).into()), ("problem", problem.as_str().into())]);
+            Some(object([("fields", vec![entry].into())]))
+        }
+        Problem::WorkspaceDirty { dirt: Dirt::Changes { files, more }, .. } => {
+            let files: Vec<&str> = files.iter().map(String::as_str).collect();
+            Some(object([("files", files.into()), ("more", (*more).into())]))
+        }
+        _ => None,
+    };
+    Stopped::Said(Said {
+        code: problem.code(),
+        message: problem.to_string(),
+        recoverable: problem.is_recoverable(),
+        suggestion: problem.suggestion().to_owned(),
+        details,
+    })
+}
+
+impl Desk {
+    /// A registration takes the slug of its card.
+    pub(super) fn with_card(&self, call: &Call, command: Command) -> Command {
+        let (Call::AgentRegister(asked), Command::Register(register), Some(root)) =
+            (call, &command, &self.surroundings.root)
+        else {
+            return command;
+        };
+        let cards = crate::project::cards(root).unwrap_or_default();
+        let slug = engine::agent::slug_of(asked.name.as_str());
+        let own = cards
+            .into_iter()
+            .filter_map(|judged| judged.card)
+            .find(|card| card.identity.slug.as_str() == slug || card.identity.name.as_str() == asked.name.as_str());
+        let Some(card) = own else { return command };
+        let slug = Some(card.identity.slug.to_string());
+        Command::Register(engine::command::Register { slug, ..register.clone() })
+    }
+}
+
+/// Why a branch stays, in words.
+fn why(kept: &Kept) -> String {
+    match kept {
+        Kept::Gone => "it is gone".to_owned(),
+        Kept::NotMerged { base } => format!("its commits are not in {base}"),
+        Kept::MergeNotFound { base } => format!("the merge commit is not in {base}"),
+        Kept::BaseNotFound => "there is no base to compare it with".to_owned(),
+        Kept::CheckedOut { path } => format!("it is checked out at {}", path.display()),
+        Kept::Failed { problem } => problem.clone(),
+    }
+}

@@ -1,0 +1,194 @@
+//! Plans: of a workflow, of one more task, anew, and from templates.
+
+use std::collections::BTreeMap;
+
+use engine::id::{RepositoryId, TemplateId, WorkflowId};
+use engine::plan::PlanTask;
+use engine::template::{Template, TemplateBody};
+use engine::{Caller, Command, Need, Refusal, Reply, view};
+use wire::lifecycle::{
+    Applied, Call, Part, Planned, TemplateApply, TemplateCreate, TemplateList, TemplateRow, Templates, Within,
+    WorkflowAddTask, WorkflowReplan, WorkflowSetPlan,
+};
+
+use super::{Answer, Desk, Request, Stopped, answered, limit};
+
+fn without_key(caller: &Caller) -> Caller {
+    Caller { key: None, ..caller.clone() }
+}
+
+impl Desk {
+    /// Makes the repositories of planned tasks known to the workflow. Doing it twice is doing it once.
+    async fn attach(
+        &self,
+        caller: &Caller,
+        workflow: WorkflowId,
+        paths: impl Iterator<Item = &str>,
+    ) -> Result<BTreeMap<String, RepositoryId>, Stopped> {
+        let mut known = BTreeMap::new();
+        for path in paths {
+            if known.contains_key(path) {
+                continue;
+            }
+            if known.len() >= engine::limits::REPOSITORIES_MAX {
+                let problem = format!("names more than {} repositories", engine::limits::REPOSITORIES_MAX);
+                return Err(Refusal::InvalidInput { field: "repository_path".to_owned(), problem }.into());
+            }
+            let attach = Command::AttachRepository { workflow, path: path.to_owned() };
+            let reply = self.service.execute(without_key(caller), attach).await?;
+            if let Reply::RepositoryAttached { repository, .. } = reply {
+                known.insert(path.to_owned(), repository);
+            }
+        }
+        Ok(known)
+    }
+
+    async fn planned(
+        &self,
+        caller: &Caller,
+        workflow: WorkflowId,
+        tasks: &[Planned],
+    ) -> Result<Vec<PlanTask>, Stopped> {
+        let paths = tasks.iter().filter_map(Planned::repository);
+        let known = self.attach(caller, workflow, paths).await?;
+        let planned = |task: &Planned| task.planned(task.repository().and_then(|path| known.get(path).copied()));
+        Ok(tasks.iter().map(planned).collect())
+    }
+
+    pub(super) async fn set_plan(&self, request: &Request<'_>, call: &Call, asked: &WorkflowSetPlan) -> Answer {
+        let (id, caller) = (asked.id, &request.caller);
+        let tasks = self.planned(caller, id, &asked.plan.tasks.0).await?;
+        let summary = asked.plan.summary.to_string();
+        let reply = self.service.set_plan(caller.clone(), id, summary, tasks).await?;
+        // After the plan, because a plan that is refused leaves nothing behind.
+        if let Some(config) = asked.plan.notes() {
+            self.service.execute(without_key(caller), Command::SetConfig { workflow: id, config }).await?;
+        }
+        answered(call, &reply)
+    }
+
+    pub(super) async fn add_task(&self, request: &Request<'_>, call: &Call, asked: &WorkflowAddTask) -> Answer {
+        let workflow = asked.workflow_id;
+        let known = self.attach(&request.caller, workflow, asked.repository().into_iter()).await?;
+        let task = asked.planned(asked.repository().and_then(|path| known.get(path).copied()));
+        let after = asked.after_task.as_ref().map(ToString::to_string);
+        let add = Command::AddTask { workflow, task: Box::new(task), after };
+        let reply = self.service.execute(request.caller.clone(), add).await?;
+        answered(call, &reply)
+    }
+
+    pub(super) async fn replan(&self, request: &Request<'_>, call: &Call, asked: &WorkflowReplan) -> Answer {
+        let workflow = asked.workflow_id;
+        let tasks = self.planned(&request.caller, workflow, &asked.plan.tasks.0).await?;
+        let (summary, reason) = (asked.plan.summary.to_string(), asked.plan.reason.to_string());
+        let replan = Command::Replan { workflow, summary, reason, tasks };
+        let reply = self.service.execute(request.caller.clone(), replan).await?;
+        answered(call, &reply)
+    }
+
+    pub(super) async fn create_template(&self, request: &Request<'_>, call: &Call, asked: &TemplateCreate) -> Answer {
+        let body = match (&asked.template, asked.from_workflow_id) {
+            (Some(template), None) => template.body(),
+            (None, Some(workflow)) => self.body_of(workflow).await?,
+            (Some(_), Some(_)) | (None, None) => {
+                let problem = "or `from_workflow_id` is needed, one of them".to_owned();
+                return Err(Refusal::InvalidInput { field: "template".to_owned(), problem }.into());
+            }
+        };
+        let create = Command::CreateTemplate {
+            name: asked.name.to_string(),
+            description: asked.description.as_ref().map(ToString::to_string),
+            body,
+        };
+        let reply = self.service.execute(request.caller.clone(), create).await?;
+        answered(call, &reply)
+    }
+
+    /// A workflow's tasks as they were planned.
+    async fn body_of(&self, workflow: WorkflowId) -> Result<TemplateBody, Stopped> {
+        let mut tasks = Vec::new();
+        let mut after = None;
+        loop {
+            let page = self
+                .service
+                .view(move |world| {
+                    let page = view::tasks(world, workflow, &[], after, 500)?;
+                    world.want(page.rows.iter().map(|row| Need::Dependencies(row.task.id)))?;
+                    let mut planned = Vec::new();
+                    for row in &page.rows {
+                        let on = world.task_ids(&Need::Dependencies(row.task.id))?;
+                        let all = on.iter().chain(&row.detail.context_from);
+                        world.want(all.map(|id| Need::Task(*id)))?;
+                        let name = |id: &engine::id::TaskId| world.task(*id).map(|task| task.name.clone()).ok();
+                        planned.push(PlanTask {
+                            description: row.detail.description.clone(),
+                            depends_on: on.iter().filter_map(name).collect(),
+                            context_from: row.detail.context_from.iter().filter_map(name).collect(),
+                            group: row.task.group.clone(),
+                            priority: row.task.priority,
+                            role: row.task.role.clone(),
+                            capabilities: row.task.capabilities.clone(),
+                            touches: row.task.touches.clone(),
+                            attempts_max: row.task.attempts_max,
+                            verify: row.task.verify,
+                            repository: None,
+                            brief: row.detail.brief.clone(),
+                            context: row.detail.context.clone(),
+                            extra: row.detail.extra.clone(),
+                            name: row.task.name.clone(),
+                        });
+                    }
+                    Ok((planned, page.next))
+                })
+                .await?;
+            tasks.extend(page.0);
+            after = page.1;
+            if after.is_none() {
+                return Ok(TemplateBody { tasks, defaults: BTreeMap::new() });
+            }
+            if tasks.len() > engine::limits::REPLAN_ROWS_MAX {
+                let problem = format!("has more than {} tasks", engine::limits::REPLAN_ROWS_MAX);
+                return Err(Refusal::InvalidInput { field: "from_workflow_id".to_owned(), problem }.into());
+            }
+        }
+    }
+
+    pub(super) async fn templates(&self, asked: &TemplateList) -> Answer {
+        let after = asked.cursor.as_ref().map(ToString::to_string).unwrap_or_default();
+        let rows = limit(asked.limit);
+        let page = self.service.view(move |world| view::templates(world, &after, rows)).await?;
+        let templates = page.rows.iter().map(TemplateRow::of).collect();
+        Ok(Templates { templates, next_cursor: page.next }.render())
+    }
+
+    async fn template(&self, id: TemplateId) -> Result<Template, Stopped> {
+        Ok(self.service.view(move |world| world.template(id).cloned()).await?)
+    }
+
+    pub(super) async fn apply_template(&self, request: &Request<'_>, asked: &TemplateApply) -> Answer {
+        let template = self.template(asked.template_id).await?;
+        let given = asked.variables.iter().flat_map(|map| &map.0);
+        let values: BTreeMap<String, String> = given.map(|(name, value)| (name.clone(), value.to_string())).collect();
+        let tasks = template.body.fill(&values)?;
+        // Before anything is made: a plan that cannot be set would leave an empty workflow.
+        engine::plan::Plan::whole(tasks.clone())?;
+        let create = engine::command::CreateWorkflow {
+            name: asked.workflow_name.to_string(),
+            source_type: "template".to_owned(),
+            source_ref: Some(template.id.to_string()),
+            source_content: template.description.clone().unwrap_or_default(),
+            parallel_max: asked.max_parallel_tasks.map(|Within(number)| number),
+            lease_ms: None,
+            auto_workspaces: false,
+            config: None,
+            repositories: asked.repository_paths.iter().flat_map(|list| &list.0).map(ToString::to_string).collect(),
+        };
+        let caller = &request.caller;
+        let made = self.service.execute(caller.clone(), Command::CreateWorkflow(create)).await?;
+        let Reply::WorkflowCreated { workflow, .. } = made else { return Err(super::unexpected("template_apply")) };
+        let summary = format!("from the template {}", template.name);
+        let set = self.service.set_plan(caller.clone(), workflow, summary, tasks).await?;
+        let Reply::PlanSet { tasks, .. } = set else { return Err(super::unexpected("template_apply")) };
+        Ok(Applied { workflow_id: workflow, tasks_created: tasks }.render())
+    }
+}

@@ -1,0 +1,200 @@
+//! Waiting for a change: something to claim, a change of a task, mail. It tells that it goes on, and ends in time.
+
+use std::time::Duration;
+
+use engine::Event;
+use engine::id::TaskId;
+use engine::inbox::Owner;
+use engine::{Refusal, view};
+use store::{Cursor, Entry, Watch};
+use wire::lifecycle::{Change, Part, TaskWait, Waited, Within};
+
+use super::{Answer, Desk, Progress, Request, Stopped};
+
+/// Clients give a call up that says nothing for a minute.
+const WAIT_SECONDS_DEFAULT: u32 = 50;
+/// How often a waiting call says that it goes on.
+const PROGRESS: Duration = Duration::from_secs(5);
+/// Entries that are looked at in one go, and changes that are told of at once.
+const ENTRIES_MAX: u32 = 500;
+const CHANGES_MAX: usize = 50;
+
+/// What the waiter would be woken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// Anything that may make a task claimable.
+    Work,
+    /// Whatever is logged.
+    Anything,
+}
+
+/// A call that waits: where it stands in the log, and for how long it may go on.
+pub(super) struct Waiting {
+    watch: Watch,
+    cursor: Cursor,
+    left: Duration,
+    told: u32,
+    progress: Option<Progress>,
+}
+
+impl Desk {
+    pub(super) async fn waiting(&self, request: &Request<'_>, seconds: u32) -> Result<Waiting, Stopped> {
+        // Before the state is looked at: what changes from here on wakes us.
+        let watch = self.service.store().watch();
+        let cursor = self.service.store().end().await.map_err(crate::Error::from)?;
+        let left = Duration::from_secs(u64::from(seconds));
+        Ok(Waiting { watch, cursor, left, told: 0, progress: request.progress.clone() })
+    }
+
+    pub(super) async fn task_wait(&self, request: &Request<'_>, asked: &TaskWait) -> Answer {
+        let seconds = asked.wait_seconds.map_or(WAIT_SECONDS_DEFAULT, |Within(seconds)| seconds);
+        let mut waiting = self.waiting(request, seconds).await?;
+        let agent = self.acting(request).await?;
+        let topics = self.topics(asked, agent).await?;
+        let from = asked.after.as_ref().map(|cursor| cursor.as_str().parse::<Cursor>());
+        let known = from.is_some();
+        if let Some(cursor) = from {
+            let problem = "is no cursor; use `cursor` of an earlier reply".to_owned();
+            waiting.cursor = cursor.map_err(|_| Refusal::InvalidInput { field: "after".to_owned(), problem })?;
+        }
+        let mut first = true;
+        loop {
+            let (seen, moved) = waiting.read(self, &topics).await?;
+            let work = topics.work && (moved || (first && !known));
+            let claimable = if work { self.claimable(asked.workflow_id, agent).await? } else { 0 };
+            let unread = match agent {
+                Some(agent) if first && !known => self.unread(Owner::Agent(agent)).await?,
+                Some(_) | None => 0,
+            };
+            first = false;
+            if !seen.is_empty() || claimable > 0 || unread > 0 {
+                return self.happened(&topics, seen, agent, &waiting).await;
+            }
+            if !waiting.more(self, Wanted::Anything).await? {
+                let cursor = waiting.cursor();
+                let reply = Waited { happened: false, claimable: None, unread: None, changes: Vec::new(), cursor };
+                return Ok(reply.render());
+            }
+        }
+    }
+
+    async fn happened(
+        &self,
+        topics: &Topics,
+        changes: Vec<Change>,
+        agent: Option<engine::id::AgentId>,
+        waiting: &Waiting,
+    ) -> Answer {
+        let claimable = if topics.work { Some(self.claimable(topics.workflow, agent).await?) } else { None };
+        let unread = match agent {
+            Some(agent) => Some(self.unread(Owner::Agent(agent)).await?),
+            None => None,
+        };
+        Ok(Waited { happened: true, claimable, unread, changes, cursor: waiting.cursor() }.render())
+    }
+
+    /// What a call of `task_wait` is about.
+    async fn topics(&self, asked: &TaskWait, agent: Option<engine::id::AgentId>) -> Result<Topics, Stopped> {
+        let (task, workflow) = (asked.task_id, asked.workflow_id);
+        let topics = self.service.view(move |world| {
+            let of_task = task.map(|task| view::task(world, task)).transpose()?;
+            if let Some(workflow) = workflow {
+                world.workflow(workflow)?;
+            }
+            let slug = agent.map(|agent| world.agent(agent)).transpose()?.map(|agent| agent.slug.clone());
+            let followed = of_task.map(|found| found.task.workflow);
+            Ok(Topics {
+                task,
+                tasks: followed.map(|workflow| format!("workflows/{workflow}")),
+                inbox: slug.map(|slug| format!("agents/{slug}")),
+                work: task.is_none(),
+                workflow,
+            })
+        });
+        Ok(topics.await?)
+    }
+}
+
+struct Topics {
+    task: Option<TaskId>,
+    /// The topic of the task's workflow.
+    tasks: Option<String>,
+    inbox: Option<String>,
+    /// Something to claim counts as well.
+    work: bool,
+    workflow: Option<engine::id::WorkflowId>,
+}
+
+impl Topics {
+    /// The change that an entry tells of, if it is one of those that are waited for.
+    fn change(&self, entry: &Entry) -> Option<Change> {
+        let event = || serde_json::from_str::<Event>(&entry.body).ok();
+        let mail = Some(&entry.topic) == self.inbox.as_ref() && entry.kind == "sent";
+        let task = if Some(&entry.topic) == self.tasks.as_ref() { event()?.task() } else { None };
+        let own = task.is_some() && task == self.task;
+        (mail || own).then(|| Change {
+            topic: entry.topic.clone(),
+            what: entry.kind.clone(),
+            task_id: task,
+            by: entry.sender.clone(),
+            at: entry.at,
+        })
+    }
+}
+
+impl Waiting {
+    /// Where to go on from.
+    pub(super) fn cursor(&self) -> String {
+        self.cursor.to_string()
+    }
+
+    /// Changes since the cursor that are waited for, and whether anything was logged in a workflow.
+    async fn read(&mut self, desk: &Desk, topics: &Topics) -> Result<(Vec<Change>, bool), Stopped> {
+        let (mut changes, mut moved) = (Vec::new(), false);
+        loop {
+            let page = desk.service.store().follow(self.cursor, ENTRIES_MAX).await.map_err(crate::Error::from)?;
+            let last = page.entries.len() < usize::try_from(ENTRIES_MAX).unwrap_or(usize::MAX);
+            for (entry, place) in page.entries.iter().zip(&page.places) {
+                self.cursor = *place;
+                moved |= entry.topic.starts_with("workflows/");
+                changes.extend(topics.change(entry));
+                if changes.len() >= CHANGES_MAX {
+                    return Ok((changes, moved));
+                }
+            }
+            self.cursor = page.next;
+            if last {
+                return Ok((changes, moved));
+            }
+        }
+    }
+
+    /// Waits for the next change. `false` when the time is over.
+    pub(super) async fn more(&mut self, desk: &Desk, wanted: Wanted) -> Result<bool, Stopped> {
+        while !self.left.is_zero() {
+            let step = self.left.min(PROGRESS);
+            let changed = self.watch.changed(step).await;
+            if changed && wanted == Wanted::Anything {
+                return Ok(true);
+            }
+            if changed && self.has_moved(desk).await? {
+                return Ok(true);
+            }
+            if !changed {
+                self.left -= step;
+                self.told += 1;
+                if let Some(tell) = &self.progress {
+                    tell(self.told, "waiting");
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Something was logged in a workflow, or an agent's lease may have ended.
+    async fn has_moved(&mut self, desk: &Desk) -> Result<bool, Stopped> {
+        let page = desk.service.store().follow(self.cursor, ENTRIES_MAX).await.map_err(crate::Error::from)?;
+        self.cursor = page.next;
+        Ok(page.entries.iter().any(|entry| entry.topic.starts_with("workflows/")))
+    }
+}

@@ -1,0 +1,284 @@
+//! Getting work: what can be claimed, and what one must know to do it.
+
+use engine::id::{AgentId, TaskId, WorkflowId};
+use engine::list::WorkflowFilter;
+use engine::offer::{self, Ask};
+use engine::task::{State, Task};
+use engine::workflow::{Workflow, WorkflowStatus};
+use engine::{Command, Need, Refusal, Reply, Stop, Timestamp, World, view};
+use wire::context;
+use wire::lifecycle::{
+    Include, NextRow, NextTask, NextTasks, Part, TaskGetAvailable, TaskLoadContext, TaskNext, TaskReply, TasksReply,
+    Within, WorkflowNextTasks,
+};
+
+use super::waits::Wanted;
+use super::{Answer, Desk, Request, Stopped, bad_cursor, limit};
+
+/// Workflows that are looked through for work, oldest first.
+const WORKFLOWS_MAX: u32 = 100;
+/// Members of a parallel group that a row names.
+const PARALLEL_MAX: u32 = 20;
+/// When to ask again, for callers that do not wait.
+const RETRY_MS: u32 = 5_000;
+
+/// Workflows in which work may be found, oldest first, so that what was begun is ended first.
+pub(super) fn running(world: &World, preferred: Option<WorkflowId>) -> Result<Vec<WorkflowId>, Stop> {
+    let statuses = vec![WorkflowStatus::InProgress, WorkflowStatus::Ready];
+    let filter = WorkflowFilter { statuses, repository: None };
+    let page = view::workflows(world, &filter, None, 0, WORKFLOWS_MAX)?;
+    let mut found: Vec<WorkflowId> = page.rows.iter().rev().map(|(row, _)| row.id).collect();
+    found.sort_by_key(|id| Some(*id) != preferred);
+    Ok(found)
+}
+
+/// The first workflow that offers something to an agent.
+pub(super) fn offering(
+    world: &World,
+    workflow: Option<WorkflowId>,
+    agent: Option<AgentId>,
+    include_failed: bool,
+    now: Timestamp,
+) -> Result<Option<WorkflowId>, Stop> {
+    let candidates = match workflow {
+        Some(workflow) => {
+            world.workflow(workflow)?;
+            vec![workflow]
+        }
+        None => {
+            let own = agent.map(|agent| world.agent(agent)).transpose()?.and_then(|agent| agent.workflow);
+            running(world, own)?
+        }
+    };
+    for id in candidates {
+        let ask = Ask { workflow: id, agent, include_failed, after: None, limit: 1 };
+        if !offer::next(world, &ask, now)?.tasks.is_empty() {
+            return Ok(Some(id));
+        }
+    }
+    Ok(None)
+}
+
+impl Desk {
+    pub(super) async fn load_context(&self, asked: &TaskLoadContext) -> Answer {
+        let budget = asked.max_tokens.map_or(context::MAX_TOKENS_DEFAULT, |Within(tokens)| tokens);
+        self.context(asked.task_id, asked.include.as_ref(), budget).await
+    }
+
+    async fn context(&self, task: TaskId, include: Option<&Include>, max_tokens: u32) -> Answer {
+        let rows = context::rows_wanted(include, max_tokens);
+        let full = include.and_then(|include| include.prior_task_full).unwrap_or(false);
+        let facts = self.service.view(move |world| view::context(world, task, rows, full)).await?;
+        Ok(context::fit(&facts, include, max_tokens))
+    }
+
+    pub(super) async fn next_tasks(&self, asked: &WorkflowNextTasks) -> Answer {
+        let after = asked.cursor.as_ref().map(|cursor| position(cursor.as_str()).ok_or_else(bad_cursor)).transpose()?;
+        let rows = limit(asked.limit);
+        let ask = Ask {
+            workflow: asked.workflow_id,
+            agent: asked.agent_id,
+            include_failed: asked.include_failed.unwrap_or(false),
+            after,
+            limit: usize::try_from(rows).unwrap_or(usize::MAX),
+        };
+        let now = self.service.now();
+        let reply = self.service.view(move |world| next_tasks(world, &ask, now)).await?;
+        Ok(reply.render())
+    }
+
+    pub(super) async fn available(&self, request: &Request<'_>, asked: &TaskGetAvailable) -> Answer {
+        let agent = self.acting(request).await?;
+        let (workflow, rows) = (asked.workflow_id, usize::try_from(limit(asked.limit)).unwrap_or(usize::MAX));
+        let now = self.service.now();
+        // The place in a list of lists: a workflow, and a place in it.
+        let after = asked.cursor.as_ref().map(|cursor| {
+            let (id, place) = cursor.as_str().split_once('/')?;
+            Some((id.parse::<WorkflowId>().ok()?, if place.is_empty() { None } else { Some(position(place)?) }))
+        });
+        let after = after.map(|found| found.ok_or_else(bad_cursor)).transpose()?;
+        let (tasks, next) = self
+            .service
+            .view(move |world| {
+                let mut found: Vec<Task> = Vec::new();
+                let mut workflows = match workflow {
+                    Some(workflow) => vec![world.workflow(workflow)?.id],
+                    None => running(world, None)?,
+                };
+                if let Some((from, _)) = after {
+                    let passed = workflows.iter().position(|id| *id == from).unwrap_or(workflows.len());
+                    workflows.drain(..passed);
+                }
+                for id in workflows {
+                    let place = after.filter(|(from, _)| *from == id).and_then(|(_, place)| place);
+                    let ask =
+                        Ask { workflow: id, agent, include_failed: false, after: place, limit: rows - found.len() };
+                    let page = offer::next(world, &ask, now)?;
+                    found.extend(page.tasks);
+                    if let Some((priority, sequence, task)) = page.next {
+                        return Ok((
+                            view::with_texts(world, &found)?,
+                            Some(format!("{id}/{priority}.{sequence}.{task}")),
+                        ));
+                    }
+                    if found.len() >= rows {
+                        return Ok((view::with_texts(world, &found)?, None));
+                    }
+                }
+                Ok((view::with_texts(world, &found)?, None))
+            })
+            .await?;
+        let tasks = tasks.iter().map(TaskReply::listed).collect();
+        Ok(TasksReply { tasks, next_cursor: next }.render())
+    }
+
+    /// Picks, claims and returns a task with its context; with nothing to do it waits as long as it may.
+    pub(super) async fn task_next(&self, request: &Request<'_>, asked: &TaskNext) -> Answer {
+        let agent = self.acting(request).await?.ok_or(Refusal::AgentNotFound { agent: None })?;
+        let budget = asked.max_tokens.map_or(context::MAX_TOKENS_DEFAULT, |Within(tokens)| tokens);
+        if let Some(key) = &request.caller.key
+            && let Some(first) = self.service.kept(key, "claim_next").await?
+        {
+            return self.taken(&first?, budget, None).await;
+        }
+        let (workflow, failed) = (asked.workflow_id, asked.include_failed.unwrap_or(false));
+        let wait = asked.wait_seconds.map_or(0, |Within(seconds)| seconds);
+        let mut waiting = self.waiting(request, wait).await?;
+        loop {
+            let now = self.service.now();
+            let offered = self.service.view(move |world| offering(world, workflow, Some(agent), failed, now)).await?;
+            if let Some(workflow) = offered {
+                let claim = Command::ClaimNext { workflow, include_failed: failed };
+                let caller = engine::Caller { agent: Some(agent), ..request.caller.clone() };
+                let reply = self.service.execute(caller, claim).await?;
+                if matches!(reply, Reply::Claimed { .. }) || request.caller.key.is_some() {
+                    return self.taken(&reply, budget, Some(waiting.cursor())).await;
+                }
+                // Somebody else was faster: look again.
+                continue;
+            }
+            if !waiting.more(self, Wanted::Work).await? {
+                let reply = Reply::NoTask { limit_reached: false, all_done: false };
+                return self.taken(&reply, budget, Some(waiting.cursor())).await;
+            }
+        }
+    }
+
+    async fn taken(&self, reply: &Reply, budget: u32, cursor: Option<String>) -> Answer {
+        let Reply::Claimed { task, attempt, until } = reply else {
+            let reply = NextTask {
+                success: false,
+                task: None,
+                attempt: None,
+                lease_expires_at: None,
+                context: None,
+                reason: Some("nothing can be claimed now"),
+                retry_after_ms: Some(RETRY_MS),
+                cursor,
+            };
+            return Ok(reply.render());
+        };
+        let id = *task;
+        let view = self.service.view(move |world| view::task(world, id)).await?;
+        let context = self.context(id, None, budget).await?;
+        let reply = NextTask {
+            success: true,
+            task: Some(TaskReply::listed(&view)),
+            attempt: Some(*attempt),
+            lease_expires_at: Some(*until),
+            context: Some(context),
+            reason: None,
+            retry_after_ms: None,
+            cursor: None,
+        };
+        Ok(reply.render())
+    }
+}
+
+/// Priority, sequence and id.
+fn position(text: &str) -> Option<offer::Position> {
+    let mut parts = text.splitn(3, '.');
+    let (priority, sequence, id) = (parts.next()?, parts.next()?, parts.next()?);
+    Some((priority.parse().ok()?, sequence.parse().ok()?, id.parse().ok()?))
+}
+
+fn next_tasks(world: &World, ask: &Ask, now: Timestamp) -> Result<NextTasks, Stop> {
+    let page = offer::next(world, ask, now)?;
+    let workflow = world.workflow(ask.workflow)?;
+    let views = view::with_texts(world, &page.tasks)?;
+    world.want(page.tasks.iter().map(|task| Need::Dependencies(task.id)))?;
+    let rows = views.iter().map(|view| next_row(world, view)).collect::<Result<Vec<_>, _>>()?;
+    let running = match workflow.parallel_max {
+        Some(_) => world.number(&Need::Running(workflow.id, now))?,
+        None => 0,
+    };
+    let count = u32::try_from(rows.len()).unwrap_or(u32::MAX);
+    let room = workflow.parallel_max.map_or(u32::MAX, |limit| limit.saturating_sub(running));
+    Ok(NextTasks {
+        tasks: rows,
+        max_parallel: workflow.parallel_max,
+        recommended_count: count.min(room),
+        workflow_status: workflow.status.as_str(),
+        all_complete: is_complete(workflow),
+        limit_reached: page.limit_reached,
+        next_cursor: page.next.map(|(priority, sequence, id)| format!("{priority}.{sequence}.{id}")),
+    })
+}
+
+fn is_complete(workflow: &Workflow) -> bool {
+    view::is_planned(workflow) && workflow.tasks > 0 && workflow.open == 0
+}
+
+fn next_row(world: &World, view: &view::TaskView) -> Result<NextRow, Stop> {
+    let task = &view.task;
+    let mut together = Vec::new();
+    if let Some(group) = task.group.clone() {
+        let list = engine::list::List::Group { workflow: task.workflow, group, limit: PARALLEL_MAX + 1 };
+        if let engine::Fact::Full(members) = world.list(list)? {
+            together.extend(members.iter().map(|member| member.id).filter(|id| *id != task.id));
+        }
+    }
+    // Everything it depends on is met, or it would not be offered; the names of the first ones suffice.
+    let on = world.task_ids(&Need::Dependencies(task.id))?;
+    let on = on.get(..on.len().min(engine::limits::NAMED_MAX)).unwrap_or_default();
+    world.want(on.iter().map(|id| Need::Task(*id)))?;
+    let names = on.iter().map(|id| world.task(*id).map(|task| task.name.clone())).collect::<Result<Vec<_>, _>>()?;
+    let listed = TaskReply::listed(view);
+    let error = if let State::Failed { .. } = task.state { listed.error } else { None };
+    Ok(NextRow {
+        id: task.id,
+        workflow_id: task.workflow,
+        name: listed.name,
+        description: listed.description,
+        status: listed.status,
+        sequence: task.sequence,
+        priority: listed.priority,
+        parallel_group: listed.parallel_group,
+        role: listed.role,
+        capabilities: listed.capabilities,
+        touches: listed.touches,
+        attempt: task.attempt,
+        error,
+        created_at: task.created,
+        updated_at: task.updated,
+        can_parallelize: task.group.is_some(),
+        parallel_with: together,
+        dependencies_completed: names,
+    })
+}
+
+impl Desk {
+    /// How much can be claimed, counted up to a page.
+    pub(super) async fn claimable(&self, workflow: Option<WorkflowId>, agent: Option<AgentId>) -> Result<u32, Stopped> {
+        let now = self.service.now();
+        let found = self
+            .service
+            .view(move |world| {
+                let Some(id) = offering(world, workflow, agent, false, now)? else { return Ok(0) };
+                let ask = Ask { workflow: id, agent, include_failed: false, after: None, limit: 20 };
+                Ok(u32::try_from(offer::next(world, &ask, now)?.tasks.len()).unwrap_or(u32::MAX))
+            })
+            .await?;
+        Ok(found)
+    }
+}

@@ -1,0 +1,198 @@
+//! `/api/v1`: tools, and the same things to look at as resources.
+
+use axum::Extension;
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{Path, RawQuery, State};
+use axum::response::{IntoResponse as _, Response};
+use http::StatusCode;
+use wire::json::{Object, Value, object};
+
+use super::Shared;
+use super::problem::{Problem, json};
+use crate::desk::{Outcome, Visitor};
+
+/// `POST /api/v1/tools/{tool}`
+pub(super) async fn call(
+    State(shared): State<Shared>,
+    Path(tool): Path<String>,
+    Extension(visitor): Extension<Visitor>,
+    body: Result<Bytes, BytesRejection>,
+) -> Response {
+    let body = match body {
+        Ok(body) => body,
+        Err(rejection) => return too_large(&rejection).into_response(),
+    };
+    let arguments: &[u8] = if body.is_empty() { b"{}" } else { &body };
+    done(&shared, &visitor, &tool, arguments).await
+}
+
+fn too_large(rejection: &BytesRejection) -> Problem {
+    let status = rejection.status();
+    if status == StatusCode::PAYLOAD_TOO_LARGE {
+        let message = "the body is larger than any tool takes";
+        return Problem::new(status, "TOO_LARGE", message, "send less in one request");
+    }
+    Problem::new(status, "INVALID_BODY", rejection.body_text(), "send the arguments as a JSON object")
+}
+
+/// Calls a tool and answers as HTTP does.
+async fn done(shared: &Shared, visitor: &Visitor, tool: &str, arguments: &[u8]) -> Response {
+    let began = shared.desk.service().now();
+    let outcome = shared.desk.call(visitor, tool, arguments, None).await;
+    let ms = shared.desk.service().now().0 - began.0;
+    let (word, response) = match outcome {
+        Outcome::Done(value) => ("done", json(&value)),
+        Outcome::Refused(said) => ("refused", Problem::refused(said).into_response()),
+        Outcome::Failed(said) => ("failed", Problem::failed(said).into_response()),
+        Outcome::UnknownTool => {
+            let message = format!("there is no tool {}", tool.chars().take(64).collect::<String>());
+            let next = "see /api/v1/openapi.json for the tools";
+            return Problem::new(StatusCode::NOT_FOUND, "TOOL_NOT_FOUND", message, next).into_response();
+        }
+    };
+    if let Some(known) = wire::lifecycle::Tool::find(tool) {
+        shared.metrics.call(known.name, word, ms);
+    }
+    response
+}
+
+/// The words of a query as members; a word that comes again becomes a list.
+fn members(query: Option<&str>, lists: &[&str], numbers: &[&str], flags: &[&str]) -> Object {
+    let mut found = Object::new();
+    for (name, text) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+        let whole = || text.parse::<u64>().ok().map(Value::from);
+        let value = if numbers.contains(&name.as_ref()) {
+            // What is no number is refused by the tool, with its name.
+            whole().unwrap_or_else(|| text.as_ref().into())
+        } else if flags.contains(&name.as_ref()) {
+            match text.as_ref() {
+                "" | "true" | "1" => true.into(),
+                "false" | "0" => false.into(),
+                other => other.into(),
+            }
+        } else {
+            text.as_ref().into()
+        };
+        if !lists.contains(&name.as_ref()) {
+            found.push((name.into_owned(), value));
+            continue;
+        }
+        match found.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, Value::List(items))) => items.push(value),
+            Some(_) | None => found.push((name.into_owned(), Value::List(vec![value]))),
+        }
+    }
+    found
+}
+
+async fn look(shared: &Shared, visitor: &Visitor, tool: &str, members: Object) -> Response {
+    done(shared, visitor, tool, Value::Object(members).to_string().as_bytes()).await
+}
+
+pub(super) async fn workflows(
+    State(shared): State<Shared>,
+    Extension(visitor): Extension<Visitor>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    look(&shared, &visitor, "workflow_list", members(query.as_deref(), &["status"], &["limit", "offset"], &[])).await
+}
+
+pub(super) async fn workflow(
+    State(shared): State<Shared>,
+    Path(id): Path<String>,
+    Extension(visitor): Extension<Visitor>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let mut members = members(query.as_deref(), &[], &["limit"], &["include_tasks"]);
+    members.push(("id".to_owned(), id.into()));
+    look(&shared, &visitor, "workflow_get", members).await
+}
+
+/// Without a workflow: what can be claimed.
+pub(super) async fn tasks(
+    State(shared): State<Shared>,
+    Extension(visitor): Extension<Visitor>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    look(&shared, &visitor, "task_get_available", members(query.as_deref(), &[], &["limit"], &[])).await
+}
+
+pub(super) async fn task(
+    State(shared): State<Shared>,
+    Path(id): Path<String>,
+    Extension(visitor): Extension<Visitor>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let mut members = members(query.as_deref(), &[], &["checkpoint_limit"], &["include_checkpoints"]);
+    members.push(("id".to_owned(), id.into()));
+    look(&shared, &visitor, "task_get", members).await
+}
+
+pub(super) async fn agents(
+    State(shared): State<Shared>,
+    Extension(visitor): Extension<Visitor>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    look(&shared, &visitor, "agent_list", members(query.as_deref(), &["status"], &["limit"], &[])).await
+}
+
+pub(super) async fn agent(
+    State(shared): State<Shared>,
+    Path(id): Path<String>,
+    Extension(visitor): Extension<Visitor>,
+) -> Response {
+    look(&shared, &visitor, "agent_get", vec![("id".to_owned(), id.into())]).await
+}
+
+pub(super) async fn inbox(
+    State(shared): State<Shared>,
+    Path(agent): Path<String>,
+    Extension(visitor): Extension<Visitor>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let mut members = members(query.as_deref(), &[], &["limit"], &[]);
+    members.push(("agent_id".to_owned(), agent.into()));
+    look(&shared, &visitor, "inbox_read", members).await
+}
+
+/// Entries of a topic after a number.
+pub(super) async fn log(
+    State(shared): State<Shared>,
+    Path(topic): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Problem> {
+    let words: Vec<(String, String)> =
+        form_urlencoded::parse(query.unwrap_or_default().as_bytes()).into_owned().collect();
+    let number = |name: &str, most: i64, usual: i64| match words.iter().find(|(word, _)| word == name) {
+        None => Ok(usual),
+        Some((_, text)) => text.parse::<i64>().ok().filter(|number| (0..=most).contains(number)).ok_or_else(|| {
+            let message = format!("`{name}` must be a number up to {most}");
+            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUT", message, "correct it and try again")
+        }),
+    };
+    let (after, limit) = (number("after", i64::MAX, 0)?, number("limit", 500, 50)?);
+    let limit = u32::try_from(limit).unwrap_or(50);
+    let found = shared.desk.service().store().topic(topic.clone(), after, limit + 1).await;
+    let found = found.map_err(|fault| Problem::fault(&crate::Error::Fault(fault)))?;
+    let size = usize::try_from(limit).unwrap_or(usize::MAX);
+    let page = found.get(..size.min(found.len())).unwrap_or_default();
+    let next = page.last().filter(|_| found.len() > size).map(|entry| Value::Number(entry.seq.into()));
+    let entries = page.iter().map(entry).collect();
+    let mut reply = vec![("topic".to_owned(), topic.into()), ("entries".to_owned(), Value::List(entries))];
+    reply.extend(next.map(|next| ("next_after".to_owned(), next)));
+    Ok(json(&Value::Object(reply)))
+}
+
+/// An entry as it is shown; its body is JSON.
+pub(super) fn entry(entry: &store::Entry) -> Value {
+    object([
+        ("topic", entry.topic.as_str().into()),
+        ("seq", Value::Number(entry.seq.into())),
+        ("at", Value::Number(entry.at.0.into())),
+        ("type", entry.kind.as_str().into()),
+        ("sender", entry.sender.as_str().into()),
+        ("body", wire::json::parse(&entry.body).map_or(Value::Null, |node| node.to_value())),
+        ("hash", entry.hash.as_str().into()),
+    ])
+}

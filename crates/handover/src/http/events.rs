@@ -1,0 +1,129 @@
+//! `/api/v1/events`: what happens, as server-sent events. Every event has the place in the log that one goes on from.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::extract::{RawQuery, State};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse as _, Response};
+use futures_util::Stream;
+use http::{HeaderMap, StatusCode};
+use store::{Cursor, Entry};
+
+use super::Shared;
+use super::api::entry;
+use super::problem::Problem;
+
+/// Entries read in one go.
+const PAGE: u32 = 200;
+/// A comment keeps proxies and clients from giving the stream up.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// Without a wake-up the log is looked at this often.
+const LOOK: Duration = Duration::from_secs(10);
+
+/// Which events are wanted.
+#[derive(Debug, Default)]
+struct Filter {
+    topics: Vec<String>,
+    types: Vec<String>,
+}
+
+impl Filter {
+    /// A topic matches itself and, with `/*` at its end, everything below.
+    fn takes(&self, entry: &Entry) -> bool {
+        let within = |topic: &String| match topic.strip_suffix('*') {
+            Some(start) => entry.topic.starts_with(start),
+            None => entry.topic == *topic,
+        };
+        (self.topics.is_empty() || self.topics.iter().any(within))
+            && (self.types.is_empty() || self.types.contains(&entry.kind))
+    }
+}
+
+pub(super) async fn events(
+    State(shared): State<Shared>,
+    headers: HeaderMap,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Problem> {
+    let mut filter = Filter::default();
+    let mut after = headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
+    for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+        match name.as_ref() {
+            "after" => after = Some(after.unwrap_or_else(|| value.into_owned())),
+            "topic" => filter.topics.push(value.into_owned()),
+            "type" => filter.types.push(value.into_owned()),
+            other => return Err(invalid(&format!("`{other}` is no filter; there are after, topic and type"))),
+        }
+    }
+    let store = shared.desk.service().store();
+    let cursor = match after.as_deref() {
+        // From the beginning.
+        Some("0") => Cursor::default(),
+        Some(text) => text.parse().map_err(|_| invalid("`after` is no cursor: use the id of an event, or 0"))?,
+        None => store.end().await.map_err(|fault| Problem::fault(&crate::Error::Fault(fault)))?,
+    };
+    let stream = follow(shared, cursor, filter);
+    let keep = KeepAlive::new().interval(KEEP_ALIVE);
+    Ok(Sse::new(stream).keep_alive(keep).into_response())
+}
+
+fn invalid(message: &str) -> Problem {
+    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUT", message, "correct it and try again")
+}
+
+/// What one follower has read and not sent yet.
+struct Follower {
+    shared: Shared,
+    bell: store::Watch,
+    cursor: Cursor,
+    filter: Filter,
+    ready: std::collections::VecDeque<Event>,
+    ended: bool,
+}
+
+fn follow(shared: Shared, cursor: Cursor, filter: Filter) -> impl Stream<Item = Result<Event, Infallible>> {
+    let bell = shared.desk.service().store().watch();
+    let follower = Follower { shared, bell, cursor, filter, ready: std::collections::VecDeque::new(), ended: false };
+    futures_util::stream::unfold(follower, |mut follower| async move {
+        let event = follower.next().await?;
+        Some((Ok(event), follower))
+    })
+}
+
+impl Follower {
+    async fn next(&mut self) -> Option<Event> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Some(event);
+            }
+            if self.ended {
+                return None;
+            }
+            let full = self.read().await;
+            if !self.ready.is_empty() || full {
+                continue;
+            }
+            tokio::select! {
+                _ = self.bell.changed(LOOK) => {}
+                () = self.shared.stopping.cancelled() => {
+                    self.ended = true;
+                    // A client that comes back with this id misses nothing.
+                    return Some(Event::default().event("goodbye").id(self.cursor.to_string()).data("{\"reason\":\"the server stops\"}"));
+                }
+            }
+        }
+    }
+
+    /// Reads on; true when there may be more at once.
+    async fn read(&mut self) -> bool {
+        let page = self.shared.desk.service().store().follow(self.cursor, PAGE).await;
+        // A fault now is met by the next look.
+        let Ok(page) = page else { return false };
+        self.cursor = page.next;
+        for (found, place) in page.entries.iter().zip(&page.places).filter(|(found, _)| self.filter.takes(found)) {
+            let event = Event::default().id(place.to_string()).event(&found.kind).data(entry(found).to_string());
+            self.ready.push_back(event);
+        }
+        page.entries.len() >= usize::try_from(PAGE).unwrap_or(usize::MAX)
+    }
+}

@@ -1,0 +1,271 @@
+//! Who may come in: the right host and origin, a token that is not revoked, and not too often.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use engine::id::AgentId;
+use engine::token::{Scope, Token};
+use engine::{Need, Timestamp};
+use http::{HeaderMap, StatusCode, header};
+
+use super::Shared;
+use super::problem::Problem;
+use crate::desk::Visitor;
+use crate::service::Service;
+use crate::settings;
+
+/// How long a token that was found is taken for good without a look: a revocation takes effect within this time.
+const TRUST_MS: i64 = 100;
+/// Tokens that are remembered.
+const KNOWN_MAX: usize = 1_000;
+/// Requests of one token in one second, unless the settings say otherwise.
+const RATE_DEFAULT: u32 = 20_000;
+/// Requests without a token that is known, in one second, of all callers together.
+const STRANGERS_MAX: u32 = 200;
+
+pub(crate) struct Guard {
+    service: Service,
+    hosts: Vec<String>,
+    origins: Vec<String>,
+    rate: u32,
+    known: Mutex<HashMap<String, Known>>,
+    strangers: Mutex<Bucket>,
+}
+
+impl std::fmt::Debug for Guard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Guard").field("hosts", &self.hosts).field("origins", &self.origins).finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug)]
+struct Known {
+    token: Token,
+    at: Timestamp,
+    bucket: Bucket,
+}
+
+/// So many in a second, counted from the first of them.
+#[derive(Debug, Default)]
+struct Bucket {
+    second: i64,
+    used: u32,
+}
+
+impl Bucket {
+    fn take(&mut self, now: Timestamp, most: u32) -> bool {
+        let second = now.0 / 1_000;
+        if second != self.second {
+            *self = Self { second, used: 0 };
+        }
+        self.used = self.used.saturating_add(1);
+        self.used <= most
+    }
+}
+
+impl Guard {
+    pub(super) fn new(service: Service, settings: &settings::Serve, port: u16) -> Self {
+        let own = ["127.0.0.1", "localhost", "[::1]"];
+        let hosts = own.iter().map(|host| (*host).to_owned()).chain(settings.hosts.iter().cloned());
+        let origins = own.iter().map(|host| format!("http://{host}:{port}")).chain(settings.origins.iter().cloned());
+        Self {
+            service,
+            hosts: hosts.collect(),
+            origins: origins.collect(),
+            rate: settings.rate_per_second.unwrap_or(RATE_DEFAULT),
+            known: Mutex::default(),
+            strangers: Mutex::default(),
+        }
+    }
+
+    pub(super) fn hosts(&self) -> &[String] {
+        &self.hosts
+    }
+
+    pub(super) fn origins(&self) -> &[String] {
+        &self.origins
+    }
+
+    /// A page that leads the browser here under another name is turned away (DNS rebinding), and so is one from elsewhere.
+    fn place(&self, headers: &HeaderMap, authority: Option<&str>) -> Result<(), Problem> {
+        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).or(authority).unwrap_or_default();
+        let name = match host.rsplit_once(':') {
+            Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+            Some(_) | None => host,
+        };
+        let known = |host: &String| host.eq_ignore_ascii_case(name) || host.eq_ignore_ascii_case(headers_host(headers));
+        if !self.hosts.iter().any(known) {
+            return Err(Problem::new(
+                StatusCode::FORBIDDEN,
+                "FOREIGN_HOST",
+                "this server is not called that",
+                "use 127.0.0.1, or add the name to serve.hosts in .handover/config.toml",
+            ));
+        }
+        let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
+        let allowed = origin.to_str().is_ok_and(|origin| self.origins.iter().any(|known| known == origin));
+        if allowed {
+            return Ok(());
+        }
+        Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "FOREIGN_ORIGIN",
+            "pages from there may not call this server",
+            "add the origin to serve.origins in .handover/config.toml, if you trust it",
+        ))
+    }
+
+    /// The token of a request.
+    async fn token(&self, headers: &HeaderMap) -> Result<Token, Problem> {
+        let now = self.service.now();
+        let Some(secret) = bearer(headers) else { return Err(self.stranger(now, "a token is needed")) };
+        let hash = crate::token::hash(secret);
+        if let Some(found) = self.remembered(&hash, now)? {
+            return Ok(found);
+        }
+        let found = crate::token::find(&self.service, secret).await.map_err(|error| Problem::fault(&error))?;
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(token) = found else {
+            known.remove(&hash);
+            drop(known);
+            return Err(self.stranger(now, "this token is not known, or revoked"));
+        };
+        if known.len() >= KNOWN_MAX {
+            known.clear();
+        }
+        let entry =
+            known.entry(hash).or_insert_with(|| Known { token: token.clone(), at: now, bucket: Bucket::default() });
+        (entry.token, entry.at) = (token.clone(), now);
+        if entry.bucket.take(now, self.rate) { Ok(token) } else { Err(too_often()) }
+    }
+
+    fn remembered(&self, hash: &str, now: Timestamp) -> Result<Option<Token>, Problem> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(entry) = known.get_mut(hash).filter(|entry| now.0 < entry.at.0 + TRUST_MS && entry.at <= now) else {
+            return Ok(None);
+        };
+        if !entry.bucket.take(now, self.rate) {
+            return Err(too_often());
+        }
+        Ok(Some(entry.token.clone()))
+    }
+
+    /// Nobody is remembered: a token was revoked here.
+    pub(super) fn forget(&self) {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    fn stranger(&self, now: Timestamp, message: &str) -> Problem {
+        if !self.strangers.lock().unwrap_or_else(PoisonError::into_inner).take(now, STRANGERS_MAX) {
+            return too_often();
+        }
+        Problem::new(
+            StatusCode::UNAUTHORIZED,
+            "UNAUTHORIZED",
+            message,
+            "send `Authorization: Bearer TOKEN`; the token of this machine is in .handover/state/token, `handover token create` makes others",
+        )
+    }
+
+    async fn visitor(&self, headers: &HeaderMap) -> Result<(Visitor, Scope), Problem> {
+        let token = self.token(headers).await?;
+        let named = match headers.get("handover-agent") {
+            Some(name) => Some(self.agent(name.to_str().unwrap_or_default()).await?),
+            None => None,
+        };
+        let scope = token.scope;
+        if let (Some(own), Some(named)) = (token.agent, named)
+            && own != named
+            && matches!(scope, Scope::Agent)
+        {
+            return Err(Problem::new(
+                StatusCode::FORBIDDEN,
+                "NOT_PERMITTED",
+                format!("this token stands for {own} and no other agent"),
+                "leave the header Handover-Agent out",
+            ));
+        }
+        let key = headers.get("idempotency-key").and_then(|key| key.to_str().ok()).map(str::to_owned);
+        let visitor = Visitor {
+            rights: scope.rights(),
+            session: None,
+            agent: named.or(token.agent),
+            bound: token.agent.is_some() && scope == Scope::Agent,
+            owner: token.id.to_string(),
+            key,
+        };
+        Ok((visitor, scope))
+    }
+
+    /// An agent by id or slug.
+    async fn agent(&self, name: &str) -> Result<AgentId, Problem> {
+        if let Ok(id) = name.parse() {
+            return Ok(id);
+        }
+        let slug = name.to_owned();
+        let found = if engine::agent::is_slug(name) {
+            let found = self
+                .service
+                .view(move |world| world.agent_ids(&Need::Slug(slug.clone())).map(|agents| agents.first().copied()));
+            found.await.map_err(|error| Problem::fault(&error))?
+        } else {
+            None
+        };
+        found.ok_or_else(|| {
+            let refusal = engine::Refusal::RecipientNotFound { recipient: name.chars().take(64).collect() };
+            let mut problem = Problem::refused(wire::lifecycle::refusal(&refusal));
+            problem.said.code = "AGENT_NOT_FOUND";
+            problem.said.message = "the header Handover-Agent names no agent".to_owned();
+            problem
+        })
+    }
+}
+
+fn headers_host(headers: &HeaderMap) -> &str {
+    headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default()
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, secret) = value.split_once(' ')?;
+    let secret = secret.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && (1..=512).contains(&secret.len())).then_some(secret)
+}
+
+fn too_often() -> Problem {
+    Problem::new(
+        StatusCode::TOO_MANY_REQUESTS,
+        "TOO_OFTEN",
+        "there are too many requests",
+        "wait a second and try again",
+    )
+}
+
+/// Host and origin, for everything.
+pub(super) async fn check_place(State(shared): State<Shared>, request: Request, next: Next) -> Response {
+    let authority = request.uri().authority().map(|authority| authority.as_str().to_owned());
+    match shared.guard.place(request.headers(), authority.as_deref()) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => {
+            shared.metrics.request(problem.status.as_u16());
+            problem.into_response()
+        }
+    }
+}
+
+/// A token, for everything but health. Whose it is goes on with the request.
+pub(super) async fn admit(State(shared): State<Shared>, mut request: Request, next: Next) -> Response {
+    let response = match shared.guard.visitor(request.headers()).await {
+        Ok((visitor, scope)) => {
+            request.extensions_mut().insert(visitor);
+            request.extensions_mut().insert(scope);
+            next.run(request).await
+        }
+        Err(problem) => problem.into_response(),
+    };
+    shared.metrics.request(response.status().as_u16());
+    response
+}

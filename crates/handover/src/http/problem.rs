@@ -1,0 +1,90 @@
+//! Problem details (RFC 9457) with our codes.
+
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, Uri, header};
+use wire::json::{Object, Value};
+use wire::lifecycle::Said;
+
+/// Something that was not done, and the status it is answered with.
+#[derive(Debug, Clone)]
+pub(super) struct Problem {
+    pub(super) status: StatusCode,
+    pub(super) said: Said,
+}
+
+/// The status of a refusal, by its code.
+pub(super) fn status(code: &str) -> StatusCode {
+    match code {
+        "INVALID_INPUT" | "INVALID_WIRE" => StatusCode::UNPROCESSABLE_ENTITY,
+        "NOT_PERMITTED" => StatusCode::FORBIDDEN,
+        code if code.ends_with("_NOT_FOUND") => StatusCode::NOT_FOUND,
+        _ => StatusCode::CONFLICT,
+    }
+}
+
+impl Problem {
+    pub(super) fn refused(said: Said) -> Self {
+        Self { status: status(said.code), said }
+    }
+
+    /// The machine failed. What may go again is 503.
+    pub(super) fn failed(said: Said) -> Self {
+        Self { status: StatusCode::SERVICE_UNAVAILABLE, said }
+    }
+
+    pub(super) fn new(status: StatusCode, code: &'static str, message: impl Into<String>, next: &str) -> Self {
+        let (message, suggestion) = (message.into(), next.to_owned());
+        Self { status, said: Said { code, message, recoverable: false, suggestion, details: None } }
+    }
+
+    pub(super) fn fault(error: &crate::Error) -> Self {
+        match error {
+            crate::Error::Refused(refusal) => Self::refused(wire::lifecycle::refusal(refusal)),
+            crate::Error::Fault(_) | crate::Error::Random(_) => {
+                Self::failed(wire::lifecycle::fault(&error.to_string(), false))
+            }
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let title = self.said.code.to_ascii_lowercase().replace('_', " ");
+        let mut members: Object = vec![
+            ("type".to_owned(), "about:blank".into()),
+            ("title".to_owned(), title.into()),
+            ("status".to_owned(), u64::from(self.status.as_u16()).into()),
+            ("detail".to_owned(), self.said.message.as_str().into()),
+        ];
+        if let Value::Object(said) = self.said.render() {
+            members.extend(said);
+        }
+        let mut response = (self.status, Value::Object(members).to_string()).into_response();
+        let kind = HeaderValue::from_static("application/problem+json");
+        response.headers_mut().insert(header::CONTENT_TYPE, kind);
+        if self.status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if matches!(self.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
+    }
+}
+
+/// A JSON reply.
+pub(super) fn json(value: &Value) -> Response {
+    let mut response = value.to_string().into_response();
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+pub(super) async fn nowhere(uri: Uri) -> Problem {
+    let path: String = uri.path().chars().take(200).collect();
+    Problem::new(
+        StatusCode::NOT_FOUND,
+        "ROUTE_NOT_FOUND",
+        format!("there is nothing at {path}"),
+        "see /api/v1/openapi.json for what there is",
+    )
+}

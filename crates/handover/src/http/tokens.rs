@@ -1,0 +1,98 @@
+//! `/api/v1/tokens`: for bearers of an admin's token.
+
+use axum::Extension;
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse as _, Response};
+use engine::id::{AgentId, TokenId};
+use engine::token::Scope;
+use http::StatusCode;
+use wire::json::{Value, object};
+
+use super::Shared;
+use super::problem::{Problem, json};
+use crate::token::{self, Shown};
+
+fn admin(scope: Scope) -> Result<(), Problem> {
+    if scope == Scope::Admin {
+        return Ok(());
+    }
+    Err(Problem::new(
+        StatusCode::FORBIDDEN,
+        "NOT_PERMITTED",
+        format!("a token with scope {scope} cannot manage tokens"),
+        "use the token of this machine, or `handover token` at a terminal",
+    ))
+}
+
+fn invalid(message: &str) -> Problem {
+    let next = "send {\"name\": …, \"scope\": \"agent|coordinator|person|admin\", \"agent\": optional id}";
+    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUT", message, next)
+}
+
+pub(super) async fn list(
+    State(shared): State<Shared>,
+    Extension(scope): Extension<Scope>,
+) -> Result<Response, Problem> {
+    admin(scope)?;
+    let found = token::list(shared.desk.service()).await.map_err(|error| Problem::fault(&error))?;
+    Ok(json(&object([("tokens", Value::List(found.iter().map(row).collect()))])))
+}
+
+fn row(token: &Shown) -> Value {
+    object([
+        ("id", token.id.to_string().into()),
+        ("name", token.name.as_str().into()),
+        ("scope", token.scope.as_str().into()),
+        ("agent", token.agent.map(|agent| agent.to_string()).into()),
+        ("created_at", Value::Number(token.created.0.into())),
+        ("revoked_at", token.revoked.map(|at| Value::Number(at.0.into())).into()),
+    ])
+}
+
+pub(super) async fn create(
+    State(shared): State<Shared>,
+    Extension(scope): Extension<Scope>,
+    body: Bytes,
+) -> Result<Response, Problem> {
+    admin(scope)?;
+    let text = std::str::from_utf8(&body).map_err(|_| invalid("the body is not UTF-8"))?;
+    let node =
+        wire::json::parse_object(text).map_err(|error| invalid(&format!("the body is not a JSON object: {error}")))?;
+    let value = node.to_value();
+    if let Value::Object(members) = &value
+        && let Some((name, _)) = members.iter().find(|(name, _)| !["name", "scope", "agent"].contains(&name.as_str()))
+    {
+        return Err(invalid(&format!("`{name}` is no field of a token")));
+    }
+    let word = |name: &str| value.get(name).and_then(Value::as_text);
+    let name = word("name").ok_or_else(|| invalid("`name` is required"))?;
+    let wanted = match value.get("scope") {
+        None => Scope::Agent,
+        Some(_) => word("scope").and_then(Scope::parse).ok_or_else(|| invalid("`scope` is not one of the four"))?,
+    };
+    let agent = match value.get("agent") {
+        None | Some(Value::Null) => None,
+        Some(_) => {
+            let found = word("agent").and_then(|agent| agent.parse::<AgentId>().ok());
+            Some(found.ok_or_else(|| invalid("`agent` must be an agent's id"))?)
+        }
+    };
+    let made = token::create(shared.desk.service(), name, wanted, agent).await;
+    let made = made.map_err(|error| Problem::fault(&error))?;
+    let reply =
+        object([("id", made.id.to_string().into()), ("token", made.secret.into()), ("scope", wanted.as_str().into())]);
+    Ok((StatusCode::CREATED, json(&reply)).into_response())
+}
+
+pub(super) async fn revoke(
+    State(shared): State<Shared>,
+    Extension(scope): Extension<Scope>,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    admin(scope)?;
+    let id: TokenId = id.parse().map_err(|_| invalid("a token's id is tok_ and 12 characters of 0-9a-z"))?;
+    token::revoke(shared.desk.service(), id).await.map_err(|error| Problem::fault(&error))?;
+    shared.guard.forget();
+    Ok(json(&object([("success", true.into())])))
+}

@@ -1,0 +1,52 @@
+//! Surveys by one who remembers, so that an owner that cannot speak for itself is noticed.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use super::SILENCE_MAX;
+use super::survey::{Life, Survey, look};
+
+/// What was seen last of each session. A stopped process writes no `silent`; its calls stand still all the same.
+#[derive(Debug, Default)]
+pub struct Watch {
+    seen: BTreeMap<String, Seen>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    calls_noted: u64,
+    since: Duration,
+}
+
+impl Watch {
+    /// Like [`survey`](super::survey); `now` is the watcher's own waking time.
+    pub fn survey(&mut self, folder: &Path, now: Duration) -> io::Result<Survey> {
+        let (lives, more) = look(folder)?;
+        self.seen.retain(|session, _| lives.contains_key(session));
+        let mut survey = Survey { more, ..Survey::default() };
+        for (session, life) in lives {
+            match life {
+                Life::Dead => survey.dead.push(session),
+                Life::Silent => survey.silent.push(session),
+                Life::Alive { calls_noted } if self.is_silent(&session, calls_noted, now) => {
+                    survey.silent.push(session)
+                }
+                Life::Alive { .. } => survey.alive.push(session),
+            }
+        }
+        Ok(survey)
+    }
+
+    fn is_silent(&mut self, session: &str, calls_noted: Option<u64>, now: Duration) -> bool {
+        match (self.seen.get(session), calls_noted) {
+            (Some(seen), Some(calls)) if seen.calls_noted != calls => {}
+            (Some(seen), _) => return now.saturating_sub(seen.since) >= SILENCE_MAX,
+            (None, _) => {}
+        }
+        let seen = Seen { calls_noted: calls_noted.unwrap_or_default(), since: now };
+        self.seen.insert(session.to_owned(), seen);
+        false
+    }
+}

@@ -1,0 +1,114 @@
+//! Keeps a notice behind the answer of the call that caused it.
+//!
+//! A change is seen by its followers as soon as it is durable, which is before the call that made it is answered. Which
+//! call that was is not known here, so a notice waits for all calls of its connection that were running when it came.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::limits;
+
+#[derive(Debug, Default)]
+pub(super) struct Gate {
+    running: Mutex<Running>,
+    /// Rung when a call is answered or pauses.
+    fewer: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Running {
+    next: u64,
+    calls: BTreeMap<u64, Doing>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Doing {
+    Acting,
+    Waiting,
+}
+
+/// A call that is not answered yet. It is answered when this is dropped.
+#[derive(Debug)]
+pub(super) struct Ticket {
+    gate: Arc<Gate>,
+    number: u64,
+}
+
+/// What a call can say about itself: a call that only waits causes nothing, and may wait for long.
+#[derive(Debug, Clone)]
+pub struct Act {
+    gate: Arc<Gate>,
+    number: u64,
+}
+
+impl Gate {
+    pub(super) fn enter(self: &Arc<Self>) -> Ticket {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = running.next;
+        running.next += 1;
+        running.calls.insert(number, Doing::Acting);
+        Ticket { gate: Arc::clone(self), number }
+    }
+
+    /// Waits for the calls that act now, within reason.
+    pub(super) async fn settled(&self) {
+        let _late = tokio::time::timeout(limits::NOTICE_WAIT_MAX, self.all_answered()).await;
+    }
+
+    async fn all_answered(&self) {
+        let mut asked = self.acting();
+        loop {
+            let fewer = self.fewer.notified();
+            let acting = self.acting();
+            asked.retain(|number| acting.contains(number));
+            if asked.is_empty() {
+                return;
+            }
+            fewer.await;
+        }
+    }
+
+    fn acting(&self) -> Vec<u64> {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.calls.iter().filter(|(_, doing)| **doing == Doing::Acting).map(|(number, _)| *number).collect()
+    }
+
+    fn set(&self, number: u64, doing: Doing) {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(call) = running.calls.get_mut(&number) {
+            *call = doing;
+        }
+        drop(running);
+        self.fewer.notify_waiters();
+    }
+}
+
+impl Ticket {
+    pub(super) fn act(&self) -> Act {
+        Act { gate: Arc::clone(&self.gate), number: self.number }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.gate.running.lock().unwrap_or_else(PoisonError::into_inner).calls.remove(&self.number);
+        self.gate.fewer.notify_waiters();
+    }
+}
+
+impl Act {
+    /// Of a call that nobody has to wait for.
+    pub(super) fn unseen() -> Self {
+        Self { gate: Arc::default(), number: 0 }
+    }
+
+    /// Runs what only waits and changes nothing. Notices pass meanwhile.
+    pub async fn waiting<T>(&self, wait: impl Future<Output = T>) -> T {
+        self.gate.set(self.number, Doing::Waiting);
+        let done = wait.await;
+        self.gate.set(self.number, Doing::Acting);
+        done
+    }
+}

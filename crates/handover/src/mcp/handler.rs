@@ -1,0 +1,298 @@
+//! From `rmcp`'s methods to the backend's, and back.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams, CompleteResult,
+    CustomRequest, CustomResult, DiscoverResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation,
+    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, ResourceContents, ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig,
+    SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
+};
+use rmcp::service::{RequestContext, SubscriptionContext};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::backend::{Backend, Call, Client, Outcome, Progress, Who};
+use super::body::Passage;
+use super::catalog::Catalog;
+use super::gate::{Act, Gate};
+use super::limits::SUBSCRIPTIONS_MAX;
+use super::message::Arguments;
+use super::subscriptions::{Following, Subscriptions, follow};
+use super::words;
+
+type Context = RequestContext<RoleServer>;
+
+/// What belongs to one client: a pipe or a session. A request over HTTP without a session has one of its own.
+#[derive(Debug, Default)]
+pub(super) struct Connection {
+    pub(super) gate: Arc<Gate>,
+    /// The client has gone.
+    pub(super) closing: CancellationToken,
+    subscriptions: Subscriptions,
+}
+
+pub(super) struct Handler<B> {
+    backend: Arc<B>,
+    catalog: Arc<Catalog>,
+    connection: Arc<Connection>,
+}
+
+impl<B: Backend> Handler<B> {
+    pub(super) fn new(backend: Arc<B>, catalog: Arc<Catalog>, connection: Arc<Connection>) -> Self {
+        Self { backend, catalog, connection }
+    }
+
+    fn gate(&self, context: &Context) -> Arc<Gate> {
+        Passage::of(context).map_or_else(|| Arc::clone(&self.connection.gate), |passage| Arc::clone(&passage.gate))
+    }
+
+    fn closing(&self, context: &Context) -> CancellationToken {
+        Passage::of(context).map_or_else(|| self.connection.closing.clone(), |passage| passage.closing.clone())
+    }
+
+    fn introduce(&self, context: &Context, client: Implementation) {
+        self.backend.introduced(&who(context), Client { name: client.name, version: client.version });
+    }
+
+    async fn follower<F, T>(&self, context: &Context, uri: &str, tell: F) -> Result<Following, ErrorData>
+    where
+        F: Fn() -> T + Send + Sync + 'static,
+        T: Future<Output = bool> + Send,
+    {
+        let versions = self.backend.watch(&who(context), uri).await.map_err(words::error)?;
+        Ok(follow(versions, self.gate(context), tell))
+    }
+}
+
+fn who(context: &Context) -> Who {
+    context.extensions.get::<http::request::Parts>().map_or(Who::Pipe, |parts| Who::Http {
+        session: parts.headers.get("mcp-session-id").and_then(|id| id.to_str().ok()).map(Into::into),
+        parts: Arc::new(parts.clone()),
+    })
+}
+
+impl<B: Backend> Handler<B> {
+    /// The call as the backend takes it. Nothing is copied that can be moved.
+    fn call(&self, tool: String, arguments: String, context: &mut Context) -> Call {
+        let token = context.meta.get_progress_token();
+        Call {
+            tool,
+            arguments,
+            progress: token.map(|token| Progress::new(context.peer.clone(), token)),
+            meta: std::mem::take(&mut context.meta.0.0),
+            act: context
+                .extensions
+                .remove::<Act>()
+                .or_else(|| Passage::of(context).and_then(Passage::act))
+                .unwrap_or_else(Act::unseen),
+            who: who(context),
+            cancelled: context.ct.clone(),
+            closing: self.closing(context),
+        }
+    }
+}
+
+impl<B: Backend> ServerHandler for Handler<B> {
+    fn get_info(&self) -> ServerConfig {
+        let server = self.backend.server();
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .enable_resources_subscribe()
+            .enable_prompts()
+            .build();
+        let identity = Implementation::new(server.name, server.version).with_title(server.title);
+        ServerConfig::new(capabilities).with_server_info(identity).with_instructions(server.instructions)
+    }
+
+    /// Keeps the version that was agreed on, not the one that was asked for: it decides on the shape of later answers.
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: Context,
+    ) -> Result<InitializeResult, ErrorData> {
+        let answer = self.negotiate_initialize(&request)?;
+        // Over HTTP the session is not named yet; it is introduced when it is.
+        if matches!(who(&context), Who::Pipe) {
+            self.introduce(&context, request.client_info.clone());
+        }
+        let mut agreed = request;
+        agreed.protocol_version = answer.protocol_version.clone();
+        context.peer.set_peer_info(agreed);
+        Ok(answer)
+    }
+
+    async fn discover(&self, context: Context) -> Result<DiscoverResult, ErrorData> {
+        if let Some(client) = context.meta.client_info() {
+            self.introduce(&context, client);
+        }
+        Ok(DiscoverResult::from_server_info(ProtocolVersion::KNOWN_VERSIONS.to_vec(), self.get_info()))
+    }
+
+    /// Misshapen requests of known methods do not come here, so the method is not ours.
+    async fn on_custom_request(&self, request: CustomRequest, _context: Context) -> Result<CustomResult, ErrorData> {
+        let method: String = request.method.chars().take(64).collect();
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method: {method}"), None))
+    }
+
+    async fn complete(&self, _request: CompleteRequestParams, _context: Context) -> Result<CompleteResult, ErrorData> {
+        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+    }
+
+    /// Nothing is logged to clients, so every level is right.
+    #[expect(deprecated, reason = "clients of the old era set a level, asked or not")]
+    async fn set_level(
+        &self,
+        _request: rmcp::model::SetLevelRequestParams,
+        _context: Context,
+    ) -> Result<(), ErrorData> {
+        Ok(())
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: Context,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let (ttl_ms, cache_scope) = words::freshness(&context);
+        Ok(ListToolsResult { ttl_ms, cache_scope, ..self.catalog.tools(request)? })
+    }
+
+    async fn call_tool(
+        &self,
+        params: CallToolRequestParams,
+        mut context: Context,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = context
+            .extensions
+            .remove::<Arguments>()
+            .or_else(|| Passage::of(&context).and_then(Passage::take_arguments))
+            .map_or_else(|| "{}".to_owned(), |arguments| arguments.0);
+        if !self.catalog.has_tool(&params.name) {
+            return Err(self.catalog.unknown_tool(&params.name));
+        }
+        let call = self.call(params.name.clone().into_owned(), arguments, &mut context);
+        let who = call.who.clone();
+        let outcome = tokio::select! {
+            biased;
+            // Nobody gets this answer.
+            () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled", None)),
+            outcome = self.backend.call(call) => outcome,
+        };
+        match outcome {
+            Outcome::Reply(text) => Ok(words::reply(text, &who).into()),
+            Outcome::Refused(text) | Outcome::Fault(text) => Ok(words::failed(text).into()),
+            Outcome::UnknownTool => Err(self.catalog.unknown_tool(&params.name)),
+        }
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: Context,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let cursor = request.and_then(|request| request.cursor);
+        let page = self.backend.resources(&who(&context), cursor.as_deref()).await.map_err(words::error)?;
+        Ok(words::resources(page))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: Context,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let (ttl_ms, cache_scope) = words::freshness(&context);
+        Ok(ListResourceTemplatesResult { ttl_ms, cache_scope, ..self.catalog.templates(request)? })
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: Context,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let text = self.backend.read(&who(&context), &request.uri).await.map_err(words::error)?;
+        let contents = ResourceContents::text(text, request.uri).with_mime_type("application/json");
+        Ok(ReadResourceResult::new(vec![contents]).into())
+    }
+
+    async fn subscribe(&self, request: SubscribeRequestParams, context: Context) -> Result<(), ErrorData> {
+        let (peer, uri) = (context.peer.clone(), request.uri.clone());
+        let following = self
+            .follower(&context, &request.uri, move || {
+                let (peer, uri) = (peer.clone(), uri.clone());
+                async move { peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await.is_ok() }
+            })
+            .await?;
+        if self.connection.subscriptions.add(request.uri, following) {
+            return Ok(());
+        }
+        let words = format!("{SUBSCRIPTIONS_MAX} resources are followed already; unsubscribe from one");
+        Err(ErrorData::invalid_params(words, None))
+    }
+
+    async fn unsubscribe(&self, request: UnsubscribeRequestParams, _context: Context) -> Result<(), ErrorData> {
+        self.connection.subscriptions.remove(&request.uri);
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        let mut accepted = SubscriptionFilter::new();
+        accepted.resource_subscriptions = requested
+            .resource_subscriptions
+            .as_ref()
+            .map(|uris| uris.iter().take(SUBSCRIPTIONS_MAX).cloned().collect());
+        Some(accepted)
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let mut following = Vec::new();
+        for uri in context.accepted().resource_subscriptions.iter().flatten() {
+            let (sink, told) = (context.sink().clone(), uri.clone());
+            let tell = move || {
+                let (sink, uri) = (sink.clone(), told.clone());
+                async move { sink.notify_resource_updated(uri).await.is_ok() }
+            };
+            following.push(self.follower(context.request_context(), uri, tell).await?);
+        }
+        let closing = self.closing(context.request_context());
+        tokio::select! {
+            () = context.cancelled() => {}
+            () = closing.cancelled() => {}
+        }
+        Ok(())
+    }
+
+    async fn list_prompts(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: Context,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let (ttl_ms, cache_scope) = words::freshness(&context);
+        Ok(ListPromptsResult { ttl_ms, cache_scope, ..self.catalog.prompts(request)? })
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: Context,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let mut arguments = std::collections::BTreeMap::new();
+        for (name, value) in request.arguments.unwrap_or_default() {
+            let Value::String(text) = value else {
+                return Err(ErrorData::invalid_params(format!("arguments.{name} must be a string"), None));
+            };
+            arguments.insert(name, text);
+        }
+        let said = self.backend.prompt(&who(&context), &request.name, arguments).await.map_err(words::prompt_error)?;
+        Ok(words::prompt(said).into())
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(ProtocolVersion::KNOWN_VERSIONS)
+    }
+}

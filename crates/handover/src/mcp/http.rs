@@ -1,0 +1,161 @@
+//! The door over HTTP, for `/mcp`: sessions for the old era, single requests for the new one.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::{Method, Request, Response, StatusCode};
+use http_body::Body;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio_util::sync::CancellationToken;
+
+use super::backend::Backend;
+use super::body::{Answer, Bound, Checked, Denied, Passage};
+use super::catalog::Catalog;
+use super::gate::Gate;
+use super::handler::{Connection, Handler};
+use super::limits;
+use super::sessions::{PASSAGE, Sessions};
+
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// `host` or `host:port`. A request for another host is answered 403. None means loopback only.
+    pub hosts: Vec<String>,
+    /// Such as `http://127.0.0.1:*`. A request by a page from elsewhere is answered 403; one without an origin passes.
+    pub origins: Vec<String>,
+    /// At most [`limits::MESSAGE_BYTES_MAX`].
+    pub message_bytes_max: usize,
+    /// A session ends when it was silent for this long.
+    pub session_idle_max: Duration,
+    pub sessions_max: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            hosts: Vec::new(),
+            origins: Vec::new(),
+            message_bytes_max: limits::MESSAGE_BYTES_MAX,
+            session_idle_max: limits::SESSION_IDLE_DEFAULT,
+            sessions_max: limits::SESSIONS_DEFAULT,
+        }
+    }
+}
+
+/// A service for `Router::nest_service` or `route_service`. Who calls is found out by a layer outside of it.
+pub struct Http<B: Backend>(Arc<Inner<B>>);
+
+struct Inner<B: Backend> {
+    service: StreamableHttpService<Handler<B>, Sessions<B>>,
+    sessions: Arc<Sessions<B>>,
+    backend: Arc<B>,
+    message_bytes_max: usize,
+    /// For requests without a session: there is no telling which of them belong together.
+    gate: Arc<Gate>,
+    closing: CancellationToken,
+}
+
+impl<B: Backend> Clone for Http<B> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<B: Backend> std::fmt::Debug for Http<B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Http").finish_non_exhaustive()
+    }
+}
+
+impl<B: Backend> Http<B> {
+    pub fn new(backend: Arc<B>, settings: &Settings) -> Self {
+        let closing = CancellationToken::new();
+        let message_bytes_max = settings.message_bytes_max.min(limits::MESSAGE_BYTES_MAX);
+        let mut config = StreamableHttpServerConfig::default()
+            .with_allowed_origins(settings.origins.iter().cloned())
+            .enforce_origin_validation()
+            .with_json_response(true)
+            .with_sse_retry(None)
+            .with_cancellation_token(closing.clone())
+            // The check of the body knows the bound of each tool.
+            .with_max_request_body_bytes(limits::MESSAGE_BYTES_MAX);
+        if !settings.hosts.is_empty() {
+            config = config.with_allowed_hosts(settings.hosts.iter().cloned());
+        }
+        let sessions =
+            Arc::new(Sessions::new(Arc::clone(&backend), settings.sessions_max.max(1), settings.session_idle_max));
+        let (behind, catalog) = (Arc::clone(&backend), Arc::new(Catalog::of(&*backend)));
+        let handler = move || Ok(Handler::new(Arc::clone(&behind), Arc::clone(&catalog), Arc::<Connection>::default()));
+        let service = StreamableHttpService::new(handler, Arc::clone(&sessions), config);
+        Self(Arc::new(Inner { service, sessions, backend, message_bytes_max, gate: Arc::default(), closing }))
+    }
+
+    /// Ends streams and sessions. Calls get [`limits::DRAIN_MAX`] to finish; then the backend has heard of every end.
+    pub async fn close(&self) {
+        self.0.closing.cancel();
+        let _late = tokio::time::timeout(limits::DRAIN_MAX, self.0.sessions.close()).await;
+    }
+
+    async fn answer<Q>(self, request: Request<Q>) -> Response<Answer>
+    where
+        Q: Body + Send + Unpin + 'static,
+    {
+        let inner = self.0;
+        let session_id = request.headers().get("mcp-session-id").and_then(|id| id.to_str().ok());
+        let session = session_id.and_then(|id| inner.sessions.get(id));
+        let is_delete = request.method() == Method::DELETE;
+        if session.is_none() && session_id.is_some() && is_delete {
+            return Denied::NoSession.into_response().map(|body| Answer::new(body, None));
+        }
+        let passage = Arc::new(match &session {
+            Some(session) => Passage::new(Arc::clone(&session.gate), session.closing.clone()),
+            None => Passage::new(Arc::clone(&inner.gate), inner.closing.clone()),
+        });
+        let (mut parts, body) = request.into_parts();
+        parts.extensions.insert(Arc::clone(&passage));
+        let bound = ToolBound { backend: Arc::clone(&inner.backend), most: inner.message_bytes_max };
+        let request = Request::from_parts(parts, Checked::new(body, bound, Arc::clone(&passage)));
+        let response = PASSAGE.scope(Arc::clone(&passage), inner.service.handle(request)).await;
+        let mut response = passage.denied().map_or(response, Denied::into_response);
+        if is_delete && response.status() == StatusCode::ACCEPTED {
+            // It is done, not only accepted, and some clients take the other for a failure.
+            *response.status_mut() = StatusCode::NO_CONTENT;
+        }
+        response.map(|body| Answer::new(body, passage.take_ticket()))
+    }
+}
+
+struct ToolBound<B> {
+    backend: Arc<B>,
+    most: usize,
+}
+
+impl<B: Backend> Bound for ToolBound<B> {
+    fn most(&self) -> usize {
+        self.most
+    }
+
+    fn of(&self, tool: &str) -> usize {
+        self.backend.message_bytes_max(tool)
+    }
+}
+
+impl<B: Backend, Q> tower_service::Service<Request<Q>> for Http<B>
+where
+    Q: Body + Send + Unpin + 'static,
+{
+    type Response = Response<Answer>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Q>) -> Self::Future {
+        let door = self.clone();
+        Box::pin(async move { Ok(door.answer(request).await) })
+    }
+}

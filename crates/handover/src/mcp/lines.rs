@@ -1,0 +1,127 @@
+//! Lines out of a stream of bytes, none of them longer than what it calls for may be.
+
+use std::io;
+use std::ops::Range;
+
+use rmcp::model::RequestId;
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+use super::limits::MESSAGE_BYTES_DEFAULT;
+use super::skim::Skim;
+
+/// What a pipe holds at most in one piece.
+const PIECE_BYTES: usize = 64 << 10;
+/// More than this is given back when a long line is done with.
+const KEPT_BYTES_MAX: usize = 256 << 10;
+
+pub(super) enum Line {
+    /// Where in [`Lines::text`] it stands. Without the end of the line.
+    Whole(Range<usize>),
+    TooLong {
+        id: Option<RequestId>,
+        bytes_max: usize,
+    },
+    End,
+}
+
+pub(super) struct Lines<R> {
+    input: R,
+    buffer: Vec<u8>,
+    /// Where the line that is next begins, and up to where it was searched for its end.
+    start: usize,
+    searched: usize,
+    long: Option<Long>,
+    ended: bool,
+}
+
+/// A line over the default bound.
+struct Long {
+    skim: Skim,
+    /// Set when it is over its own bound: the rest is not kept.
+    over: Option<usize>,
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    pub(super) fn new(input: R) -> Self {
+        Self { input, buffer: Vec::new(), start: 0, searched: 0, long: None, ended: false }
+    }
+
+    pub(super) fn text(&self, range: Range<usize>) -> &[u8] {
+        self.buffer.get(range).unwrap_or_default()
+    }
+
+    /// The next line that is not blank. May be dropped while it waits; nothing is lost.
+    pub(super) async fn next(&mut self, bytes_max: impl Fn(&str) -> usize) -> io::Result<Line> {
+        loop {
+            if let Some(end) = memchr::memchr(b'\n', &self.buffer[self.searched..]).map(|at| self.searched + at) {
+                if let Some(line) = self.cut(end, end + 1, &bytes_max) {
+                    return Ok(line);
+                }
+                continue;
+            }
+            self.follow(self.buffer.len(), &bytes_max);
+            if self.ended {
+                let end = self.buffer.len();
+                return Ok(self.cut(end, end, &bytes_max).unwrap_or(Line::End));
+            }
+            self.read().await?;
+        }
+    }
+
+    async fn read(&mut self) -> io::Result<()> {
+        if self.start > 0 {
+            self.buffer.drain(..self.start);
+            self.searched -= self.start;
+            self.start = 0;
+        }
+        if self.buffer.capacity() > KEPT_BYTES_MAX && self.buffer.len() < PIECE_BYTES {
+            self.buffer.shrink_to(2 * PIECE_BYTES);
+        }
+        self.buffer.reserve(PIECE_BYTES);
+        if self.input.read_buf(&mut self.buffer).await? == 0 {
+            self.ended = true;
+        }
+        Ok(())
+    }
+
+    /// Takes note of what came in of the line up to `end`, and drops it when there is too much.
+    fn follow(&mut self, end: usize, bytes_max: &impl Fn(&str) -> usize) {
+        let fresh = self.searched..end;
+        self.searched = end;
+        if let Some(long) = &mut self.long {
+            long.skim.feed(&self.buffer[fresh]);
+        } else if end - self.start > MESSAGE_BYTES_DEFAULT {
+            let mut skim = Skim::default();
+            skim.feed(&self.buffer[self.start..end]);
+            self.long = Some(Long { skim, over: None });
+        }
+        let Some(long) = &mut self.long else { return };
+        let length = end - self.start;
+        if long.over.is_none() {
+            let most = long.skim.bytes_max(bytes_max);
+            long.over = (length > most).then_some(most);
+        }
+        if long.over.is_some() {
+            self.start = end;
+        }
+    }
+
+    /// The line up to `end`; the next one begins at `next`.
+    fn cut(&mut self, end: usize, next: usize, bytes_max: &impl Fn(&str) -> usize) -> Option<Line> {
+        if end > self.searched || self.long.is_some() {
+            self.follow(end, bytes_max);
+        }
+        let line = self.start..end;
+        (self.start, self.searched) = (next, next);
+        if let Some(long) = self.long.take() {
+            // With the whole line known, the bound is the tool's own and no longer the largest of all.
+            let most = long.over.unwrap_or_else(|| long.skim.bytes_max_in_the_end(bytes_max));
+            if long.over.is_some() || line.len() > most {
+                return Some(Line::TooLong { id: long.skim.id().cloned(), bytes_max: most });
+            }
+        }
+        let text = self.buffer.get(line.clone()).unwrap_or_default();
+        let end = line.start + text.trim_ascii_end().len();
+        (end > line.start).then_some(Line::Whole(line.start..end))
+    }
+}

@@ -1,0 +1,207 @@
+//! The text of one message, judged: what `rmcp` gets is strict JSON, a request or a notification, and of a known shape.
+//!
+//! A call of a tool is taken apart here. Its arguments are not turned into a tree and back, they stay text.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use rmcp::ErrorData;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, Extensions, JsonObject,
+    JsonRpcMessage, RequestId, RequestMetaObject, ServerJsonRpcMessage,
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use wire::json::{self, Kind, Node, Span};
+
+use super::shape;
+
+/// What a text turned out to be.
+#[derive(Debug)]
+pub(super) enum Incoming<'t> {
+    Call(ToolCall<'t>),
+    Other(Box<ClientJsonRpcMessage>),
+    /// An answer to a request that this server never makes.
+    Answer,
+    Refused(Box<Refused>),
+}
+
+#[derive(Debug)]
+pub(super) struct ToolCall<'t> {
+    pub(super) id: RequestId,
+    pub(super) tool: String,
+    pub(super) arguments: Arguments,
+    /// An object, as it was written.
+    meta: Option<&'t str>,
+    /// Where the arguments stood in the text, if there were any.
+    pub(super) span: Option<Span>,
+}
+
+/// The arguments of a call on their way around `rmcp`: a compact object.
+#[derive(Debug, Clone)]
+pub(super) struct Arguments(pub(super) String);
+
+/// A message that goes no further, and the answer it gets. Without an id the answer names none.
+#[derive(Debug, Clone)]
+pub(super) struct Refused {
+    pub(super) id: Option<RequestId>,
+    pub(super) error: ErrorData,
+}
+
+impl Refused {
+    pub(super) fn into_message(self) -> ServerJsonRpcMessage {
+        JsonRpcMessage::error(self.error, self.id)
+    }
+}
+
+impl ToolCall<'_> {
+    pub(super) fn into_message(self) -> ClientJsonRpcMessage {
+        let mut extensions = Extensions::new();
+        let meta: Option<JsonObject> = self.meta.and_then(|meta| serde_json::from_str(meta).ok());
+        extensions.insert(RequestMetaObject::from(meta.unwrap_or_default()));
+        extensions.insert(self.arguments);
+        let params = CallToolRequestParams::new(self.tool);
+        let mut call = CallToolRequest::new(params);
+        call.extensions = extensions;
+        ClientJsonRpcMessage::request(ClientRequest::CallToolRequest(call), self.id)
+    }
+}
+
+/// Judges a text. It need not be ours, nor text at all.
+pub(super) fn read(bytes: &[u8]) -> Incoming<'_> {
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => {
+            let words = format!("not UTF-8 text, at byte {}; send UTF-8", error.valid_up_to());
+            return Incoming::Refused(refused(None, ErrorData::parse_error(words, None)));
+        }
+    };
+    match json::parse(text) {
+        Ok(node) => envelope(text, &node).unwrap_or_else(Incoming::Refused),
+        Err(error) => Incoming::Refused(not_strict(text, &error)),
+    }
+}
+
+pub(super) fn too_long(id: Option<RequestId>, bytes_max: usize) -> Box<Refused> {
+    let words = format!("the message is longer than {bytes_max} bytes; send less at a time");
+    refused(id, ErrorData::invalid_request(words, None))
+}
+
+/// Boxed, since it is rare and large.
+pub(super) fn refused(id: Option<RequestId>, error: ErrorData) -> Box<Refused> {
+    Box::new(Refused { id, error })
+}
+
+fn envelope<'t>(text: &'t str, node: &Node<'_>) -> Result<Incoming<'t>, Box<Refused>> {
+    let invalid = |id, words: &'static str| refused(id, ErrorData::invalid_request(words, None));
+    if node.list().is_some() {
+        return Err(invalid(None, "batches are not taken; send each message by itself"));
+    }
+    if node.members().is_none() {
+        return Err(invalid(None, "a message is a JSON object with jsonrpc, method and, for a request, id"));
+    }
+    let id = node.get("id");
+    let known = id.and_then(|id| request_id(id));
+    if node.get("jsonrpc").and_then(Node::text) != Some("2.0") {
+        return Err(invalid(known, "jsonrpc must be \"2.0\""));
+    }
+    let Some(method) = node.get("method") else {
+        if node.get("result").is_some() || node.get("error").is_some() {
+            return Ok(Incoming::Answer);
+        }
+        return Err(invalid(known, "method is missing"));
+    };
+    let Some(method) = method.text() else { return Err(invalid(known, "method must be a string")) };
+    if id.is_some() && known.is_none() {
+        return Err(invalid(None, "id must be a string or an integer of 64 bits"));
+    }
+    match known {
+        Some(id) if method == "tools/call" => tool_call(text, node, id).map(Incoming::Call),
+        known => shape::read(text, method, node, known),
+    }
+}
+
+fn request_id(node: &Node<'_>) -> Option<RequestId> {
+    match &node.kind {
+        Kind::Text(text) => Some(RequestId::String(text.as_ref().into())),
+        Kind::Number(number) => number.parse().ok().map(RequestId::Number),
+        Kind::Null | Kind::Bool(_) | Kind::List(_) | Kind::Object(_) => None,
+    }
+}
+
+fn tool_call<'t>(text: &'t str, node: &Node<'_>, id: RequestId) -> Result<ToolCall<'t>, Box<Refused>> {
+    let wrong =
+        |words: fmt::Arguments<'_>| refused(Some(id.clone()), ErrorData::invalid_params(words.to_string(), None));
+    let params = node.get("params").ok_or_else(|| wrong(format_args!("params is missing; tools/call needs name")))?;
+    if params.members().is_none() {
+        return Err(wrong(format_args!("params must be an object, found {}", params.noun())));
+    }
+    let name = params.get("name").ok_or_else(|| wrong(format_args!("params.name is missing: the tool to call")))?;
+    let tool = name
+        .text()
+        .ok_or_else(|| wrong(format_args!("params.name must be a string, found {}", name.noun())))?
+        .to_owned();
+    let arguments = params.get("arguments").filter(|arguments| !arguments.is_null());
+    if let Some(found) = arguments.filter(|arguments| arguments.members().is_none()) {
+        return Err(wrong(format_args!("params.arguments must be an object, found {}", found.noun())));
+    }
+    let meta = params.get("_meta");
+    if let Some(found) = meta.filter(|meta| meta.members().is_none()) {
+        return Err(wrong(format_args!("params._meta must be an object, found {}", found.noun())));
+    }
+    let meta = meta.map(|meta| meta.span.of(text));
+    let compacted = arguments.map_or(Cow::Borrowed("{}"), |arguments| compact(text, arguments));
+    let span = params.get("arguments").map(|arguments| arguments.span);
+    Ok(ToolCall { id, tool, arguments: Arguments(compacted.into_owned()), meta, span })
+}
+
+/// Most clients write compactly; then the text is taken as it is.
+fn compact<'t>(text: &'t str, node: &Node<'_>) -> Cow<'t, str> {
+    let written = node.span.of(text);
+    if written.bytes().any(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')) {
+        Cow::Owned(node.to_string())
+    } else {
+        Cow::Borrowed(written)
+    }
+}
+
+/// As much as is needed to answer what cannot be served.
+#[derive(Deserialize)]
+struct Loose<'t> {
+    #[serde(borrow, default)]
+    id: Option<&'t RawValue>,
+}
+
+/// Says why, and whom, where a lenient reader finds the id: a client that knows which call failed need not time out.
+fn not_strict(text: &str, error: &json::SyntaxError) -> Box<Refused> {
+    let words = error.to_string();
+    let Ok(Loose { id }) = serde_json::from_str(text) else {
+        return refused(None, ErrorData::parse_error(words, None));
+    };
+    let id = id.and_then(|id| serde_json::from_str(id.get()).ok());
+    // The grammar is kept, so it is a key that comes twice or half a character; or the depth.
+    let error = if id.is_none() || depth(text) > json::DEPTH_MAX {
+        ErrorData::parse_error(words, None)
+    } else {
+        ErrorData::invalid_params(words, None)
+    };
+    refused(id, error)
+}
+
+fn depth(text: &str) -> usize {
+    let (mut depth, mut deepest, mut inside, mut escaped) = (0_usize, 0, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if inside => escaped = true,
+            b'"' => inside = !inside,
+            b'{' | b'[' if !inside => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' if !inside => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}

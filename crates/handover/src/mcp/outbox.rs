@@ -1,0 +1,131 @@
+//! What goes out: lines in the order in which they were put in, several to a write.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::model::{ContentBlock, JsonRpcMessage, RequestId, ResultType, ServerJsonRpcMessage, ServerResult};
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio_util::sync::CancellationToken;
+
+use super::limits::OUTBOX_BYTES_MAX;
+
+/// More than this is given back when it is written.
+const KEPT_BYTES_MAX: usize = 256 << 10;
+
+pub(super) struct Outbox<W>(Arc<Shared<W>>);
+
+struct Shared<W> {
+    /// Whole lines that nobody writes yet.
+    waiting: Mutex<Vec<u8>>,
+    writing: tokio::sync::Mutex<Writing<W>>,
+    broken: CancellationToken,
+}
+
+struct Writing<W> {
+    output: W,
+    lines: Vec<u8>,
+    written: usize,
+}
+
+impl<W> Clone for Outbox<W> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<W: AsyncWrite + Unpin> Outbox<W> {
+    pub(super) fn new(output: W) -> Self {
+        let writing = tokio::sync::Mutex::new(Writing { output, lines: Vec::new(), written: 0 });
+        Self(Arc::new(Shared { waiting: Mutex::default(), writing, broken: CancellationToken::new() }))
+    }
+
+    /// Cancelled when nobody can read any more what is written.
+    pub(super) fn broken(&self) -> &CancellationToken {
+        &self.0.broken
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner).len() > OUTBOX_BYTES_MAX
+    }
+
+    /// Gives the message its place. [`Self::flush`] writes it.
+    pub(super) fn put(&self, message: &ServerJsonRpcMessage) {
+        let mut waiting = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = waiting.len();
+        match write(message, &mut waiting) {
+            Ok(()) => waiting.push(b'\n'),
+            // Our own types always serialise; half a line must not go out in any case.
+            Err(_) => waiting.truncate(before),
+        }
+    }
+
+    /// Writes all that was put in by anyone. May be dropped on the way; the next one goes on where it was.
+    pub(super) async fn flush(&self) -> io::Result<()> {
+        let done = self.write_all().await;
+        if done.is_err() {
+            self.0.broken.cancel();
+        }
+        done
+    }
+
+    async fn write_all(&self) -> io::Result<()> {
+        let mut writing = self.0.writing.lock().await;
+        let Writing { output, lines, written } = &mut *writing;
+        loop {
+            if *written == lines.len() {
+                *written = 0;
+                lines.clear();
+                lines.shrink_to(KEPT_BYTES_MAX);
+                std::mem::swap(lines, &mut *self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+                if lines.is_empty() {
+                    return output.flush().await;
+                }
+            }
+            let rest = lines.get(*written..).unwrap_or_default();
+            let count = output.write(rest).await?;
+            if count == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+            *written += count;
+        }
+    }
+}
+
+/// A result that holds its structured content as the text block only: the text is JSON, so it is written as it is.
+/// An error without an id: `rmcp` would leave the id out, JSON-RPC wants null.
+pub(super) fn write(message: &ServerJsonRpcMessage, out: &mut Vec<u8>) -> serde_json::Result<()> {
+    if let JsonRpcMessage::Error(error) = message
+        && error.id.is_none()
+    {
+        out.extend_from_slice(br#"{"jsonrpc":"2.0","id":null,"error":"#);
+        serde_json::to_writer(&mut *out, &error.error)?;
+        out.push(b'}');
+        return Ok(());
+    }
+    if let JsonRpcMessage::Response(response) = message
+        && let ServerResult::CallToolResult(result) = &response.result
+        && result.structured_content.as_ref().is_some_and(serde_json::Value::is_null)
+        && let [ContentBlock::Text(block)] = result.content.as_slice()
+    {
+        return write_reply(&response.id, result.result_type.as_ref(), &block.text, out);
+    }
+    serde_json::to_writer(out, message)
+}
+
+fn write_reply(id: &RequestId, kind: Option<&ResultType>, reply: &str, out: &mut Vec<u8>) -> serde_json::Result<()> {
+    out.reserve(reply.len() * 2 + 160);
+    out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    serde_json::to_writer(&mut *out, id)?;
+    out.extend_from_slice(br#","result":{"#);
+    if let Some(kind) = kind {
+        out.extend_from_slice(br#""resultType":"#);
+        serde_json::to_writer(&mut *out, kind)?;
+        out.push(b',');
+    }
+    out.extend_from_slice(br#""content":[{"type":"text","text":"#);
+    serde_json::to_writer(&mut *out, reply)?;
+    out.extend_from_slice(br#"}],"structuredContent":"#);
+    out.extend_from_slice(reply.as_bytes());
+    out.extend_from_slice(br#","isError":false}}"#);
+    Ok(())
+}

@@ -1,0 +1,294 @@
+//! Sessions of the old era over HTTP: `rmcp` keeps them, here they are counted, and the backend hears of them.
+//!
+//! When there are as many as may be, the one that was used longest ago gives way, provided that nothing of it is open: no
+//! stream, no call. Its client is told 404 if it comes back and starts anew, as the protocol says. A client that could not
+//! begin at all would be worse off; but sessions in use are never sacrificed, so then the new one is refused with 503.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_util::Stream;
+use rmcp::RoleServer;
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, GetExtensions, JsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::Transport;
+use rmcp::transport::streamable_http_server::session::ServerSseMessage;
+use rmcp::transport::streamable_http_server::session::local::{
+    LocalSessionManager, LocalSessionManagerError, SessionTransport,
+};
+use rmcp::transport::streamable_http_server::{SessionId, SessionManager};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+use super::backend::{Backend, Client, Who};
+use super::body::{Denied, Passage};
+use super::gate::Gate;
+
+tokio::task_local! {
+    /// The request that `rmcp` is busy with.
+    pub(super) static PASSAGE: Arc<Passage>;
+}
+
+pub(super) struct Sessions<B> {
+    kept: LocalSessionManager,
+    backend: Arc<B>,
+    open: Arc<Open>,
+    sessions_max: usize,
+    /// Has a token of every session, and runs what is told to the backend at its end.
+    endings: TaskTracker,
+}
+
+#[derive(Default)]
+struct Open {
+    sessions: Mutex<HashMap<SessionId, Arc<Session>>>,
+    /// Grows with each use of any session.
+    uses: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Session {
+    pub(super) gate: Arc<Gate>,
+    pub(super) closing: CancellationToken,
+    who: OnceLock<Who>,
+    used: AtomicU64,
+    streams: AtomicUsize,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Fault {
+    #[error("too many sessions are open")]
+    Full,
+    #[error(transparent)]
+    Kept(#[from] LocalSessionManagerError),
+}
+
+impl Open {
+    fn get(&self, id: &str) -> Option<Arc<Session>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+    }
+
+    fn remove(&self, id: &str) -> Option<Arc<Session>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(id)
+    }
+
+    fn used(&self, session: &Session) {
+        session.used.store(self.uses.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+    }
+}
+
+impl<B: Backend> Sessions<B> {
+    pub(super) fn new(backend: Arc<B>, sessions_max: usize, idle_max: Duration) -> Self {
+        let mut kept = LocalSessionManager::default();
+        kept.session_config.keep_alive = Some(idle_max);
+        // An empty event before each answer tells clients how to resume; some older ones choke on it.
+        kept.session_config.sse_retry = None;
+        Self { kept, backend, open: Arc::default(), sessions_max, endings: TaskTracker::new() }
+    }
+
+    pub(super) fn get(&self, id: &str) -> Option<Arc<Session>> {
+        self.open.get(id)
+    }
+
+    /// Ends all sessions and waits until the backend has heard of it.
+    pub(super) async fn close(&self) {
+        let all: Vec<SessionId> =
+            self.open.sessions.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect();
+        for id in all {
+            let _gone = self.close_session(&id).await;
+        }
+        self.endings.close();
+        self.endings.wait().await;
+    }
+
+    /// The session to end so that there is room for another, or that there is no room.
+    fn victim(&self) -> Result<Option<SessionId>, Fault> {
+        let sessions = self.open.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        if sessions.len() < self.sessions_max {
+            return Ok(None);
+        }
+        let unused = sessions.iter().filter(|(_, session)| session.streams.load(Ordering::Relaxed) == 0);
+        let oldest = unused.min_by_key(|(_, session)| session.used.load(Ordering::Relaxed));
+        oldest.map(|(id, _)| Some(Arc::clone(id))).ok_or(Fault::Full)
+    }
+
+    /// Says of a failure that the client should begin anew, which it is told by 404 only.
+    fn lost(fault: LocalSessionManagerError) -> Fault {
+        let _outside = PASSAGE.try_with(|passage| passage.deny(Denied::NoSession));
+        Fault::Kept(fault)
+    }
+
+    fn counted<S>(&self, id: &SessionId, stream: S) -> Counted<S> {
+        let session = self.open.get(id);
+        if let Some(session) = &session {
+            session.streams.fetch_add(1, Ordering::Relaxed);
+        }
+        Counted { stream: Box::pin(stream), session }
+    }
+}
+
+impl<B: Backend> SessionManager for Sessions<B> {
+    type Error = Fault;
+    type Transport = Watched<B>;
+
+    async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
+        match self.victim() {
+            Ok(None) => {}
+            Ok(Some(id)) => self.close_session(&id).await?,
+            Err(full) => {
+                let _outside = PASSAGE.try_with(|passage| passage.deny(Denied::SessionsFull));
+                return Err(full);
+            }
+        }
+        let (id, transport) = self.kept.create_session().await?;
+        let session = Arc::new(Session::default());
+        self.open.used(&session);
+        let mut sessions = self.open.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.insert(Arc::clone(&id), Arc::clone(&session));
+        drop(sessions);
+        let ending = Ending {
+            id: Arc::clone(&id),
+            session,
+            open: Arc::clone(&self.open),
+            backend: Arc::clone(&self.backend),
+            lives: self.endings.token(),
+        };
+        Ok((id, Watched { transport, _ending: ending }))
+    }
+
+    async fn initialize_session(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<ServerJsonRpcMessage, Self::Error> {
+        let introduced = introduction(id, &message);
+        let answer = self.kept.initialize_session(id, message).await?;
+        if let (Some((who, client)), Some(session)) = (introduced, self.open.get(id)) {
+            self.backend.opened(&who);
+            self.backend.introduced(&who, client);
+            let _first = session.who.set(who);
+        }
+        Ok(answer)
+    }
+
+    async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
+        let Some(session) = self.open.get(id) else { return Ok(false) };
+        self.open.used(&session);
+        Ok(self.kept.has_session(id).await?)
+    }
+
+    async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
+        if let Some(session) = self.open.remove(id) {
+            session.closing.cancel();
+        }
+        Ok(self.kept.close_session(id).await?)
+    }
+
+    async fn create_stream(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        let stream = self.kept.create_stream(id, message).await.map_err(Self::lost)?;
+        Ok(self.counted(id, stream))
+    }
+
+    async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), Self::Error> {
+        self.kept.accept_message(id, message).await.map_err(Self::lost)
+    }
+
+    async fn create_standalone_stream(
+        &self,
+        id: &SessionId,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        let stream = self.kept.create_standalone_stream(id).await.map_err(Self::lost)?;
+        Ok(self.counted(id, stream))
+    }
+
+    async fn resume(
+        &self,
+        id: &SessionId,
+        last_event_id: String,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        let stream = self.kept.resume(id, last_event_id).await?;
+        Ok(self.counted(id, stream))
+    }
+}
+
+fn introduction(id: &SessionId, message: &ClientJsonRpcMessage) -> Option<(Who, Client)> {
+    let JsonRpcMessage::Request(request) = message else { return None };
+    let ClientRequest::InitializeRequest(initialize) = &request.request else { return None };
+    let parts = request.request.extensions().get::<http::request::Parts>()?.clone();
+    let who = Who::Http { session: Some(Arc::clone(id)), parts: Arc::new(parts) };
+    let client = &initialize.params.client_info;
+    Some((who, Client { name: client.name.clone(), version: client.version.clone() }))
+}
+
+/// A stream that keeps its session from giving way.
+struct Counted<S> {
+    stream: Pin<Box<S>>,
+    session: Option<Arc<Session>>,
+}
+
+impl<S: Stream> Stream for Counted<S> {
+    type Item = S::Item;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.stream.as_mut().poll_next(cx)
+    }
+}
+
+impl<S> Drop for Counted<S> {
+    fn drop(&mut self) {
+        if let Some(session) = &self.session {
+            session.streams.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// `rmcp` drops the transport of a session last of all, so that is where it ends.
+pub(super) struct Watched<B: Backend> {
+    transport: SessionTransport,
+    _ending: Ending<B>,
+}
+
+struct Ending<B: Backend> {
+    id: SessionId,
+    session: Arc<Session>,
+    open: Arc<Open>,
+    backend: Arc<B>,
+    lives: TaskTrackerToken,
+}
+
+impl<B: Backend> Drop for Ending<B> {
+    fn drop(&mut self) {
+        self.open.remove(&self.id);
+        self.session.closing.cancel();
+        if let (Some(who), Ok(runtime)) = (self.session.who.get().cloned(), tokio::runtime::Handle::try_current()) {
+            let backend = Arc::clone(&self.backend);
+            self.lives.task_tracker().spawn_on(async move { backend.closed(&who).await }, &runtime);
+        }
+    }
+}
+
+impl<B: Backend> Transport<RoleServer> for Watched<B> {
+    type Error = <SessionTransport as Transport<RoleServer>>::Error;
+
+    fn send(
+        &mut self,
+        message: ServerJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        self.transport.send(message)
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        self.transport.receive().await
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.transport.close().await
+    }
+}

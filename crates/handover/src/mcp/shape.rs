@@ -1,0 +1,63 @@
+//! Requests and notifications other than a call of a tool, read by `rmcp`'s own types.
+//!
+//! `rmcp` takes a known method with misshapen parameters for a method it does not know, or overlooks them where they are
+//! optional. Here they are refused with the reason.
+
+use rmcp::ErrorData;
+use rmcp::model::{
+    ClientJsonRpcMessage, GetPromptRequestParams, InitializeRequestParams, PaginatedRequestParams,
+    ReadResourceRequestParams, RequestId, SubscribeRequestParams, SubscriptionsListenRequestParams,
+    UnsubscribeRequestParams,
+};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use wire::json::Node;
+
+use super::message::{Incoming, Refused, refused};
+
+/// What is wrong with parameters, if anything.
+type Reason = fn(&str) -> Option<String>;
+
+const KNOWN: &[(&str, Reason)] = &[
+    ("initialize", reason::<InitializeRequestParams>),
+    ("prompts/get", reason::<GetPromptRequestParams>),
+    ("prompts/list", reason::<PaginatedRequestParams>),
+    ("resources/list", reason::<PaginatedRequestParams>),
+    ("resources/templates/list", reason::<PaginatedRequestParams>),
+    ("resources/read", reason::<ReadResourceRequestParams>),
+    ("resources/subscribe", reason::<SubscribeRequestParams>),
+    ("resources/unsubscribe", reason::<UnsubscribeRequestParams>),
+    ("subscriptions/listen", reason::<SubscriptionsListenRequestParams>),
+    ("tools/list", reason::<PaginatedRequestParams>),
+    ("logging/setLevel", reason::<Map<String, Value>>),
+    ("server/discover", reason::<Map<String, Value>>),
+    ("ping", reason::<Map<String, Value>>),
+];
+
+pub(super) fn read<'t>(
+    text: &str,
+    method: &str,
+    node: &Node<'_>,
+    id: Option<RequestId>,
+) -> Result<Incoming<'t>, Box<Refused>> {
+    let params = node.get("params").filter(|params| !params.is_null()).map_or("{}", |params| params.span.of(text));
+    let known = KNOWN.iter().find(|(name, _)| *name == method);
+    if let (Some(id), Some((_, reason))) = (&id, known)
+        && let Some(reason) = reason(params)
+    {
+        let error = ErrorData::invalid_params(format!("params of {method}: {reason}"), None);
+        return Err(refused(Some(id.clone()), error));
+    }
+    match serde_json::from_str::<ClientJsonRpcMessage>(text) {
+        Ok(message) => Ok(Incoming::Other(Box::new(message))),
+        // A notification gets no answer, whatever is wrong with it.
+        Err(_) if id.is_none() => Ok(Incoming::Answer),
+        Err(error) => Err(refused(id, ErrorData::invalid_request(error.to_string(), None))),
+    }
+}
+
+fn reason<T: DeserializeOwned>(params: &str) -> Option<String> {
+    let error = serde_json::from_str::<T>(params).err()?.to_string();
+    // The place counts from the beginning of the parameters, which would mislead.
+    Some(error.split(" at line ").next().unwrap_or_default().to_owned())
+}

@@ -1,0 +1,214 @@
+//! Finds out whose message is too long while it passes by: id, method and tool, without keeping the message.
+//!
+//! Clients write the members in any order, some put the id last. So the text is followed to its end, piece by piece, with
+//! a few bytes of memory. It is not checked; whatever is found is used for an error message and a bound only.
+
+use rmcp::model::RequestId;
+
+use super::limits::{MESSAGE_BYTES_DEFAULT, MESSAGE_BYTES_MAX};
+
+/// A longer key or value is none of those looked for.
+const TOKEN_BYTES_MAX: usize = 256;
+
+#[derive(Debug, Default)]
+pub(super) struct Skim {
+    depth: u32,
+    text: Text,
+    /// The string or number being read, or just read.
+    token: Vec<u8>,
+    token_kind: TokenKind,
+    /// The key whose value comes next, at the top and in the parameters.
+    top: Key,
+    inner: Key,
+    id: Option<RequestId>,
+    method: Option<String>,
+    tool: Option<String>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Text {
+    #[default]
+    Outside,
+    Inside,
+    Escaped,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum TokenKind {
+    #[default]
+    None,
+    String,
+    Bare,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Key {
+    #[default]
+    Other,
+    Id,
+    Method,
+    Params,
+    Name,
+}
+
+impl Skim {
+    pub(super) fn feed(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            match self.text {
+                Text::Inside => self.inside(byte),
+                Text::Escaped => {
+                    self.keep(byte);
+                    self.text = Text::Inside;
+                }
+                Text::Outside => self.outside(byte),
+            }
+        }
+    }
+
+    pub(super) fn id(&self) -> Option<&RequestId> {
+        self.id.as_ref()
+    }
+
+    /// How long the message may be, as far as is known. As long as the tool may still be any, the largest bound holds.
+    pub(super) fn bytes_max(&self, of: impl Fn(&str) -> usize) -> usize {
+        match (self.tool(), self.method.as_deref()) {
+            (Some(tool), _) => of(tool).min(MESSAGE_BYTES_MAX),
+            (None, Some("tools/call") | None) => MESSAGE_BYTES_MAX,
+            (None, Some(_)) => MESSAGE_BYTES_DEFAULT,
+        }
+    }
+
+    /// The same when nothing more comes.
+    pub(super) fn bytes_max_in_the_end(&self, of: impl Fn(&str) -> usize) -> usize {
+        self.tool().map_or(MESSAGE_BYTES_DEFAULT, |tool| of(tool).min(MESSAGE_BYTES_MAX))
+    }
+
+    fn tool(&self) -> Option<&str> {
+        self.tool.as_deref().filter(|_| self.method.as_deref() == Some("tools/call"))
+    }
+
+    fn inside(&mut self, byte: u8) {
+        match byte {
+            b'"' => self.text = Text::Outside,
+            b'\\' => {
+                self.keep(byte);
+                self.text = Text::Escaped;
+            }
+            _ => self.keep(byte),
+        }
+    }
+
+    fn outside(&mut self, byte: u8) {
+        match byte {
+            b'"' => {
+                self.token.clear();
+                self.token_kind = TokenKind::String;
+                self.text = Text::Inside;
+            }
+            b':' => self.key(),
+            b',' | b'}' | b']' => {
+                self.value();
+                if byte != b',' {
+                    self.depth = self.depth.saturating_sub(1);
+                }
+            }
+            b'{' | b'[' => {
+                self.depth = self.depth.saturating_add(1);
+                self.token_kind = TokenKind::None;
+                self.inner = Key::Other;
+            }
+            b' ' | b'\t' | b'\r' | b'\n' => {}
+            _ => {
+                if self.token_kind != TokenKind::Bare {
+                    self.token.clear();
+                    self.token_kind = TokenKind::Bare;
+                }
+                self.keep(byte);
+            }
+        }
+    }
+
+    fn keep(&mut self, byte: u8) {
+        // One byte over the bound marks a token that is too long to be looked at.
+        if self.depth <= 2 && self.token.len() <= TOKEN_BYTES_MAX {
+            self.token.push(byte);
+        }
+    }
+
+    fn key(&mut self) {
+        let key = match (self.depth, self.token.as_slice()) {
+            (1, b"id") => Key::Id,
+            (1, b"method") => Key::Method,
+            (1, b"params") => Key::Params,
+            (2, b"name") if self.top == Key::Params => Key::Name,
+            _ => Key::Other,
+        };
+        match self.depth {
+            1 => self.top = key,
+            2 => self.inner = key,
+            _ => {}
+        }
+        self.token_kind = TokenKind::None;
+    }
+
+    fn value(&mut self) {
+        let kind = std::mem::take(&mut self.token_kind);
+        if kind == TokenKind::None || self.token.len() > TOKEN_BYTES_MAX {
+            return;
+        }
+        let Ok(text) = std::str::from_utf8(&self.token) else { return };
+        let string = || serde_json::from_str::<String>(&format!("\"{text}\"")).ok();
+        match (self.depth, if self.depth == 1 { self.top } else { self.inner }) {
+            (1, Key::Id) => {
+                self.id = match kind {
+                    TokenKind::String => string().map(|id| RequestId::String(id.into())),
+                    TokenKind::Bare => text.parse().ok().map(RequestId::Number),
+                    TokenKind::None => None,
+                };
+            }
+            (1, Key::Method) => self.method = string(),
+            (2, Key::Name) => self.tool = string(),
+            (_, Key::Id | Key::Method | Key::Params | Key::Name | Key::Other) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_found_in_any_order_and_in_pieces_of_any_size() {
+        let long = "x".repeat(5_000);
+        let table: &[(String, Option<RequestId>, Option<&str>)] = &[
+            (
+                format!(
+                    r#"{{"id":7,"method":"tools/call","params":{{"name":"a","arguments":{{"id":9,"t":"{long}"}}}}}}"#
+                ),
+                Some(RequestId::Number(7)),
+                Some("a"),
+            ),
+            (
+                format!(
+                    r#"{{"params":{{"arguments":{{"name":"no","x":["{long}"]}},"name":"b"}},"method":"tools/call","id":"i\"d"}}"#
+                ),
+                Some(RequestId::String("i\"d".into())),
+                Some("b"),
+            ),
+            (format!(r#"{{ "method" : "ping" , "params" : {{"name":"c","x":"{long}"}} }}"#), None, None),
+            (format!(r#"["id",7,"{long}"]"#), None, None),
+            (
+                format!(r#"{{"id":"{long}","method":"tools/call","params":{{"name":"\u0061\"}}","y":1}}}}"#),
+                None,
+                Some("a\"}"),
+            ),
+        ];
+        for (text, id, tool) in table {
+            for size in [1, 3, 64, 100_000] {
+                let mut skim = Skim::default();
+                text.as_bytes().chunks(size).for_each(|piece| skim.feed(piece));
+                assert_eq!((skim.id(), skim.tool()), (id.as_ref(), *tool), "{}", &text[..60]);
+            }
+        }
+    }
+}

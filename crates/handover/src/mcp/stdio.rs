@@ -1,0 +1,276 @@
+//! One client over standard input and output.
+//!
+//! ```text
+//!              initialize                       a request with its own version
+//!   Unopened ────────────> Old        Unopened ────────────────────────────────> New
+//!
+//!   Unopened   server/discover and ping are served, notifications dropped, other requests refused
+//!   Old        everything; requests that name their own version, too
+//!   New        requests must name their version; initialize is refused
+//! ```
+
+use std::collections::HashMap;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, GetMeta, JsonRpcMessage, JsonRpcRequest, ProtocolVersion,
+    RequestId, ServerJsonRpcMessage,
+};
+use rmcp::service::serve_directly_with_ct;
+use rmcp::transport::Transport;
+use rmcp::{ErrorData, RoleServer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::Sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::backend::{Backend, Who};
+use super::catalog::Catalog;
+use super::gate::{Gate, Ticket};
+use super::handler::{Connection, Handler};
+use super::lines::{Line, Lines};
+use super::message::{self, Incoming, Refused};
+use super::outbox::Outbox;
+use super::{limits, pipes};
+
+/// Serves whoever started this process, until it goes or `stop` ends. What was accepted is answered first, then the
+/// backend hears that the connection is closed.
+pub async fn serve_stdio<B: Backend>(backend: Arc<B>, stop: impl Future<Output = ()> + Send + 'static) {
+    let (input, output) = pipes::standard();
+    serve_pipe(backend, input, output, stop).await;
+}
+
+/// The same for any pair of streams.
+pub async fn serve_pipe<B, R, W>(backend: Arc<B>, input: R, output: W, stop: impl Future<Output = ()> + Send + 'static)
+where
+    B: Backend,
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    backend.opened(&Who::Pipe);
+    let connection = Arc::new(Connection::default());
+    let abandon = CancellationToken::new();
+    let wire = Wire {
+        lines: Lines::new(input),
+        outbox: Outbox::new(output),
+        backend: Arc::clone(&backend),
+        era: Era::Unopened,
+        in_flight: HashMap::new(),
+        gate: Arc::clone(&connection.gate),
+        closing: connection.closing.clone(),
+        abandon: abandon.clone(),
+        stop: Box::pin(stop),
+        phase: Phase::Serving,
+        owes: false,
+    };
+    let handler = Handler::new(Arc::clone(&backend), Arc::new(Catalog::of(&*backend)), connection);
+    let running = serve_directly_with_ct(handler, wire, None, abandon);
+    let _reason = running.waiting().await;
+    backend.closed(&Who::Pipe).await;
+}
+
+enum Era {
+    Unopened,
+    Old,
+    New,
+}
+
+enum Phase {
+    Serving,
+    /// The client says no more. The time that is left for answers.
+    Draining(Pin<Box<Sleep>>),
+}
+
+struct Wire<B, R, W> {
+    lines: Lines<R>,
+    outbox: Outbox<W>,
+    backend: Arc<B>,
+    era: Era,
+    /// Requests that `rmcp` has and did not answer, and for calls the place in the order of notices.
+    in_flight: HashMap<RequestId, Option<Ticket>>,
+    gate: Arc<Gate>,
+    closing: CancellationToken,
+    /// Gives up all that is running.
+    abandon: CancellationToken,
+    stop: Pin<Box<dyn Future<Output = ()> + Send>>,
+    phase: Phase,
+    /// An answer of our own is not written yet.
+    owes: bool,
+}
+
+/// What the next step of reading is.
+enum Next {
+    Line(io::Result<Line>),
+    Stop,
+    Broken,
+}
+
+impl<B, R, W> Transport<RoleServer> for Wire<B, R, W>
+where
+    B: Backend,
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    type Error = io::Error;
+
+    /// The message has its place in the order when this returns, not when the future is first polled.
+    fn send(&mut self, message: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        self.outbox.put(&message);
+        if let JsonRpcMessage::Response(response) = &message {
+            self.in_flight.remove(&response.id);
+        } else if let JsonRpcMessage::Error(error) = &message
+            && let Some(id) = &error.id
+        {
+            self.in_flight.remove(id);
+        }
+        let outbox = self.outbox.clone();
+        async move { outbox.flush().await }
+    }
+
+    /// May be dropped while it waits. `rmcp` does so whenever it has something else to do, and asks again.
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        loop {
+            if self.owes && self.outbox.flush().await.is_ok() {
+                self.owes = false;
+            }
+            if self.outbox.broken().is_cancelled() {
+                self.abandon.cancel();
+                return None;
+            }
+            if let Phase::Draining(left) = &mut self.phase {
+                if !self.in_flight.is_empty() {
+                    left.as_mut().await;
+                    self.abandon.cancel();
+                }
+                return None;
+            }
+            match self.next().await {
+                Next::Line(Ok(Line::Whole(range))) => {
+                    let message = match message::read(self.lines.text(range)) {
+                        Incoming::Call(call) => call.into_message(),
+                        Incoming::Other(message) => *message,
+                        Incoming::Answer => continue,
+                        Incoming::Refused(refused) => {
+                            self.refuse(refused);
+                            continue;
+                        }
+                    };
+                    if let Some(message) = self.admit(message) {
+                        return Some(message);
+                    }
+                }
+                Next::Line(Ok(Line::TooLong { id, bytes_max })) => self.refuse(message::too_long(id, bytes_max)),
+                Next::Line(Ok(Line::End) | Err(_)) | Next::Stop => {
+                    self.closing.cancel();
+                    self.phase = Phase::Draining(Box::pin(tokio::time::sleep(limits::DRAIN_MAX)));
+                }
+                Next::Broken => {}
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.outbox.flush().await
+    }
+}
+
+impl<B, R, W> Wire<B, R, W>
+where
+    B: Backend,
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    async fn next(&mut self) -> Next {
+        let room = self.in_flight.len() < limits::CALLS_IN_FLIGHT_MAX && !self.outbox.is_full();
+        let backend = &self.backend;
+        tokio::select! {
+            biased;
+            () = self.outbox.broken().cancelled() => Next::Broken,
+            () = &mut self.stop => Next::Stop,
+            // Without room this waits for `rmcp` to send something, after which it asks again.
+            line = self.lines.next(|tool| backend.message_bytes_max(tool)), if room => Next::Line(line),
+        }
+    }
+
+    #[expect(clippy::boxed_local, reason = "it comes in a box")]
+    fn refuse(&mut self, refused: Box<Refused>) {
+        self.outbox.put(&refused.into_message());
+        self.owes = true;
+    }
+
+    fn admit(&mut self, message: ClientJsonRpcMessage) -> Option<ClientJsonRpcMessage> {
+        match message {
+            JsonRpcMessage::Request(request) => self.admit_request(request),
+            JsonRpcMessage::Notification(notification) => {
+                if matches!(self.era, Era::Unopened) {
+                    return None;
+                }
+                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    // What is cancelled is never answered.
+                    self.in_flight.remove(id);
+                }
+                Some(JsonRpcMessage::Notification(notification))
+            }
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => None,
+        }
+    }
+
+    fn admit_request(&mut self, mut request: JsonRpcRequest<ClientRequest>) -> Option<ClientJsonRpcMessage> {
+        if let Err(error) = self.judge(&request.request) {
+            self.refuse(message::refused(Some(request.id), error));
+            return None;
+        }
+        if self.in_flight.contains_key(&request.id) {
+            let words = "the id is in use by a request that is not answered yet; choose another";
+            self.refuse(message::refused(Some(request.id), ErrorData::invalid_request(words, None)));
+            return None;
+        }
+        let ticket = if let ClientRequest::CallToolRequest(call) = &mut request.request {
+            let ticket = self.gate.enter();
+            call.extensions.insert(ticket.act());
+            Some(ticket)
+        } else {
+            None
+        };
+        self.in_flight.insert(request.id.clone(), ticket);
+        Some(JsonRpcMessage::Request(request))
+    }
+
+    /// Whether the request may come in this era, and which era it begins.
+    fn judge(&mut self, request: &ClientRequest) -> Result<(), ErrorData> {
+        if let ClientRequest::InitializeRequest(initialize) = request {
+            if matches!(self.era, Era::New) {
+                let requested = initialize.params.protocol_version.clone();
+                return Err(ErrorData::unsupported_protocol_version(requested, &[ProtocolVersion::V_2026_07_28]));
+            }
+            self.era = Era::Old;
+            return Ok(());
+        }
+        if matches!(request, ClientRequest::DiscoverRequest(_)) {
+            return Ok(());
+        }
+        let own_version = request.get_meta().protocol_version();
+        match (&self.era, own_version) {
+            (Era::Old, _) => Ok(()),
+            (Era::New, Some(_)) => Ok(()),
+            (Era::Unopened, Some(version)) => {
+                if version >= ProtocolVersion::V_2026_07_28 && ProtocolVersion::KNOWN_VERSIONS.contains(&version) {
+                    self.era = Era::New;
+                }
+                Ok(())
+            }
+            (Era::Unopened, None) if matches!(request, ClientRequest::PingRequest(_)) => Ok(()),
+            (Era::Unopened, None) => Err(ErrorData::invalid_request(
+                "nothing is open yet; send initialize, or name io.modelcontextprotocol/protocolVersion in _meta",
+                None,
+            )),
+            (Era::New, None) => Err(ErrorData::invalid_params(
+                "_meta must name io.modelcontextprotocol/protocolVersion, as the requests before did",
+                None,
+            )),
+        }
+    }
+}

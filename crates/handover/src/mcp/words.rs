@@ -1,0 +1,72 @@
+//! What the backend says, in `rmcp`'s words.
+
+use rmcp::model::{
+    CacheScope, CallToolResult, ContentBlock, GetPromptResult, ListResourcesResult, PromptMessage, ProtocolVersion,
+    Resource, Role,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
+use serde_json::Value;
+
+use super::backend::{self, Page, Problem, Said, Speaker, Who};
+use super::limits::LIST_FRESH_MS;
+
+pub(super) fn error(problem: Problem) -> ErrorData {
+    match problem {
+        Problem::NotFound(words) => ErrorData::resource_not_found(words, None),
+        Problem::Invalid(words) => ErrorData::invalid_params(words, None),
+        Problem::Fault(words) => ErrorData::internal_error(words, None),
+    }
+}
+
+/// A prompt that does not exist is a wrong parameter, not a missing resource.
+pub(super) fn prompt_error(problem: Problem) -> ErrorData {
+    match problem {
+        Problem::NotFound(words) => error(Problem::Invalid(words)),
+        Problem::Invalid(_) | Problem::Fault(_) => error(problem),
+    }
+}
+
+/// How long a list that does not change may be kept. The old era has no such words, and `rmcp` would not leave them out.
+pub(super) fn freshness(context: &RequestContext<RoleServer>) -> (Option<u64>, Option<CacheScope>) {
+    let is_new = context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
+    if is_new { (Some(LIST_FRESH_MS), Some(CacheScope::Private)) } else { (None, None) }
+}
+
+/// The reply is the text, and the same again as structured content. A pipe writes that from the text, which is what the
+/// null stands for; HTTP answers are written by `rmcp`, which needs the value.
+pub(super) fn reply(text: String, who: &Who) -> CallToolResult {
+    let structured = match who {
+        Who::Pipe => Value::Null,
+        Who::Http { .. } => serde_json::from_str(&text).unwrap_or(Value::Null),
+    };
+    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+    result.structured_content = Some(structured);
+    result
+}
+
+pub(super) fn failed(text: String) -> CallToolResult {
+    // No structured content: clients check it against the schema of success even then, and hide the error.
+    CallToolResult::error(vec![ContentBlock::text(text)])
+}
+
+pub(super) fn resources(page: Page<backend::Resource>) -> ListResourcesResult {
+    let items = page.items.into_iter().map(|resource| {
+        let mut listed = Resource::new(resource.uri, resource.name).with_mime_type("application/json");
+        (listed.title, listed.description) = (resource.title, resource.description);
+        listed
+    });
+    let list = ListResourcesResult::with_all_items(items.collect());
+    ListResourcesResult { next_cursor: page.next_cursor, ..list }
+}
+
+pub(super) fn prompt(said: Vec<Said>) -> GetPromptResult {
+    let messages = said.into_iter().map(|said| {
+        let role = match said.by {
+            Speaker::User => Role::User,
+            Speaker::Assistant => Role::Assistant,
+        };
+        PromptMessage::new_text(role, said.text)
+    });
+    GetPromptResult::new(messages.collect())
+}

@@ -1,0 +1,277 @@
+//! What stands behind the MCP door: the desk, in the words of the protocol.
+
+mod prompts;
+mod resources;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use engine::command::SessionEnd;
+use engine::id::{Ids, SessionId};
+use engine::{Caller, Command, Rights};
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+use wire::lifecycle::{self, Effect, Set};
+
+use crate::desk::{self, Desk, Visitor};
+use crate::error::Error;
+use crate::feed::Feed;
+use crate::keeper::Keeper;
+use crate::mcp::{
+    Backend, Call, Client, Hints, Outcome, Page, Problem, Prompt, Resource, Said, Server, Template, Tool, Who,
+};
+use crate::random;
+
+/// Which tools a client is offered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Offer {
+    Default,
+    Full,
+    These(Vec<String>),
+}
+
+impl Offer {
+    /// `default`, `full`, or names with commas between them.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "default" => Ok(Self::Default),
+            "full" => Ok(Self::Full),
+            names => {
+                let names: Vec<String> = names.split(',').map(|name| name.trim().to_owned()).collect();
+                let unknown = names.iter().find(|name| lifecycle::Tool::find(name).is_none());
+                match unknown {
+                    Some(name) => Err(format!("there is no tool `{name}`; use `default`, `full`, or names of tools")),
+                    None => Ok(Self::These(names)),
+                }
+            }
+        }
+    }
+
+    fn takes(&self, tool: &lifecycle::Tool) -> bool {
+        match self {
+            Self::Default => tool.set != Set::Full,
+            Self::Full => true,
+            Self::These(names) => names.iter().any(|name| name == tool.name),
+        }
+    }
+}
+
+/// What the model is told about the server as a whole.
+const INSTRUCTIONS: &str = "Handover keeps the team's work: tasks with exclusive claims, checkpoints, messages. \
+Register once (agent_register), then loop: task_next claims a task and gives its context; set it in_progress; \
+checkpoint_add after each significant step; finish with task_update_status (completed needs outcome, failed needs error). \
+A refusal has a code and a suggestion: follow it. After CLAIM_LOST stop working on that task. \
+Read inbox_read when you start and before you finish. agent_unregister when you leave.";
+
+pub struct Reception {
+    desk: Desk,
+    feed: Feed,
+    tools: Vec<Tool>,
+    templates: Vec<Template>,
+    prompts: Vec<Prompt>,
+    /// The one pipe of this process, when it serves one.
+    pipe: Option<Pipe>,
+    /// Connections of the old era over HTTP, by the door's name for them.
+    sessions: Mutex<HashMap<Arc<str>, SessionId>>,
+}
+
+/// The client that started this process.
+#[derive(Debug)]
+struct Pipe {
+    session: SessionId,
+    rights: Rights,
+    keeper: Keeper,
+}
+
+impl std::fmt::Debug for Reception {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reception").field("pipe", &self.pipe).finish_non_exhaustive()
+    }
+}
+
+impl Reception {
+    pub fn new(desk: Desk, offer: &Offer) -> Self {
+        let offered = lifecycle::TOOLS.iter().filter(|tool| offer.takes(tool));
+        Self {
+            feed: Feed::new(desk.service().clone()),
+            tools: offered.map(told).collect(),
+            templates: resources::templates(),
+            prompts: prompts::prompts(),
+            pipe: None,
+            sessions: Mutex::default(),
+            desk,
+        }
+    }
+
+    /// For a process that a client started: its rights are those the person gave it with the command.
+    pub fn with_pipe(mut self, session: SessionId, rights: Rights, keeper: Keeper) -> Self {
+        self.pipe = Some(Pipe { session, rights, keeper });
+        self
+    }
+
+    pub fn desk(&self) -> &Desk {
+        &self.desk
+    }
+
+    /// Who stands there. `None` when a request came without its caller having been found out.
+    fn visitor(&self, who: &Who) -> Option<Visitor> {
+        match who {
+            Who::Pipe => {
+                let pipe = self.pipe.as_ref()?;
+                pipe.keeper.touch();
+                Some(Visitor::on_session(pipe.session, pipe.rights))
+            }
+            Who::Http { session, parts } => {
+                let visitor = parts.extensions.get::<Visitor>()?.clone();
+                let session = session.as_ref().and_then(|name| self.session(name));
+                Some(Visitor { session, ..visitor })
+            }
+        }
+    }
+
+    /// Our name for a session of the door, made when it is first heard of.
+    fn session(&self, name: &Arc<str>) -> Option<SessionId> {
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = sessions.get(name) {
+            return Some(*known);
+        }
+        let fresh = new_session().ok()?;
+        sessions.insert(Arc::clone(name), fresh);
+        Some(fresh)
+    }
+}
+
+/// A name for a connection.
+pub fn new_session() -> Result<SessionId, Error> {
+    Ok(SessionId::next(&mut Ids::new(random::seed()?)))
+}
+
+fn map(value: &wire::json::Value) -> Map<String, Value> {
+    serde_json::from_str(&value.to_string()).unwrap_or_default()
+}
+
+fn told(tool: &lifecycle::Tool) -> Tool {
+    Tool {
+        name: tool.name.to_owned(),
+        title: None,
+        description: tool.about.to_owned(),
+        input_schema: map(&tool.offered()),
+        output_schema: Some(map(&tool.reply())),
+        hints: Hints {
+            read_only: tool.effect == Effect::Reads,
+            destructive: tool.effect == Effect::Destroys,
+            idempotent: tool.idempotent,
+        },
+        always_load: tool.set == Set::Core,
+    }
+}
+
+fn stranger() -> String {
+    lifecycle::fault("the caller of this request is not known", false).render().to_string()
+}
+
+impl Backend for Reception {
+    fn server(&self) -> Server {
+        Server {
+            name: "handover".to_owned(),
+            title: "Handover".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            instructions: INSTRUCTIONS.to_owned(),
+        }
+    }
+
+    fn tools(&self) -> &[Tool] {
+        &self.tools
+    }
+
+    fn message_bytes_max(&self, tool: &str) -> usize {
+        // The message has a frame around the arguments.
+        const FRAME: usize = 4_096;
+        let most = lifecycle::Tool::find(tool).map_or(wire::document::BYTES_MAX, |tool| tool.bytes_max);
+        most.saturating_add(FRAME).min(crate::mcp::limits::MESSAGE_BYTES_MAX)
+    }
+
+    async fn call(&self, call: Call) -> Outcome {
+        let Some(visitor) = self.visitor(&call.who) else { return Outcome::Fault(stranger()) };
+        let tell = call.progress.clone().map(|progress| -> desk::Progress {
+            Arc::new(move |number, message: &str| {
+                let (progress, message) = (progress.clone(), message.to_owned());
+                tokio::spawn(async move { progress.send(number, &message).await });
+            })
+        });
+        let work = self.desk.call(&visitor, &call.tool, call.arguments.as_bytes(), tell);
+        let work = async {
+            // Whoever waits causes nothing, and others need not wait for it.
+            if waits(&call) { call.act.waiting(work).await } else { work.await }
+        };
+        let outcome = tokio::select! {
+            outcome = work => outcome,
+            // Whoever only waits need not be waited for when its client has gone; nothing else takes long.
+            () = gone(&call) => return Outcome::Fault(lifecycle::fault("the connection is closing", false).render().to_string()),
+        };
+        match outcome {
+            desk::Outcome::Done(value) => Outcome::Reply(value.to_string()),
+            desk::Outcome::Refused(said) => Outcome::Refused(said.render().to_string()),
+            desk::Outcome::Failed(said) => Outcome::Fault(said.render().to_string()),
+            desk::Outcome::UnknownTool => Outcome::UnknownTool,
+        }
+    }
+
+    async fn resources(&self, who: &Who, cursor: Option<&str>) -> Result<Page<Resource>, Problem> {
+        let visitor = self.visitor(who).ok_or_else(|| Problem::Fault(stranger()))?;
+        self.list_resources(&visitor, cursor).await
+    }
+
+    fn templates(&self) -> &[Template] {
+        &self.templates
+    }
+
+    async fn read(&self, who: &Who, uri: &str) -> Result<String, Problem> {
+        let visitor = self.visitor(who).ok_or_else(|| Problem::Fault(stranger()))?;
+        self.read_resource(&visitor, uri).await
+    }
+
+    async fn watch(&self, who: &Who, uri: &str) -> Result<watch::Receiver<u64>, Problem> {
+        let visitor = self.visitor(who).ok_or_else(|| Problem::Fault(stranger()))?;
+        self.watch_resource(&visitor, uri).await
+    }
+
+    fn prompts(&self) -> &[Prompt] {
+        &self.prompts
+    }
+
+    async fn prompt(&self, _who: &Who, name: &str, arguments: BTreeMap<String, String>) -> Result<Vec<Said>, Problem> {
+        prompts::say(name, &arguments)
+    }
+
+    fn opened(&self, _who: &Who) {}
+
+    fn introduced(&self, _who: &Who, _client: Client) {}
+
+    async fn closed(&self, who: &Who) {
+        let session = match who {
+            Who::Pipe => self.pipe.as_ref().map(|pipe| pipe.session),
+            Who::Http { session, .. } => session
+                .as_ref()
+                .and_then(|name| self.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(name)),
+        };
+        let Some(session) = session else { return };
+        let caller = Caller { session: Some(session), ..Caller::with_rights(Rights::Agent) };
+        let close = Command::CloseSession { session, end: SessionEnd::Closed };
+        // When even this fails, its leases end by themselves.
+        let _late = self.desk.service().execute(caller, close).await;
+    }
+}
+
+fn waits(call: &Call) -> bool {
+    matches!(call.tool.as_str(), "task_wait" | "task_next")
+}
+
+/// The client of a waiting call has gone.
+async fn gone(call: &Call) {
+    if waits(call) {
+        call.closing.cancelled().await;
+    } else {
+        std::future::pending::<()>().await;
+    }
+}

@@ -1,0 +1,108 @@
+//! Workflows, tasks and inboxes as resources.
+
+use tokio::sync::watch;
+
+use super::Reception;
+use crate::desk::{Outcome, Visitor};
+use crate::feed::Subject;
+use crate::mcp::{Page, Problem, Resource, Template};
+
+const SCHEME: &str = "handover://";
+
+pub(super) fn templates() -> Vec<Template> {
+    let template = |path: &str, name: &str, about: &str| Template {
+        uri_template: format!("{SCHEME}{path}"),
+        name: name.to_owned(),
+        title: None,
+        description: about.to_owned(),
+    };
+    vec![
+        template("workflow/{id}", "workflow", "A workflow with the first page of its tasks"),
+        template("task/{id}", "task", "A task with its newest checkpoints"),
+        template("inbox/{agent}", "inbox", "Unread messages of an agent, by id or slug"),
+    ]
+}
+
+/// What a URI of ours names.
+fn named(uri: &str) -> Result<(&str, &str), Problem> {
+    let path = uri.strip_prefix(SCHEME).and_then(|path| path.split_once('/'));
+    match path {
+        Some((kind @ ("workflow" | "task" | "inbox"), id)) if is_plain(id) => Ok((kind, id)),
+        _ => Err(Problem::NotFound(format!(
+            "{uri} is no resource; there are {SCHEME}workflow/{{id}}, {SCHEME}task/{{id}} and {SCHEME}inbox/{{agent}}"
+        ))),
+    }
+}
+
+/// Ids and slugs only, so that a name needs no quoting.
+fn is_plain(id: &str) -> bool {
+    (1..=64).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+}
+
+impl Reception {
+    pub(super) async fn list_resources(
+        &self,
+        visitor: &Visitor,
+        cursor: Option<&str>,
+    ) -> Result<Page<Resource>, Problem> {
+        let cursor =
+            cursor.map(|cursor| format!(",\"cursor\":{}", serde_json::Value::from(cursor))).unwrap_or_default();
+        let text = self.ask(visitor, "workflow_list", &format!("{{\"limit\":50{cursor}}}")).await?;
+        let reply: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        let rows = reply.get("workflows").and_then(serde_json::Value::as_array).cloned().unwrap_or_default();
+        let text = |row: &serde_json::Value, name: &str| {
+            row.get(name).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
+        };
+        let items = rows.iter().map(|row| Resource {
+            uri: format!("{SCHEME}workflow/{}", text(row, "id")),
+            name: text(row, "name"),
+            title: None,
+            description: Some(format!("workflow, {}", text(row, "status"))),
+        });
+        let next = reply.get("next_cursor").and_then(serde_json::Value::as_str).map(str::to_owned);
+        Ok(Page { items: items.collect(), next_cursor: next })
+    }
+
+    pub(super) async fn read_resource(&self, visitor: &Visitor, uri: &str) -> Result<String, Problem> {
+        match named(uri)? {
+            ("workflow", id) => {
+                self.ask(visitor, "workflow_get", &format!("{{\"id\":\"{id}\",\"include_tasks\":true}}")).await
+            }
+            ("task", id) => {
+                self.ask(visitor, "task_get", &format!("{{\"id\":\"{id}\",\"include_checkpoints\":true}}")).await
+            }
+            (_, agent) => self.ask(visitor, "inbox_read", &format!("{{\"agent_id\":\"{agent}\"}}")).await,
+        }
+    }
+
+    pub(super) async fn watch_resource(&self, visitor: &Visitor, uri: &str) -> Result<watch::Receiver<u64>, Problem> {
+        // Only what can be read can be watched.
+        self.read_resource(visitor, uri).await?;
+        let subject = match named(uri)? {
+            ("workflow", id) => Subject::Workflow(id.to_owned()),
+            ("task", id) => Subject::Task(id.to_owned()),
+            (_, agent) => Subject::Inbox(self.slug(visitor, agent).await?),
+        };
+        self.feed.watch(subject).ok_or_else(|| Problem::Fault("too much is watched".to_owned()))
+    }
+
+    /// Inboxes are followed by slug.
+    async fn slug(&self, visitor: &Visitor, agent: &str) -> Result<String, Problem> {
+        if !agent.starts_with("ag_") {
+            return Ok(agent.to_owned());
+        }
+        let text = self.ask(visitor, "agent_get", &format!("{{\"id\":\"{agent}\"}}")).await?;
+        let reply: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        Ok(reply.get("slug").and_then(serde_json::Value::as_str).unwrap_or_default().to_owned())
+    }
+
+    async fn ask(&self, visitor: &Visitor, tool: &str, arguments: &str) -> Result<String, Problem> {
+        match self.desk.call(visitor, tool, arguments.as_bytes(), None).await {
+            Outcome::Done(value) => Ok(value.to_string()),
+            Outcome::Refused(said) if said.code.ends_with("_NOT_FOUND") => Err(Problem::NotFound(said.message)),
+            Outcome::Refused(said) => Err(Problem::Invalid(said.message)),
+            Outcome::Failed(said) => Err(Problem::Fault(said.message)),
+            Outcome::UnknownTool => Err(Problem::Fault(format!("there is no tool {tool}"))),
+        }
+    }
+}

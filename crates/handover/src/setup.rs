@@ -1,0 +1,163 @@
+//! `handover setup`: makes a client know our server, its tools and how to work with them.
+//!
+//! ```text
+//! client, reach ──> layout: its files and what has to be in them
+//!                     └──> plan: each file before and after        nothing is written yet
+//!                            ├──> show: the difference
+//!                            └──> write: all files, and receipts   `--undo` reads them
+//! ```
+
+mod client;
+mod disk;
+mod json;
+mod layout;
+mod plan;
+mod problem;
+mod receipt;
+mod section;
+mod show;
+mod toml;
+mod want;
+mod write;
+mod yaml;
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::Args;
+
+pub use client::Client;
+pub use plan::{Edit, Plan, Reach, Surroundings, plan, undo};
+pub use problem::Problem;
+pub use show::{Action, diff};
+pub use write::apply;
+
+/// For the end of the long help.
+pub const HELP: &str = "\
+Examples:
+  handover setup claude-code            for everyone in this project: shows what would change, then asks
+  handover setup codex --user           for you, in all projects
+  handover setup gemini --print         only show
+  handover setup opencode --undo --yes  take it all back
+
+Exit code: 0 done or nothing to do, 1 not written (no answer, or no terminal and no --yes), 2 a file cannot be read or
+written; then none was changed.";
+
+#[derive(Debug, Args)]
+pub struct Setup {
+    /// The program that shall know us
+    #[arg(value_enum)]
+    client: Client,
+    /// For you, in all projects; without it, for this project
+    #[arg(long)]
+    user: bool,
+    /// Take out what an earlier setup put in
+    #[arg(long)]
+    undo: bool,
+    /// Only show what would change
+    #[arg(long, conflicts_with = "yes")]
+    print: bool,
+    /// Write without asking
+    #[arg(long, short)]
+    yes: bool,
+    /// Print the changes as JSON on one line; writes with --yes only
+    #[arg(long)]
+    json: bool,
+    /// What the client starts as its server, with `mcp` after it. Without it: `handover`, or the path of this program
+    /// when that name would start another
+    #[arg(long, value_name = "PATH")]
+    program: Option<String>,
+}
+
+/// Shows the difference, and writes it when that is wanted. The root is that of the project.
+pub fn run(arguments: &Setup, root: &Path) -> anyhow::Result<ExitCode> {
+    let (around, absolute) = surroundings(arguments, root)?;
+    let reach = if arguments.user { Reach::User } else { Reach::Project };
+    let decided = if arguments.undo { undo } else { plan }(arguments.client, reach, &around)?;
+    let changes = decided.edits.iter().any(Edit::changes);
+    let mut out = std::io::stdout().lock();
+    if !arguments.json {
+        let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
+        let ink = if colour { show::Ink::Coloured } else { show::Ink::Plain };
+        out.write_all(show::text(&decided, &around, ink).as_bytes())?;
+    }
+    let write = changes && !arguments.print && agreed(arguments)?;
+    if write {
+        apply(&decided, &around.receipts)?;
+    }
+    if arguments.json {
+        writeln!(out, "{}", show::json(arguments.client, reach, &decided, write))?;
+    }
+    out.flush()?;
+    for note in &decided.notes {
+        eprintln!("note: {note}");
+    }
+    if absolute && !arguments.undo && reach == Reach::Project {
+        let program = &around.program;
+        eprintln!("note: other machines may not have {program}: put `handover` in the PATH and run this again");
+    }
+    Ok(outcome(arguments, changes, write))
+}
+
+fn outcome(arguments: &Setup, changes: bool, written: bool) -> ExitCode {
+    if !changes {
+        eprintln!("nothing to do");
+    } else if written {
+        eprintln!("written; {}", if arguments.undo { "it is as before" } else { "--undo takes it back" });
+    } else if !arguments.print {
+        eprintln!("not written; --yes writes it without asking");
+        return ExitCode::from(1);
+    }
+    ExitCode::SUCCESS
+}
+
+/// Whether to write: said beforehand, or asked for where someone can answer.
+fn agreed(arguments: &Setup) -> anyhow::Result<bool> {
+    if arguments.yes {
+        return Ok(true);
+    }
+    if arguments.json || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return Ok(false);
+    }
+    eprint!("\nWrite this? [y/N] ");
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer).context("read the answer")?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+/// Reads everything outside once. Says also whether the program is named by its path without having been asked to.
+fn surroundings(arguments: &Setup, root: &Path) -> anyhow::Result<(Surroundings, bool)> {
+    let environment = std::env::vars_os();
+    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    let environment: BTreeMap<String, String> = environment.filter_map(text).collect();
+    let set = |name: &str| environment.get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = set("HOME");
+    let data = set("XDG_DATA_HOME").or_else(|| home.as_ref().map(|home| home.join(".local/share")));
+    let receipts = data.ok_or(Problem::Homeless)?.join("handover/setup");
+    let this = std::env::current_exe().context("find this program")?;
+    let (program, absolute) = match &arguments.program {
+        Some(named) if named.contains(['/', '\\']) => {
+            (std::path::absolute(named).with_context(|| format!("find {named}"))?.display().to_string(), false)
+        }
+        Some(named) => (named.clone(), false),
+        None if named_by_path(&this, environment.get("PATH")) => ("handover".to_owned(), false),
+        None => (this.display().to_string(), true),
+    };
+    let root = root.canonicalize().with_context(|| format!("find {}", root.display()))?;
+    Ok((Surroundings { root, home, environment, program, receipts }, absolute))
+}
+
+/// Whether the name `handover` starts this very program.
+fn named_by_path(this: &Path, path: Option<&String>) -> bool {
+    let folders = path.map(std::env::split_paths).into_iter().flatten();
+    let first = folders.map(|folder| folder.join("handover")).find(|program| program.is_file());
+    match (first.and_then(|first| first.canonicalize().ok()), this.canonicalize().ok()) {
+        (Some(first), Some(this)) => first == this,
+        (_, None) | (None, _) => false,
+    }
+}

@@ -1,0 +1,231 @@
+//! Edits of JSON files that keep comments, order and layout. A comma after the last item is accepted, because the
+//! clients whose files have comments accept it, too.
+
+use jsonc_parser::ast;
+use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
+use jsonc_parser::{CollectOptions, ParseOptions};
+use serde_json::Value;
+
+use super::want::{Made, REMOTE, Rest, Trouble, Want, Written, item_place, place, will_do};
+
+/// JSON with comments, and nothing looser: what a client cannot read must not look fine to us.
+const OPTIONS: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_loose_object_property_names: false,
+    allow_trailing_commas: true,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+/// Puts in what is missing.
+pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<Written, Trouble> {
+    let new = text.is_none();
+    let text = text.unwrap_or_default();
+    check(text, wants)?;
+    let root = parse(if text.trim().is_empty() { "{}\n" } else { text })?;
+    let mut written = Written { text: String::new(), made: Vec::new(), kept: false };
+    let object = root.object_value_or_set();
+    for want in wants.iter().filter(|want| new || !matches!(want, Want::Seed { .. })) {
+        put(&object, want, &mut written);
+    }
+    written.text = root.to_string();
+    Ok(written)
+}
+
+/// Takes out what is ours, and the tables that are empty without it.
+pub(super) fn remove(text: &str, wants: &[Want], made: Made<'_>) -> Result<Rest, Trouble> {
+    check(text, wants)?;
+    let root = parse(text)?;
+    if let Some(object) = root.object_value() {
+        for want in wants.iter().rev() {
+            take(&object, want, made);
+        }
+    }
+    let comments = root.children().iter().any(CstNode::is_comment);
+    let empty = !comments && root.object_value().is_none_or(|object| bare(&object));
+    Ok(Rest { text: root.to_string(), empty })
+}
+
+/// Whether there is a table at this place.
+pub(super) fn holds(text: &str, at: &[String]) -> bool {
+    let Ok(root) = parse(text) else { return false };
+    root.object_value().and_then(|object| descend(&object, at)).is_some()
+}
+
+/// The value at a place, for a setting that decides about ours.
+pub(super) fn value(text: &str, at: &[&str]) -> Option<Value> {
+    let root = parse(text).ok()?.to_serde_value()?;
+    at.iter().try_fold(&root, |value, key| value.get(key)).cloned()
+}
+
+fn parse(text: &str) -> Result<CstRootNode, Trouble> {
+    CstRootNode::parse(text, &OPTIONS).map_err(|error| syntax(text, &error))
+}
+
+fn syntax(text: &str, error: &jsonc_parser::errors::ParseError) -> Trouble {
+    Trouble::at(text, error.range().start, format!("not valid JSON: {}", error.kind().to_string().to_lowercase()))
+}
+
+/// Finds what an edit would trip over: a table that is none, a list that is none, a key that is there twice.
+fn check(text: &str, wants: &[Want]) -> Result<(), Trouble> {
+    let parsed = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &OPTIONS);
+    let parsed = parsed.map_err(|error| syntax(text, &error))?;
+    let Some(root) = &parsed.value else { return Ok(()) };
+    wants.iter().try_for_each(|want| follow(text, root, want))
+}
+
+fn follow(text: &str, root: &ast::Value<'_>, want: &Want) -> Result<(), Trouble> {
+    use jsonc_parser::common::Ranged;
+    let mut here = root;
+    for (depth, key) in want.at().iter().enumerate() {
+        let ast::Value::Object(object) = here else {
+            let name = if depth == 0 { "the file".to_owned() } else { format!("`{}`", want.at()[..depth].join(".")) };
+            return Err(Trouble::at(text, here.range().start, format!("{name} must be an object")));
+        };
+        let mut named = object.properties.iter().filter(|property| property.name.as_str() == key);
+        let Some(first) = named.next() else { return Ok(()) };
+        if let Some(second) = named.next() {
+            return Err(Trouble::at(text, second.range.start, format!("`{key}` is there twice: keep one")));
+        }
+        here = &first.value;
+    }
+    let name = want.at().join(".");
+    match (want, here) {
+        (Want::Table { .. }, ast::Value::Object(_)) | (Want::Item { .. }, ast::Value::Array(_)) => Ok(()),
+        (Want::Table { .. }, _) => Err(Trouble::at(text, here.range().start, format!("`{name}` must be an object"))),
+        (Want::Item { .. }, _) => Err(Trouble::at(text, here.range().start, format!("`{name}` must be a list"))),
+        (Want::Key { .. } | Want::Seed { .. }, _) => Ok(()),
+    }
+}
+
+fn put(root: &CstObject, want: &Want, written: &mut Written) {
+    let mut object = root.clone();
+    let mut fresh = false;
+    for (depth, key) in want.tables().iter().enumerate() {
+        fresh = object.get(key).is_none();
+        if fresh {
+            written.made.push(place(&want.at()[..=depth]));
+        }
+        object = object.object_value_or_set(key);
+    }
+    match want {
+        Want::Table { keys, .. } => {
+            if !fresh && REMOTE.iter().any(|key| object.get(key).is_some()) {
+                written.kept = true;
+                return;
+            }
+            for (key, value) in keys {
+                set(&object, key, value);
+            }
+        }
+        Want::Key { at, value } | Want::Seed { at, value } => {
+            let Some(key) = at.last() else { return };
+            if set(&object, key, value) {
+                written.made.push(place(at));
+            }
+        }
+        Want::Item { at, item } => {
+            let Some(key) = at.last() else { return };
+            if object.get(key).is_none() {
+                written.made.push(place(at));
+            }
+            let list = object.array_value_or_set(key);
+            let there = list.elements().iter().any(|element| element.to_serde_value().as_ref() == Some(item));
+            if !there {
+                list.append(input(item));
+                written.made.push(item_place(at, item));
+            }
+        }
+    }
+}
+
+/// Sets a key unless what it has will do. Says whether the key is new.
+fn set(object: &CstObject, key: &str, value: &Value) -> bool {
+    let Some(property) = object.get(key) else {
+        object.append(key, input(value));
+        return true;
+    };
+    let there = property.value().and_then(|value| value.to_serde_value());
+    if !there.is_some_and(|there| will_do(&there, value)) {
+        property.set_value(input(value));
+    }
+    false
+}
+
+/// Takes one thing out. A table above it goes only when that left it empty: one that was empty before is not ours.
+fn take(root: &CstObject, want: &Want, made: Made<'_>) {
+    let at = want.at();
+    let (Some(key), Some(parent)) = (at.last(), descend(root, &at[..at.len().saturating_sub(1)])) else { return };
+    let Some(property) = parent.get(key) else { return };
+    let ours = match want {
+        Want::Table { .. } => {
+            let foreign = |object: CstObject| REMOTE.iter().any(|key| object.get(key).is_some());
+            made.has(&place(at)) && !property.object_value().is_some_and(foreign)
+        }
+        Want::Key { .. } => made.has(&place(at)),
+        // Without a record a seed may have been the owner's from the start.
+        Want::Seed { .. } => matches!(made, Made::Recorded(_)) && made.has(&place(at)),
+        Want::Item { item, .. } => {
+            let Some(list) = property.array_value().filter(|_| made.has(&item_place(at, item))) else { return };
+            if !pick(&list, item) {
+                return;
+            }
+            made.has(&place(at)) && list.elements().is_empty() && !list.children().iter().any(CstNode::is_comment)
+        }
+    };
+    if !ours {
+        return;
+    }
+    property.remove();
+    for depth in (1..at.len()).rev() {
+        let Some(property) = descend(root, &at[..depth - 1]).and_then(|parent| parent.get(&at[depth - 1])) else {
+            return;
+        };
+        if !made.has(&place(&at[..depth])) || !property.object_value().is_some_and(|object| bare(&object)) {
+            return;
+        }
+        property.remove();
+    }
+}
+
+/// Takes an item out of a list, and says whether it was there.
+fn pick(list: &CstArray, item: &Value) -> bool {
+    let mut picked = false;
+    for element in list.elements().into_iter().filter(|element| element.to_serde_value().as_ref() == Some(item)) {
+        let first = element.previous_sibling().is_some_and(|before| before.is_token());
+        element.remove();
+        picked = true;
+        // The space that was between it and the next one would stay behind the bracket.
+        if let Some(space) = list.child_at_index(1).filter(|node| first && node.is_whitespace()) {
+            space.remove();
+        }
+    }
+    picked
+}
+
+fn descend(root: &CstObject, at: &[String]) -> Option<CstObject> {
+    at.iter().try_fold(root.clone(), |object, key| object.object_value(key))
+}
+
+/// Has nothing in it, not even a comment.
+fn bare(object: &CstObject) -> bool {
+    object.properties().is_empty() && !object.children().iter().any(CstNode::is_comment)
+}
+
+fn input(value: &Value) -> CstInputValue {
+    match value {
+        Value::Null => CstInputValue::Null,
+        Value::Bool(value) => CstInputValue::Bool(*value),
+        Value::Number(value) => CstInputValue::Number(value.to_string()),
+        Value::String(value) => CstInputValue::String(value.clone()),
+        Value::Array(items) => CstInputValue::Array(items.iter().map(input).collect()),
+        Value::Object(keys) => {
+            CstInputValue::Object(keys.iter().map(|(key, value)| (key.clone(), input(value))).collect())
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! What would change, decided before anything does: reads files, writes none.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::client::{Client, Form, Layout, Piece};
+use super::disk;
+use super::layout::layout;
+use super::problem::Problem;
+use super::receipt::Receipt;
+use super::want::{Made, Rest, Trouble, Want, Written};
+use super::{json, section, toml, yaml};
+
+/// Whom the configuration is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// Everyone who works in the project.
+    Project,
+    /// One user, in all projects.
+    User,
+}
+
+impl Reach {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Project => "project",
+            Self::User => "user",
+        }
+    }
+}
+
+/// Everything outside that a plan depends on.
+#[derive(Debug, Clone)]
+pub struct Surroundings {
+    /// The root of the project.
+    pub root: PathBuf,
+    pub home: Option<PathBuf>,
+    /// The environment; clients let some of it move their folders.
+    pub environment: BTreeMap<String, String>,
+    /// What a client has to start.
+    pub program: String,
+    /// The folder of our receipts.
+    pub receipts: PathBuf,
+}
+
+impl Surroundings {
+    /// A folder that the environment names.
+    pub(super) fn set(&self, name: &str) -> Option<PathBuf> {
+        self.environment.get(name).filter(|value| !value.is_empty()).map(|value| self.root.join(value))
+    }
+
+    pub(super) fn in_home(&self, name: &str) -> Result<PathBuf, Problem> {
+        self.home.as_ref().map(|home| home.join(name)).ok_or(Problem::Homeless)
+    }
+
+    /// A folder that the environment names, or else one in the home folder.
+    pub(super) fn folder(&self, name: &str, otherwise: &str) -> Result<PathBuf, Problem> {
+        self.set(name).map_or_else(|| self.in_home(otherwise), Ok)
+    }
+
+    /// A client's folder among the user's configurations.
+    pub(super) fn config(&self, name: &str) -> Result<PathBuf, Problem> {
+        Ok(self.folder("XDG_CONFIG_HOME", ".config")?.join(name))
+    }
+}
+
+/// One file, before and after. `None` means that there is no such file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    /// The file as the client names it.
+    pub path: PathBuf,
+    /// The file itself, when the path is a link to it.
+    pub target: PathBuf,
+    pub before: Option<String>,
+    pub after: Option<String>,
+    /// What is in the file, for the reader of the plan.
+    pub about: &'static str,
+    pub(super) trace: Trace,
+}
+
+/// What becomes of the receipt of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Trace {
+    Keep(Receipt),
+    /// The folders that are ours to remove when they are empty.
+    Drop(Vec<PathBuf>),
+    Leave,
+}
+
+impl Edit {
+    pub fn changes(&self) -> bool {
+        self.before != self.after
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    pub edits: Vec<Edit>,
+    /// What the user has to know or do.
+    pub notes: Vec<String>,
+}
+
+/// What has to be written so that a client knows us.
+pub fn plan(client: Client, reach: Reach, around: &Surroundings) -> Result<Plan, Problem> {
+    let Layout { pieces, wide, notes } = layout(client, reach, around)?;
+    let notes = wide.into_iter().chain(notes).map(str::to_owned).collect();
+    let mut plan = Plan { edits: Vec::new(), notes };
+    for piece in pieces {
+        let (target, before) = open(&piece, reach, around, &plan)?;
+        let trouble = |trouble| Problem::content(piece.path.clone(), trouble);
+        let Written { text: after, made, kept } = piece.write(before.as_deref()).map_err(trouble)?;
+        if kept {
+            let path = piece.path.display();
+            plan.notes.push(format!("{path} reaches a server `handover` over the network: its entry is left as it is"));
+        }
+        let trace = if before.as_deref() == Some(after.as_str()) {
+            Trace::Leave
+        } else {
+            Trace::Keep(receipt(&piece, around, (&target, before.as_deref()), (&after, made))?)
+        };
+        let edit = Edit { path: piece.path, target, before, after: Some(after), about: piece.about, trace };
+        plan.edits.push(writable(edit)?);
+    }
+    Ok(plan)
+}
+
+/// What has to be written so that a client no longer knows us.
+pub fn undo(client: Client, reach: Reach, around: &Surroundings) -> Result<Plan, Problem> {
+    let Layout { pieces, wide, .. } = layout(client, reach, around)?;
+    let mut plan = Plan { edits: Vec::new(), notes: wide.into_iter().map(str::to_owned).collect() };
+    for piece in pieces {
+        let (target, before) = open(&piece, reach, around, &plan)?;
+        let Some(text) = before else { continue };
+        if let Form::Section(_) = piece.form
+            && let Some(other) = sharer(client, reach, around, &target)?
+        {
+            let (path, other) = (piece.path.display(), other.as_str());
+            plan.notes.push(format!("{path} keeps our section, because {other} is set up and reads it, too"));
+            continue;
+        }
+        let known = Receipt::find(&around.receipts, &target)?;
+        let after = clear(&piece, &text, known.as_ref())?;
+        let folders = known.map_or_else(Vec::new, |known| known.folders);
+        let trace = if after.as_ref() == Some(&text) { Trace::Leave } else { Trace::Drop(folders) };
+        let edit = Edit { path: piece.path, target, before: Some(text), after, about: piece.about, trace };
+        plan.edits.push(writable(edit)?);
+    }
+    Ok(plan)
+}
+
+impl Piece {
+    /// A mark of the byte order is no part of the document, but it stays.
+    fn write(&self, text: Option<&str>) -> Result<Written, Trouble> {
+        match text.and_then(|text| text.strip_prefix(disk::MARK)) {
+            Some(text) => {
+                self.write_plain(Some(text)).map(|new| Written { text: format!("{}{}", disk::MARK, new.text), ..new })
+            }
+            None => self.write_plain(text),
+        }
+    }
+
+    fn remove(&self, text: &str, made: Made<'_>) -> Result<Rest, Trouble> {
+        match text.strip_prefix(disk::MARK) {
+            Some(text) => {
+                self.remove_plain(text, made).map(|new| Rest { text: format!("{}{}", disk::MARK, new.text), ..new })
+            }
+            None => self.remove_plain(text, made),
+        }
+    }
+
+    fn write_plain(&self, text: Option<&str>) -> Result<Written, Trouble> {
+        match &self.form {
+            Form::Json(wants) => json::write(text, wants),
+            Form::Toml(wants) => toml::write(text, wants),
+            Form::Yaml(wants) => yaml::write(text, wants),
+            Form::Section(marks) => {
+                section::write(text, *marks).map(|text| Written { text, made: Vec::new(), kept: false })
+            }
+        }
+    }
+
+    fn remove_plain(&self, text: &str, made: Made<'_>) -> Result<Rest, Trouble> {
+        match &self.form {
+            Form::Json(wants) => json::remove(text, wants, made),
+            Form::Toml(wants) => toml::remove(text, wants, made),
+            Form::Yaml(wants) => yaml::remove(text, wants, made),
+            Form::Section(marks) => section::remove(text, *marks),
+        }
+    }
+
+    /// Whether our server is named in it.
+    fn names_us(&self) -> Result<bool, Problem> {
+        let Some(text) = disk::peek(&self.path)? else { return Ok(false) };
+        let held = |wants: &[Want], holds: fn(&str, &[String]) -> bool| {
+            wants.iter().any(|want| matches!(want, Want::Table { .. }) && holds(&text, want.at()))
+        };
+        Ok(match &self.form {
+            Form::Json(wants) => held(wants, json::holds),
+            Form::Toml(wants) => held(wants, toml::holds),
+            Form::Yaml(wants) => held(wants, yaml::holds),
+            Form::Section(_) => false,
+        })
+    }
+}
+
+/// Where a piece really is, and its text.
+fn open(piece: &Piece, reach: Reach, around: &Surroundings, plan: &Plan) -> Result<(PathBuf, Option<String>), Problem> {
+    let target = disk::resolve(&piece.path)?;
+    // A repository may come from anyone: its links must not lead us to other files of the user.
+    if reach == Reach::Project
+        && piece.path.starts_with(&around.root)
+        && !target.starts_with(disk::resolve(&around.root)?)
+    {
+        return Err(Problem::Outside { path: piece.path.clone(), target });
+    }
+    if let Some(other) = plan.edits.iter().find(|edit| edit.target == target) {
+        return Err(Problem::Same { path: piece.path.clone(), other: other.path.clone() });
+    }
+    let text = disk::read(&target)?;
+    Ok((target, text))
+}
+
+fn writable(edit: Edit) -> Result<Edit, Problem> {
+    let refused = edit.changes() && disk::read_only(&edit.target);
+    if refused { Err(Problem::ReadOnly { path: edit.path }) } else { Ok(edit) }
+}
+
+/// The receipt leads back to the time before us, also when this is not the first time.
+fn receipt(
+    piece: &Piece,
+    around: &Surroundings,
+    (target, before): (&Path, Option<&str>),
+    (after, made): (&str, Vec<String>),
+) -> Result<Receipt, Problem> {
+    let Some(known) = before.map_or(Ok(None), |_| Receipt::find(&around.receipts, target))? else {
+        let mut new = Receipt::new(target, before, after);
+        new.made = made;
+        new.folders = disk::missing_folders(target);
+        return Ok(new);
+    };
+    let origin = clear(piece, before.unwrap_or_default(), Some(&known))?;
+    let mut new = Receipt::new(target, origin.as_deref(), after);
+    new.made = known.made;
+    new.made.extend(made);
+    new.made.sort_unstable();
+    new.made.dedup();
+    new.folders = known.folders;
+    Ok(new)
+}
+
+/// A file without us: as it was, or when it was changed since, as it is without what is ours. `None` when only we were
+/// in it.
+fn clear(piece: &Piece, text: &str, known: Option<&Receipt>) -> Result<Option<String>, Problem> {
+    if let Some(known) = known
+        && let Some(before) = known.restore(text)
+    {
+        return Ok(known.existed.then_some(before));
+    }
+    let made = known.map_or(Made::Unknown, |known| Made::Recorded(&known.made));
+    let rest = piece.remove(text, made).map_err(|trouble| Problem::content(piece.path.clone(), trouble))?;
+    let ours = known.is_none_or(|known| !known.existed) && rest.text != text;
+    Ok((!(rest.empty && ours)).then_some(rest.text))
+}
+
+/// Another client that reads the same file of instructions and is set up.
+fn sharer(client: Client, reach: Reach, around: &Surroundings, target: &Path) -> Result<Option<Client>, Problem> {
+    for other in Client::ALL.iter().copied().filter(|other| *other != client) {
+        // What cannot even be laid out is not set up.
+        let Ok(layout) = layout(other, reach, around) else { continue };
+        let mut shared = false;
+        for piece in &layout.pieces {
+            shared |= matches!(piece.form, Form::Section(_)) && disk::resolve(&piece.path)? == target;
+        }
+        if shared && layout.pieces.first().is_some_and(|piece| piece.names_us().unwrap_or(false)) {
+            return Ok(Some(other));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,94 @@
+//! Our section in a file of instructions: between two marks, so that a later version finds and replaces it.
+
+use super::want::{Rest, Trouble};
+
+const BODY: &str = include_str!("instructions.md");
+
+/// How a file marks what is not for the reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Marks {
+    /// Markdown hides a comment of HTML.
+    Comment,
+    /// Plain text has no comments, but a line with a number sign reads as one.
+    Sign,
+}
+
+impl Marks {
+    fn begin(self) -> &'static str {
+        match self {
+            Self::Comment => "<!-- handover:begin -->",
+            Self::Sign => "# handover:begin",
+        }
+    }
+
+    fn end(self) -> &'static str {
+        match self {
+            Self::Comment => "<!-- handover:end -->",
+            Self::Sign => "# handover:end",
+        }
+    }
+}
+
+/// Replaces the section in place, or adds it at the end.
+pub(super) fn write(text: Option<&str>, marks: Marks) -> Result<String, Trouble> {
+    let text = text.unwrap_or_default();
+    let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    let section = format!("{}\n{BODY}{}\n", marks.begin(), marks.end()).replace('\n', end);
+    if let Some((from, to)) = find(text, marks)? {
+        return Ok(format!("{}{section}{}", &text[..from], &text[to..]));
+    }
+    let gap = match text {
+        "" => "",
+        text if text.ends_with(&end.repeat(2)) => "",
+        text if text.ends_with('\n') => end,
+        _ => &end.repeat(2),
+    };
+    Ok(format!("{text}{gap}{section}"))
+}
+
+/// Takes the section out, with the empty line that set it off.
+pub(super) fn remove(text: &str, marks: Marks) -> Result<Rest, Trouble> {
+    let Some((from, to)) = find(text, marks)? else {
+        return Ok(Rest { text: text.to_owned(), empty: text.trim().is_empty() });
+    };
+    let (before, after) = (&text[..from], &text[to..]);
+    let alone = after.is_empty() || after.starts_with('\n') || after.starts_with("\r\n");
+    let before = match before.strip_suffix("\r\n").or_else(|| before.strip_suffix('\n')) {
+        Some(shorter) if alone && (shorter.is_empty() || shorter.ends_with('\n')) => shorter,
+        Some(_) | None => before,
+    };
+    let text = format!("{before}{after}");
+    Ok(Rest { empty: text.trim().is_empty(), text })
+}
+
+/// Where the section is, in bytes, with its last line end.
+fn find(text: &str, marks: Marks) -> Result<Option<(usize, usize)>, Trouble> {
+    let mut begin = None;
+    let mut found = None;
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let end = start + line.len();
+        let mark = line.trim();
+        let wrong = |problem: &str| Err(Trouble::at(text, start, problem));
+        match (mark == marks.begin(), mark == marks.end(), begin, found) {
+            (true, _, None, None) => begin = Some(start),
+            (_, true, Some(from), None) => found = Some((from, end)),
+            (true, ..) | (_, true, _, Some(_)) => {
+                return wrong(
+                    "there is a second mark of our section: keep one `handover:begin` and one `handover:end`",
+                );
+            }
+            (_, true, None, None) => {
+                return wrong("`handover:end` has no `handover:begin` before it: remove this line");
+            }
+            (false, false, ..) => {}
+        }
+        start = end;
+    }
+    match (begin, found) {
+        (Some(from), None) => {
+            Err(Trouble::at(text, from, "`handover:begin` has no `handover:end` after it: add it below our section"))
+        }
+        (_, found) => Ok(found),
+    }
+}

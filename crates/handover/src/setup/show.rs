@@ -1,0 +1,133 @@
+//! A plan for a reader: as differences, or as JSON.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use similar::TextDiff;
+
+use super::client::Client;
+use super::plan::{Edit, Plan, Reach, Surroundings};
+
+/// A line of a file that was written by a machine may be the whole file.
+const LINE_CHARS_MAX: usize = 300;
+
+/// What comes after one of these is not shown: configurations lie next to what opens other doors.
+const SECRETS: &[&str] = &["token", "secret", "password", "passwd", "apikey", "api_key", "api-key", "authorization"];
+
+/// Whether to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ink {
+    Plain,
+    Coloured,
+}
+
+/// What happens to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    Created,
+    Changed,
+    Deleted,
+    Unchanged,
+}
+
+impl Action {
+    pub fn of(edit: &Edit) -> Self {
+        match (&edit.before, &edit.after) {
+            (before, after) if before == after => Self::Unchanged,
+            (None, _) => Self::Created,
+            (_, None) => Self::Deleted,
+            (Some(_), Some(_)) => Self::Changed,
+        }
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Changed => "changed",
+            Self::Deleted => "deleted",
+            Self::Unchanged => "unchanged",
+        }
+    }
+}
+
+/// The difference an edit makes, in the unified format; empty when it makes none.
+pub fn diff(edit: &Edit) -> String {
+    let before = edit.before.as_deref().unwrap_or_default();
+    let after = edit.after.as_deref().unwrap_or_default();
+    let name = edit.path.display().to_string();
+    let side = |there: bool| if there { name.as_str() } else { "/dev/null" };
+    let diff = TextDiff::from_lines(before, after);
+    let text = diff
+        .unified_diff()
+        .context_radius(3)
+        .header(side(edit.before.is_some()), side(edit.after.is_some()))
+        .to_string();
+    text.lines().map(|line| veil(line) + "\n").collect()
+}
+
+/// Everything that changes, for a person.
+pub(super) fn text(plan: &Plan, around: &Surroundings, ink: Ink) -> String {
+    let mut out = String::new();
+    for edit in &plan.edits {
+        let (path, about, action) = (short(&edit.path, around), edit.about, Action::of(edit).as_str());
+        out.push_str(&format!("{action:<9} {path} ({about})\n"));
+    }
+    for edit in plan.edits.iter().filter(|edit| edit.changes()) {
+        out.push('\n');
+        for line in diff(edit).lines() {
+            out.push_str(&paint(line, ink));
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// Everything that changes, for a program.
+pub(super) fn json(client: Client, reach: Reach, plan: &Plan, applied: bool) -> Value {
+    let change = |edit: &Edit| {
+        let action = Action::of(edit).as_str();
+        json!({"path": edit.path.display().to_string(), "action": action, "diff": diff(edit)})
+    };
+    let changes = plan.edits.iter().map(change).collect::<Vec<_>>();
+    json!({"client": client.as_str(), "reach": reach.as_str(), "changes": changes, "applied": applied})
+}
+
+/// A path as its owner thinks of it.
+fn short(path: &Path, around: &Surroundings) -> String {
+    if let Ok(inside) = path.strip_prefix(&around.root) {
+        return inside.display().to_string();
+    }
+    match around.home.as_ref().and_then(|home| path.strip_prefix(home).ok()) {
+        Some(inside) => format!("~/{}", inside.display()),
+        None => path.display().to_string(),
+    }
+}
+
+fn paint(line: &str, ink: Ink) -> String {
+    let colour = match (ink, line.chars().next()) {
+        (Ink::Coloured, Some('+')) => "32",
+        (Ink::Coloured, Some('-')) => "31",
+        (Ink::Coloured, Some('@')) => "36",
+        (Ink::Coloured | Ink::Plain, _) => return line.to_owned(),
+    };
+    format!("\u{1b}[{colour}m{line}\u{1b}[0m")
+}
+
+/// A line that is safe to show: no control characters, no secret, no end of the world in one line.
+fn veil(line: &str) -> String {
+    let lower = line.to_ascii_lowercase();
+    let after = |word: &&str| lower.find(word).map(|at| at + word.len());
+    let opened = SECRETS.iter().filter_map(after).min();
+    let value = opened.and_then(|from| lower[from..].find([':', '=']).map(|at| from + at + 1));
+    let (shown, cut) = match value {
+        Some(end) if end < line.trim_end().len() => (&line[..end], true),
+        Some(_) | None => (line, false),
+    };
+    let long = shown.chars().count() > LINE_CHARS_MAX;
+    let clean = |c: char| if c.is_control() && c != '\t' { '\u{fffd}' } else { c };
+    let mut shown = shown.chars().take(LINE_CHARS_MAX).map(clean).collect::<String>();
+    if cut || long {
+        shown.push_str(" …");
+    }
+    shown
+}

@@ -1,0 +1,164 @@
+//! Edits of TOML files that keep comments, order and layout.
+
+use serde_json::Value;
+use toml_edit::{Array, Document, DocumentMut, Item, Table, TableLike};
+
+use super::want::{Made, REMOTE, Rest, Trouble, Want, Written, place, will_do};
+
+/// Puts in what is missing.
+pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<Written, Trouble> {
+    let text = text.unwrap_or_default();
+    let ends = Ends::of(text);
+    let mut document = parse(text, wants)?;
+    let mut written = Written { text: text.to_owned(), made: Vec::new(), kept: false };
+    for want in wants {
+        if put(&mut document, want, &mut written) {
+            written.text = ends.restore(&document);
+        }
+    }
+    Ok(written)
+}
+
+/// Takes out what is ours, and the tables that are empty without it.
+pub(super) fn remove(text: &str, wants: &[Want], made: Made<'_>) -> Result<Rest, Trouble> {
+    let ends = Ends::of(text);
+    let mut document = parse(text, wants)?;
+    let mut touched = false;
+    for want in wants.iter().rev() {
+        for depth in (1..=want.at().len()).rev() {
+            let (above, key) = (&want.at()[..depth - 1], &want.at()[depth - 1]);
+            let Some(table) = descend(document.as_table_mut(), above) else { break };
+            let Some(there) = table.get(key).and_then(Item::as_table_like) else { break };
+            let foreign = REMOTE.iter().any(|key| there.contains_key(key));
+            let ours = if depth == want.at().len() { !foreign } else { there.is_empty() };
+            // A table above ours goes only when that left it empty: one that was empty before is not ours.
+            if !ours || !made.has(&place(&want.at()[..depth])) {
+                break;
+            }
+            table.remove(key);
+            touched = true;
+        }
+    }
+    let text = if touched { ends.restore(&document) } else { text.to_owned() };
+    Ok(Rest { empty: text.trim().is_empty(), text })
+}
+
+/// Whether there is a table at this place.
+pub(super) fn holds(text: &str, at: &[String]) -> bool {
+    let Ok(mut document) = text.parse::<DocumentMut>() else { return false };
+    descend(document.as_table_mut(), at).is_some()
+}
+
+/// How lines end. The editor writes line feeds; a file from elsewhere gets back what it had.
+#[derive(Clone, Copy)]
+enum Ends {
+    Feed,
+    Return,
+}
+
+impl Ends {
+    fn of(text: &str) -> Self {
+        let returns = text.matches("\r\n").count();
+        if returns > 0 && returns == text.matches('\n').count() { Self::Return } else { Self::Feed }
+    }
+
+    fn restore(self, document: &DocumentMut) -> String {
+        let text = document.to_string();
+        match self {
+            Self::Feed => text,
+            Self::Return => text.replace("\r\n", "\n").replace('\n', "\r\n"),
+        }
+    }
+}
+
+fn parse(text: &str, wants: &[Want]) -> Result<DocumentMut, Trouble> {
+    let document = Document::parse(text.to_owned()).map_err(|error| {
+        let start = error.span().map_or(0, |span| span.start);
+        Trouble::at(text, start, format!("not valid TOML: {}", error.message().replace('\n', ", ")))
+    })?;
+    for want in wants {
+        let mut here = document.as_item();
+        for (depth, key) in want.at().iter().enumerate() {
+            let Some(next) = here.get(key) else { break };
+            if next.as_table_like().is_none() {
+                let start = next.span().map_or(0, |span| span.start);
+                let name = want.at()[..=depth].join(".");
+                return Err(Trouble::at(text, start, format!("`{name}` must be a table")));
+            }
+            here = next;
+        }
+    }
+    Ok(document.into_mut())
+}
+
+/// Puts one thing in, and says whether anything had to change.
+fn put(document: &mut DocumentMut, want: &Want, written: &mut Written) -> bool {
+    let Want::Table { at, keys } = want else { return false };
+    let mut table: &mut dyn TableLike = document.as_table_mut();
+    let mut fresh = false;
+    for (depth, key) in at.iter().enumerate() {
+        fresh = table.get(key).is_none();
+        if fresh {
+            written.made.push(place(&at[..=depth]));
+            let mut new = Table::new();
+            // Only the table that has our keys needs a header of its own.
+            new.set_implicit(depth + 1 < at.len());
+            table.insert(key, Item::Table(new));
+        }
+        let Some(next) = table.get_mut(key).and_then(Item::as_table_like_mut) else { return false };
+        table = next;
+    }
+    if !fresh && REMOTE.iter().any(|key| table.contains_key(key)) {
+        written.kept = true;
+        return false;
+    }
+    let mut touched = fresh;
+    for (key, value) in keys {
+        let there = table.get(key).and_then(json);
+        if there.is_some_and(|there| will_do(&there, value)) {
+            continue;
+        }
+        let Some(new) = toml(value) else { continue };
+        touched = true;
+        match table.get_mut(key).and_then(Item::as_value_mut) {
+            // The comment behind a value stays.
+            Some(old) => {
+                let decor = old.decor().clone();
+                *old = new;
+                *old.decor_mut() = decor;
+            }
+            None => {
+                table.insert(key, Item::Value(new));
+            }
+        }
+    }
+    touched
+}
+
+fn descend<'a>(table: &'a mut Table, at: &[String]) -> Option<&'a mut dyn TableLike> {
+    let mut here: &mut dyn TableLike = table;
+    for key in at {
+        here = here.get_mut(key)?.as_table_like_mut()?;
+    }
+    Some(here)
+}
+
+/// What we compare: words, switches, whole numbers and lists of them.
+fn json(item: &Item) -> Option<Value> {
+    let value = item.as_value()?;
+    if let Some(list) = value.as_array() {
+        return list.iter().map(|value| value.as_str().map(Value::from)).collect::<Option<Vec<_>>>().map(Value::from);
+    }
+    let text = value.as_str().map(Value::from);
+    text.or_else(|| value.as_bool().map(Value::from)).or_else(|| value.as_integer().map(Value::from))
+}
+
+fn toml(value: &Value) -> Option<toml_edit::Value> {
+    match value {
+        Value::Bool(value) => Some((*value).into()),
+        Value::Number(value) => value.as_i64().map(Into::into),
+        Value::String(value) => Some(value.into()),
+        Value::Array(items) => items.iter().map(toml).collect::<Option<Array>>().map(Into::into),
+        Value::Null | Value::Object(_) => None,
+    }
+}

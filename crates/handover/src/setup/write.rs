@@ -1,0 +1,135 @@
+//! Carries a plan out: all of it or, as far as a file system can promise, nothing.
+//!
+//! Every text is written beside its file first; only when all of them are on the disk do they take their places. If one
+//! cannot, those before it get back what was there.
+
+use std::fs::{OpenOptions, Permissions};
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use super::disk;
+use super::plan::{Edit, Plan, Trace};
+use super::problem::Problem;
+use super::receipt;
+
+/// Writes what a plan says, and keeps or drops the receipts.
+pub fn apply(plan: &Plan, receipts: &Path) -> Result<(), Problem> {
+    let edits = plan.edits.iter().filter(|edit| edit.changes()).collect::<Vec<_>>();
+    let mut staged = Staged::default();
+    let result = carry_out(&edits, receipts, &mut staged);
+    // What took its place is no longer there to be removed.
+    for path in &staged.files {
+        let _ = std::fs::remove_file(path);
+    }
+    if result.is_err() {
+        for folder in staged.folders.iter().rev() {
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
+    result
+}
+
+/// What is on the disk for the time being.
+#[derive(Default)]
+struct Staged {
+    files: Vec<PathBuf>,
+    folders: Vec<PathBuf>,
+}
+
+fn carry_out(edits: &[&Edit], receipts: &Path, staged: &mut Staged) -> Result<(), Problem> {
+    let mut ready = Vec::new();
+    for edit in edits {
+        unchanged(edit)?;
+        if let Some(after) = &edit.after {
+            staged.folders.extend(disk::missing_folders(&edit.target));
+            ready.push(Some(stage(&edit.target, after, staged)?));
+        } else {
+            ready.push(None);
+        }
+    }
+    // Receipts go first. One for an edit that did not happen does no harm: it does not fit the file.
+    for edit in edits {
+        if let Trace::Keep(kept) = &edit.trace {
+            let path = receipt::file(receipts, &edit.target);
+            let text = kept.text().map_err(|cause| Problem::Unwritable { path: path.clone(), cause: cause.into() })?;
+            private(receipts)?;
+            let beside = stage(&path, &text, staged)?;
+            rename(&beside, &path)?;
+        }
+    }
+    let mut done = Vec::new();
+    for (edit, beside) in edits.iter().zip(&ready) {
+        let result = unchanged(edit).and_then(|()| match beside {
+            Some(beside) => rename(beside, &edit.target),
+            None => std::fs::remove_file(&edit.target).map_err(|cause| unwritable(&edit.target, cause)),
+        });
+        if let Err(problem) = result {
+            give_back(&done, staged);
+            return Err(problem);
+        }
+        done.push(*edit);
+    }
+    for edit in edits {
+        if let Trace::Drop(folders) = &edit.trace {
+            let _ = std::fs::remove_file(receipt::file(receipts, &edit.target));
+            for folder in folders.iter().rev().filter(|_| edit.after.is_none()) {
+                // One that is in use by now is not empty, and stays.
+                let _ = std::fs::remove_dir(folder);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A plan is about the file it read.
+fn unchanged(edit: &Edit) -> Result<(), Problem> {
+    let now = disk::read(&edit.target)?;
+    if now == edit.before { Ok(()) } else { Err(Problem::Changed { path: edit.path.clone() }) }
+}
+
+/// Writes a text beside the file it is for, with that file's permissions.
+fn stage(target: &Path, text: &str, staged: &mut Staged) -> Result<PathBuf, Problem> {
+    let (Some(folder), Some(name)) = (target.parent(), target.file_name()) else {
+        return Err(unwritable(target, std::io::ErrorKind::InvalidFilename.into()));
+    };
+    std::fs::create_dir_all(folder).map_err(|cause| unwritable(folder, cause))?;
+    let beside = folder.join(format!(".{}.handover-{}", name.to_string_lossy(), std::process::id()));
+    let failed = |cause| unwritable(target, cause);
+    // Nothing of that name may be there, so a link cannot catch what we write.
+    let _ = std::fs::remove_file(&beside);
+    let mut file = OpenOptions::new().write(true).create_new(true).open(&beside).map_err(failed)?;
+    staged.files.push(beside.clone());
+    if let Ok(about) = std::fs::metadata(target) {
+        file.set_permissions(about.permissions()).map_err(failed)?;
+    }
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
+    Ok(beside)
+}
+
+/// The receipts are the user's own.
+fn private(folder: &Path) -> Result<(), Problem> {
+    std::fs::create_dir_all(folder).map_err(|cause| unwritable(folder, cause))?;
+    std::fs::set_permissions(folder, Permissions::from_mode(0o700)).map_err(|cause| unwritable(folder, cause))
+}
+
+fn rename(from: &Path, to: &Path) -> Result<(), Problem> {
+    std::fs::rename(from, to).map_err(|cause| unwritable(to, cause))
+}
+
+fn give_back(done: &[&Edit], staged: &mut Staged) {
+    for edit in done.iter().rev() {
+        match &edit.before {
+            Some(before) => {
+                let _ = stage(&edit.target, before, staged).and_then(|beside| rename(&beside, &edit.target));
+            }
+            None => {
+                let _ = std::fs::remove_file(&edit.target);
+            }
+        }
+    }
+}
+
+fn unwritable(path: &Path, cause: std::io::Error) -> Problem {
+    Problem::Unwritable { path: path.to_owned(), cause }
+}

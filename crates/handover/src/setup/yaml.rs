@@ -1,0 +1,199 @@
+//! Edits of a YAML file by whole lines, so that everything else stays as it is. A parser says where the lines are, and
+//! judges the result: it must mean what was there before and what was put in, or nothing is written.
+
+mod lines;
+
+use serde_json::{Map, Value};
+
+use self::lines::{Node, Outline, render};
+use super::want::{Made, REMOTE, Rest, Trouble, Want, Written, place, will_do};
+
+/// Puts in what is missing.
+pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<Written, Trouble> {
+    let before = text.unwrap_or_default();
+    let mut written = Written { text: before.to_owned(), made: Vec::new(), kept: false };
+    for want in wants {
+        if let Want::Table { at, keys } = want {
+            put(at, keys, &mut written)?;
+        }
+    }
+    let mut expected = Outline::read(before)?.value;
+    for want in wants.iter().filter(|_| !written.kept) {
+        if let Want::Table { at, keys } = want {
+            expect(&mut expected, at, keys);
+        }
+    }
+    prove(&written.text, &expected)?;
+    Ok(written)
+}
+
+/// Takes out what is ours, and the table that is empty without it.
+pub(super) fn remove(text: &str, wants: &[Want], made: Made<'_>) -> Result<Rest, Trouble> {
+    let mut text = text.to_owned();
+    for want in wants {
+        let [outer, inner] = want.at() else { continue };
+        if !made.has(&place(want.at())) {
+            continue;
+        }
+        let outline = Outline::read(&text)?;
+        let Some(parent) = outline.root.get(outer) else { continue };
+        let Some(node) = parent.get(inner) else { continue };
+        if REMOTE.iter().any(|key| node.get(key).is_some()) {
+            continue;
+        }
+        let mut expected = outline.value.clone();
+        let only = parent.children.len() == 1;
+        let all = only && made.has(&place(&want.at()[..1]));
+        if let Some(table) = expected.get_mut(outer).and_then(Value::as_object_mut) {
+            table.shift_remove(inner);
+        }
+        if all && let Some(root) = expected.as_object_mut() {
+            root.shift_remove(outer);
+        }
+        let doomed = if all { parent } else { node };
+        let mut lines = lines::of(&text);
+        if parent.flow {
+            return Err(
+                parent.trouble(&format!("`{outer}` is written in one line: put each entry on lines of its own"))
+            );
+        }
+        lines.drain(doomed.first..=doomed.last);
+        if only && !all {
+            // An empty table has to be written as one, or it would mean nothing.
+            let line = format!("{}{outer}: {{}}{}", " ".repeat(parent.column), lines::end(&text));
+            lines.splice(parent.first..=parent.first, [line]);
+        }
+        text = lines.concat();
+        prove(&text, &expected)?;
+    }
+    Ok(Rest { empty: text.trim().is_empty(), text })
+}
+
+/// Whether there is a table at this place.
+pub(super) fn holds(text: &str, at: &[String]) -> bool {
+    let Ok(outline) = Outline::read(text) else { return false };
+    at.iter().try_fold(&outline.root, |node, key| node.get(key)).is_some()
+}
+
+fn put(at: &[String], keys: &[(&'static str, Value)], written: &mut Written) -> Result<(), Trouble> {
+    let [outer, inner] = at else { return Ok(()) };
+    let outline = Outline::read(&written.text)?;
+    let entry = || Value::Object(keys.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect());
+    let Some(parent) = outline.root.get(outer) else {
+        outline.root.must_be_table("the file")?;
+        written.made.extend([place(&at[..1]), place(at)]);
+        let table = Value::Object(Map::from_iter([(inner.clone(), entry())]));
+        let column = outline.root.children.first().map_or(0, |child| child.column);
+        let lines = lines::of(&written.text).len();
+        return insert(&mut written.text, lines, &render(outer, &table, column));
+    };
+    parent.must_be_table(&format!("`{outer}`"))?;
+    let Some(node) = parent.get(inner) else {
+        written.made.push(place(at));
+        let column = parent.children.first().map_or(parent.column + 2, |child| child.column);
+        let first = parent.first;
+        open(&mut written.text, parent);
+        return insert(&mut written.text, first + 1, &render(inner, &entry(), column));
+    };
+    node.must_be_table(&format!("`{outer}.{inner}`"))?;
+    if REMOTE.iter().any(|key| node.get(key).is_some()) {
+        written.kept = true;
+        return Ok(());
+    }
+    keys.iter().try_for_each(|(key, value)| set(&mut written.text, at, key, value))
+}
+
+/// Sets one key of our table unless what it has will do.
+fn set(text: &mut String, at: &[String], key: &str, value: &Value) -> Result<(), Trouble> {
+    let outline = Outline::read(text)?;
+    let Some(table) = at.iter().try_fold(&outline.root, |node, key| node.get(key)) else { return Ok(()) };
+    let there = at.iter().try_fold(&outline.value, |value, key| value.get(key)).and_then(|value| value.get(key));
+    if there.is_some_and(|there| will_do(there, value)) {
+        return Ok(());
+    }
+    let column = table.children.first().map_or(table.column + 2, |child| child.column);
+    let new = render(key, value, column);
+    match table.get(key) {
+        Some(old) => {
+            let mut lines = lines::of(text);
+            lines.drain(old.first..=old.last);
+            let first = old.first;
+            *text = lines.concat();
+            insert(text, first, &new)
+        }
+        None => {
+            let first = table.first + 1;
+            open(text, table);
+            insert(text, first, &new)
+        }
+    }
+}
+
+/// Makes room for lines below a table that is written as `{}` or as nothing.
+fn open(text: &mut String, table: &Node) {
+    if table.children.is_empty() {
+        let mut lines = lines::of(text);
+        if let Some(line) = lines.get_mut(table.first) {
+            *line = lines::without_value(line);
+        }
+        *text = lines.concat();
+    }
+}
+
+fn insert(text: &mut String, before: usize, new: &[String]) -> Result<(), Trouble> {
+    let end = lines::end(text);
+    let mut lines = lines::of(text);
+    if let Some(last) = lines.last_mut().filter(|last| !last.ends_with('\n')) {
+        last.push_str(end);
+    }
+    let at = before.min(lines.len());
+    lines.splice(at..at, new.iter().map(|line| format!("{line}{end}")));
+    *text = lines.concat();
+    Ok(())
+}
+
+/// What a file means once our table is in it.
+fn expect(value: &mut Value, at: &[String], keys: &[(&'static str, Value)]) {
+    let mut here = value;
+    for key in at {
+        if here.is_null() {
+            *here = Value::Object(Map::new());
+        }
+        let Some(table) = here.as_object_mut() else { return };
+        here = table.entry(key.clone()).or_insert(Value::Null);
+    }
+    if here.is_null() {
+        *here = Value::Object(Map::new());
+    }
+    for (key, wanted) in keys {
+        let Some(table) = here.as_object_mut() else { return };
+        let there = table.entry(*key).or_insert(Value::Null);
+        if !will_do(there, wanted) {
+            *there = wanted.clone();
+        }
+    }
+}
+
+/// Reads the result again: an edit of lines is only as good as what it means.
+fn prove(text: &str, expected: &Value) -> Result<(), Trouble> {
+    let same = Outline::read(text).is_ok_and(|outline| same(&outline.value, expected));
+    if same {
+        return Ok(());
+    }
+    let problem = "this file is laid out in a way we cannot edit safely: add the extension `handover` by hand";
+    Err(Trouble { line: 1, problem: problem.to_owned() })
+}
+
+/// Nothing and an empty table are the same here.
+fn same(left: &Value, right: &Value) -> bool {
+    let none = |value: &Value| value.is_null() || value.as_object().is_some_and(Map::is_empty);
+    match (left, right) {
+        (Value::Object(left), Value::Object(right)) => {
+            let within = |left: &Map<String, Value>, right: &Map<String, Value>| {
+                left.iter().all(|(key, value)| right.get(key).map_or(none(value), |other| same(value, other)))
+            };
+            within(left, right) && within(right, left)
+        }
+        (left, right) => left == right || (none(left) && none(right)),
+    }
+}

@@ -1,0 +1,223 @@
+//! Which lines of a YAML file belong to which key.
+
+use saphyr::{LoadableYamlNode, MarkedYaml, Scalar, YamlData};
+use serde_json::{Map, Value};
+
+use crate::setup::want::Trouble;
+
+/// No configuration is this deep; a reader that calls itself needs an end.
+const COLUMNS_MAX: usize = 400;
+
+/// A file as lines and as a value.
+#[derive(Debug)]
+pub(super) struct Outline {
+    pub(super) root: Node,
+    pub(super) value: Value,
+}
+
+/// A key and what is below it. Lines are counted from 0.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) key: String,
+    pub(super) first: usize,
+    pub(super) last: usize,
+    pub(super) column: usize,
+    /// Written between brackets.
+    pub(super) flow: bool,
+    kind: Kind,
+    pub(super) children: Vec<Node>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Table,
+    Nothing,
+    Other,
+}
+
+impl Outline {
+    pub(super) fn read(text: &str) -> Result<Self, Trouble> {
+        // The parser bounds brackets. A block goes deeper only by what stands before the first word of a line.
+        let deep = |line: &str| line.find(|c| !" -?:\t".contains(c)).unwrap_or(line.len()) > COLUMNS_MAX;
+        if let Some(line) = text.lines().position(deep) {
+            return Err(Trouble { line: line + 1, problem: "nested too deeply".to_owned() });
+        }
+        let documents = MarkedYaml::load_from_str(text).map_err(|error| Trouble {
+            line: error.marker().line().max(1),
+            problem: format!("not valid YAML: {}", error.info()),
+        })?;
+        let mut documents = documents.into_iter();
+        let first = documents.next();
+        if let Some(second) = documents.next() {
+            let problem = "there is a second document in this file: keep one".to_owned();
+            return Err(Trouble { line: second.span.start.line().max(1), problem });
+        }
+        let lines = text.lines().collect::<Vec<_>>();
+        let root = Node {
+            key: String::new(),
+            first: 0,
+            last: lines.len().saturating_sub(1),
+            column: 0,
+            flow: first.as_ref().is_some_and(|node| flow(node, &lines)),
+            kind: first.as_ref().map_or(Kind::Nothing, kind),
+            children: first.as_ref().map_or_else(Vec::new, |node| children(node, &lines)),
+        };
+        Ok(Self { root, value: first.as_ref().map_or(Value::Null, value) })
+    }
+}
+
+impl Node {
+    pub(super) fn get(&self, key: &str) -> Option<&Self> {
+        self.children.iter().find(|child| child.key == key)
+    }
+
+    pub(super) fn trouble(&self, problem: &str) -> Trouble {
+        Trouble { line: self.first + 1, problem: problem.to_owned() }
+    }
+
+    /// A table that has, or can get, lines of its own.
+    pub(super) fn must_be_table(&self, name: &str) -> Result<(), Trouble> {
+        match self.kind {
+            Kind::Other => Err(self.trouble(&format!("{name} must be a mapping"))),
+            Kind::Table if self.flow && !self.children.is_empty() => {
+                Err(self.trouble(&format!("{name} is written in one line: put each entry on lines of its own")))
+            }
+            Kind::Table | Kind::Nothing => Ok(()),
+        }
+    }
+}
+
+/// The lines of a text, each with its end.
+pub(super) fn of(text: &str) -> Vec<String> {
+    text.split_inclusive('\n').map(str::to_owned).collect()
+}
+
+/// How lines end in this text.
+pub(super) fn end(text: &str) -> &'static str {
+    if text.contains("\r\n") { "\r\n" } else { "\n" }
+}
+
+/// A line `key: {}` as `key:`, with its comment.
+pub(super) fn without_value(line: &str) -> String {
+    let Some((key, rest)) = line.split_once(':') else { return line.to_owned() };
+    match rest.find('#') {
+        Some(comment) => format!("{key}: {}", &rest[comment..]),
+        None => format!("{key}:{}", if line.ends_with("\r\n") { "\r\n" } else { "\n" }),
+    }
+}
+
+/// A key with its value, as lines at a column.
+pub(super) fn render(key: &str, value: &Value, column: usize) -> Vec<String> {
+    let pad = " ".repeat(column);
+    match value {
+        Value::Object(table) if !table.is_empty() => {
+            let below = table.iter().flat_map(|(key, value)| render(key, value, column + 2));
+            std::iter::once(format!("{pad}{key}:")).chain(below).collect()
+        }
+        Value::Array(items) if !items.is_empty() => {
+            let items = items.iter().map(|item| format!("{pad}- {}", scalar(item)));
+            std::iter::once(format!("{pad}{key}:")).chain(items).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => {
+            vec![format!("{pad}{key}: {}", scalar(value))]
+        }
+    }
+}
+
+/// A word goes as it is when no reader can take it for anything else; a string of JSON is one of YAML, too.
+fn scalar(value: &Value) -> String {
+    let plain = |text: &str| {
+        let safe = |c: char| c.is_ascii_alphanumeric() || "_/.- ".contains(c);
+        let word = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/') && text.chars().all(safe);
+        let reserved = ["true", "false", "yes", "no", "on", "off", "null", "y", "n"];
+        word && text.trim() == text && !reserved.contains(&text.to_lowercase().as_str())
+    };
+    match value.as_str() {
+        Some(text) if plain(text) => text.to_owned(),
+        Some(_) | None => value.to_string(),
+    }
+}
+
+fn kind(node: &MarkedYaml<'_>) -> Kind {
+    match &node.data {
+        YamlData::Mapping(_) => Kind::Table,
+        YamlData::Value(Scalar::Null) => Kind::Nothing,
+        YamlData::Value(_)
+        | YamlData::Representation(..)
+        | YamlData::Sequence(_)
+        | YamlData::Tagged(..)
+        | YamlData::Alias(_)
+        | YamlData::BadValue => Kind::Other,
+    }
+}
+
+fn flow(node: &MarkedYaml<'_>, lines: &[&str]) -> bool {
+    let start = node.span.start;
+    let line = lines.get(start.line().saturating_sub(1));
+    line.and_then(|line| line.chars().nth(start.col())).is_some_and(|first| first == '{' || first == '[')
+}
+
+fn children(node: &MarkedYaml<'_>, lines: &[&str]) -> Vec<Node> {
+    let YamlData::Mapping(table) = &node.data else { return Vec::new() };
+    let child = |(key, value): (&MarkedYaml<'_>, &MarkedYaml<'_>)| {
+        let first = key.span.start.line().saturating_sub(1);
+        Node {
+            key: key.data.as_str().unwrap_or_default().to_owned(),
+            first,
+            last: last(value, lines).max(first),
+            column: key.span.start.col(),
+            flow: flow(value, lines),
+            kind: kind(value),
+            children: children(value, lines),
+        }
+    };
+    table.iter().map(child).collect()
+}
+
+/// The last line that has something of a node. The end of a block is where the next thing begins, so its leaves say it.
+fn last(node: &MarkedYaml<'_>, lines: &[&str]) -> usize {
+    let own = {
+        let (start, end) = (node.span.start, node.span.end);
+        let over = end.col() == 0 && end.line() > start.line();
+        end.line().saturating_sub(if over { 2 } else { 1 })
+    };
+    match &node.data {
+        YamlData::Mapping(table) if !flow(node, lines) => {
+            let ends = table.iter().map(|(key, value)| last(key, lines).max(last(value, lines)));
+            ends.max().unwrap_or(own)
+        }
+        YamlData::Sequence(items) if !flow(node, lines) => {
+            items.iter().map(|item| last(item, lines)).max().unwrap_or(own)
+        }
+        // A value that is not there is marked where the next thing begins.
+        YamlData::Value(Scalar::Null) if node.span.is_empty() => 0,
+        YamlData::Mapping(_)
+        | YamlData::Sequence(_)
+        | YamlData::Value(_)
+        | YamlData::Representation(..)
+        | YamlData::Tagged(..)
+        | YamlData::Alias(_)
+        | YamlData::BadValue => own,
+    }
+}
+
+fn value(node: &MarkedYaml<'_>) -> Value {
+    match &node.data {
+        YamlData::Value(Scalar::Null) => Value::Null,
+        YamlData::Value(Scalar::Boolean(value)) => Value::from(*value),
+        YamlData::Value(Scalar::Integer(value)) => Value::from(*value),
+        YamlData::Value(Scalar::FloatingPoint(value)) => Value::from(value.into_inner()),
+        YamlData::Value(Scalar::String(value)) => Value::from(value.as_ref()),
+        YamlData::Sequence(items) => items.iter().map(value).collect(),
+        YamlData::Mapping(table) => {
+            let name = |key: &MarkedYaml<'_>| {
+                let key = value(key);
+                key.as_str().map_or_else(|| key.to_string(), str::to_owned)
+            };
+            Value::Object(table.iter().map(|(key, item)| (name(key), value(item))).collect::<Map<_, _>>())
+        }
+        YamlData::Tagged(tag, inner) => Value::from(vec![Value::from(format!("{tag:?}")), value(inner)]),
+        YamlData::Representation(text, ..) => Value::from(text.as_ref()),
+        YamlData::Alias(_) | YamlData::BadValue => Value::Null,
+    }
+}

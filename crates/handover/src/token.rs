@@ -1,0 +1,92 @@
+//! Secrets that let somebody in over HTTP, and what is kept of them.
+
+use engine::id::{AgentId, TokenId};
+use engine::token::{Scope, Token as Kept};
+use engine::{Caller, Command, Reply, Rights, Timestamp, view};
+use sha2::{Digest, Sha256};
+
+use crate::error::Error;
+use crate::random;
+use crate::service::Service;
+
+/// A token that was just made. Its secret is nowhere else.
+#[derive(Debug, Clone)]
+pub struct Made {
+    pub id: TokenId,
+    pub secret: String,
+}
+
+/// What anybody may see of a token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    pub id: TokenId,
+    pub name: String,
+    pub scope: Scope,
+    pub agent: Option<AgentId>,
+    pub created: Timestamp,
+    pub revoked: Option<Timestamp>,
+}
+
+/// Marks a secret as ours, so that scanners find one that was committed.
+const PREFIX: &str = "hnd_";
+
+/// A secret of 256 random bits.
+pub fn secret() -> Result<String, Error> {
+    Ok(format!("{PREFIX}{:032x}{:032x}", random::seed()?, random::seed()?))
+}
+
+/// What is kept of a secret. It has so much chance in it that a plain hash cannot be turned back.
+pub fn hash(secret: &str) -> String {
+    Sha256::digest(secret.as_bytes()).iter().fold(String::with_capacity(64), |text, byte| format!("{text}{byte:02x}"))
+}
+
+pub async fn create(service: &Service, name: &str, scope: Scope, agent: Option<AgentId>) -> Result<Made, Error> {
+    let secret = secret()?;
+    let id = keep(service, name, &secret, scope, agent).await?;
+    Ok(Made { id, secret })
+}
+
+/// Makes a secret known; one that is known already stays as it is.
+pub async fn keep(
+    service: &Service,
+    name: &str,
+    secret: &str,
+    scope: Scope,
+    agent: Option<AgentId>,
+) -> Result<TokenId, Error> {
+    let create = Command::CreateToken { name: name.to_owned(), hash: hash(secret), scope, agent };
+    match service.execute(Caller::with_rights(Rights::Person), create).await? {
+        Reply::TokenCreated { token } => Ok(token),
+        other => Err(Error::Fault(store::Fault::Bug { what: format!("a token was answered by {other:?}") })),
+    }
+}
+
+pub async fn revoke(service: &Service, token: TokenId) -> Result<(), Error> {
+    service.execute(Caller::with_rights(Rights::Person), Command::RevokeToken { token }).await?;
+    Ok(())
+}
+
+pub async fn list(service: &Service) -> Result<Vec<Shown>, Error> {
+    let (mut all, mut after) = (Vec::new(), None);
+    loop {
+        let page = service.view(move |world| view::tokens(world, after, 500)).await?;
+        all.extend(page.rows.into_iter().map(|Kept { id, name, scope, agent, created, revoked, .. }| Shown {
+            id,
+            name,
+            scope,
+            agent,
+            created,
+            revoked,
+        }));
+        after = page.next;
+        if after.is_none() {
+            return Ok(all);
+        }
+    }
+}
+
+/// The token that a secret belongs to, unless it is revoked.
+pub async fn find(service: &Service, secret: &str) -> Result<Option<Kept>, Error> {
+    let hash = hash(secret);
+    service.view(move |world| Ok(world.token_hashed(&hash)?.filter(|token| token.revoked.is_none()).cloned())).await
+}

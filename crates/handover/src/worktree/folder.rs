@@ -1,0 +1,93 @@
+//! The folder that holds the worktrees, and a free place in it.
+
+use std::fs;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use super::problem::{Occupant, Problem};
+
+/// Below the home of the repository.
+const DEFAULT: [&str; 3] = [".handover", "state", "worktrees"];
+
+/// Makes the root if it is not there. Its own links are followed once, here; a path beneath it has none.
+///
+/// A root that somebody configured may be a link. The default one lies in a folder that a repository can fill, so there
+/// every part must be a real folder.
+pub(super) fn root(home: &Path, configured: Option<&Path>) -> Result<PathBuf, Problem> {
+    let state = home.join(DEFAULT[0]).join(DEFAULT[1]);
+    let wanted = configured.map(|root| home.join(root)).unwrap_or_else(|| state.join(DEFAULT[2]));
+    if wanted.starts_with(&state) {
+        for folder in [home.join(DEFAULT[0]), state.clone()] {
+            make(&folder)?;
+        }
+        ignore(&state).map_err(|error| unusable(&state, &error))?;
+    }
+    match configured {
+        None => make(&wanted)?,
+        Some(_) => fs::create_dir_all(&wanted).map_err(|error| unusable(&wanted, &error))?,
+    }
+    wanted.canonicalize().map_err(|error| unusable(&wanted, &error))
+}
+
+/// Takes a place directly beneath the root. Only one can, because making a folder that exists fails.
+pub(super) fn reserve(root: &Path, name: &str) -> Result<PathBuf, Problem> {
+    let path = root.join(name);
+    if path.parent() != Some(root) || path.file_name().is_none_or(|last| last != name) {
+        return Err(Problem::input("branch", "does not give a folder name"));
+    }
+    match fs::create_dir(&path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            let by = occupant(&path).map_err(|error| unusable(&path, &error))?;
+            return Err(Problem::PathTaken { path, by });
+        }
+        Err(error) => return Err(unusable(&path, &error)),
+    }
+    match path.canonicalize() {
+        Ok(real) if real == path => Ok(path),
+        // The root was replaced by a link in this instant: the folder we made is somewhere else.
+        Ok(_) | Err(_) => {
+            drop(fs::remove_dir(&path));
+            Err(Problem::PathTaken { path, by: Occupant::Link })
+        }
+    }
+}
+
+/// What is at a path, without following it.
+pub(super) fn occupant(path: &Path) -> io::Result<Occupant> {
+    let kind = fs::symlink_metadata(path)?.file_type();
+    Ok(if kind.is_symlink() {
+        Occupant::Link
+    } else if kind.is_dir() {
+        Occupant::Folder
+    } else {
+        Occupant::File
+    })
+}
+
+fn make(folder: &Path) -> Result<(), Problem> {
+    match fs::create_dir(folder) {
+        Ok(()) => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(unusable(folder, &error)),
+    }
+    match occupant(folder).map_err(|error| unusable(folder, &error))? {
+        Occupant::Folder => Ok(()),
+        by @ (Occupant::File | Occupant::Link | Occupant::Registration) => {
+            Err(Problem::PathTaken { path: folder.to_owned(), by })
+        }
+    }
+}
+
+/// State is nobody's to commit: its folder says so to git.
+fn ignore(state: &Path) -> io::Result<()> {
+    match fs::File::create_new(state.join(".gitignore")) {
+        Ok(mut file) => file.write_all(b"*\n"),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn unusable(path: &Path, error: &io::Error) -> Problem {
+    Problem::PathUnusable { path: path.to_owned(), problem: error.to_string() }
+}

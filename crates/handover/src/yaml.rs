@@ -1,0 +1,48 @@
+//! YAML as the values we know: plans and templates are written by people.
+
+use saphyr::{LoadableYamlNode as _, Scalar, Yaml};
+use wire::json::{Number, Object, Value};
+
+/// One document. Keys must be texts and appear once; anchors and tags are resolved or refused by the reader.
+pub fn parse(text: &str) -> Result<Value, String> {
+    let documents = Yaml::load_from_str(text).map_err(|error| error.to_string())?;
+    match documents.as_slice() {
+        [one] => value(one, 0),
+        [] => Err("it is empty".to_owned()),
+        [_, ..] => Err("it has more than one document".to_owned()),
+    }
+}
+
+/// Deeper than any plan.
+const DEPTH_MAX: usize = 128;
+
+fn value(node: &Yaml<'_>, depth: usize) -> Result<Value, String> {
+    if depth > DEPTH_MAX {
+        return Err(format!("it is nested more than {DEPTH_MAX} deep"));
+    }
+    match node {
+        Yaml::Value(Scalar::Null) => Ok(Value::Null),
+        Yaml::Value(Scalar::Boolean(yes)) => Ok((*yes).into()),
+        Yaml::Value(Scalar::Integer(number)) => Ok(Value::Number((*number).into())),
+        Yaml::Value(Scalar::FloatingPoint(number)) => {
+            Number::try_from(number.into_inner()).map(Value::Number).map_err(|_| format!("{number} is no number"))
+        }
+        Yaml::Value(Scalar::String(text)) => Ok(text.as_ref().into()),
+        Yaml::Sequence(items) => {
+            items.iter().map(|item| value(item, depth + 1)).collect::<Result<_, _>>().map(Value::List)
+        }
+        Yaml::Mapping(members) => {
+            let mut object = Object::new();
+            for (key, member) in members {
+                let Yaml::Value(Scalar::String(name)) = key else {
+                    return Err(format!("a key is no text: {key:?}"));
+                };
+                object.push((name.to_string(), value(member, depth + 1)?));
+            }
+            Ok(Value::Object(object))
+        }
+        Yaml::Tagged(_, inner) => value(inner, depth + 1),
+        Yaml::Representation(text, ..) => Ok(text.as_ref().into()),
+        Yaml::Alias(_) | Yaml::BadValue => Err("it has a value that cannot be read".to_owned()),
+    }
+}

@@ -1,0 +1,368 @@
+//! Life by locks: real processes that are killed, stopped, many at once.
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::fs;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use handover::live::{ENTRIES_MAX, Live, NOTE_INTERVAL, SILENCE_MAX, Survey, Watch, forget, survey};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+const FOLDER: &str = "HANDOVER_TEST_FOLDER";
+const SESSIONS: &str = "HANDOVER_TEST_SESSIONS";
+/// A session for a process that the holder starts.
+const CHILD: &str = "HANDOVER_TEST_CHILD";
+
+const A: &str = "ses_aaaaaaaaaaaa";
+const B: &str = "ses_bbbbbbbbbbbb";
+const C: &str = "ses_cccccccccccc";
+
+/// A process that holds sessions until it is told to end, or killed.
+struct Holder {
+    process: Child,
+    /// Kept open, because it reports its end there.
+    said: BufReader<ChildStdout>,
+}
+
+impl Holder {
+    fn command(folder: &Path, sessions: &[String]) -> Command {
+        #[expect(clippy::disallowed_methods, reason = "the test starts itself")]
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "holder", "--nocapture"]).env(FOLDER, folder).env(SESSIONS, sessions.join(","));
+        command.env_remove(CHILD);
+        command
+    }
+
+    fn start(folder: &Path, sessions: &[String]) -> Self {
+        Self::launch(&mut Self::command(folder, sessions))
+    }
+
+    fn launch(command: &mut Command) -> Self {
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(process.stdout.take().unwrap());
+        let holds = said.by_ref().lines().map_while(Result::ok).any(|line| line.ends_with("holding"));
+        assert!(holds, "it holds nothing");
+        Self { process, said }
+    }
+
+    fn send(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.process), signal).unwrap();
+    }
+
+    fn kill(mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+
+    /// Closing its input asks it to end.
+    fn end(mut self) {
+        drop(self.process.stdin.take());
+        assert!(self.process.wait().unwrap().success());
+    }
+}
+
+/// The body of a holder; nothing when it is run as a test.
+#[test]
+fn holder() {
+    let (Some(folder), Ok(sessions)) = (std::env::var_os(FOLDER), std::env::var(SESSIONS)) else { return };
+    let folder = PathBuf::from(folder);
+    let lives: Vec<Live> = sessions.split(',').map(|session| Live::hold(&folder, session).unwrap()).collect();
+    if let Ok(session) = std::env::var(CHILD) {
+        let mut child = Holder::command(&folder, &[session]).spawn().unwrap();
+        child.wait().unwrap();
+        return;
+    }
+    let mut out = std::io::stdout();
+    out.write_all(b"\nholding\n").unwrap();
+    out.flush().unwrap();
+    // Ends when the input is closed.
+    drop(std::io::read_to_string(std::io::stdin()));
+    drop(lives);
+}
+
+fn folder() -> (TempDir, PathBuf) {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("state/live");
+    (folder, path)
+}
+
+fn session(number: usize) -> String {
+    format!("ses_{number:012}")
+}
+
+fn hold(folder: &Path, sessions: &[&str]) -> Holder {
+    let sessions: Vec<String> = sessions.iter().map(|&session| session.to_owned()).collect();
+    Holder::start(folder, &sessions)
+}
+
+fn found(alive: &[&str], silent: &[&str], dead: &[&str]) -> Survey {
+    let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+    Survey { alive: owned(alive), silent: owned(silent), dead: owned(dead), more: false }
+}
+
+#[test]
+fn who_says_farewell_leaves_nothing() {
+    let (_temp, folder) = folder();
+    assert_eq!(survey(&folder).unwrap(), Survey::default());
+    let own = Live::hold(&folder, A).unwrap();
+    let other = hold(&folder, &[B]);
+    assert_eq!(survey(&folder).unwrap(), found(&[A, B], &[], &[]), "one's own sessions are alive like others");
+    drop(own);
+    other.end();
+    assert_eq!(survey(&folder).unwrap(), Survey::default());
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+}
+
+#[test]
+fn who_is_killed_is_dead_until_forgotten() {
+    let (_temp, folder) = folder();
+    let (one, two) = (hold(&folder, &[A, B]), hold(&folder, &[C]));
+    assert_eq!(survey(&folder).unwrap(), found(&[A, B, C], &[], &[]));
+    one.kill();
+    for _ in 0..2 {
+        assert_eq!(survey(&folder).unwrap(), found(&[C], &[], &[A, B]), "a look changes nothing");
+    }
+    assert!(forget(&folder, A).unwrap());
+    assert!(!forget(&folder, A).unwrap(), "it is gone");
+    assert!(!forget(&folder, C).unwrap(), "it lives");
+    assert_eq!(survey(&folder).unwrap(), found(&[C], &[], &[B]));
+    two.end();
+}
+
+#[test]
+fn who_is_stopped_lives() {
+    let (_temp, folder) = folder();
+    let holder = hold(&folder, &[A]);
+    holder.send(Signal::STOP);
+    assert_eq!(survey(&folder).unwrap(), found(&[A], &[], &[]));
+    assert!(!forget(&folder, A).unwrap());
+    let mut watch = Watch::default();
+    let start = Duration::from_secs(1_000);
+    assert_eq!(watch.survey(&folder, start).unwrap(), found(&[A], &[], &[]));
+    let almost = start + SILENCE_MAX - Duration::from_secs(1);
+    assert_eq!(watch.survey(&folder, almost).unwrap(), found(&[A], &[], &[]));
+    // It cannot say so itself.
+    assert_eq!(watch.survey(&folder, start + SILENCE_MAX).unwrap(), found(&[], &[A], &[]));
+    holder.send(Signal::CONT);
+    holder.kill();
+    assert_eq!(watch.survey(&folder, start + SILENCE_MAX).unwrap(), found(&[], &[], &[A]));
+}
+
+#[test]
+fn who_has_no_call_for_two_hours_is_silent_until_the_next() {
+    let (_temp, folder) = folder();
+    let live = Live::hold(&folder, A).unwrap();
+    let second = Duration::from_secs(1);
+    live.tick(SILENCE_MAX - second).unwrap();
+    assert_eq!(survey(&folder).unwrap(), found(&[A], &[], &[]));
+    live.touch(SILENCE_MAX - second).unwrap();
+    live.tick(SILENCE_MAX).unwrap();
+    assert_eq!(survey(&folder).unwrap(), found(&[A], &[], &[]), "counted from the last call");
+    live.tick(2 * SILENCE_MAX - second).unwrap();
+    assert_eq!(survey(&folder).unwrap(), found(&[], &[A], &[]));
+    live.touch(2 * SILENCE_MAX).unwrap();
+    assert_eq!(survey(&folder).unwrap(), found(&[A], &[], &[]));
+    // A call that came with an older time does not turn the time back.
+    live.touch(second).unwrap();
+    live.tick(3 * SILENCE_MAX - second).unwrap();
+    assert_eq!(survey(&folder).unwrap(), found(&[A], &[], &[]));
+}
+
+#[test]
+fn calls_are_noted_once_a_minute_and_seen_by_a_watch() {
+    let (_temp, folder) = folder();
+    let live = Live::hold(&folder, A).unwrap();
+    let text = || fs::read_to_string(folder.join(A)).unwrap();
+    let mut texts = vec![text()];
+    for second in 1..=180 {
+        live.touch(Duration::from_secs(second)).unwrap();
+        texts.push(text());
+    }
+    let size = texts[0].len();
+    assert!(texts.iter().all(|text| text.len() == size), "each line takes the place of the one before");
+    texts.dedup();
+    assert_eq!(texts.len(), 4, "{texts:?}");
+    let expected = format!(r#"{{"pid":{},"word":"active","calls_noted":3}}"#, std::process::id());
+    assert_eq!(texts[3].trim(), expected);
+
+    let mut watch = Watch::default();
+    let mut now = Duration::ZERO;
+    for _ in 0..5 {
+        assert_eq!(watch.survey(&folder, now).unwrap().alive, [A]);
+        now += SILENCE_MAX - NOTE_INTERVAL;
+        assert_eq!(watch.survey(&folder, now).unwrap().alive, [A]);
+        live.touch(now).unwrap();
+    }
+}
+
+#[test]
+fn a_name_is_held_once() {
+    let (_temp, folder) = folder();
+    let live = Live::hold(&folder, A).unwrap();
+    let refused = |session| Live::hold(&folder, session).unwrap_err().kind();
+    assert_eq!(refused(A), ErrorKind::AlreadyExists);
+    for name in
+        ["", "ses_", "ses_AAAAAAAAAAAA", "ses_aaaaaaaaaaa", "ses_../../../../", "../ses_aaaaaaaaa", "wf_aaaaaaaaaaaaa"]
+    {
+        assert_eq!(refused(name), ErrorKind::InvalidInput, "{name}");
+        assert_eq!(forget(&folder, name).unwrap_err().kind(), ErrorKind::InvalidInput);
+    }
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    drop(live);
+    let holder = hold(&folder, &[A]);
+    holder.kill();
+    assert_eq!(refused(A), ErrorKind::AlreadyExists, "a death is recorded first");
+    assert!(forget(&folder, A).unwrap());
+    let again = Live::hold(&folder, A).unwrap();
+    assert!(!forget(&folder, A).unwrap(), "it was taken again");
+    drop(again);
+}
+
+#[test]
+fn a_file_that_was_replaced_is_not_removed_by_its_first_owner() {
+    let (_temp, folder) = folder();
+    let first = Live::hold(&folder, A).unwrap();
+    fs::remove_file(folder.join(A)).unwrap();
+    let second = Live::hold(&folder, A).unwrap();
+    drop(first);
+    assert_eq!(survey(&folder).unwrap(), found(&[A], &[], &[]));
+    drop(second);
+}
+
+#[test]
+fn only_files_with_the_name_of_a_session_count() {
+    let (_temp, folder) = folder();
+    fs::create_dir_all(folder.join(B)).unwrap();
+    fs::write(folder.join("notes"), "").unwrap();
+    // After a power cut a file may be there without its content.
+    fs::write(folder.join(A), "").unwrap();
+    std::os::unix::fs::symlink(folder.join("notes"), folder.join(C)).unwrap();
+    // A process that was killed while it made its file.
+    let birth = |number| folder.join(format!("{}.birth", session(number)));
+    fs::write(birth(1), "{}").unwrap();
+    fs::write(birth(2), "").unwrap();
+    assert_eq!(survey(&folder).unwrap(), found(&[], &[], &[A]));
+    assert!(!birth(1).exists());
+    assert!(birth(2).exists(), "it may be locked in a moment");
+    assert!(folder.join("notes").exists());
+}
+
+#[test]
+fn a_survey_is_bounded() {
+    let (_temp, folder) = folder();
+    fs::create_dir_all(&folder).unwrap();
+    for number in 0..=ENTRIES_MAX {
+        fs::write(folder.join(session(number)), "").unwrap();
+    }
+    let survey = survey(&folder).unwrap();
+    assert_eq!((survey.dead.len(), survey.more), (ENTRIES_MAX, true));
+}
+
+#[test]
+fn nobody_who_is_born_or_ends_is_taken_for_dead() {
+    let (_temp, folder) = folder();
+    fs::create_dir_all(&folder).unwrap();
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !over.load(Ordering::SeqCst) {
+                    assert_eq!(survey(&folder).unwrap().dead, Vec::<String>::new());
+                }
+            });
+        }
+        let workers: Vec<_> = (0..3)
+            .map(|worker| {
+                let folder = &folder;
+                scope.spawn(move || {
+                    for number in 0..1_500 {
+                        drop(Live::hold(folder, &session(worker * 10_000 + number)).unwrap());
+                    }
+                })
+            })
+            .collect();
+        let results: Vec<_> = workers.into_iter().map(|worker| worker.join()).collect();
+        over.store(true, Ordering::SeqCst);
+        results.into_iter().for_each(|result| result.unwrap());
+    });
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+}
+
+#[test]
+fn of_many_at_once_exactly_the_killed_are_dead() {
+    let (_temp, folder) = folder();
+    let names = |range: std::ops::Range<usize>| range.map(session).collect::<Vec<_>>();
+    let mut holders: Vec<Holder> =
+        (0..12).map(|number| Holder::start(&folder, &names(number * 25..number * 25 + 25))).collect();
+    assert_eq!(survey(&folder).unwrap(), Survey { alive: names(0..300), ..Survey::default() });
+    for holder in holders.drain(..6) {
+        holder.kill();
+    }
+    let seen = survey(&folder).unwrap();
+    assert_eq!(seen, Survey { alive: names(150..300), dead: names(0..150), ..Survey::default() });
+    // Several who clean up: each dead one is forgotten once.
+    let forgotten: usize = std::thread::scope(|scope| {
+        let cleaners: Vec<_> = (0..4)
+            .map(|_| scope.spawn(|| seen.dead.iter().filter(|name| forget(&folder, name).unwrap()).count()))
+            .collect();
+        cleaners.into_iter().map(|cleaner| cleaner.join().unwrap()).sum()
+    });
+    assert_eq!(forgotten, 150);
+    holders.into_iter().for_each(Holder::end);
+    assert_eq!(survey(&folder).unwrap(), Survey::default());
+}
+
+#[test]
+fn who_looks_at_the_same_time_does_not_disturb() {
+    let (_temp, folder) = folder();
+    hold(&folder, &[A]).kill();
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| (0..2_000).for_each(|_| assert_eq!(survey(&folder).unwrap().dead, [A])));
+        }
+    });
+}
+
+#[test]
+fn a_name_that_was_taken_again_is_not_forgotten() {
+    let (_temp, folder) = folder();
+    fs::create_dir_all(&folder).unwrap();
+    for _ in 0..1_000 {
+        fs::write(folder.join(A), "{}").unwrap();
+        let start = Barrier::new(3);
+        std::thread::scope(|scope| {
+            let forgetting = || {
+                start.wait();
+                // The owner of the new one is given back, so that it lives until all have tried.
+                forget(&folder, A).unwrap().then(|| Live::hold(&folder, A).unwrap())
+            };
+            let tries: Vec<_> = (0..3).map(|_| scope.spawn(forgetting)).collect();
+            let lives: Vec<_> = tries.into_iter().filter_map(|one| one.join().unwrap()).collect();
+            assert_eq!(lives.len(), 1);
+            assert_eq!(survey(&folder).unwrap(), found(&[A], &[], &[]));
+        });
+    }
+}
+
+#[test]
+fn what_a_process_started_does_not_keep_it_alive() {
+    let (_temp, folder) = folder();
+    let mut command = Holder::command(&folder, &[A.to_owned()]);
+    command.env(CHILD, B);
+    let mut holder = Holder::launch(&mut command);
+    // The other reads the same input: waiting for the first must not close it.
+    let input = holder.process.stdin.take();
+    holder.process.kill().unwrap();
+    holder.process.wait().unwrap();
+    assert_eq!(survey(&folder).unwrap(), found(&[B], &[], &[A]));
+    // It closes its output when it ends.
+    drop(input);
+    holder.said.read_to_end(&mut Vec::new()).unwrap();
+    assert_eq!(survey(&folder).unwrap(), found(&[], &[], &[A]));
+}

@@ -1,0 +1,355 @@
+//! `handover setup` on folders: each case in `tests/setup` is a folder before and after, for a reader.
+//!
+//! A case says which client is set up, `== before` and `== after` (or `== problem`); a file is `-- path`, with `~/` for
+//! the home folder, and our section is one line. Every case is also done twice and undone, which must change nothing
+//! and give everything back. With `== edited` someone changes files in between, and `== undone` is what is left.
+//! `UPDATE=1` renews what is expected.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum as _;
+use handover::setup::{Action, Client, Edit, Plan, Reach, Surroundings, apply, diff, plan, undo};
+
+/// The parts of a case, by name.
+struct Case {
+    head: String,
+    parts: BTreeMap<String, String>,
+}
+
+impl Case {
+    fn read(text: &str) -> Self {
+        let mut parts = BTreeMap::new();
+        let mut pieces = text.split("\n== ");
+        let head = pieces.next().unwrap().to_owned();
+        for piece in pieces {
+            let (name, body) = piece.split_once('\n').unwrap_or((piece, ""));
+            let body = if body.is_empty() || body.ends_with('\n') { body.to_owned() } else { format!("{body}\n") };
+            parts.insert(name.to_owned(), body);
+        }
+        Self { head, parts }
+    }
+
+    fn text(&self) -> String {
+        let order = ["before", "after", "problem", "edited", "undone"];
+        let parts = order.iter().filter_map(|name| self.parts.get(*name).map(|body| format!("\n== {name}\n{body}")));
+        format!("{}{}", self.head, parts.map(|part| part.trim_end_matches('\n').to_owned()).collect::<String>()) + "\n"
+    }
+
+    fn part(&self, name: &str) -> Option<&str> {
+        self.parts.get(name).map(String::as_str)
+    }
+
+    /// `run client [--user] [NAME=VALUE]`
+    fn call(&self) -> (Client, Reach, BTreeMap<String, String>) {
+        let line = self.head.lines().find_map(|line| line.strip_prefix("run ")).unwrap();
+        let mut words = line.split(' ');
+        let client = Client::from_str(words.next().unwrap(), false).unwrap();
+        let mut reach = Reach::Project;
+        let mut environment = BTreeMap::new();
+        for word in words {
+            match word.split_once('=') {
+                Some((name, value)) => drop(environment.insert(name.to_owned(), value.to_owned())),
+                None => reach = if word == "--user" { Reach::User } else { panic!("{word}") },
+            }
+        }
+        (client, reach, environment)
+    }
+}
+
+/// A project and a home folder of its own.
+struct Folder {
+    _keep: tempfile::TempDir,
+    base: PathBuf,
+}
+
+impl Folder {
+    fn new() -> Self {
+        let keep = tempfile::tempdir().unwrap();
+        let base = keep.path().canonicalize().unwrap();
+        fs::create_dir_all(base.join("project")).unwrap();
+        fs::create_dir_all(base.join("home")).unwrap();
+        Self { _keep: keep, base }
+    }
+
+    fn around(&self, environment: &BTreeMap<String, String>) -> Surroundings {
+        let real = |value: &String| value.replace("HOME", &self.base.join("home").display().to_string());
+        Surroundings {
+            root: self.base.join("project"),
+            home: Some(self.base.join("home")),
+            environment: environment.iter().map(|(name, value)| (name.clone(), real(value))).collect(),
+            program: "handover".to_owned(),
+            receipts: self.base.join("receipts"),
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        match name.strip_prefix("~/") {
+            Some(inside) => self.base.join("home").join(inside),
+            None => self.base.join("project").join(name),
+        }
+    }
+
+    /// Writes the files of a part.
+    fn fill(&self, part: &str) {
+        for file in format!("\n{part}").split("\n-- ").skip(1) {
+            let (head, body) = file.split_once('\n').unwrap_or((file, ""));
+            let (name, mark) =
+                head.split_once(" (").map_or((head, ""), |(name, mark)| (name, mark.trim_end_matches(')')));
+            if let Some((link, target)) = name.split_once(" -> ") {
+                let link = self.path(link);
+                fs::create_dir_all(link.parent().unwrap()).unwrap();
+                std::os::unix::fs::symlink(target, link).unwrap();
+                continue;
+            }
+            let body = if body.is_empty() || body.ends_with('\n') { body.to_owned() } else { format!("{body}\n") };
+            let body = body.replace("ROOT", &self.base.join("project").display().to_string());
+            let body = match mark {
+                "no newline at the end" => body.trim_end_matches('\n').to_owned(),
+                "CRLF" => body.replace('\n', "\r\n"),
+                _ => body,
+            };
+            let path = self.path(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let old = fs::read_to_string(&path).ok();
+            fs::write(&path, unfold(&body, old.as_deref())).unwrap();
+            if mark == "read-only" {
+                let mut rights = fs::metadata(&path).unwrap().permissions();
+                rights.set_readonly(true);
+                fs::set_permissions(&path, rights).unwrap();
+            }
+        }
+    }
+
+    /// Everything that is there, as a part shows it. An empty folder is shown, too: we must not leave any.
+    fn show(&self) -> String {
+        let mut found = Vec::new();
+        walk(&self.base.join("project"), "", &mut found);
+        walk(&self.base.join("home"), "~/", &mut found);
+        found.sort();
+        let root = self.base.join("project").display().to_string();
+        found.concat().replace(&root, "ROOT")
+    }
+}
+
+fn walk(folder: &Path, prefix: &str, found: &mut Vec<String>) {
+    let mut entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    entries.sort();
+    for path in entries {
+        let name = format!("{prefix}{}", path.file_name().unwrap().to_str().unwrap());
+        if let Ok(target) = fs::read_link(&path) {
+            found.push(format!("-- {name} -> {}\n", target.display()));
+        } else if path.is_dir() {
+            if fs::read_dir(&path).unwrap().next().is_none() {
+                found.push(format!("-- {name}/\n"));
+            }
+            walk(&path, &format!("{name}/"), found);
+        } else {
+            let text = fs::read_to_string(&path).unwrap();
+            let mark = match () {
+                () if fs::metadata(&path).unwrap().permissions().readonly() => " (read-only)",
+                () if text.contains("\r\n") => " (CRLF)",
+                () if !text.is_empty() && !text.ends_with('\n') => " (no newline at the end)",
+                () => "",
+            };
+            let text = fold(&text.replace("\r\n", "\n"));
+            let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+            found.push(format!("-- {name}{mark}\n{text}{end}"));
+        }
+    }
+}
+
+const FOLDED: &str = "(our section)";
+
+/// Our section, in a line.
+fn fold(text: &str) -> String {
+    let Some((before, rest)) = text.split_once("handover:begin") else { return text.to_owned() };
+    let Some((section, after)) = rest.split_once("handover:end") else { return text.to_owned() };
+    if !section.contains("Working through Handover") {
+        return text.to_owned();
+    }
+    let mark = if section.starts_with(" -->") { (" -->\n", "<!-- ") } else { ("\n", "# ") };
+    format!("{before}handover:begin{}{FOLDED}\n{}handover:end{after}", mark.0, mark.1)
+}
+
+/// The line as the section that is in the file.
+fn unfold(text: &str, old: Option<&str>) -> String {
+    let section = old.and_then(|old| old.split_once("handover:begin")?.1.split_once("handover:end")).map(|it| it.0);
+    let Some(section) = section.filter(|_| text.contains(FOLDED)) else { return text.to_owned() };
+    let (before, rest) = text.split_once("handover:begin").unwrap();
+    let after = rest.split_once("handover:end").unwrap().1;
+    format!("{before}handover:begin{section}handover:end{after}")
+}
+
+fn changed(plan: &Plan) -> Vec<&Edit> {
+    plan.edits.iter().filter(|edit| edit.changes()).collect()
+}
+
+/// Does what a case says, and gives back the case as it came out.
+fn exercise(name: &str, case: &Case) -> Case {
+    let (client, reach, environment) = case.call();
+    let mut out = Case { head: case.head.clone(), parts: BTreeMap::new() };
+    let folder = Folder::new();
+    folder.fill(case.part("before").unwrap_or_default());
+    let around = folder.around(&environment);
+    let before = folder.show();
+    out.parts.insert("before".to_owned(), before.clone());
+    let first = match plan(client, reach, &around) {
+        Ok(first) => first,
+        Err(problem) => {
+            assert_eq!(folder.show(), before, "{name}: a refusal changes nothing");
+            let base = folder.base.display().to_string();
+            out.parts.insert("problem".to_owned(), problem.to_string().replace(&base, "") + "\n");
+            return out;
+        }
+    };
+    apply(&first, &around.receipts).unwrap();
+    out.parts.insert("after".to_owned(), folder.show());
+    let second = plan(client, reach, &around).unwrap();
+    assert_eq!(changed(&second), Vec::<&Edit>::new(), "{name}: twice is as once");
+    if let Some(edited) = case.part("edited") {
+        folder.fill(edited);
+        out.parts.insert("edited".to_owned(), edited.to_owned());
+        apply(&undo(client, reach, &around).unwrap(), &around.receipts).unwrap();
+        out.parts.insert("undone".to_owned(), folder.show());
+    } else {
+        apply(&undo(client, reach, &around).unwrap(), &around.receipts).unwrap();
+        assert_eq!(folder.show(), before, "{name}: undone is as before");
+        let left = fs::read_dir(&around.receipts).map(|left| left.count()).unwrap_or(0);
+        assert_eq!(left, 0, "{name}: no receipt is left");
+    }
+    // What was there under our name before us is given back once, and is nobody's after that.
+    if !before.contains("handover") {
+        let again = undo(client, reach, &around).unwrap();
+        assert_eq!(changed(&again), Vec::<&Edit>::new(), "{name}: undoing twice is as once");
+    }
+    out
+}
+
+#[test]
+fn cases() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/setup");
+    let mut names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    names.sort();
+    assert!(names.len() > 30, "the cases are there");
+    for path in names {
+        let text = fs::read_to_string(&path).unwrap();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let came_out = exercise(&name, &Case::read(&text)).text();
+        if std::env::var_os("UPDATE").is_some_and(|update| update == "1") {
+            fs::write(&path, came_out).unwrap();
+        } else {
+            assert_eq!(came_out, text, "{name}");
+        }
+    }
+}
+
+/// A folder in which a client was set up.
+fn set_up(client: Client, files: &str) -> (Folder, Surroundings) {
+    let folder = Folder::new();
+    folder.fill(files);
+    let around = folder.around(&BTreeMap::new());
+    apply(&plan(client, Reach::Project, &around).unwrap(), &around.receipts).unwrap();
+    (folder, around)
+}
+
+#[test]
+fn instructions_stay_while_another_client_reads_them() {
+    let (folder, around) = set_up(Client::Opencode, "");
+    apply(&plan(Client::Codex, Reach::Project, &around).unwrap(), &around.receipts).unwrap();
+    let first = undo(Client::Opencode, Reach::Project, &around).unwrap();
+    apply(&first, &around.receipts).unwrap();
+    let agents = folder.path("AGENTS.md");
+    assert_eq!(
+        first.notes,
+        [format!("{} keeps our section, because codex is set up and reads it, too", agents.display())]
+    );
+    assert!(agents.exists() && !folder.path("opencode.json").exists());
+    apply(&undo(Client::Codex, Reach::Project, &around).unwrap(), &around.receipts).unwrap();
+    assert_eq!(folder.show(), "");
+}
+
+#[test]
+fn a_program_that_moved_is_undone_to_the_time_before_us() {
+    let files = "-- .mcp.json\n{\"mcpServers\": {}}\n";
+    let (folder, mut around) = set_up(Client::ClaudeCode, files);
+    around.program = "/opt/handover".to_owned();
+    let second = plan(Client::ClaudeCode, Reach::Project, &around).unwrap();
+    assert_eq!(changed(&second).iter().map(|edit| edit.path.clone()).collect::<Vec<_>>(), [folder.path(".mcp.json")]);
+    apply(&second, &around.receipts).unwrap();
+    assert!(fs::read_to_string(folder.path(".mcp.json")).unwrap().contains("/opt/handover"));
+    apply(&undo(Client::ClaudeCode, Reach::Project, &around).unwrap(), &around.receipts).unwrap();
+    assert_eq!(folder.show(), files);
+}
+
+#[test]
+fn undo_works_without_receipts() {
+    let files = "-- .gemini/settings.json\n{\n  \"ui\": {}\n}\n-- GEMINI.md\nUse tabs.\n";
+    let (folder, around) = set_up(Client::Gemini, files);
+    fs::remove_dir_all(&around.receipts).unwrap();
+    apply(&undo(Client::Gemini, Reach::Project, &around).unwrap(), &around.receipts).unwrap();
+    assert_eq!(folder.show(), files);
+}
+
+#[test]
+fn a_file_that_changed_since_the_plan_stops_all_of_it() {
+    let folder = Folder::new();
+    folder.fill("-- CLAUDE.md\nUse tabs.\n");
+    let around = folder.around(&BTreeMap::new());
+    let old = plan(Client::ClaudeCode, Reach::Project, &around).unwrap();
+    folder.fill("-- CLAUDE.md\nUse spaces.\n");
+    let problem = apply(&old, &around.receipts).unwrap_err().to_string();
+    assert_eq!(
+        problem,
+        format!("{} was changed by someone else just now: try again", folder.path("CLAUDE.md").display())
+    );
+    assert_eq!(folder.show(), "-- CLAUDE.md\nUse spaces.\n");
+}
+
+#[test]
+fn a_failure_in_the_middle_gives_everything_back() {
+    let folder = Folder::new();
+    let around = folder.around(&BTreeMap::new());
+    let mut broken = plan(Client::ClaudeCode, Reach::Project, &around).unwrap();
+    // The second time this file is to be made it is there already, but only then.
+    broken.edits.push(broken.edits[0].clone());
+    apply(&broken, &around.receipts).unwrap_err();
+    assert_eq!(folder.show(), "");
+}
+
+#[test]
+fn receipts_hold_no_secrets_and_are_their_owners() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let secret = "-- .mcp.json\n{\"mcpServers\":{\"a\":{\"command\":\"a\",\"env\":{\"TOKEN\":\"hunter2\"}}}}\n";
+    let (_folder, around) = set_up(Client::ClaudeCode, secret);
+    assert_eq!(fs::metadata(&around.receipts).unwrap().permissions().mode() & 0o777, 0o700);
+    for receipt in fs::read_dir(&around.receipts).unwrap() {
+        let text = fs::read_to_string(receipt.unwrap().path()).unwrap();
+        assert!(!text.contains("hunter2"), "{text}");
+    }
+}
+
+#[test]
+fn a_difference_shows_no_secrets_and_no_control_characters() {
+    let folder = Folder::new();
+    folder.fill(
+        "-- .mcp.json\n{\n  \"mcpServers\": {\n    \"a\u{1b}[2J\": { \"env\": { \"API_KEY\": \"hunter2\" } }\n  }\n}\n",
+    );
+    let around = folder.around(&BTreeMap::new());
+    let plan = plan(Client::ClaudeCode, Reach::Project, &around).unwrap();
+    let path = folder.path(".mcp.json").display().to_string();
+    let shown = diff(&plan.edits[0]).replace(&path, ".mcp.json");
+    let expected = "--- .mcp.json\n+++ .mcp.json\n@@ -1,5 +1,10 @@\n {\n   \"mcpServers\": {\n\
+                    -    \"a\u{fffd}[2J\": { \"env\": { \"API_KEY\": …\n\
+                    +    \"a\u{fffd}[2J\": { \"env\": { \"API_KEY\": …\n\
+                    +    \"handover\": {\n+      \"type\": \"stdio\",\n+      \"command\": \"handover\",\n\
+                    +      \"args\": [\"mcp\"]\n+    }\n   }\n }\n";
+    assert_eq!(shown, expected);
+    assert_eq!(
+        plan.edits.iter().map(Action::of).collect::<Vec<_>>(),
+        [Action::Changed, Action::Created, Action::Created]
+    );
+}

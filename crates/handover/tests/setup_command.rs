@@ -1,0 +1,134 @@
+//! `handover setup` as a person and a program use it: what is said, where, and with which exit code.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::disallowed_methods, reason = "starts the program itself")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+struct Place {
+    _keep: tempfile::TempDir,
+    base: PathBuf,
+}
+
+impl Place {
+    fn new() -> Self {
+        let keep = tempfile::tempdir().unwrap();
+        let base = keep.path().canonicalize().unwrap();
+        // A project has a repository or our own folder.
+        fs::create_dir_all(base.join("project/.handover")).unwrap();
+        fs::create_dir_all(base.join("home")).unwrap();
+        Self { _keep: keep, base }
+    }
+
+    fn project(&self) -> PathBuf {
+        self.base.join("project")
+    }
+
+    fn run(&self, arguments: &[&str], path: &Path) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_handover"))
+            .arg("setup")
+            .args(arguments)
+            .env_clear()
+            .env("HOME", self.base.join("home"))
+            .env("PATH", path)
+            .current_dir(self.project())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
+    }
+}
+
+fn said(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[test]
+fn without_a_terminal_it_shows_and_writes_only_when_told() {
+    let place = Place::new();
+    let nowhere = Path::new("/nowhere");
+    let shown = place.run(&["codex", "--program", "handover"], nowhere);
+    assert_eq!(shown.status.code(), Some(1));
+    assert!(said(&shown.stdout).starts_with(
+        "created   .codex/config.toml (the server and its permissions)\n\
+         created   AGENTS.md (instructions for the model)\n\n--- /dev/null\n"
+    ));
+    assert!(said(&shown.stderr).ends_with("not written; --yes writes it without asking\n"));
+    assert!(!place.project().join("AGENTS.md").exists());
+
+    let printed = place.run(&["codex", "--program", "handover", "--print"], nowhere);
+    assert_eq!((printed.status.code(), said(&printed.stdout)), (Some(0), said(&shown.stdout)));
+    assert!(!place.project().join("AGENTS.md").exists());
+
+    let written = place.run(&["codex", "--program", "handover", "--yes"], nowhere);
+    assert_eq!((written.status.code(), said(&written.stdout)), (Some(0), said(&shown.stdout)));
+    assert!(place.project().join("AGENTS.md").exists());
+
+    let again = place.run(&["codex", "--program", "handover"], nowhere);
+    assert_eq!(again.status.code(), Some(0));
+    assert!(said(&again.stderr).ends_with("nothing to do\n"));
+
+    let undone = place.run(&["codex", "--undo", "--yes"], nowhere);
+    assert_eq!(undone.status.code(), Some(0));
+    assert_eq!(said(&undone.stderr), "written; it is as before\n");
+    assert!(!place.project().join("AGENTS.md").exists() && !place.project().join(".codex").exists());
+}
+
+#[test]
+fn a_program_gets_one_object() {
+    let place = Place::new();
+    fs::write(place.project().join("QWEN.md"), "Use tabs.\n").unwrap();
+    let output = place.run(&["qwen", "--json", "--program", "handover"], Path::new("/nowhere"));
+    assert_eq!(output.status.code(), Some(1));
+    let text = said(&output.stdout);
+    assert_eq!(text.lines().count(), 1);
+    let found: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let diff = found["changes"][0]["diff"].as_str().unwrap();
+    assert!(diff.contains("+    \"handover\": {\n"), "{diff}");
+    let path = |name: &str| place.project().join(name).display().to_string();
+    let expected = serde_json::json!({
+        "client": "qwen",
+        "reach": "project",
+        "changes": [
+            {"path": path(".qwen/settings.json"), "action": "created", "diff": found["changes"][0]["diff"]},
+            {"path": path("QWEN.md"), "action": "changed", "diff": found["changes"][1]["diff"]},
+        ],
+        "applied": false,
+    });
+    assert_eq!(found, expected);
+    let output = place.run(&["qwen", "--json", "--yes", "--program", "handover"], Path::new("/nowhere"));
+    assert_eq!(output.status.code(), Some(0));
+    assert!(said(&output.stdout).ends_with(",\"applied\":true}\n"));
+}
+
+#[test]
+fn the_program_is_named_only_where_its_name_starts_it() {
+    let place = Place::new();
+    let this = Path::new(env!("CARGO_BIN_EXE_handover"));
+    let command = |output: &Output| {
+        let line = said(&output.stdout).lines().find(|line| line.contains("\"command\"")).unwrap().to_owned();
+        line.split('"').nth(3).unwrap().to_owned()
+    };
+    let found = place.run(&["gemini", "--print"], this.parent().unwrap());
+    assert_eq!(command(&found), "handover");
+    let other = place.base.join("bin");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("handover"), "#!/bin/sh\n").unwrap();
+    let other = place.run(&["gemini", "--print"], &other);
+    assert_eq!(command(&other), this.canonicalize().unwrap().display().to_string());
+    assert!(said(&other.stderr).contains("put `handover` in the PATH"), "{}", said(&other.stderr));
+    let named = place.run(&["gemini", "--print", "--program", "./here"], Path::new("/nowhere"));
+    assert_eq!(command(&named), place.project().join("here").display().to_string());
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named_with_its_line() {
+    let place = Place::new();
+    let path = place.project().join("opencode.json");
+    fs::write(&path, "{\n  \"mcp\": [\n").unwrap();
+    let output = place.run(&["opencode", "--yes"], Path::new("/nowhere"));
+    assert_eq!(output.status.code(), Some(2));
+    let expected = format!("handover: {}:2: not valid JSON: unterminated array\n", path.display());
+    assert_eq!((said(&output.stdout), said(&output.stderr)), (String::new(), expected));
+}
