@@ -66,9 +66,9 @@ pub struct TaskView {
 }
 
 impl TaskView {
-    /// Somebody could claim it now, as far as the task itself goes.
+    /// Nothing it depends on is open, and it is not over.
     pub fn is_ready(&self) -> bool {
-        self.task.status() == Status::Pending && self.task.unmet == 0 && self.task.holder().is_none()
+        self.task.unmet == 0 && !self.task.status().is_met()
     }
 }
 
