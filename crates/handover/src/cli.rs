@@ -1,5 +1,6 @@
 //! The command line: nouns then verbs. What a tool does is done by the tool; this reads options and shows replies.
 
+mod demo;
 mod door;
 mod log;
 mod show;
@@ -41,6 +42,10 @@ enum Verb {
         #[command(subcommand)]
         command: CardVerb,
     },
+    /// Watch three scripted agents work a plan over real MCP, one of them crashing; needs no key
+    Demo(demo::Demo),
+    #[command(hide = true)]
+    DemoAgent(demo::DemoAgent),
     /// Write a client's MCP configuration, allow-list and instructions; shows the difference first
     #[command(after_long_help = handover::setup::HELP)]
     Setup(Box<handover::setup::Setup>),
@@ -128,6 +133,8 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
         Verb::Init { json } => crate::begin::init(json),
         Verb::Card { command: CardVerb::List { json } } => crate::begin::cards(json),
         Verb::Card { command: CardVerb::Show { slug, json } } => crate::begin::card(&slug, json),
+        Verb::Demo(asked) => runtime()?.block_on(demo::run(asked)),
+        Verb::DemoAgent(asked) => runtime()?.block_on(demo::agent(&asked)),
         Verb::Setup(setup) => handover::setup::run(&setup, &crate::begin::root()?),
         Verb::Completions { shell } => {
             let mut out = Vec::new();

@@ -199,7 +199,7 @@ impl Desk {
             agent,
             rights: visitor.rights,
             session: visitor.session,
-            lock_owner: common.session.clone(),
+            lock_owner: common.session,
             key,
             alive: self.alive(),
         };

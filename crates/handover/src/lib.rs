@@ -1,6 +1,7 @@
 //! Handover as a library: the service that every door calls, and what reads time and chance.
 
 pub mod clock;
+pub mod demo;
 pub mod desk;
 pub mod error;
 pub mod feed;
@@ -16,6 +17,7 @@ pub mod reception;
 pub mod service;
 pub mod settings;
 pub mod setup;
+pub mod spawn;
 pub mod token;
 pub mod worktree;
 pub mod yaml;

@@ -55,10 +55,11 @@ pub async fn keep(
     agent: Option<AgentId>,
 ) -> Result<TokenId, Error> {
     let create = Command::CreateToken { name: name.to_owned(), hash: hash(secret), scope, agent };
-    match service.execute(Caller::with_rights(Rights::Person), create).await? {
-        Reply::TokenCreated { token } => Ok(token),
-        other => Err(Error::Fault(store::Fault::Bug { what: format!("a token was answered by {other:?}") })),
-    }
+    let reply = service.execute(Caller::with_rights(Rights::Person), create).await?;
+    let Reply::TokenCreated { token } = reply else {
+        return Err(Error::Fault(store::Fault::Bug { what: format!("a token was answered by {reply:?}") }));
+    };
+    Ok(token)
 }
 
 pub async fn revoke(service: &Service, token: TokenId) -> Result<(), Error> {

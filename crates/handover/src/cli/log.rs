@@ -78,7 +78,10 @@ async fn tail(
         }
     }
     last.iter().try_for_each(|(entry, place)| print(entry, *place, json))?;
-    while follow {
+    if !follow {
+        return Ok(ExitCode::SUCCESS);
+    }
+    loop {
         bell.changed(Duration::from_secs(30)).await;
         let page = store.follow(cursor, PAGE).await?;
         cursor = page.next;
@@ -86,7 +89,6 @@ async fn tail(
             print(entry, place, json)?;
         }
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 fn print(entry: &Entry, place: Cursor, json: bool) -> anyhow::Result<()> {

@@ -33,7 +33,7 @@ impl Desk {
             branch: asked.branch.to_string(),
             base: asked.base_branch.as_ref().map(ToString::to_string),
         };
-        let made = worktree::create(&Git::default(), &wanted).await.map_err(refused)?;
+        let made = worktree::create(&Git::default(), &wanted).await.map_err(|problem| refused(&problem))?;
         let mut create = asked.create(&made.path.display().to_string(), true);
         create.base_branch = Some(made.base_branch.clone());
         create.repository_path = Some(wanted.repository.display().to_string());
@@ -89,10 +89,8 @@ impl Desk {
             })
             .await?;
         if !row.created_by_us {
-            return Err(refused(Problem::WorkspaceNotOurs {
-                path: PathBuf::from(&row.path),
-                problem: "it was not made here".to_owned(),
-            }));
+            let problem = "it was not made here".to_owned();
+            return Err(refused(&Problem::WorkspaceNotOurs { path: PathBuf::from(&row.path), problem }));
         }
         let home = repository.map(|repository| PathBuf::from(repository.path));
         let home = home.or_else(|| self.surroundings.root.clone()).ok_or(Refusal::MissingRepoPath)?;
@@ -101,7 +99,7 @@ impl Desk {
             force: asked.force.unwrap_or(false),
             ..self.removal_of(&row, &home)
         };
-        let removed = worktree::remove(&Git::default(), &removal).await.map_err(refused)?;
+        let removed = worktree::remove(&Git::default(), &removal).await.map_err(|problem| refused(&problem))?;
         self.service.execute(request.caller.clone(), update).await?;
         Ok(updated(Some(&removed)).render())
     }
@@ -141,8 +139,8 @@ fn updated(removed: Option<&worktree::Removed>) -> WorkspaceUpdated {
 
 /// What git or we would not do, in the shape of every refusal.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the other problems say all in their message")]
-fn refused(problem: Problem) -> Stopped {
-    let details = match &problem {
+fn refused(problem: &Problem) -> Stopped {
+    let details = match problem {
         Problem::InvalidInput { field, problem } => {
             let entry = object([("field", (*field).into()), ("problem", problem.as_str().into())]);
             Some(object([("fields", vec![entry].into())]))

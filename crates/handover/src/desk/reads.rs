@@ -181,7 +181,7 @@ impl Desk {
                     ("status", row.status.into()),
                     ("plan_summary", row.plan_summary.as_deref().into()),
                     ("total_tasks", u64::from(row.total_tasks).into()),
-                    ("tasks_by_status", Named(progress.by_status.clone()).render()),
+                    ("tasks_by_status", Named(progress.by_status).render()),
                     ("repositories", Value::List(known.collect())),
                 ]);
                 value.to_string()

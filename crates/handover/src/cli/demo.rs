@@ -1,0 +1,58 @@
+//! `handover demo`, and the agents it starts.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::Args;
+use handover::demo::{self, Style, Wanted};
+
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Where to work, an empty folder that stays; without it a temporary one that goes
+    #[arg(long)]
+    folder: Option<PathBuf>,
+    /// Print what happens as JSON lines
+    #[arg(long)]
+    json: bool,
+}
+
+/// A scripted agent of the demo.
+#[derive(Debug, Args)]
+pub(crate) struct DemoAgent {
+    name: String,
+    workflow: String,
+    #[arg(long)]
+    stall: bool,
+}
+
+pub(super) async fn run(asked: Demo) -> anyhow::Result<ExitCode> {
+    let program = std::env::current_exe().context("find our own program")?;
+    let temporary = match &asked.folder {
+        Some(_) => None,
+        None => Some(tempfile::tempdir().context("make a temporary folder")?),
+    };
+    let folder = match (&asked.folder, &temporary) {
+        (Some(folder), _) => {
+            let empty =
+                std::fs::read_dir(folder).map_or(Ok(true), |mut entries| anyhow::Ok(entries.next().is_none()))?;
+            anyhow::ensure!(empty, "{} is not empty; name a new folder", folder.display());
+            std::path::absolute(folder)?
+        }
+        (None, Some(temporary)) => temporary.path().to_owned(),
+        (None, None) => anyhow::bail!("no folder to work in"),
+    };
+    let style = if asked.json { Style::Json } else { Style::Lines };
+    let good = demo::run(Wanted { program, folder: folder.clone(), style }).await?;
+    if asked.folder.is_some() && !asked.json {
+        eprintln!("Look around: cd {} && handover status", folder.display());
+    }
+    Ok(ExitCode::from(u8::from(!good)))
+}
+
+pub(super) async fn agent(asked: &DemoAgent) -> anyhow::Result<ExitCode> {
+    let program = std::env::current_exe().context("find our own program")?;
+    let folder = std::env::current_dir().context("find the folder we are in")?;
+    demo::run_agent(&program, &folder, &asked.name, &asked.workflow, asked.stall).await?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,74 @@
+//! A small MCP client: one request at a time over the pipe of a server it started.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout};
+
+use super::Failed;
+use crate::spawn;
+
+pub(super) struct Client {
+    _server: Child,
+    input: ChildStdin,
+    output: Lines<BufReader<ChildStdout>>,
+    number: u64,
+}
+
+impl Client {
+    /// Starts `handover mcp` in a folder and opens the connection, as an agent's client does.
+    pub(super) async fn start(program: &Path, folder: &Path, name: &str) -> Result<Self, Failed> {
+        let mut command = spawn::program(program, folder);
+        command.args(["mcp", "--tools", "full"]);
+        // It dies with us, as the server of a client that crashes does when the machine takes both.
+        #[cfg(unix)]
+        command.process_group(own_group());
+        let mut server = command.spawn()?;
+        let lost = || Failed::Step("the server has no pipes".to_owned());
+        let input = server.stdin.take().ok_or_else(lost)?;
+        let output = BufReader::new(server.stdout.take().ok_or_else(lost)?).lines();
+        let mut client = Self { _server: server, input, output, number: 0 };
+        let client_info = json!({"name": name, "version": env!("CARGO_PKG_VERSION")});
+        let opening = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client_info});
+        client.request("initialize", opening).await?;
+        client.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await?;
+        Ok(client)
+    }
+
+    /// Calls a tool. `Err` inside is a refusal.
+    pub(super) async fn call(&mut self, tool: &str, arguments: Value) -> Result<Result<Value, Value>, Failed> {
+        let result = self.request("tools/call", json!({"name": tool, "arguments": arguments})).await?;
+        if result["isError"] == true {
+            let text = result["content"][0]["text"].as_str().unwrap_or_default();
+            return Ok(Err(serde_json::from_str(text).unwrap_or_default()));
+        }
+        Ok(Ok(result["structuredContent"].clone()))
+    }
+
+    async fn request(&mut self, method: &str, params: Value) -> Result<Value, Failed> {
+        self.number += 1;
+        let number = self.number;
+        self.write(&json!({"jsonrpc": "2.0", "id": number, "method": method, "params": params})).await?;
+        while let Some(line) = self.output.next_line().await? {
+            let message: Value = serde_json::from_str(&line).unwrap_or_default();
+            if message["id"] == number {
+                return match message.get("result") {
+                    Some(result) => Ok(result.clone()),
+                    None => Err(Failed::Step(format!("{method}: {}", message["error"]["message"]))),
+                };
+            }
+        }
+        Err(Failed::Step("the server has gone".to_owned()))
+    }
+
+    async fn write(&mut self, message: &Value) -> Result<(), Failed> {
+        self.input.write_all(format!("{message}\n").as_bytes()).await?;
+        Ok(self.input.flush().await?)
+    }
+}
+
+#[cfg(unix)]
+fn own_group() -> i32 {
+    rustix::process::getpgrp().as_raw_nonzero().get()
+}
