@@ -1,6 +1,7 @@
 //! The command line: nouns then verbs. What a tool does is done by the tool; this reads options and shows replies.
 
 mod demo;
+mod doctor;
 mod door;
 mod log;
 mod show;
@@ -46,6 +47,8 @@ enum Verb {
     Demo(demo::Demo),
     #[command(hide = true)]
     DemoAgent(demo::DemoAgent),
+    /// Check store, log, settings, cards, git and clients, and say how to mend each; changes nothing
+    Doctor(doctor::Doctor),
     /// Write a client's MCP configuration, allow-list and instructions; shows the difference first
     #[command(after_long_help = handover::setup::HELP)]
     Setup(Box<handover::setup::Setup>),
@@ -135,6 +138,7 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
         Verb::Card { command: CardVerb::Show { slug, json } } => crate::begin::card(&slug, json),
         Verb::Demo(asked) => runtime()?.block_on(demo::run(asked)),
         Verb::DemoAgent(asked) => runtime()?.block_on(demo::agent(&asked)),
+        Verb::Doctor(asked) => runtime()?.block_on(doctor::run(arguments.store.as_deref(), &asked)),
         Verb::Setup(setup) => handover::setup::run(&setup, &crate::begin::root()?),
         Verb::Completions { shell } => {
             let mut out = Vec::new();

@@ -3,6 +3,7 @@
 pub mod clock;
 pub mod demo;
 pub mod desk;
+pub mod doctor;
 pub mod error;
 pub mod feed;
 pub mod http;

@@ -74,7 +74,7 @@ pub struct Setup {
 
 /// Shows the difference, and writes it when that is wanted. The root is that of the project.
 pub fn run(arguments: &Setup, root: &Path) -> anyhow::Result<ExitCode> {
-    let (around, absolute) = surroundings(arguments, root)?;
+    let (around, absolute) = surroundings(arguments.program.as_deref(), root)?;
     let reach = if arguments.user { Reach::User } else { Reach::Project };
     let decided = if arguments.undo { undo } else { plan }(arguments.client, reach, &around)?;
     let changes = decided.edits.iter().any(Edit::changes);
@@ -100,6 +100,13 @@ pub fn run(arguments: &Setup, root: &Path) -> anyhow::Result<ExitCode> {
         eprintln!("note: other machines may not have {program}: put `handover` in the PATH and run this again");
     }
     Ok(outcome(arguments, changes, write))
+}
+
+/// Whether a client knows us here: something of ours could be taken out.
+pub fn is_connected(client: Client, root: &Path) -> bool {
+    let Ok((around, _)) = surroundings(None, root) else { return false };
+    let ours = |reach| undo(client, reach, &around).is_ok_and(|plan| plan.edits.iter().any(Edit::changes));
+    [Reach::Project, Reach::User].into_iter().any(ours)
 }
 
 fn outcome(arguments: &Setup, changes: bool, written: bool) -> ExitCode {
@@ -129,7 +136,7 @@ fn agreed(arguments: &Setup) -> anyhow::Result<bool> {
 }
 
 /// Reads everything outside once. Says also whether the program is named by its path without having been asked to.
-fn surroundings(arguments: &Setup, root: &Path) -> anyhow::Result<(Surroundings, bool)> {
+fn surroundings(named: Option<&str>, root: &Path) -> anyhow::Result<(Surroundings, bool)> {
     let environment = std::env::vars_os();
     let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
@@ -140,11 +147,11 @@ fn surroundings(arguments: &Setup, root: &Path) -> anyhow::Result<(Surroundings,
     let data = set("XDG_DATA_HOME").or_else(|| home.as_ref().map(|home| home.join(".local/share")));
     let receipts = data.ok_or(Problem::Homeless)?.join("handover/setup");
     let this = std::env::current_exe().context("find this program")?;
-    let (program, absolute) = match &arguments.program {
+    let (program, absolute) = match named {
         Some(named) if named.contains(['/', '\\']) => {
             (std::path::absolute(named).with_context(|| format!("find {named}"))?.display().to_string(), false)
         }
-        Some(named) => (named.clone(), false),
+        Some(named) => (named.to_owned(), false),
         None if named_by_path(&this, environment.get("PATH")) => ("handover".to_owned(), false),
         None => (this.display().to_string(), true),
     };

@@ -17,6 +17,7 @@ pub async fn run(program: &Path, folder: &Path, name: &str, workflow: &str, stal
     let mut client = Client::start(program, folder, name).await?;
     let registered = must(client.call("agent_register", json!({"name": name, "runtime": "scripted"})).await?)?;
     let own = registered["id"].clone();
+    meet(&mut client).await?;
     let mut told = false;
     loop {
         for message in must(client.call("inbox_read", json!({})).await?)?["messages"].as_array().into_iter().flatten() {
@@ -43,6 +44,18 @@ pub async fn run(program: &Path, folder: &Path, name: &str, workflow: &str, stal
             let _gone = sent.await?;
         }
     }
+}
+
+/// Waits for the others, so that all want the same task first and somebody must lose it.
+async fn meet(client: &mut Client) -> Result<(), Failed> {
+    for _ in 0..100 {
+        let known = must(client.call("agent_list", json!({})).await?)?;
+        if known["agents"].as_array().is_some_and(|agents| agents.len() >= super::AGENTS.len()) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    Ok(())
 }
 
 /// Tries the offered tasks from the first on. Losing one to somebody else is no failure.

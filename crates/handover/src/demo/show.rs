@@ -33,6 +33,8 @@ pub(super) struct Screen {
     messages: u32,
     checkpoints: u32,
     lost: u32,
+    holders: HashMap<TaskId, AgentId>,
+    doubled: u32,
 }
 
 impl Screen {
@@ -47,6 +49,8 @@ impl Screen {
             messages: 0,
             checkpoints: 0,
             lost: 0,
+            holders: HashMap::new(),
+            doubled: 0,
         }
     }
 
@@ -118,6 +122,8 @@ impl Screen {
             }
             Event::Claimed { task, agent, attempt, .. } => {
                 self.claims += 1;
+                let before = self.holders.insert(task, agent);
+                self.doubled += u32::from(before.is_some_and(|before| before != agent));
                 let text = format!("claims {} (attempt {attempt})", self.task(task));
                 self.line(self.agent(agent), AnsiColor::Cyan, &text);
             }
@@ -128,6 +134,7 @@ impl Screen {
             }
             Event::LeaseEnded { task, agent, cause, .. } => {
                 self.recovered += 1;
+                self.holders.remove(&task);
                 let why = match cause {
                     Cause::Killed => "its process was killed",
                     Cause::Expired => "its lease ended",
@@ -138,6 +145,9 @@ impl Screen {
                 self.line("system", AnsiColor::Red, &text);
             }
             Event::Moved(moved) => {
+                if moved.state.lease().is_none() {
+                    self.holders.remove(&moved.task);
+                }
                 if let State::Completed { by, outcome } = &moved.state {
                     let text = format!("completes {}: {outcome}", self.task(moved.task));
                     self.line(&self.who(*by), AnsiColor::Green, &text);
@@ -165,7 +175,7 @@ impl Screen {
                 "{}",
                 json!({
                     "completed": done, "tasks": workflow.tasks, "claims": self.claims, "claims_lost": self.lost,
-                    "recovered": self.recovered, "checkpoints": self.checkpoints, "messages": self.messages,
+                    "claims_doubled": self.doubled, "recovered": self.recovered, "checkpoints": self.checkpoints, "messages": self.messages,
                     "log_entries": verdict.entries, "log_verified": whole,
                     "ms": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
                 })
@@ -176,7 +186,7 @@ impl Screen {
                 writeln!(
                     out,
                     "\n{bold}{done} of {} tasks completed in {:.1} s{bold:#}\n  \
-                     {} claims, {} lost to somebody faster, none held twice\n  \
+                     {} claims, {} lost to somebody faster, {} held twice\n  \
                      {} taken back from a dead agent and done by another\n  \
                      {} checkpoints, {} messages\n  \
                      {} log entries: {log}",
@@ -184,6 +194,7 @@ impl Screen {
                     took.as_secs_f64(),
                     self.claims,
                     self.lost,
+                    self.doubled,
                     self.recovered,
                     self.checkpoints,
                     self.messages,

@@ -33,6 +33,19 @@ impl Client {
     pub const ALL: &[Self] =
         &[Self::ClaudeCode, Self::Opencode, Self::Codex, Self::Gemini, Self::Copilot, Self::Goose, Self::Qwen];
 
+    /// What starts it.
+    pub fn program(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude",
+            Self::Opencode => "opencode",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::Copilot => "copilot",
+            Self::Goose => "goose",
+            Self::Qwen => "qwen",
+        }
+    }
+
     /// The word on the command line.
     pub fn as_str(self) -> &'static str {
         match self {

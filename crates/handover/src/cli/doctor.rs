@@ -1,0 +1,55 @@
+//! `handover doctor`.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Color, Style};
+use clap::Args;
+use handover::doctor::{Finding, State, examine};
+use wire::json::{Value, object};
+
+use super::show::plain;
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Print the findings as JSON on one line
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(named: Option<&str>, asked: &Doctor) -> anyhow::Result<ExitCode> {
+    let json = asked.json;
+    let mut tell = |finding: &Finding| {
+        if !json {
+            // What cannot be shown is still counted.
+            let _unseen = show(finding);
+        }
+    };
+    let found = examine(named, &mut tell).await;
+    let bad = found.iter().filter(|finding| finding.state == State::Bad).count();
+    let mut out = anstream::stdout().lock();
+    if json {
+        let findings = Value::List(found.iter().map(Finding::to_value).collect());
+        writeln!(out, "{}", object([("healthy", (bad == 0).into()), ("findings", findings)]))?;
+    } else if bad == 0 {
+        writeln!(out, "\nAll is well.")?;
+    } else {
+        writeln!(out, "\n{bad} to mend. Nothing was changed.")?;
+    }
+    Ok(ExitCode::from(u8::from(bad > 0)))
+}
+
+fn show(finding: &Finding) -> std::io::Result<()> {
+    let colour = match finding.state {
+        State::Good => AnsiColor::Green,
+        State::Notice => AnsiColor::Yellow,
+        State::Bad => AnsiColor::Red,
+    };
+    let style = Style::new().fg_color(Some(Color::Ansi(colour)));
+    let mut out = anstream::stdout().lock();
+    writeln!(out, "{style}{:<7}{style:#} {:<14} {}", finding.state.as_str(), finding.what, plain(&finding.seen))?;
+    if let Some(mend) = &finding.mend {
+        writeln!(out, "{:<23}→ {}", "", plain(mend))?;
+    }
+    out.flush()
+}

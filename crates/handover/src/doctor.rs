@@ -1,0 +1,179 @@
+//! Looks at everything that must be right, and says how to mend what is not. It changes and deletes nothing.
+
+mod surroundings;
+
+use std::path::Path;
+
+use wire::json::{Value, object};
+
+use crate::office::{self, Office};
+use crate::place::Place;
+
+/// How one thing was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    pub what: &'static str,
+    pub state: State,
+    /// What was seen.
+    pub seen: String,
+    /// How to mend it.
+    pub mend: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    Good,
+    /// Works, but somebody should know.
+    Notice,
+    Bad,
+}
+
+impl State {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Good => "ok",
+            Self::Notice => "notice",
+            Self::Bad => "bad",
+        }
+    }
+}
+
+impl Finding {
+    fn good(what: &'static str, seen: impl Into<String>) -> Self {
+        Self { what, state: State::Good, seen: seen.into(), mend: None }
+    }
+
+    fn notice(what: &'static str, seen: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self { what, state: State::Notice, seen: seen.into(), mend: Some(mend.into()) }
+    }
+
+    fn bad(what: &'static str, seen: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self { what, state: State::Bad, seen: seen.into(), mend: Some(mend.into()) }
+    }
+
+    pub fn to_value(&self) -> Value {
+        object([
+            ("check", self.what.into()),
+            ("state", self.state.as_str().into()),
+            ("seen", self.seen.as_str().into()),
+            ("mend", self.mend.as_deref().into()),
+        ])
+    }
+}
+
+/// Every check, one after the other. `tell` hears of each as it is made, because some take long.
+pub async fn examine(named: Option<&str>, tell: &mut dyn FnMut(&Finding)) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut note = |finding: Finding, found: &mut Vec<Finding>| {
+        tell(&finding);
+        found.push(finding);
+    };
+    let place = office::find(named);
+    let root = place.as_ref().ok().and_then(|place| place.root.clone());
+    for finding in surroundings::settings(root.as_deref()) {
+        note(finding, &mut found);
+    }
+    match place {
+        Err(closed) => {
+            note(Finding::bad("store", chain(&closed), "name a store with --store, or run in a repository"), &mut found)
+        }
+        Ok(place) => match office::open(named).await {
+            Err(closed) => note(unopened(&place, &closed), &mut found),
+            Ok(office) => {
+                for finding in store(&office).await {
+                    note(finding, &mut found);
+                }
+            }
+        },
+    }
+    for finding in surroundings::cards(root.as_deref()) {
+        note(finding, &mut found);
+    }
+    for finding in surroundings::git(root.as_deref()).await {
+        note(finding, &mut found);
+    }
+    for finding in surroundings::clients(root.as_deref()) {
+        note(finding, &mut found);
+    }
+    found
+}
+
+/// An error with its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text = format!("{text}: {cause}");
+        next = cause.source();
+    }
+    text
+}
+
+fn unopened(place: &Place, closed: &office::Closed) -> Finding {
+    let text = chain(closed);
+    let mend = if text.contains("newer") {
+        "install a newer handover; it was written by one".to_owned()
+    } else if place.store.contains("://") {
+        "see that the server runs and the address, user and password are right".to_owned()
+    } else {
+        format!(
+            "keep {} and its -wal file aside, then `handover import` the last export, or begin anew without it",
+            place.store
+        )
+    };
+    Finding::bad("store", text, mend)
+}
+
+async fn store(office: &Office) -> Vec<Finding> {
+    let place = &office.place;
+    // A URL may hold a password.
+    let shown = if place.store.contains("://") { "a database server" } else { place.store.as_str() };
+    let mut found = vec![Finding::good("store", format!("{shown} ({})", place.by))];
+    found.push(Finding::good("schema", "is the one this program writes"));
+    let store = office.desk.service().store();
+    found.push(match store.integrity().await {
+        Ok(problems) if problems.is_empty() => {
+            Finding::good("integrity", "the database finds nothing wrong with itself")
+        }
+        Ok(problems) => Finding::bad("integrity", problems.join("; "), recover(&place.store)),
+        Err(fault) => Finding::bad("integrity", chain(&fault), recover(&place.store)),
+    });
+    found.push(match store::verify(store, &[]).await {
+        Ok(verdict) if verdict.findings.is_empty() => Finding::good(
+            "log",
+            format!("{} entries of {} topics, every hash verified", verdict.entries, verdict.topics),
+        ),
+        Ok(verdict) => {
+            let first = verdict.findings.first().map(ToString::to_string).unwrap_or_default();
+            let seen = format!("{} places were changed; the first: {first}", verdict.findings.len());
+            Finding::bad("log", seen, "compare with an export or heads you kept (`handover log verify --heads FILE`)")
+        }
+        Err(fault) => Finding::bad("log", chain(&fault), recover(&place.store)),
+    });
+    found.extend(surroundings::token(&office.state));
+    found.push(live(&office.live));
+    found
+}
+
+fn recover(store: &str) -> String {
+    if store.contains("://") {
+        return "ask whoever runs the database server to check its disks and restore a backup".to_owned();
+    }
+    format!(
+        "stop all that use it, keep a copy of {store}*, then try `sqlite3 {store} .recover`, or import the last export"
+    )
+}
+
+fn live(folder: &Path) -> Finding {
+    match crate::live::survey(folder) {
+        Ok(survey) => {
+            let (alive, dead) = (survey.alive.len() + survey.silent.len(), survey.dead.len());
+            if dead > 0 {
+                let mend = "any running `handover mcp` or `serve` gives their tasks back within seconds; start one";
+                return Finding::notice("connections", format!("{alive} alive, {dead} were killed"), mend);
+            }
+            Finding::good("connections", format!("{alive} alive"))
+        }
+        Err(error) => Finding::bad("connections", error.to_string(), format!("make {} readable", folder.display())),
+    }
+}

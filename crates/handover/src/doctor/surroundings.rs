@@ -1,0 +1,123 @@
+//! What is around the store: settings, cards, git, the token, and the clients of this machine.
+
+use std::path::{Path, PathBuf};
+
+use super::Finding;
+use crate::setup::{self, Client};
+use crate::{project, settings, spawn};
+
+pub(super) fn settings(root: Option<&Path>) -> Vec<Finding> {
+    let Some(root) = root else {
+        return vec![Finding::notice("project", "this is no repository", "run in one, so that its agents meet")];
+    };
+    let known = Finding::good("project", root.display().to_string());
+    let configured = match settings::read(Some(root)) {
+        Ok(_) if root.join(".handover/config.toml").exists() => Finding::good("configuration", "is readable"),
+        Ok(_) => {
+            Finding::good("configuration", "there is none, so everything is as usual (`handover init` writes one)")
+        }
+        Err(problem) => Finding::bad("configuration", problem.to_string(), "correct the named line"),
+    };
+    vec![known, configured]
+}
+
+pub(super) fn cards(root: Option<&Path>) -> Vec<Finding> {
+    let Some(root) = root else { return Vec::new() };
+    match project::cards(root) {
+        Err(error) => vec![Finding::bad("cards", error.to_string(), "make .handover/cards readable")],
+        Ok(cards) if cards.is_empty() => vec![Finding::good("cards", "there are none")],
+        Ok(cards) => {
+            let wrong: Vec<String> = cards
+                .iter()
+                .filter(|judged| judged.card.is_none())
+                .filter_map(|judged| Some(judged.path.file_name()?.to_string_lossy().into_owned()))
+                .collect();
+            if wrong.is_empty() {
+                return vec![Finding::good("cards", format!("{} are valid", cards.len()))];
+            }
+            let mend = format!("run `handover check card .handover/cards/{}`", wrong.join(" …/"));
+            vec![Finding::bad("cards", format!("{} of {} are not valid", wrong.len(), cards.len()), mend)]
+        }
+    }
+}
+
+/// The oldest git that does what worktrees need.
+const GIT_OLDEST: (u32, u32) = (2, 31);
+
+pub(super) async fn git(root: Option<&Path>) -> Vec<Finding> {
+    let folder = root.map_or_else(std::env::temp_dir, Path::to_owned);
+    let asked = spawn::program(Path::new("git"), &folder).arg("--version").output().await;
+    let Ok(output) = asked else {
+        return vec![Finding::bad("git", "git does not start", "install git; worktrees need it")];
+    };
+    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    let mut numbers = text.split_whitespace().nth(2).unwrap_or_default().split('.');
+    let mut number = || numbers.next().and_then(|part| part.parse::<u32>().ok()).unwrap_or(0);
+    let version = (number(), number());
+    if version < GIT_OLDEST {
+        let mend = format!("install git {}.{} or later; worktrees need it", GIT_OLDEST.0, GIT_OLDEST.1);
+        return vec![Finding::bad("git", text, mend)];
+    }
+    let mut found = vec![Finding::good("git", text)];
+    if let Some(root) = root.filter(|root| root.join(".git").exists()) {
+        let ignored = spawn::program(Path::new("git"), root)
+            .args(["check-ignore", "--quiet", "--", ".handover/state/handover.db"])
+            .status()
+            .await;
+        // 1 says that it is not ignored; anything else says nothing.
+        if ignored.is_ok_and(|status| status.code() == Some(1)) {
+            let mend = "write a line with * into .handover/state/.gitignore";
+            found.push(Finding::bad("git ignores state", ".handover/state could be committed", mend));
+        }
+    }
+    found
+}
+
+/// The token of this machine lets its bearer do everything.
+pub(super) fn token(state: &Path) -> Option<Finding> {
+    let path = state.join(crate::http::TOKEN_FILE);
+    let known = std::fs::metadata(&path).ok()?;
+    #[cfg(unix)]
+    {
+        let mode = std::os::unix::fs::PermissionsExt::mode(&known.permissions()) & 0o777;
+        if mode & 0o077 != 0 {
+            let seen = format!("{} can be read by others (mode {mode:o})", path.display());
+            let mend = format!(
+                "chmod 600 {0}; if others may have read it: `handover token revoke` it and delete {0}",
+                path.display()
+            );
+            return Some(Finding::bad("token", seen, mend));
+        }
+    }
+    let _ = known;
+    Some(Finding::good("token", "only its owner can read it"))
+}
+
+/// The clients of this machine, and whether they know us.
+pub(super) fn clients(root: Option<&Path>) -> Vec<Finding> {
+    let Some(root) = root else { return Vec::new() };
+    let known = Client::ALL.iter().filter(|client| is_installed(client.program()));
+    let mut found = Vec::new();
+    for client in known {
+        let name = client.as_str();
+        let connected = setup::is_connected(*client, root);
+        found.push(if connected {
+            Finding::good("client", format!("{name} is connected"))
+        } else {
+            Finding::notice(
+                "client",
+                format!("{name} is installed and not connected"),
+                format!("run `handover setup {name}`"),
+            )
+        });
+    }
+    if found.is_empty() {
+        found.push(Finding::notice("client", "no client is in PATH", "install one, then `handover setup NAME`"));
+    }
+    found
+}
+
+fn is_installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder: PathBuf| folder.join(program).is_file())
+}
