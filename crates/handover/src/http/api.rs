@@ -5,6 +5,7 @@ use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, RawQuery, State};
 use axum::response::{IntoResponse as _, Response};
+use engine::token::Scope;
 use http::StatusCode;
 use wire::json::{Object, Value, object};
 
@@ -156,12 +157,47 @@ pub(super) async fn inbox(
     look(&shared, &visitor, "inbox_read", members).await
 }
 
+/// Which topics somebody may see: an agent's mail is its own, and tokens are a person's affair.
+#[derive(Debug, Clone)]
+pub(super) enum Sight {
+    All,
+    /// Workflows, and the topic of this agent.
+    Agent(Option<String>),
+}
+
+impl Sight {
+    pub(super) async fn of(shared: &Shared, visitor: &Visitor, scope: Scope) -> Result<Self, Problem> {
+        if scope != Scope::Agent {
+            return Ok(Self::All);
+        }
+        let Some(agent) = visitor.agent else { return Ok(Self::Agent(None)) };
+        let slug = shared.desk.service().view(move |world| world.agent(agent).map(|row| row.slug.clone())).await;
+        slug.map(|slug| Self::Agent(Some(slug))).map_err(|error| Problem::fault(&error))
+    }
+
+    pub(super) fn takes(&self, topic: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Agent(own) => {
+                topic.starts_with("workflows/")
+                    || topic.strip_prefix("agents/").is_some_and(|slug| own.as_deref() == Some(slug))
+            }
+        }
+    }
+}
+
 /// Entries of a topic after a number.
 pub(super) async fn log(
     State(shared): State<Shared>,
     Path(topic): Path<String>,
+    Extension(visitor): Extension<Visitor>,
+    Extension(scope): Extension<Scope>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Problem> {
+    if !Sight::of(&shared, &visitor, scope).await?.takes(&topic) {
+        let message = "an agent's token shows workflows and its own mail only";
+        return Err(Problem::new(StatusCode::FORBIDDEN, "NOT_PERMITTED", message, "use a person's token"));
+    }
     let words: Vec<(String, String)> =
         form_urlencoded::parse(query.unwrap_or_default().as_bytes()).into_owned().collect();
     let number = |name: &str, most: i64, usual: i64| match words.iter().find(|(word, _)| word == name) {

@@ -3,16 +3,19 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::extract::{RawQuery, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
+use engine::token::Scope;
 use futures_util::Stream;
 use http::{HeaderMap, StatusCode};
 use store::{Cursor, Entry};
 
 use super::Shared;
-use super::api::entry;
+use super::api::{Sight, entry};
 use super::problem::Problem;
+use crate::desk::Visitor;
 
 /// Entries read in one go.
 const PAGE: u32 = 200;
@@ -22,10 +25,11 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const LOOK: Duration = Duration::from_secs(10);
 
 /// Which events are wanted.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Filter {
     topics: Vec<String>,
     types: Vec<String>,
+    sight: Sight,
 }
 
 impl Filter {
@@ -35,17 +39,21 @@ impl Filter {
             Some(start) => entry.topic.starts_with(start),
             None => entry.topic == *topic,
         };
-        (self.topics.is_empty() || self.topics.iter().any(within))
+        self.sight.takes(&entry.topic)
+            && (self.topics.is_empty() || self.topics.iter().any(within))
             && (self.types.is_empty() || self.types.contains(&entry.kind))
     }
 }
 
 pub(super) async fn events(
     State(shared): State<Shared>,
+    Extension(visitor): Extension<Visitor>,
+    Extension(scope): Extension<Scope>,
     headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Problem> {
-    let mut filter = Filter::default();
+    let sight = Sight::of(&shared, &visitor, scope).await?;
+    let mut filter = Filter { topics: Vec::new(), types: Vec::new(), sight };
     let mut after = headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
     for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
         match name.as_ref() {
