@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{AgentId, MessageId, RepositoryId, TaskId, TemplateId, TokenId, WorkflowId, WorkspaceId};
+use crate::id::{AgentId, MessageId, RepositoryId, TaskId, TokenId, WorkflowId, WorkspaceId};
 use crate::task::Status;
 use crate::time::Timestamp;
 use crate::workflow::WorkflowStatus;
@@ -28,7 +28,7 @@ pub enum Refusal {
         repository: RepositoryId,
     },
     TemplateNotFound {
-        template: TemplateId,
+        template: String,
     },
     MessageNotFound {
         message: MessageId,

@@ -286,7 +286,7 @@ impl World {
     pub fn template(&self, id: TemplateId) -> Result<&Template, Stop> {
         match self.templates.get(&id) {
             Some(Some(template)) => Ok(template),
-            Some(None) => Err(Refusal::TemplateNotFound { template: id }.into()),
+            Some(None) => Err(Refusal::TemplateNotFound { template: id.to_string() }.into()),
             None => missing(Need::Template(id)),
         }
     }

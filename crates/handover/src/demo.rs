@@ -12,12 +12,11 @@ use std::time::Duration;
 
 use engine::id::WorkflowId;
 use engine::{Event, view};
-use store::{Cursor, Entry};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout};
 
 use crate::desk::{Desk, Outcome, Surroundings, Visitor};
-use crate::service::Service;
+use crate::service::{Cursor, Entry, Service};
 use crate::spawn;
 
 pub use agent::run as run_agent;
@@ -136,7 +135,7 @@ fn start(program: &Path, folder: &Path, name: &'static str, workflow: WorkflowId
 
 /// Shows everything until the workflow is over, and kills the agent that is to crash when it has begun to work.
 async fn watch(service: &Service, workers: &mut [Worker], screen: &mut show::Screen) -> Result<(), Failed> {
-    let mut bell = service.store().watch();
+    let mut bell = service.bell();
     let mut cursor = Cursor::default();
     let mut crashed = false;
     let [first, second, third] = workers else { return Err(Failed::Step("there are three agents".to_owned())) };
@@ -147,7 +146,7 @@ async fn watch(service: &Service, workers: &mut [Worker], screen: &mut show::Scr
             line = third.lines.next_line(), if !crashed => heard(screen, third.name, line?),
             _ = bell.changed(Duration::from_millis(250)) => {}
         }
-        let page = service.store().follow(cursor, 500).await?;
+        let page = service.follow(cursor, 500).await?;
         cursor = page.next;
         for entry in &page.entries {
             screen.happened(entry);

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::Event;
-use store::Entry;
+
 use tokio::sync::watch;
 
-use crate::service::Service;
+use crate::service::{Entry, Service};
 
 /// Entries read in one go.
 const ENTRIES_MAX: u32 = 500;
@@ -88,8 +88,8 @@ impl Feed {
 }
 
 async fn follow(feed: Feed) {
-    let mut bell = feed.service.store().watch();
-    let Ok(mut cursor) = feed.service.store().end().await else {
+    let mut bell = feed.service.bell();
+    let Ok(mut cursor) = feed.service.end().await else {
         // The next watcher begins again.
         feed.inner.lock().unwrap_or_else(PoisonError::into_inner).begun = false;
         return;
@@ -97,7 +97,7 @@ async fn follow(feed: Feed) {
     loop {
         bell.changed(LOOK).await;
         // A fault now is no reason to stop: the place is kept.
-        while let Ok(page) = feed.service.store().follow(cursor, ENTRIES_MAX).await {
+        while let Ok(page) = feed.service.follow(cursor, ENTRIES_MAX).await {
             page.entries.iter().for_each(|entry| feed.tell(entry));
             cursor = page.next;
             if page.entries.len() < usize::try_from(ENTRIES_MAX).unwrap_or(usize::MAX) {

@@ -12,7 +12,7 @@ fn main() -> ExitCode {
         Err(error) => {
             eprintln!("handover: {error:#}");
             // A wrong address or an unreadable file is the caller's to mend; a fault is not.
-            match error.downcast_ref::<store::Fault>() {
+            match error.chain().find_map(|cause| cause.downcast_ref::<store::Fault>()) {
                 None | Some(store::Fault::Url { .. }) => ExitCode::from(2),
                 Some(_) => ExitCode::from(3),
             }

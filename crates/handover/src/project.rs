@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use engine::template::TemplateBody;
 use wire::card::{self, Card};
 use wire::json::Value;
 use wire::report::Registry;
@@ -17,6 +18,8 @@ const FILES: &[(&str, &str)] = &[
     ("skills/platform-env.md", include_str!("init/platform-env.md")),
     ("skills/inbox-protocol.md", include_str!("init/inbox-protocol.md")),
     ("contracts/report.json", include_str!("init/report.json")),
+    ("templates/feature.yaml", include_str!("init/feature.yaml")),
+    ("templates/bugfix.yaml", include_str!("init/bugfix.yaml")),
     ("state/.gitignore", "*\n"),
 ];
 
@@ -77,6 +80,45 @@ pub fn cards(root: &Path) -> io::Result<Vec<Judged>> {
         Judged { path, card: judged.value, verdict, errors }
     };
     Ok(documents.into_iter().map(judge).collect())
+}
+
+/// A plan with variables that a file holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TemplateFile {
+    /// Where, relative to the project.
+    pub path: String,
+    pub name: String,
+    pub description: Option<String>,
+    pub body: TemplateBody,
+}
+
+/// Templates of the project, by the names of their files. The first that cannot be read is named.
+pub fn templates(root: &Path) -> Result<Vec<TemplateFile>, String> {
+    let folder = root.join(FOLDER).join("templates");
+    let listed = |ending| files(&folder, ending).map_err(|error| format!("{}: {error}", folder.display()));
+    let mut paths = listed("yaml")?;
+    paths.extend(listed("yml")?);
+    paths.extend(listed("json")?);
+    paths.sort();
+    let mut found = Vec::new();
+    for path in paths {
+        let shown = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+        let text = std::fs::read_to_string(&path).map_err(|error| format!("{shown}: {error}"))?;
+        // JSON is YAML, too; it is read by the stricter reader of the two.
+        let text = if shown.ends_with("json") {
+            text
+        } else {
+            crate::yaml::parse(&text).map_err(|problem| format!("{shown}: {problem}"))?.to_string()
+        };
+        let judged = wire::lifecycle::TemplateFile::judge(&text);
+        let Some(file) = judged.value else {
+            let first = judged.report.errors().first().map(|problem| judged.report.message(problem));
+            return Err(format!("{shown}: {}", first.unwrap_or_default()));
+        };
+        let (name, description) = (file.name.to_string(), file.description.as_ref().map(ToString::to_string));
+        found.push(TemplateFile { path: shown, name, description, body: file.plan() });
+    }
+    Ok(found)
 }
 
 /// The names cards may use: agents by the cards there are, output types by the contracts, and the usual roles.

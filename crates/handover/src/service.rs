@@ -9,6 +9,7 @@ use engine::offer::{self, Ask, Page};
 use engine::plan::{Place, Plan, PlanTask};
 use engine::{Caller, Change, Command, Need, Refusal, Reply, Rights, Stamp, Stop, World, decide};
 use sha2::{Digest, Sha256};
+pub use store::{Cursor, Entry, Page as LogPage, Watch};
 use store::{Job, Store};
 
 use crate::clock::Clock;
@@ -45,6 +46,31 @@ impl Service {
 
     pub fn store(&self) -> &dyn Store {
         &*self.store
+    }
+
+    /// Entries of all topics after a place, each topic in order.
+    pub async fn follow(&self, after: Cursor, limit: u32) -> Result<LogPage, Error> {
+        Ok(self.store.follow(after, limit).await?)
+    }
+
+    /// Where one stands who has followed everything there is.
+    pub async fn end(&self) -> Result<Cursor, Error> {
+        Ok(self.store.end().await?)
+    }
+
+    /// Entries of one topic after a number.
+    pub async fn topic(&self, topic: String, after: i64, limit: u32) -> Result<Vec<Entry>, Error> {
+        Ok(self.store.topic(topic, after, limit).await?)
+    }
+
+    /// Wakes after changes. A hint: the log is the truth.
+    pub fn bell(&self) -> Watch {
+        self.store.watch()
+    }
+
+    /// What the database finds wrong with itself.
+    pub async fn integrity(&self) -> Result<Vec<String>, Error> {
+        Ok(self.store.integrity().await?)
     }
 
     /// Decides a command and makes its effects durable. The reply is given after that.

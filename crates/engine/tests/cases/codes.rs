@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use engine::Refusal;
-use engine::id::{AgentId, MessageId, RepositoryId, TaskId, TemplateId, TokenId, WorkflowId, WorkspaceId};
+use engine::id::{AgentId, MessageId, RepositoryId, TaskId, TokenId, WorkflowId, WorkspaceId};
 use engine::task::Status;
 use engine::time::Timestamp;
 use engine::workflow::WorkflowStatus;
@@ -30,7 +30,7 @@ fn every() -> Vec<Refusal> {
         Refusal::AgentNotFound { agent: Some(agent) },
         Refusal::WorkspaceNotFound { workspace: WorkspaceId::FIRST },
         Refusal::RepositoryNotFound { repository: RepositoryId::FIRST },
-        Refusal::TemplateNotFound { template: TemplateId::FIRST },
+        Refusal::TemplateNotFound { template: text() },
         Refusal::MessageNotFound { message: MessageId::FIRST },
         Refusal::RecipientNotFound { recipient: text() },
         Refusal::InvalidInput { field: text(), problem: text() },

@@ -211,7 +211,7 @@ pub(crate) fn words(argument: &str) -> &'static str {
         "task_id" => "The task: its id, such as tk_0123456789ab",
         "task_ids" => "Ids of tasks",
         "template" => "The template as JSON, or @FILE",
-        "template_id" => "Its id, such as tmpl_0123456789ab",
+        "template_id" => "Its name, or its id",
         "thread_id" => "The conversation",
         "type" => "What kind of checkpoint",
         "variables" => "Values as JSON, or @FILE",

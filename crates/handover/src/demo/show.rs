@@ -11,10 +11,10 @@ use engine::task::State;
 use engine::view::Progress;
 use engine::{Actor, Event, view};
 use serde_json::json;
-use store::{Entry, Verdict};
+use store::Verdict;
 
 use super::Failed;
-use crate::service::Service;
+use crate::service::{Entry, Service};
 
 /// For people, or for programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

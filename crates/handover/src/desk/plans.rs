@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use engine::id::{RepositoryId, TemplateId, WorkflowId};
 use engine::plan::PlanTask;
-use engine::template::{Template, TemplateBody};
+use engine::template::TemplateBody;
 use engine::{Caller, Command, Need, Refusal, Reply, view};
 use wire::lifecycle::{
     Applied, Call, Part, Planned, TemplateApply, TemplateCreate, TemplateList, TemplateRow, Templates, Within,
@@ -12,6 +12,7 @@ use wire::lifecycle::{
 };
 
 use super::{Answer, Desk, Request, Stopped, answered, limit};
+use crate::project;
 
 fn without_key(caller: &Caller) -> Caller {
     Caller { key: None, ..caller.clone() }
@@ -157,26 +158,63 @@ impl Desk {
         let after = asked.cursor.as_ref().map(ToString::to_string).unwrap_or_default();
         let rows = limit(asked.limit);
         let page = self.service.view(move |world| view::templates(world, &after, rows)).await?;
-        let templates = page.rows.iter().map(TemplateRow::of).collect();
+        let mut templates: Vec<TemplateRow> = Vec::new();
+        // Files come first, on the first page.
+        if asked.cursor.is_none() {
+            templates.extend(
+                self.files()?
+                    .into_iter()
+                    .map(|file| TemplateRow::of_file(file.path, file.name, file.description, &file.body)),
+            );
+        }
+        templates.extend(page.rows.iter().map(TemplateRow::of));
         Ok(Templates { templates, next_cursor: page.next }.render())
     }
 
-    async fn template(&self, id: TemplateId) -> Result<Template, Stopped> {
-        Ok(self.service.view(move |world| world.template(id).cloned()).await?)
+    /// Templates that the project keeps in files.
+    fn files(&self) -> Result<Vec<project::TemplateFile>, Stopped> {
+        let Some(root) = &self.surroundings.root else { return Ok(Vec::new()) };
+        project::templates(root).map_err(|problem| {
+            let problem = format!("cannot be read: {problem}");
+            Refusal::InvalidInput { field: ".handover/templates".to_owned(), problem }.into()
+        })
+    }
+
+    /// A template by its id or its name: a file's goes before one of the store.
+    async fn template(&self, wanted: &str) -> Result<(String, Option<String>, TemplateBody), Stopped> {
+        if let Ok(id) = wanted.parse::<TemplateId>() {
+            let found = self.service.view(move |world| world.template(id).cloned()).await?;
+            return Ok((found.name, found.description, found.body));
+        }
+        if let Some(file) = self.files()?.into_iter().find(|file| file.name == wanted) {
+            return Ok((file.name, file.description, file.body));
+        }
+        let mut after = String::new();
+        loop {
+            let from = after.clone();
+            let page = self.service.view(move |world| view::templates(world, &from, 500)).await?;
+            if let Some(found) = page.rows.into_iter().find(|row| row.name == wanted) {
+                return Ok((found.name, found.description, found.body));
+            }
+            match page.next {
+                Some(next) => after = next,
+                None => return Err(Refusal::TemplateNotFound { template: wanted.to_owned() }.into()),
+            }
+        }
     }
 
     pub(super) async fn apply_template(&self, request: &Request<'_>, asked: &TemplateApply) -> Answer {
-        let template = self.template(asked.template_id).await?;
+        let (name, description, body) = self.template(asked.template_id.as_str()).await?;
         let given = asked.variables.iter().flat_map(|map| &map.0);
         let values: BTreeMap<String, String> = given.map(|(name, value)| (name.clone(), value.to_string())).collect();
-        let tasks = template.body.fill(&values)?;
+        let tasks = body.fill(&values)?;
         // Before anything is made: a plan that cannot be set would leave an empty workflow.
         engine::plan::Plan::whole(tasks.clone())?;
         let create = engine::command::CreateWorkflow {
             name: asked.workflow_name.to_string(),
             source_type: "template".to_owned(),
-            source_ref: Some(template.id.to_string()),
-            source_content: template.description.clone().unwrap_or_default(),
+            source_ref: Some(asked.template_id.to_string()),
+            source_content: description.unwrap_or_default(),
             parallel_max: asked.max_parallel_tasks.map(|Within(number)| number),
             lease_ms: None,
             auto_workspaces: false,
@@ -186,7 +224,7 @@ impl Desk {
         let caller = &request.caller;
         let made = self.service.execute(caller.clone(), Command::CreateWorkflow(create)).await?;
         let Reply::WorkflowCreated { workflow, .. } = made else { return Err(super::unexpected("template_apply")) };
-        let summary = format!("from the template {}", template.name);
+        let summary = format!("from the template {name}");
         let set = self.service.set_plan(caller.clone(), workflow, summary, tasks).await?;
         let Reply::PlanSet { tasks, .. } = set else { return Err(super::unexpected("template_apply")) };
         Ok(Applied { workflow_id: workflow, tasks_created: tasks }.render())

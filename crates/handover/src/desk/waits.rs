@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use crate::service::{Cursor, Entry, Watch};
 use engine::Event;
 use engine::id::TaskId;
 use engine::inbox::Owner;
 use engine::{Refusal, view};
-use store::{Cursor, Entry, Watch};
 use wire::lifecycle::{Change, Part, TaskWait, Waited, Within};
 
 use super::{Answer, Desk, Progress, Request, Stopped};
@@ -40,8 +40,8 @@ pub(super) struct Waiting {
 impl Desk {
     pub(super) async fn waiting(&self, request: &Request<'_>, seconds: u32) -> Result<Waiting, Stopped> {
         // Before the state is looked at: what changes from here on wakes us.
-        let watch = self.service.store().watch();
-        let cursor = self.service.store().end().await.map_err(crate::Error::from)?;
+        let watch = self.service.bell();
+        let cursor = self.service.end().await?;
         let left = Duration::from_secs(u64::from(seconds));
         Ok(Waiting { watch, cursor, left, told: 0, progress: request.progress.clone() })
     }
@@ -152,7 +152,7 @@ impl Waiting {
     async fn read(&mut self, desk: &Desk, topics: &Topics) -> Result<(Vec<Change>, bool), Stopped> {
         let (mut changes, mut moved) = (Vec::new(), false);
         loop {
-            let page = desk.service.store().follow(self.cursor, ENTRIES_MAX).await.map_err(crate::Error::from)?;
+            let page = desk.service.follow(self.cursor, ENTRIES_MAX).await?;
             let last = page.entries.len() < usize::try_from(ENTRIES_MAX).unwrap_or(usize::MAX);
             for (entry, place) in page.entries.iter().zip(&page.places) {
                 self.cursor = *place;
@@ -193,7 +193,7 @@ impl Waiting {
 
     /// Something was logged in a workflow, or an agent's lease may have ended.
     async fn has_moved(&mut self, desk: &Desk) -> Result<bool, Stopped> {
-        let page = desk.service.store().follow(self.cursor, ENTRIES_MAX).await.map_err(crate::Error::from)?;
+        let page = desk.service.follow(self.cursor, ENTRIES_MAX).await?;
         self.cursor = page.next;
         Ok(page.entries.iter().any(|entry| entry.topic.starts_with("workflows/")))
     }

@@ -12,6 +12,7 @@ use wire::json::{Object, Value, object};
 use super::Shared;
 use super::problem::{Problem, json};
 use crate::desk::{Outcome, Visitor};
+use crate::service::Entry;
 
 /// `POST /api/v1/tools/{tool}`
 pub(super) async fn call(
@@ -209,8 +210,8 @@ pub(super) async fn log(
     };
     let (after, limit) = (number("after", i64::MAX, 0)?, number("limit", 500, 50)?);
     let limit = u32::try_from(limit).unwrap_or(50);
-    let found = shared.desk.service().store().topic(topic.clone(), after, limit + 1).await;
-    let found = found.map_err(|fault| Problem::fault(&crate::Error::Fault(fault)))?;
+    let found = shared.desk.service().topic(topic.clone(), after, limit + 1).await;
+    let found = found.map_err(|error| Problem::fault(&error))?;
     let size = usize::try_from(limit).unwrap_or(usize::MAX);
     let page = found.get(..size.min(found.len())).unwrap_or_default();
     let next = page.last().filter(|_| found.len() > size).map(|entry| Value::Number(entry.seq.into()));
@@ -221,7 +222,7 @@ pub(super) async fn log(
 }
 
 /// An entry as it is shown; its body is JSON.
-pub(super) fn entry(entry: &store::Entry) -> Value {
+pub(super) fn entry(entry: &Entry) -> Value {
     object([
         ("topic", entry.topic.as_str().into()),
         ("seq", Value::Number(entry.seq.into())),

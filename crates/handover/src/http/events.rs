@@ -10,12 +10,12 @@ use axum::response::{IntoResponse as _, Response};
 use engine::token::Scope;
 use futures_util::Stream;
 use http::{HeaderMap, StatusCode};
-use store::{Cursor, Entry};
 
 use super::Shared;
 use super::api::{Sight, entry};
 use super::problem::Problem;
 use crate::desk::Visitor;
+use crate::service::{Cursor, Entry, Watch};
 
 /// Entries read in one go.
 const PAGE: u32 = 200;
@@ -63,12 +63,11 @@ pub(super) async fn events(
             other => return Err(invalid(&format!("`{other}` is no filter; there are after, topic and type"))),
         }
     }
-    let store = shared.desk.service().store();
     let cursor = match after.as_deref() {
         // From the beginning.
         Some("0") => Cursor::default(),
         Some(text) => text.parse().map_err(|_| invalid("`after` is no cursor: use the id of an event, or 0"))?,
-        None => store.end().await.map_err(|fault| Problem::fault(&crate::Error::Fault(fault)))?,
+        None => shared.desk.service().end().await.map_err(|error| Problem::fault(&error))?,
     };
     let stream = follow(shared, cursor, filter);
     let keep = KeepAlive::new().interval(KEEP_ALIVE);
@@ -82,7 +81,7 @@ fn invalid(message: &str) -> Problem {
 /// What one follower has read and not sent yet.
 struct Follower {
     shared: Shared,
-    bell: store::Watch,
+    bell: Watch,
     cursor: Cursor,
     filter: Filter,
     ready: std::collections::VecDeque<Event>,
@@ -90,7 +89,7 @@ struct Follower {
 }
 
 fn follow(shared: Shared, cursor: Cursor, filter: Filter) -> impl Stream<Item = Result<Event, Infallible>> {
-    let bell = shared.desk.service().store().watch();
+    let bell = shared.desk.service().bell();
     let follower = Follower { shared, bell, cursor, filter, ready: std::collections::VecDeque::new(), ended: false };
     futures_util::stream::unfold(follower, |mut follower| async move {
         let event = follower.next().await?;
@@ -124,7 +123,7 @@ impl Follower {
 
     /// Reads on; true when there may be more at once.
     async fn read(&mut self) -> bool {
-        let page = self.shared.desk.service().store().follow(self.cursor, PAGE).await;
+        let page = self.shared.desk.service().follow(self.cursor, PAGE).await;
         // A fault now is met by the next look.
         let Ok(page) = page else { return false };
         self.cursor = page.next;

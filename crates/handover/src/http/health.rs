@@ -62,7 +62,7 @@ async fn check(health: Arc<Health>, shared: Shared) -> Option<Checked> {
     if let Some(known) = last.as_ref().filter(|known| (known.at..known.at + KEPT_MS).contains(&now)) {
         return Some(known.clone());
     }
-    let problems = match shared.desk.service().store().integrity().await {
+    let problems = match shared.desk.service().integrity().await {
         Ok(problems) => problems,
         Err(fault) => vec![fault.to_string()],
     };

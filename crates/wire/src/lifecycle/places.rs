@@ -1,13 +1,14 @@
 //! Workspaces, repositories and templates.
 
 use engine::command::{CreateWorkspace, UpdateWorkspace};
-use engine::id::{AgentId, TaskId, TemplateId, WorkflowId, WorkspaceId};
+use engine::id::{AgentId, TaskId, WorkflowId, WorkspaceId};
 use engine::template::TemplateBody;
 use engine::workspace::WorkspaceStatus;
 
 use super::carried;
 use super::ids::{Detail, Limit, Offset, Within};
 use super::plan::Planned;
+use crate::document::Judged;
 use crate::shape::{List, Map, NonBlank, Text, message, vocabulary};
 
 message! {
@@ -98,6 +99,17 @@ message! {
 }
 
 message! {
+    /// A template as a person keeps it in a file.
+    pub struct TemplateFile {
+        name: required NonBlank,
+        description: optional Text,
+        tasks: required List<Planned>,
+        variables: optional List<NonBlank>,
+        defaults: optional Map<Text>,
+    }
+}
+
+message! {
     pub struct TemplateList {
         limit: optional Limit,
         cursor: optional NonBlank,
@@ -106,7 +118,7 @@ message! {
 
 message! {
     pub struct TemplateApply {
-        template_id: required TemplateId,
+        template_id: required NonBlank,
         workflow_name: required NonBlank,
         variables: optional Map<Text>,
         repository_paths: optional List<NonBlank>,
@@ -142,13 +154,28 @@ impl WorkspaceUpdate {
     }
 }
 
+impl TemplateFile {
+    /// Judges what a file says; `text` is only there to point into.
+    pub fn judge(text: &str) -> Judged<'_, Self> {
+        super::arguments_of(text.as_bytes(), crate::document::BYTES_MAX)
+    }
+
+    pub fn plan(&self) -> TemplateBody {
+        body(&self.tasks, self.defaults.as_ref())
+    }
+}
+
 impl TemplatePlan {
     /// Variables that a list names need no default: those that are used and have none are asked for when it is applied.
     pub fn body(&self) -> TemplateBody {
-        let defaults = self.defaults.iter().flat_map(|map| &map.0);
-        TemplateBody {
-            tasks: self.tasks.0.iter().map(|task| task.planned(None)).collect(),
-            defaults: defaults.map(|(name, value)| (name.clone(), value.to_string())).collect(),
-        }
+        body(&self.tasks, self.defaults.as_ref())
+    }
+}
+
+fn body(tasks: &List<Planned>, defaults: Option<&Map<Text>>) -> TemplateBody {
+    let defaults = defaults.into_iter().flat_map(|map| &map.0);
+    TemplateBody {
+        tasks: tasks.0.iter().map(|task| task.planned(None)).collect(),
+        defaults: defaults.map(|(name, value)| (name.clone(), value.to_string())).collect(),
     }
 }

@@ -4,12 +4,10 @@ use engine::Json;
 use engine::Timestamp;
 use engine::agent::Presence;
 use engine::checkpoint::Checkpoint;
-use engine::id::{
-    AgentId, CheckpointId, MessageId, RepositoryId, TaskId, TemplateId, ThreadId, WorkflowId, WorkspaceId,
-};
+use engine::id::{AgentId, CheckpointId, MessageId, RepositoryId, TaskId, ThreadId, WorkflowId, WorkspaceId};
 use engine::inbox::{Message, MessageState};
 use engine::task::{State, Task};
-use engine::template::Template;
+use engine::template::{Template, TemplateBody};
 use engine::view::{AgentView, TaskView};
 use engine::workflow::{Workflow, WorkflowDetail};
 use engine::workspace::{Repository, Workspace};
@@ -339,7 +337,7 @@ reply! {
     }
 }
 
-fn body(message: &Message) -> Value {
+fn said_in(message: &Message) -> Value {
     message.draft.json().map_or_else(|| message.draft.body.as_str().into(), |json| Part::render(&json))
 }
 
@@ -359,7 +357,7 @@ impl MessageRow {
             recipient_id: message.to.to_string(),
             message_type: original_kind(message.draft.kind),
             subject: message.draft.subject.clone(),
-            body: body(message),
+            body: said_in(message),
             priority: original_priority(message.draft.priority.get()),
             status,
             action_required: message.draft.action_required,
@@ -400,7 +398,7 @@ impl InboxRow {
             message_type: message.draft.kind.as_str(),
             sender,
             subject: message.draft.subject.clone(),
-            body: body(message),
+            body: said_in(message),
             action_required: message.draft.action_required,
             ref_task_id: message.draft.task,
             thread_id: message.thread,
@@ -466,34 +464,44 @@ impl RepositoryRow {
 
 reply! {
     pub struct TemplateRow {
-        id: TemplateId,
+        id: String,
         name: String,
         description: Option<String>,
         template: Value,
-        created_at: Timestamp,
+        source: String,
+        created_at: Option<Timestamp>,
     }
 }
 
 impl TemplateRow {
     pub fn of(row: &Template) -> Self {
-        let tasks = row.body.tasks.iter().map(|task| {
-            let names = |list: &[String]| Value::from(list.iter().map(String::as_str).collect::<Vec<_>>());
-            object([
-                ("name", task.name.as_str().into()),
-                ("description", task.description.as_deref().into()),
-                ("depends_on", names(&task.depends_on)),
-                ("parallel_group", task.group.as_deref().into()),
-            ])
-        });
-        let defaults = Named(row.body.defaults.iter().map(|(name, value)| (name.clone(), value.clone())).collect());
-        let template = object([
-            ("tasks", Value::List(tasks.collect())),
-            ("variables", row.body.variables().into_iter().collect::<Vec<_>>().into()),
-            ("defaults", defaults.render()),
-        ]);
+        let (id, source) = (row.id.to_string(), "store".to_owned());
         let (name, description) = (row.name.clone(), row.description.clone());
-        Self { id: row.id, name, description, template, created_at: row.created }
+        Self { id, name, description, template: body(&row.body), source, created_at: Some(row.created) }
     }
+
+    /// A template that a file of the project holds. It is applied by its name.
+    pub fn of_file(path: String, name: String, description: Option<String>, plan: &TemplateBody) -> Self {
+        Self { id: name.clone(), name, description, template: body(plan), source: path, created_at: None }
+    }
+}
+
+fn body(plan: &TemplateBody) -> Value {
+    let tasks = plan.tasks.iter().map(|task| {
+        let names = |list: &[String]| Value::from(list.iter().map(String::as_str).collect::<Vec<_>>());
+        object([
+            ("name", task.name.as_str().into()),
+            ("description", task.description.as_deref().into()),
+            ("depends_on", names(&task.depends_on)),
+            ("parallel_group", task.group.as_deref().into()),
+        ])
+    });
+    let defaults = Named(plan.defaults.iter().map(|(name, value)| (name.clone(), value.clone())).collect());
+    object([
+        ("tasks", Value::List(tasks.collect())),
+        ("variables", plan.variables().into_iter().collect::<Vec<_>>().into()),
+        ("defaults", defaults.render()),
+    ])
 }
 
 reply! {
