@@ -7,6 +7,7 @@
 mod bare;
 mod bare_postgres;
 mod documents;
+mod doors;
 mod graph;
 mod many;
 mod memory;
@@ -46,7 +47,7 @@ pub(crate) fn folder() -> Result<PathBuf> {
     Ok(folder)
 }
 
-const PARTS: &[&str] = &["sqlite", "many", "graph", "postgres", "memory", "instructions", "wire"];
+const PARTS: &[&str] = &["sqlite", "many", "graph", "postgres", "memory", "instructions", "wire", "doors"];
 
 fn run(names: &[&str]) -> Result<()> {
     if let Some(unknown) = names.iter().find(|name| !PARTS.contains(name)) {
@@ -82,6 +83,13 @@ fn run(names: &[&str]) -> Result<()> {
         documents::instructions(&folder, &mut report)?;
         documents::hostile(&mut report)?;
         documents::starts(&folder, &mut report)?;
+    }
+    if wanted("doors") {
+        doors::starts(&folder, &mut report)?;
+        doors::calls(&folder, &mut report)?;
+        doors::sessions(&folder, &mut report)?;
+        doors::context(&folder, &mut report)?;
+        doors::claims(&folder, &mut report)?;
     }
     std::fs::remove_dir_all(&folder)?;
     report.print();
