@@ -137,3 +137,12 @@ fn codes_are_stable_and_mean_what_they_meant() {
     }
     assert_eq!(std::fs::read_to_string(&path).unwrap(), table, "codes are added, never changed");
 }
+
+#[test]
+fn every_code_is_explained() {
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    for refusal in every() {
+        assert!(page.contains(&format!("`{}`", refusal.code())), "docs/errors.md does not explain {}", refusal.code());
+    }
+}
