@@ -33,6 +33,7 @@ pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Resul
         | "forget" => workflow(bench, verb, words).map(Ok),
         "claim" | "next" | "release" | "taskplan" | "taskreplan" | "checkpoint" => task(bench, verb, words).map(Ok),
         "repository" | "workspace" | "place" | "assign" | "untemplate" => place(bench, verb, words).map(Ok),
+        "token" | "revoke" => token(bench, verb, words).map(Ok),
         "send" | "broadcast" | "read" | "archive" => message(bench, verb, words).map(Ok),
         other => Err(format!("no verb {other}")),
     }
@@ -49,6 +50,22 @@ fn agent(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command, St
             let end = if other == "kill" { SessionEnd::Killed } else { SessionEnd::Closed };
             Command::CloseSession { session: bench.session(&session), end }
         }
+    })
+}
+
+/// Tokens are known by their number: token1 is the first that was made.
+fn token(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command, String> {
+    let name = words.word("a name")?;
+    if verb == "revoke" {
+        let token = bench.known("tok", &name).and_then(|id| id.parse().ok()).unwrap_or(engine::id::TokenId::LAST);
+        return Ok(Command::RevokeToken { token });
+    }
+    let scope = words.named("scope").unwrap_or_else(|| "agent".to_owned());
+    Ok(Command::CreateToken {
+        hash: words.named("hash").unwrap_or_else(|| name.clone()),
+        scope: engine::token::Scope::parse(&scope).ok_or("no such scope")?,
+        agent: words.named("agent").map(|agent| bench.agent(&agent)),
+        name,
     })
 }
 
