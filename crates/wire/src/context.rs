@@ -1,10 +1,293 @@
-use crate::json::Value;
-use crate::lifecycle::Include;
+//! The context of a task: what its worker must know, within a number of tokens.
+//!
+//! Every piece is weighed once. The budget is shared by weight: the workflow gets 15 %, the task 55 %, earlier tasks 20 %,
+//! dependencies and siblings 10 %; what one part does not need goes to the next, and at the end back to whoever lacks
+//! something. Then each part is written as far as its share reaches, and what is missing is listed with the call that brings
+//! it. The text as sent is weighed at last: it never costs more than was asked for.
+
+mod checkpoints;
+mod cuts;
+mod fields;
+mod piece;
+mod tasks;
+mod wanted;
+
 use engine::context::Facts;
-pub const MAX_TOKENS_DEFAULT: u32 = 8000;
-pub fn rows_wanted(_: Option<&Include>, _: u32) -> u32 {
-    100
+
+use checkpoints::History;
+use cuts::{Cuts, Fetch};
+use piece::{Field, share};
+use tasks::Tasks;
+use wanted::Wanted;
+
+use crate::json::{Object, Value};
+use crate::lifecycle::Include;
+use crate::tokens::{self, weight};
+
+/// With less than this not even the names of things fit; it is refused.
+pub const MAX_TOKENS_MIN: u32 = 500;
+/// Unless asked otherwise.
+pub const MAX_TOKENS_DEFAULT: u32 = 8_000;
+
+/// In hundredths: the workflow, the task, earlier tasks, and those beside it.
+const SHARES: [u64; 4] = [15, 55, 20, 10];
+/// Who gets what is left over when something was cut, in this order.
+const BACK: [usize; 4] = [1, 2, 3, 0];
+/// Of what the task gets, in hundredths: its checkpoints have the rest.
+const FIELDS_SHARE: u64 = 60;
+/// Pieces weigh more apart than together, and a list or a value may leave a rest: how often the reply is written anew to come
+/// nearer to the budget, and how near is enough.
+const ROUNDS_MAX: u32 = 6;
+const NEAR: u64 = 32;
+
+/// Rows of which even the shortest form would not fit are not worth loading.
+const ROWS_DEFAULT_MAX: u32 = 100;
+const ROWS_MAX: u32 = 2_000;
+/// The fewest tokens a line takes.
+const ROW_TOKENS: u32 = 10;
+
+/// How many of the newest checkpoints are worth loading for [`fit`].
+pub fn rows_wanted(include: Option<&Include>, max_tokens: u32) -> u32 {
+    let wanted = Wanted::of(include);
+    let fitting = max_tokens.div_ceil(ROW_TOKENS);
+    let max = if wanted.history { ROWS_MAX } else { ROWS_DEFAULT_MAX.max(wanted.detailed).min(ROWS_MAX) };
+    fitting.min(max)
 }
-pub fn fit(facts: &Facts, _: Option<&Include>, _: u32) -> Value {
-    crate::json::object([("task", facts.task.name.as_str().into())])
+
+/// The reply of `task_load_context`. As compact text it costs at most `max_tokens` by [`tokens::estimate`], and says how many.
+pub fn fit(facts: &Facts, include: Option<&Include>, max_tokens: u32) -> Value {
+    let max_tokens = usize::try_from(max_tokens).unwrap_or(usize::MAX);
+    let parts = Parts::of(facts, Wanted::of(include));
+    let limit = tokens::weight_within(max_tokens);
+    // Pieces weigh more apart than together, so this may fit although it does not seem so.
+    if parts.want() <= limit + limit / 4 {
+        let whole = parts.write(&parts.everything(), limit);
+        if tokens::tokens(weight_said(&whole)) <= max_tokens {
+            return with_estimate(whole);
+        }
+    }
+    with_estimate(parts.fitted(limit, max_tokens))
+}
+
+/// The parts of the reply, weighed.
+struct Parts<'f> {
+    facts: &'f Facts,
+    workflow: Option<Vec<Field<'f>>>,
+    task: Vec<Field<'f>>,
+    history: History<'f>,
+    /// The whole history comes first.
+    history_first: bool,
+    prior: Option<Tasks<'f>>,
+    siblings: Option<Tasks<'f>>,
+    dependencies: Option<Tasks<'f>>,
+}
+
+/// What each part gets beyond its least.
+#[derive(Clone, Copy)]
+struct Grants {
+    shares: [u64; 4],
+    /// For the checkpoints, before the task's share.
+    history: u64,
+}
+
+impl<'f> Parts<'f> {
+    fn of(facts: &'f Facts, wanted: Wanted) -> Self {
+        let detailed = usize::try_from(wanted.detailed).unwrap_or(usize::MAX);
+        let plain = |tasks: &'f [engine::task::Task]| tasks.iter().map(|task| (task, None));
+        let siblings = wanted.siblings && facts.task.group.is_some();
+        Self {
+            facts,
+            workflow: wanted.workflow.then(|| fields::workflow(facts, wanted.plan_summary)),
+            task: fields::task(facts),
+            history: History::new(&facts.checkpoints, facts.task.checkpoints, detailed),
+            history_first: wanted.history,
+            prior: wanted.prior.then(|| {
+                let detail = |prior: &'f engine::context::Prior| prior.outcome_detail.as_ref();
+                let tasks =
+                    facts.prior.iter().map(|prior| (&prior.task, detail(prior).filter(|_| wanted.prior_detail)));
+                Tasks::new("prior_tasks", tasks, facts.prior_more)
+            }),
+            siblings: siblings.then(|| Tasks::new("sibling_tasks", plain(&facts.siblings), facts.siblings_more)),
+            dependencies: wanted
+                .dependencies
+                .then(|| Tasks::new("dependency_outcomes", plain(&facts.dependencies), facts.dependencies_more)),
+        }
+    }
+
+    /// What the parts want beyond their least.
+    fn wants(&self) -> [u64; 4] {
+        let fields = |fields: &[Field<'_>]| fields.iter().map(|field| field.want - field.least).sum::<u64>();
+        let tasks = |tasks: &Option<Tasks<'_>>| tasks.as_ref().map_or(0, |tasks| tasks.want);
+        [
+            self.workflow.as_deref().map_or(0, fields),
+            fields(&self.task) + self.history.want,
+            tasks(&self.prior),
+            tasks(&self.siblings) + tasks(&self.dependencies),
+        ]
+    }
+
+    /// What must be there whatever the budget.
+    fn leasts(&self) -> u64 {
+        let fields = |fields: &[Field<'_>]| fields.iter().map(|field| field.least).sum::<u64>();
+        let tasks = |tasks: &Option<Tasks<'_>>| tasks.as_ref().map_or(0, |tasks| tasks.least);
+        let frame = weight("{\"workflow\":{},\"current_task\":{},\"token_estimate\":1000000}");
+        frame
+            + self.workflow.as_deref().map_or(0, fields)
+            + fields(&self.task)
+            + self.history.least
+            + tasks(&self.prior)
+            + tasks(&self.siblings)
+            + tasks(&self.dependencies)
+    }
+
+    fn want(&self) -> u64 {
+        self.wants().iter().fold(self.leasts(), |sum, want| sum.saturating_add(*want))
+    }
+
+    fn everything(&self) -> Grants {
+        Grants { shares: self.wants(), history: 0 }
+    }
+
+    /// The fullest reply found that is within the budget.
+    fn fitted(&self, limit: u64, max_tokens: usize) -> Value {
+        let worst = self.compose(&self.shared(0)).1.weight(0);
+        let (mut fits, mut breaks) = (0_u64, u64::MAX);
+        let mut best = None;
+        let mut total = limit;
+        for _ in 0..ROUNDS_MAX {
+            let written = self.within(total, worst);
+            let weight = weight_said(&written);
+            if tokens::tokens(weight) > max_tokens {
+                breaks = total;
+                total = if fits > 0 {
+                    fits.midpoint(breaks)
+                } else {
+                    total.saturating_sub(weight.saturating_sub(limit) + limit / 64)
+                };
+                continue;
+            }
+            best = Some(written);
+            let unused = limit.saturating_sub(weight);
+            if unused < limit / NEAR || total >= self.want() {
+                break;
+            }
+            fits = total;
+            total = if total + unused < breaks { total + unused } else { fits.midpoint(breaks) };
+        }
+        best.unwrap_or_else(|| self.write(&Grants { shares: [0; 4], history: 0 }, 0))
+    }
+
+    /// Written for this weight. What the list of cuts takes is known only when they are known, so they are found first, with
+    /// room for the worst: with more room there are not more of them.
+    fn within(&self, total: u64, worst: u64) -> Value {
+        let cuts = self.compose(&self.shared(total.saturating_sub(worst))).1;
+        let room = total.saturating_sub(cuts.weight(cuts::budget(total)));
+        self.write(&self.shared(room), total)
+    }
+
+    /// The shares of a total.
+    fn shared(&self, total: u64) -> Grants {
+        let mut free = total.saturating_sub(self.leasts());
+        let wants = self.wants();
+        let history = if self.history_first { self.history.want.min(free) } else { 0 };
+        free -= history;
+        let wants = [wants[0], wants[1] - history, wants[2], wants[3]];
+        let mut shares = [0; 4];
+        let mut left = 0;
+        for (part, share) in shares.iter_mut().enumerate() {
+            let budget = free * SHARES[part] / 100 + left;
+            *share = budget.min(wants[part]);
+            left = budget - *share;
+        }
+        for part in BACK {
+            let more = left.min(wants[part] - shares[part]);
+            shares[part] += more;
+            left -= more;
+        }
+        Grants { shares, history }
+    }
+
+    /// The reply without its estimate.
+    fn write(&self, grants: &Grants, total: u64) -> Value {
+        let (mut members, cuts) = self.compose(grants);
+        members.extend(cuts.render(cuts::budget(total)).map(|list| ("cut".to_owned(), list)));
+        Value::Object(members)
+    }
+
+    fn compose(&self, grants: &Grants) -> (Object, Cuts) {
+        let mut cuts = Cuts { workflow: self.facts.workflow.id, task: self.facts.task.id, list: Vec::new() };
+        let mut members = Object::new();
+        let [workflow, task, prior, beside] = grants.shares;
+        if let Some(fields) = &self.workflow {
+            let value = written(fields, workflow, ("workflow", Fetch::Workflow), &mut cuts);
+            members.push(("workflow".to_owned(), Value::Object(value)));
+        }
+        members.push(("current_task".to_owned(), self.current(task, grants.history, &mut cuts)));
+        if let Some(tasks) = &self.prior {
+            members.push(("prior_tasks".to_owned(), tasks.render(prior, &mut cuts)));
+        }
+        let want = |tasks: &Option<Tasks<'_>>| tasks.as_ref().map_or(0, |tasks| tasks.want);
+        // Dependencies are what the task builds on: siblings get what they leave, but at least a third.
+        let siblings = want(&self.siblings).min((beside - want(&self.dependencies).min(beside)).max(beside / 3));
+        if let Some(tasks) = &self.siblings {
+            members.push(("sibling_tasks".to_owned(), tasks.render(siblings, &mut cuts)));
+        }
+        if let Some(tasks) = &self.dependencies {
+            members.push(("dependency_outcomes".to_owned(), tasks.render(beside - siblings, &mut cuts)));
+        }
+        (members, cuts)
+    }
+
+    fn current(&self, share: u64, history: u64, cuts: &mut Cuts) -> Value {
+        let wanted: u64 = self.task.iter().map(|field| field.want - field.least).sum();
+        let open = self.history.want - history;
+        let fields = wanted.min((share * FIELDS_SHARE / 100).max(share.saturating_sub(open)));
+        let mut members = written(&self.task, fields, ("current_task", Fetch::Task), cuts);
+        let (list, earlier) = self.history.render(history + (share - fields), cuts);
+        members.push(("checkpoints".to_owned(), list));
+        if earlier > 0 {
+            members.push(("earlier_checkpoints".to_owned(), u64::from(earlier).into()));
+        }
+        Value::Object(members)
+    }
+}
+
+/// Fields with what they get of this beyond their least.
+fn written(fields: &[Field<'_>], grant: u64, whose: (&str, Fetch), cuts: &mut Cuts) -> Object {
+    let least: u64 = fields.iter().map(|field| field.least).sum();
+    let mut members = Object::with_capacity(fields.len());
+    for (field, grant) in fields.iter().zip(share(fields, least + grant)) {
+        let rendered = field.render(grant);
+        cuts.add(format!("{}.{}", whose.0, field.name), rendered.left_out, whose.1);
+        members.extend(rendered.value.map(|value| (field.name.to_owned(), value)));
+    }
+    members
+}
+
+/// What the reply weighs once it says its estimate.
+fn weight_said(reply: &Value) -> u64 {
+    let text = reply.to_string();
+    // A number begins a piece of its own, so the text before it weighs the same whatever it is.
+    let before = text.strip_suffix('}').unwrap_or(&text);
+    let fixed = weight(&format!("{before},\"token_estimate\":")) + weight("}");
+    let mut all = fixed;
+    loop {
+        let said = tokens::tokens(all);
+        let with = fixed + weight(&said.to_string());
+        if with == all {
+            return all;
+        }
+        all = with;
+    }
+}
+
+fn with_estimate(reply: Value) -> Value {
+    let said = u64::try_from(tokens::tokens(weight_said(&reply))).unwrap_or(u64::MAX);
+    match reply {
+        Value::Object(mut members) => {
+            members.push(("token_estimate".to_owned(), said.into()));
+            Value::Object(members)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Text(_) | Value::List(_) => reply,
+    }
 }

@@ -19,6 +19,7 @@
 //! - [`report`] keeps problems small and puts them into words when they are read.
 //! - [`translate`] turns documents into the engine's commands and its state into documents; [`convert`] turns one dialect into
 //!   another. Both say what they could not carry.
+//! - [`context`] fits what a worker must know into a number of tokens, which [`tokens`] estimates.
 //!
 //! Nothing here does I/O, reads a clock or panics on input; a mebibyte of anything is judged in milliseconds.
 

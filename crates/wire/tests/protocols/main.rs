@@ -4,10 +4,13 @@
 
 mod acts;
 mod cases;
+mod context;
 mod definitions;
 mod examples;
+mod facts;
 mod handoff;
 mod hostile;
 mod properties;
 mod random;
+mod tokens;
 mod vectors;

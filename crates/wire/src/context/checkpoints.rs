@@ -1,0 +1,225 @@
+//! How much of each checkpoint there is room for: the newest in full, older ones without detail, then as a line, then counted.
+
+use engine::checkpoint::Checkpoint;
+
+use super::cuts::{Cuts, Fetch};
+use super::piece::{Content, Field, LEAST, first_words, share};
+use crate::json::{Number, Value, object};
+use crate::tokens::{UNIT, weight};
+
+/// What a line says of a summary.
+const LINE: u64 = 16 * UNIT;
+/// Around an object, and the comma behind it.
+const BRACES: u64 = 2 * UNIT;
+
+/// How a checkpoint is shown, least first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    Counted,
+    Line,
+    /// Sequence, type and summary.
+    Short,
+    /// With so much of its texts as this buys.
+    Part(u64),
+    Full,
+}
+
+/// A checkpoint and what it costs at each level.
+struct Entry<'f> {
+    row: &'f Checkpoint,
+    line: u64,
+    short: u64,
+    full: u64,
+    /// As it is shown when there is room for everything.
+    wanted: Level,
+}
+
+impl Entry<'_> {
+    fn price(&self, level: Level) -> u64 {
+        match level {
+            Level::Counted => 0,
+            Level::Line => self.line,
+            Level::Short => self.short,
+            Level::Part(grant) => grant,
+            Level::Full => self.full,
+        }
+    }
+}
+
+/// Those that were loaded, newest first.
+pub(super) struct History<'f> {
+    entries: Vec<Entry<'f>>,
+    /// All there are.
+    total: u32,
+    pub(super) least: u64,
+    /// Beyond the least.
+    pub(super) want: u64,
+}
+
+impl<'f> History<'f> {
+    /// `detailed` of the newest are wanted in full, the others without detail.
+    pub(super) fn new(rows: &'f [Checkpoint], total: u32, detailed: usize) -> Self {
+        let wanted = |at: usize| if at < detailed { Level::Full } else { Level::Short };
+        let entries: Vec<_> = rows.iter().rev().enumerate().map(|(at, row)| entry(row, wanted(at))).collect();
+        let frame = weight("\"checkpoints\":[],\"earlier_checkpoints\":1000000,");
+        let least = frame + entries.first().map_or(0, |newest| newest.line);
+        let want: u64 = entries.iter().map(|entry| entry.price(entry.wanted)).sum();
+        let want = want.saturating_sub(entries.first().map_or(0, |newest| newest.line));
+        Self { entries, total, least, want }
+    }
+
+    /// The list, oldest first, and how many are not in it. `grant` comes on top of the least.
+    pub(super) fn render(&self, grant: u64, cuts: &mut Cuts) -> (Value, u32) {
+        let levels = self.levels(grant);
+        let shown = self.entries.iter().zip(&levels).rev().filter_map(|(entry, level)| show(entry, *level));
+        let shown: Vec<Value> = shown.collect();
+        let earlier = self.total.saturating_sub(u32::try_from(shown.len()).unwrap_or(u32::MAX));
+        let is_reduced = |(entry, level): &(&Entry<'_>, &Level)| **level != Level::Counted && **level != entry.wanted;
+        let reduced = self.entries.iter().zip(&levels).filter(is_reduced);
+        cuts.add("checkpoints", u64::from(earlier), Fetch::Checkpoints);
+        cuts.add("checkpoints.detail", u64::try_from(reduced.count()).unwrap_or(u64::MAX), Fetch::Checkpoints);
+        (Value::List(shown), earlier)
+    }
+
+    /// The newest gets up to a half. Of the rest a quarter is for lines and three fifths are for lines and summaries; detail and
+    /// what is left over come last, each time the newest first.
+    fn levels(&self, grant: u64) -> Vec<Level> {
+        let mut levels = vec![Level::Counted; self.entries.len()];
+        let Some(newest) = self.entries.first() else { return levels };
+        if grant >= self.want {
+            return self.entries.iter().map(|entry| entry.wanted).collect();
+        }
+        let budget = grant + newest.line;
+        let wanted = newest.price(newest.wanted);
+        levels[0] = if wanted <= budget / 2 { newest.wanted } else { Level::Line };
+        let reserved = wanted.min(budget / 2).max(newest.line);
+        let mut spend = Spend { entries: &self.entries[1..], left: budget - reserved };
+        let rest = &mut levels[1..];
+        let others = spend.left;
+        spend.raise(rest, Level::Line, others - others / 4);
+        spend.raise(rest, Level::Short, others - others * 3 / 5);
+        spend.fill(rest);
+        spend.raise(rest, Level::Line, 0);
+        spend.raise(rest, Level::Short, 0);
+        let left = spend.left + reserved - if levels[0] == Level::Line { newest.line } else { reserved };
+        self.give_rest(&mut levels, left);
+        levels
+    }
+
+    /// What is left goes to the texts of the newest that is not shown as wanted.
+    fn give_rest(&self, levels: &mut [Level], left: u64) {
+        let short_of = |(entry, level): (&Entry<'_>, &Level)| *level < entry.wanted;
+        let Some(at) = self.entries.iter().zip(levels.iter()).position(short_of) else { return };
+        let (entry, level) = (&self.entries[at], levels[at]);
+        let grant = entry.price(level) + left;
+        if grant >= entry.price(entry.wanted) {
+            levels[at] = entry.wanted;
+        } else if left >= LEAST {
+            levels[at] = Level::Part(grant);
+        }
+    }
+}
+
+/// A budget that is spent on entries, the newest first.
+struct Spend<'e, 'f> {
+    entries: &'e [Entry<'f>],
+    left: u64,
+}
+
+impl Spend<'_, '_> {
+    /// Raises one after the other until one does not fit or less than `keep` would be left.
+    fn raise(&mut self, levels: &mut [Level], to: Level, keep: u64) {
+        for (entry, level) in self.entries.iter().zip(levels) {
+            let to = to.min(entry.wanted);
+            if *level >= to {
+                continue;
+            }
+            let price = entry.price(to).saturating_sub(entry.price(*level));
+            if self.left < keep.saturating_add(price) {
+                return;
+            }
+            self.left -= price;
+            *level = to;
+        }
+    }
+
+    /// Gives detail to those that shall have it; one that is too large does not stop the next.
+    fn fill(&mut self, levels: &mut [Level]) {
+        for (entry, level) in self.entries.iter().zip(levels) {
+            let price = entry.price(entry.wanted).saturating_sub(entry.price(*level));
+            if *level == Level::Short && entry.wanted == Level::Full && price <= self.left {
+                self.left -= price;
+                *level = Level::Full;
+            }
+        }
+    }
+}
+
+fn entry(row: &Checkpoint, wanted: Level) -> Entry<'_> {
+    let price = |value: &Value| weight(&value.to_string()) + UNIT;
+    let full = match wanted {
+        Level::Full | Level::Part(_) => fields(row).iter().map(|field| field.want).sum::<u64>() + BRACES,
+        Level::Counted | Level::Line | Level::Short => 0,
+    };
+    Entry { row, line: price(&line(row)), short: price(&short(row)), full, wanted }
+}
+
+fn show(entry: &Entry<'_>, level: Level) -> Option<Value> {
+    match level {
+        Level::Counted => None,
+        Level::Line => Some(line(entry.row)),
+        Level::Short => Some(short(entry.row)),
+        Level::Part(grant) => {
+            let all = if entry.wanted == Level::Full { part(&fields(entry.row), grant) } else { None };
+            let shown = all.or_else(|| part(&short_fields(entry.row), grant));
+            Some(shown.unwrap_or_else(|| line(entry.row)))
+        }
+        Level::Full => part(&fields(entry.row), u64::MAX),
+    }
+}
+
+/// `None` when this does not buy the least of the fields.
+fn part(fields: &[Field<'_>], grant: u64) -> Option<Value> {
+    let budget = grant.checked_sub(BRACES)?;
+    if budget < fields.iter().map(|field| field.least).sum() {
+        return None;
+    }
+    let members = fields.iter().zip(share(fields, budget)).filter_map(|(field, grant)| {
+        let value = field.render(grant).value?;
+        Some((field.name.to_owned(), value))
+    });
+    Some(Value::Object(members.collect()))
+}
+
+fn line(row: &Checkpoint) -> Value {
+    format!("{} {}: {}", row.sequence, row.note.kind, first_words(&row.note.summary, LINE)).into()
+}
+
+fn short(row: &Checkpoint) -> Value {
+    let (kind, summary) = (row.note.kind.as_str().into(), row.note.summary.as_str().into());
+    object([("sequence", u64::from(row.sequence).into()), ("type", kind), ("summary", summary)])
+}
+
+fn short_fields(row: &Checkpoint) -> Vec<Field<'_>> {
+    vec![
+        Field::new("sequence", Content::Whole(u64::from(row.sequence).into())),
+        Field::new("type", Content::Whole(row.note.kind.as_str().into())),
+        Field::new("summary", Content::Name(&row.note.summary)),
+    ]
+}
+
+fn fields(row: &Checkpoint) -> Vec<Field<'_>> {
+    let whole = |name, value| Field::new(name, Content::Whole(value));
+    let mut fields = vec![
+        whole("id", row.id.to_string().into()),
+        whole("sequence", u64::from(row.sequence).into()),
+        whole("type", row.note.kind.as_str().into()),
+        whole("attempt", u64::from(row.attempt).into()),
+        whole("by", row.by.to_string().into()),
+        Field::new("summary", Content::Name(&row.note.summary)),
+    ];
+    fields.extend(row.note.detail.as_ref().map(|detail| Field::json("detail", Some(detail))));
+    fields.extend(Field::list("files_changed", &row.note.files));
+    fields.push(whole("created_at", Value::Number(Number::from(row.at.0))));
+    fields
+}

@@ -1,0 +1,145 @@
+//! Other tasks: which of them there is room for, and how much of what they achieved.
+
+use engine::Json;
+use engine::task::{State, Task};
+
+use super::cuts::{Cuts, Fetch};
+use super::piece::{Content, Field, LEAST, level};
+use crate::json::Value;
+use crate::tokens::{UNIT, weight};
+
+/// A task of a list and what it costs.
+struct Entry<'f> {
+    /// Id, name and status.
+    bare: Vec<Field<'f>>,
+    /// What came of it, and the detail of that if it is wanted.
+    texts: Vec<Field<'f>>,
+}
+
+impl Entry<'_> {
+    fn least(&self) -> u64 {
+        BRACES + self.bare.iter().map(|field| field.least).sum::<u64>()
+    }
+
+    fn want(&self) -> u64 {
+        BRACES + self.bare.iter().chain(&self.texts).map(|field| field.want).sum::<u64>()
+    }
+}
+
+/// Around an object, and the comma behind it.
+const BRACES: u64 = 2 * UNIT;
+
+/// One of the lists of the reply.
+pub(super) struct Tasks<'f> {
+    name: &'static str,
+    entries: Vec<Entry<'f>>,
+    /// Those that were not loaded.
+    more: u32,
+    pub(super) least: u64,
+    /// Beyond the least.
+    pub(super) want: u64,
+}
+
+impl<'f> Tasks<'f> {
+    pub(super) fn new(
+        name: &'static str,
+        tasks: impl Iterator<Item = (&'f Task, Option<&'f Json>)>,
+        more: u32,
+    ) -> Self {
+        let entries: Vec<_> = tasks.map(|(task, detail)| entry(task, detail)).collect();
+        let want = entries.iter().map(Entry::want).sum();
+        Self { name, entries, more, least: weight(&format!("\"{name}\":[],")), want }
+    }
+
+    /// The list as far as the grant reaches, which comes on top of the least.
+    pub(super) fn render(&self, grant: u64, cuts: &mut Cuts) -> Value {
+        let (shown, left) = self.fitting(grant);
+        let entries = &self.entries[..shown];
+        let wants = |entry: &Entry<'_>| entry.want() - entry.least();
+        let all: Vec<u64> = entries.iter().map(wants).collect();
+        let level = level(&all, left);
+        let mut shortened = 0;
+        let list = entries.iter().map(|entry| {
+            let (value, whole) = show(entry, wants(entry).min(level));
+            shortened += u64::from(!whole);
+            value
+        });
+        let list = Value::List(list.collect());
+        let missing = u64::try_from(self.entries.len() - shown).unwrap_or(u64::MAX);
+        cuts.add(self.name, missing + u64::from(self.more), Fetch::Tasks);
+        cuts.add(format!("{}.outcome", self.name), shortened, Fetch::Each);
+        list
+    }
+
+    /// How many tasks are shown, and what is left for their texts. Half of the grant is for names, unless it would be too little
+    /// for any text anyway.
+    fn fitting(&self, grant: u64) -> (usize, u64) {
+        let names: u64 = self.entries.iter().map(Entry::least).sum();
+        let room = if grant >= self.want || grant < LEAST { grant } else { grant / 2 };
+        if names <= room {
+            return (self.entries.len(), grant - names);
+        }
+        let mut left = room;
+        let fits = |entry: &&Entry<'_>| match left.checked_sub(entry.least()) {
+            Some(rest) => {
+                left = rest;
+                true
+            }
+            None => false,
+        };
+        let shown = self.entries.iter().take_while(fits).count();
+        let texts: u64 = self.entries[..shown].iter().map(|entry| entry.want() - entry.least()).sum();
+        let spent: u64 = self.entries[..shown].iter().map(Entry::least).sum();
+        let left = grant.saturating_sub(spent);
+        self.more_names(shown, texts, left)
+    }
+
+    /// When the texts of those shown take less than is left, further tasks are shown by name.
+    fn more_names(&self, mut shown: usize, mut texts: u64, mut left: u64) -> (usize, u64) {
+        while let Some(entry) = self.entries.get(shown) {
+            let Some(rest) = left.checked_sub(entry.least()).filter(|rest| *rest >= texts) else { break };
+            left = rest;
+            texts += entry.want() - entry.least();
+            shown += 1;
+        }
+        (shown, left)
+    }
+}
+
+/// The task with as much of its texts as this buys beyond its least; and whether that is all of it.
+fn show(entry: &Entry<'_>, grant: u64) -> (Value, bool) {
+    let mut left = grant;
+    let mut whole = true;
+    let mut members = Vec::with_capacity(entry.bare.len() + entry.texts.len());
+    for field in entry.bare.iter().chain(&entry.texts) {
+        let given = left.min(field.want - field.least);
+        left -= given;
+        let rendered = field.render(field.least + given);
+        whole &= rendered.left_out == 0;
+        members.extend(rendered.value.map(|value| (field.name.to_owned(), value)));
+    }
+    (Value::Object(members), whole)
+}
+
+fn entry<'f>(task: &'f Task, detail: Option<&'f Json>) -> Entry<'f> {
+    let bare = vec![
+        Field::new("id", Content::Whole(task.id.to_string().into())),
+        Field::new("name", Content::Name(&task.name)),
+        Field::new("status", Content::Whole(task.status().as_str().into())),
+    ];
+    let mut texts = vec![Field::text("outcome", outcome(&task.state))];
+    texts.extend(detail.map(|detail| Field::json("outcome_detail", Some(detail))));
+    Entry { bare, texts }
+}
+
+/// What came of a task, in its own words or in those of whoever ended it.
+fn outcome(state: &State) -> Option<&str> {
+    match state {
+        State::Completed { outcome, .. } => Some(outcome),
+        State::Failed { error, .. } => Some(error),
+        State::Skipped { reason, .. } => Some(reason),
+        State::Blocked(block) => Some(&block.reason),
+        State::Paused { reason, .. } => reason.as_deref(),
+        State::Pending { .. } | State::Planning { .. } | State::InProgress { .. } => None,
+    }
+}

@@ -1,0 +1,154 @@
+//! Words of Latin letters: what their letters, their case and what stands before them say about the price.
+
+use super::{Before, CLASSES, Class, UNIT};
+
+/// Ends of a word, the letters from `a`, and one for all Latin letters beyond ASCII.
+const LETTERS: usize = 28;
+const OTHER: usize = LETTERS - 1;
+
+/// What a letter costs behind one, two and three others. Usual sequences are inside of tokens, rare ones part them. Pairs
+/// have a price each; sequences of three and four share theirs with others by chance.
+const PAIRS: usize = LETTERS * LETTERS;
+const TRIPLES: usize = 1 << 10;
+const FOURS: usize = 1 << 13;
+
+/// Fitted, in parts of a token. The file has a character for each, a hundred in a line; `[` is nothing.
+const PRICES: [i8; PAIRS + TRIPLES + FOURS] = {
+    let text = include_bytes!("prices.txt");
+    let mut prices = [0; PAIRS + TRIPLES + FOURS];
+    let mut at = 0;
+    while at < prices.len() {
+        prices[at] = text[at + at / 100] as i8 - b'[' as i8;
+        at += 1;
+    }
+    prices
+};
+
+/// By what stands before the word, then by its shape: small, Capital, one capital letter, ALL, SOMEFirst.
+const SHAPES: [[i8; 5]; 4] = [[-7, -8, -10, 1, 4], [-6, -3, -11, -5, 4], [7, 20, 18, 13, 29], [10, 29, 27, 24, 35]];
+
+/// By the number of letters; longer words are priced by their letters.
+const LENGTHS: [i8; 16] = [0, 2, -3, -2, -2, -2, -3, -2, -1, -2, -1, 0, 0, 1, 0, 1];
+/// For each capital letter of a word in capitals, and of one that only begins so.
+const CAPITALS: [i64; 2] = [2, 1];
+/// An `'s` or the like, which belongs to its word.
+const CONTRACTION: i64 = 20;
+
+/// Begins a letter of the Latin blocks beyond ASCII.
+pub(super) fn is_latin(bytes: &[u8]) -> bool {
+    latin(bytes) > 0
+}
+
+/// The length of such a letter in bytes, or 0.
+fn latin(bytes: &[u8]) -> usize {
+    match bytes {
+        // The signs of multiplication and division stand among the letters.
+        [0xc3, 0x97 | 0xb7, ..] => 0,
+        [0xc3, 0x80..=0xbf, ..] | [0xc4..=0xc8, ..] | [0xc9, 0x80..=0x8f, ..] => 2,
+        [0xe1, 0xb8..=0xbb, ..] => 3,
+        _ => 0,
+    }
+}
+
+/// The price of the word at the beginning and its length in bytes: capitals, then small letters.
+pub(super) fn word(bytes: &[u8], before: Before) -> (u64, usize) {
+    let mut letters = Letters { bytes, at: 0, last: [0; 3], count: 0, price: 0 };
+    letters.take(Class::Upper);
+    let capitals = letters.count;
+    letters.take(Class::Lower);
+    letters.step(0);
+    let Letters { at, count, price, .. } = letters;
+    let shape = match (capitals, count - capitals) {
+        (0, _) => 0,
+        (1, 1..) => 1,
+        (1, 0) => 2,
+        (_, 0) => 3,
+        (_, _) => 4,
+    };
+    let many = |count: usize| i64::try_from(count).unwrap_or(i64::MAX / 64);
+    let of_capitals = match shape {
+        3 => CAPITALS[0] * many(capitals),
+        4 => CAPITALS[1] * many(capitals),
+        _ => 0,
+    };
+    let tail = contraction(&bytes[at..]);
+    let behind = match before {
+        Before::Space => 0,
+        Before::Nothing => 1,
+        Before::Mark => 2,
+        Before::Backslash => 3,
+    };
+    let total = ONE
+        + price
+        + i64::from(SHAPES[behind][shape])
+        + i64::from(LENGTHS[count.min(15)])
+        + of_capitals
+        + if tail > 0 { CONTRACTION } else { 0 };
+    // A long run of one letter looks usual all the way; its tokens have at most eight letters, though.
+    let least = ONE + 5 * many(count.saturating_sub(12));
+    (u64::try_from(total.max(least)).unwrap_or(UNIT), at + tail)
+}
+
+const ONE: i64 = UNIT as i64;
+
+struct Letters<'t> {
+    bytes: &'t [u8],
+    at: usize,
+    /// The last three, the newest first; 0 before the word.
+    last: [usize; 3],
+    count: usize,
+    price: i64,
+}
+
+impl Letters<'_> {
+    /// Goes on while there are letters of this case; letters beyond ASCII count as small.
+    fn take(&mut self, case: Class) {
+        while let Some(byte) = self.bytes.get(self.at) {
+            let class = CLASSES[usize::from(*byte)];
+            let (letter, length) = if class == case {
+                (usize::from(byte & 0x1f), 1)
+            } else if class == Class::High && case == Class::Lower {
+                match latin(&self.bytes[self.at..]) {
+                    0 => return,
+                    length => (OTHER, length),
+                }
+            } else {
+                return;
+            };
+            self.step(letter);
+            self.count += 1;
+            self.at += length;
+        }
+    }
+
+    /// Pays for a letter, or for the end of the word.
+    fn step(&mut self, letter: usize) {
+        let [one, two, three] = self.last;
+        let pair = one * LETTERS + letter;
+        let mut price = i64::from(PRICES[pair]);
+        if self.count > 0 {
+            let triple = two * PAIRS + pair;
+            price += i64::from(PRICES[PAIRS + (triple.wrapping_mul(SPREAD) >> 4) % TRIPLES]);
+            if self.count > 1 {
+                let four = three * PAIRS * LETTERS + triple;
+                price += i64::from(PRICES[PAIRS + TRIPLES + (four.wrapping_mul(SPREAD) >> 5) % FOURS]);
+            }
+        }
+        self.price += price;
+        self.last = [letter, one, two];
+    }
+}
+
+/// An odd number that spreads sequences over the prices they share; only its low bits count, so that overflow does no harm.
+const SPREAD: usize = 40_503;
+
+/// The length of `'s`, `'t`, `'re`, `'ve`, `'m`, `'ll` or `'d` in any case, or 0.
+fn contraction(bytes: &[u8]) -> usize {
+    let [b'\'', rest @ ..] = bytes else { return 0 };
+    let small = |at: usize| rest.get(at).map(u8::to_ascii_lowercase);
+    match (small(0), small(1)) {
+        (Some(b's' | b't' | b'm' | b'd'), _) => 2,
+        (Some(b'r' | b'v'), Some(b'e')) | (Some(b'l'), Some(b'l')) => 3,
+        _ => 0,
+    }
+}
