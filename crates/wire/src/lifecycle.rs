@@ -205,9 +205,9 @@ calls! {
         "Make a git worktree on a new branch, so that parallel work does not collide.";
     WorkspaceUpdate = "workspace_update" Destroys again Default SMALL -> WorkspaceUpdated,
         "Record a merge or pull request, or clean a worktree up.";
-    WorkflowGet = "workflow_get" Reads again Full SMALL -> WorkflowReply,
+    WorkflowGet = "workflow_get" Reads again Default SMALL -> WorkflowReply,
         "Get one workflow, with a page of its tasks if asked.";
-    TaskGet = "task_get" Reads again Full SMALL -> TaskReply,
+    TaskGet = "task_get" Reads again Default SMALL -> TaskReply,
         "Get one task in full, with checkpoints if asked.";
     WorkflowUpdateStatus = "workflow_update_status" Writes again Full SMALL -> Success,
         "Pause, resume, complete, fail or abandon a workflow.";
@@ -229,7 +229,7 @@ calls! {
         "Detach a repository that nothing uses.";
     WorkflowListRepositories = "workflow_list_repositories" Reads again Full SMALL -> Repositories,
         "List the repositories of a workflow.";
-    WorkflowAddTask = "workflow_add_task" Writes once Full SMALL -> TaskAdded,
+    WorkflowAddTask = "workflow_add_task" Writes once Default SMALL -> TaskAdded,
         "Add a task to a running workflow; depends_on and after_task take names or ids.";
     WorkflowRemoveTask = "workflow_remove_task" Destroys again Full SMALL -> TaskRemoved,
         "Remove a task nobody has begun; what waited for it waits for what it waited for.";
@@ -263,7 +263,7 @@ calls! {
         "Change your workspace path or metadata.";
     AgentGet = "agent_get" Reads again Full SMALL -> AgentRow,
         "Get one agent.";
-    AgentList = "agent_list" Reads again Full SMALL -> Agents,
+    AgentList = "agent_list" Reads again Default SMALL -> Agents,
         "List agents and what they work on.";
     MessageBroadcast = "message_broadcast" Writes once Full SMALL -> BroadcastReply,
         "Send a message to every agent that matches.";

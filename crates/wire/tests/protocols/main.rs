@@ -13,4 +13,5 @@ mod hostile;
 mod properties;
 mod random;
 mod tokens;
+mod tools;
 mod vectors;
