@@ -166,9 +166,11 @@ impl Refusal {
             Self::TaskNotFound { .. } => {
                 Row("TASK_NOT_FOUND", false, "ask for the next tasks and use an id from there")
             }
-            Self::AgentNotFound { .. } => {
-                Row("AGENT_NOT_FOUND", false, "register first, then use the id of that reply")
-            }
+            Self::AgentNotFound { .. } => Row(
+                "AGENT_NOT_FOUND",
+                false,
+                "register first (agent_register), then give `agent_id`: the id of that reply",
+            ),
             Self::WorkspaceNotFound { .. } => Row("WORKSPACE_NOT_FOUND", false, "list the workspaces of the workflow"),
             Self::RepositoryNotFound { .. } => Row("REPOSITORY_NOT_FOUND", false, "register the repository first"),
             Self::TemplateNotFound { .. } => Row("TEMPLATE_NOT_FOUND", false, "list the templates"),
@@ -192,7 +194,12 @@ impl Refusal {
             Self::VerificationRequired { .. } => {
                 Row("VERIFICATION_REQUIRED", true, "have the output verified; the verification completes the task")
             }
-            Self::ClaimLost { .. } => Row("CLAIM_LOST", false, "stop working on this task and claim another"),
+            Self::ClaimLost { holder: Some(_), .. } => {
+                Row("CLAIM_LOST", false, "stop working on this task and claim another")
+            }
+            Self::ClaimLost { holder: None, .. } => {
+                Row("CLAIM_LOST", false, "claim it first (task_claim), if you still want to work on it")
+            }
             Self::NotEligible { .. } => {
                 Row("NOT_ELIGIBLE", false, "leave it to an agent with that role and capabilities")
             }

@@ -175,5 +175,5 @@ async fn with_store(named: Option<&str>, verb: StoredVerb) -> anyhow::Result<Exi
 }
 
 fn say(line: &str) -> anyhow::Result<()> {
-    Ok(writeln!(std::io::stdout(), "{line}")?)
+    Ok(writeln!(anstream::stdout(), "{line}")?)
 }

@@ -11,6 +11,7 @@ mod work;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, RwLock};
 
 use engine::id::{AgentId, SessionId};
@@ -63,8 +64,9 @@ pub enum Outcome {
     UnknownTool,
 }
 
-/// Tells whoever waits for a long call that it goes on. A call is cancelled by dropping it.
-pub type Progress = Arc<dyn Fn(u32, &str) + Send + Sync>;
+/// Tells whoever waits for a long call that it goes on. It is waited for, so that nothing is told after the answer. A call
+/// is cancelled by dropping it.
+pub type Progress = Arc<dyn Fn(u32, &'static str) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
 /// What stopped a call.
 #[derive(Debug)]
@@ -148,12 +150,20 @@ impl Desk {
         }
     }
 
-    /// Does what a call asks for.
-    pub async fn call(&self, visitor: &Visitor, tool: &str, arguments: &[u8], progress: Option<Progress>) -> Outcome {
-        let Some(judged) = lifecycle::judge(tool, arguments) else { return Outcome::UnknownTool };
-        let Some(tool) = Tool::find(tool) else { return Outcome::UnknownTool };
-        let Some(call) = judged.value else { return Outcome::Refused(lifecycle::rejection(tool, &judged.report)) };
-        self.perform(visitor, tool, &call, progress).await
+    /// Does what a call asks for. Boxed, because every door would get a copy of all tools otherwise.
+    pub fn call<'a>(
+        &'a self,
+        visitor: &'a Visitor,
+        tool: &'a str,
+        arguments: &'a [u8],
+        progress: Option<Progress>,
+    ) -> Pin<Box<dyn Future<Output = Outcome> + Send + 'a>> {
+        Box::pin(async move {
+            let Some(judged) = lifecycle::judge(tool, arguments) else { return Outcome::UnknownTool };
+            let Some(tool) = Tool::find(tool) else { return Outcome::UnknownTool };
+            let Some(call) = judged.value else { return Outcome::Refused(lifecycle::rejection(tool, &judged.report)) };
+            self.perform(visitor, tool, &call, progress).await
+        })
     }
 
     async fn perform(&self, visitor: &Visitor, tool: &Tool, call: &Call, progress: Option<Progress>) -> Outcome {
@@ -195,14 +205,13 @@ impl Desk {
         let owner = agent.map_or_else(|| visitor.owner.clone(), |agent| agent.to_string());
         let key =
             common.key.clone().map(|key| service::key(format!("{owner} {}", call.tool()), key, &call.fingerprint()));
-        let caller = Caller {
-            agent,
-            rights: visitor.rights,
-            session: visitor.session,
-            lock_owner: common.session,
-            key,
-            alive: self.alive(),
+        // Whoever names an agent acts as that agent: a person's rights are for acts of their own.
+        let rights = match (visitor.rights, agent) {
+            (Rights::Person, Some(_)) => Rights::Agent,
+            (rights, _) => rights,
         };
+        let caller =
+            Caller { agent, rights, session: visitor.session, lock_owner: common.session, key, alive: self.alive() };
         Ok(Request { visitor, caller, progress })
     }
 

@@ -62,6 +62,8 @@ pub mod limits {
     pub const LIST_FRESH_MS: u64 = 300_000;
     /// An agent may think for hours between two calls and still be served.
     pub const SESSION_IDLE_DEFAULT: Duration = Duration::from_secs(12 * 3600);
+    /// Streams for notices that one session may have open; a client needs one.
+    pub const STANDING_STREAMS_MAX: usize = 4;
     /// A session with its stream costs under 100 KB, so these are under 100 MB.
     pub const SESSIONS_DEFAULT: usize = 1_000;
 }

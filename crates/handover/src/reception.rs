@@ -58,7 +58,7 @@ impl Offer {
 
 /// What the model is told about the server as a whole.
 const INSTRUCTIONS: &str = "Handover keeps the team's work: tasks with exclusive claims, checkpoints, messages. \
-Register once (agent_register), then loop: task_next claims a task and gives its context; set it in_progress; \
+Register once (agent_register; over a connection that does not last give the id it returns as agent_id), then loop: task_next claims a task and gives its context; set it in_progress; \
 checkpoint_add after each significant step; finish with task_update_status (completed needs outcome, failed needs error). \
 A refusal has a code and a suggestion: follow it. After CLAIM_LOST stop working on that task. \
 Read inbox_read when you start and before you finish. agent_unregister when you leave.";
@@ -124,7 +124,14 @@ impl Reception {
             Who::Http { session, parts } => {
                 let visitor = parts.extensions.get::<Visitor>()?.clone();
                 let session = session.as_ref().and_then(|name| self.session(name));
-                Some(Visitor { session, ..visitor })
+                // A client of this door speaks for a model. A person's token alone does not make it a person: as with `mcp --as`,
+                // somebody has to say so.
+                let as_person = parts.headers.get("handover-as").is_some_and(|word| word == "person");
+                let rights = match visitor.rights {
+                    Rights::Person if !as_person => Rights::Agent,
+                    rights => rights,
+                };
+                Some(Visitor { session, rights, ..visitor })
             }
         }
     }
@@ -194,9 +201,9 @@ impl Backend for Reception {
     async fn call(&self, call: Call) -> Outcome {
         let Some(visitor) = self.visitor(&call.who) else { return Outcome::Fault(stranger()) };
         let tell = call.progress.clone().map(|progress| -> desk::Progress {
-            Arc::new(move |number, message: &str| {
-                let (progress, message) = (progress.clone(), message.to_owned());
-                tokio::spawn(async move { progress.send(number, &message).await });
+            Arc::new(move |number, message| {
+                let progress = progress.clone();
+                Box::pin(async move { progress.send(number, message).await })
             })
         });
         let work = self.desk.call(&visitor, &call.tool, call.arguments.as_bytes(), tell);

@@ -93,8 +93,16 @@ impl Tool {
         slim(&self.arguments())
     }
 
+    /// The schema of its reply. Nothing is required at its root: some clients hold refusals against it, too, and would hide
+    /// them from their model.
     pub fn reply(&self) -> Value {
-        (self.reply)()
+        match (self.reply)() {
+            Value::Object(mut members) => {
+                members.retain(|(name, _)| name != "required");
+                Value::Object(members)
+            }
+            other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Text(_) | Value::List(_)) => other,
+        }
     }
 
     pub fn find(name: &str) -> Option<&'static Self> {
@@ -187,7 +195,7 @@ calls! {
         "Say that you are alive during long work.";
     TaskRelease = "task_release" Writes again Default SMALL -> Success,
         "Give a task back unfinished.";
-    TaskWait = "task_wait" Reads again Default SMALL -> Waited,
+    TaskWait = "task_wait" Reads again Core SMALL -> Waited,
         "Wait until there is work, mail, or a change of a task; at most 50 s, then call again with after.";
     AgentUnregister = "agent_unregister" Writes again Core SMALL -> Left,
         "Leave when you are done; what you hold is given back.";

@@ -71,6 +71,13 @@ fn check_register(register: &Register) -> Result<(), Stop> {
 
 /// The same name and runtime on one connection is the same agent that lost its memory.
 fn same_agent(case: &Case<'_>, register: &Register) -> Result<Option<AgentId>, Stop> {
+    // Whose token or header names an agent is that agent.
+    if let Some(agent) = case.caller.agent {
+        let found = case.world.agent(agent)?;
+        if found.left.is_none() {
+            return Ok(Some(agent));
+        }
+    }
     let Some(session) = case.caller.session else {
         return Ok(None);
     };

@@ -28,6 +28,7 @@ pub(crate) struct Status {
 
 pub(super) async fn run(office: &Office, asked: &Status) -> anyhow::Result<ExitCode> {
     let service = office.desk.service();
+    handover::keeper::once(&office.desk, &office.live).await;
     loop {
         let mut bell = service.store().watch();
         let now = service.now();

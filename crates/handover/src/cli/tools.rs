@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use handover::desk::{Outcome, Visitor};
+use handover::keeper;
 use handover::office::Office;
 use wire::json::{Object, Value, parse};
 use wire::lifecycle::Tool;
@@ -192,6 +193,7 @@ fn json(name: &str, text: &str) -> anyhow::Result<Value> {
 
 /// Does it, and shows what came of it.
 pub(crate) async fn run(office: &Office, asked: &Asked) -> anyhow::Result<ExitCode> {
+    keeper::once(&office.desk, &office.live).await;
     let visitor = Visitor::person();
     let text = asked.arguments.to_string();
     loop {

@@ -183,8 +183,8 @@ impl Waiting {
             if !changed {
                 self.left -= step;
                 self.told += 1;
-                if let Some(tell) = &self.progress {
-                    tell(self.told, "waiting");
+                if let Some(tell) = self.progress.as_ref().filter(|_| !self.left.is_zero()) {
+                    tell(self.told, "waiting").await;
                 }
             }
         }

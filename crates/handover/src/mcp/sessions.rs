@@ -4,7 +4,7 @@
 //! stream, no call. Its client is told 404 if it comes back and starts anew, as the protocol says. A client that could not
 //! begin at all would be worse off; but sessions in use are never sacrificed, so then the new one is refused with 503.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -20,13 +20,14 @@ use rmcp::transport::streamable_http_server::session::local::{
     LocalSessionManager, LocalSessionManagerError, SessionTransport,
 };
 use rmcp::transport::streamable_http_server::{SessionId, SessionManager};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::backend::{Backend, Client, Who};
 use super::body::{Denied, Passage};
 use super::gate::Gate;
+use super::limits;
 
 tokio::task_local! {
     /// The request that `rmcp` is busy with.
@@ -56,6 +57,8 @@ pub(super) struct Session {
     who: OnceLock<Who>,
     used: AtomicU64,
     streams: AtomicUsize,
+    /// Streams for notices that are open, oldest first.
+    standing: Mutex<VecDeque<CancellationToken>>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -126,7 +129,25 @@ impl<B: Backend> Sessions<B> {
         if let Some(session) = &session {
             session.streams.fetch_add(1, Ordering::Relaxed);
         }
-        Counted { stream: Box::pin(stream), session }
+        Counted { stream: Box::pin(stream), session, until: None }
+    }
+
+    /// A client has one stream for notices. One that opens another with every call would hold them all: the oldest end.
+    fn standing<S>(&self, id: &SessionId, stream: S) -> Counted<S> {
+        let mut counted = self.counted(id, stream);
+        if let Some(session) = &counted.session {
+            let token = CancellationToken::new();
+            let mut standing = session.standing.lock().unwrap_or_else(PoisonError::into_inner);
+            standing.push_back(token.clone());
+            if standing.len() > limits::STANDING_STREAMS_MAX
+                && let Some(oldest) = standing.pop_front()
+            {
+                oldest.cancel();
+            }
+            drop(standing);
+            counted.until = Some(Box::pin(token.cancelled_owned()));
+        }
+        counted
     }
 }
 
@@ -205,7 +226,7 @@ impl<B: Backend> SessionManager for Sessions<B> {
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
         let stream = self.kept.create_standalone_stream(id).await.map_err(Self::lost)?;
-        Ok(self.counted(id, stream))
+        Ok(self.standing(id, stream))
     }
 
     async fn resume(
@@ -231,12 +252,16 @@ fn introduction(id: &SessionId, message: &ClientJsonRpcMessage) -> Option<(Who, 
 struct Counted<S> {
     stream: Pin<Box<S>>,
     session: Option<Arc<Session>>,
+    until: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
 }
 
 impl<S: Stream> Stream for Counted<S> {
     type Item = S::Item;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.until.as_mut().is_some_and(|until| until.as_mut().poll(cx).is_ready()) {
+            return Poll::Ready(None);
+        }
         self.stream.as_mut().poll_next(cx)
     }
 }
