@@ -157,10 +157,12 @@ fn trusting(
     (hidden, user): (&str, &Path),
     instructions: &str,
 ) -> Result<Layout, Problem> {
-    let server = table(
-        &["mcpServers", SERVER],
-        vec![("command", json!(around.program)), ("args", json!(["mcp"])), ("trust", json!(true))],
-    );
+    let mut entry = vec![("command", json!(around.program)), ("args", json!(["mcp"])), ("trust", json!(true))];
+    if hidden == ".qwen" {
+        // It would keep every tool back until its model looks for it.
+        entry.push(("alwaysLoadTools", json!(true)));
+    }
+    let server = table(&["mcpServers", SERVER], entry);
     let (folder, beside) = match reach {
         Reach::Project => (around.root.join(hidden), around.root.clone()),
         Reach::User => (user.to_owned(), user.to_owned()),
