@@ -1,0 +1,13 @@
+//! The doors under siege: many processes at once, bad input, strangers and liars, slow clients, and the end under load.
+//!
+//! Every test starts the program itself, in a folder of its own, and ends what it started.
+
+#![expect(clippy::unwrap_used, reason = "a proof that cannot go on has failed")]
+#![cfg(unix)]
+
+#[path = "siege/many.rs"]
+mod many;
+#[path = "siege/pipe.rs"]
+mod pipe;
+#[path = "siege/place.rs"]
+mod place;
