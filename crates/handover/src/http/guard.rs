@@ -188,7 +188,8 @@ impl Guard {
                 "leave the header Handover-Agent out",
             ));
         }
-        let key = headers.get("idempotency-key").and_then(|key| key.to_str().ok()).map(str::to_owned);
+        let key = headers.get("idempotency-key").map(|key| key.to_str().map(str::to_owned));
+        let key = key.transpose().map_err(|_| bad_key())?;
         let visitor = Visitor {
             rights: scope.rights(),
             session: None,
@@ -196,6 +197,7 @@ impl Guard {
             bound: token.agent.is_some() && scope == Scope::Agent,
             owner: token.id.to_string(),
             key,
+            ..Visitor::person()
         };
         Ok((visitor, scope))
     }
@@ -235,6 +237,11 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && (1..=512).contains(&secret.len())).then_some(secret)
 }
 
+fn bad_key() -> Problem {
+    let message = "the header Idempotency-Key has characters that are no ASCII";
+    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUT", message, "send another key")
+}
+
 fn too_often() -> Problem {
     Problem::new(
         StatusCode::TOO_MANY_REQUESTS,
@@ -260,6 +267,7 @@ pub(super) async fn check_place(State(shared): State<Shared>, request: Request, 
 pub(super) async fn admit(State(shared): State<Shared>, mut request: Request, next: Next) -> Response {
     let response = match shared.guard.visitor(request.headers()).await {
         Ok((visitor, scope)) => {
+            let visitor = Visitor { leaving: shared.stopping.clone(), ..visitor };
             request.extensions_mut().insert(visitor);
             request.extensions_mut().insert(scope);
             next.run(request).await
