@@ -50,6 +50,7 @@ pub(super) enum Denied {
     TooLong(Box<Refused>),
     NoSession,
     SessionsFull,
+    Closed,
 }
 
 impl Passage {
@@ -98,6 +99,7 @@ impl Denied {
             Self::SessionsFull => {
                 return plain(StatusCode::SERVICE_UNAVAILABLE, "too many sessions are open; try again later");
             }
+            Self::Closed => return plain(StatusCode::SERVICE_UNAVAILABLE, "the server stops; try again later"),
         };
         let mut text = Vec::new();
         // Our own types always serialise.

@@ -99,11 +99,15 @@ impl<B: Backend> Http<B> {
         Self(Arc::new(Inner { service, sessions, backend, message_bytes_max, gate, closing, cut, owed }))
     }
 
-    /// Ends what only waits at once, then streams and sessions. Calls get [`limits::DRAIN_MAX`] to be answered; then the
-    /// backend has heard of every end.
-    pub async fn close(&self) {
+    /// The end is near: calls that only wait end with what they have, all others go on.
+    pub fn hurry(&self) {
         self.0.closing.cancel();
         self.0.sessions.hurry();
+    }
+
+    /// Ends streams and sessions. Calls get [`limits::DRAIN_MAX`] to be answered; then the backend has heard of every end.
+    pub async fn close(&self) {
+        self.hurry();
         self.0.owed.close();
         let _late = tokio::time::timeout(limits::DRAIN_MAX, self.0.owed.wait()).await;
         self.0.cut.cancel();
@@ -115,6 +119,9 @@ impl<B: Backend> Http<B> {
         Q: Body + Send + Unpin + 'static,
     {
         let inner = self.0;
+        if inner.cut.is_cancelled() {
+            return Denied::Closed.into_response().map(|body| Answer::new(body, None, None));
+        }
         let owed = (request.method() != Method::GET).then(|| inner.owed.token());
         let (mut parts, body) = request.into_parts();
         let session_id: Option<Arc<str>> =
