@@ -243,7 +243,8 @@ impl Backend for Reception {
     fn introduced(&self, _who: &Who, _client: Client) {}
 
     fn is_same(&self, opened: &http::request::Parts, now: &http::request::Parts) -> bool {
-        let token = |parts: &http::request::Parts| parts.extensions.get::<Visitor>().map(|visitor| visitor.owner.clone());
+        let token =
+            |parts: &http::request::Parts| parts.extensions.get::<Visitor>().map(|visitor| visitor.owner.clone());
         token(opened) == token(now)
     }
 
