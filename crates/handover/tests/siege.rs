@@ -5,9 +5,17 @@
 #![expect(clippy::unwrap_used, reason = "a proof that cannot go on has failed")]
 #![cfg(unix)]
 
+#[path = "siege/http.rs"]
+mod http;
+#[path = "siege/inside.rs"]
+mod inside;
 #[path = "siege/many.rs"]
 mod many;
 #[path = "siege/pipe.rs"]
 mod pipe;
 #[path = "siege/place.rs"]
 mod place;
+#[path = "siege/serve.rs"]
+mod serve;
+#[path = "siege/stop.rs"]
+mod stop;

@@ -63,8 +63,21 @@ impl Connection {
         self.stream.write_all(bytes).is_ok()
     }
 
-    /// A request with a body.
-    pub(crate) fn request(&mut self, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Option<Answer> {
+    /// A request with a body, and its answer; `None` when the other side closed without one.
+    pub(crate) fn request(
+        &mut self,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Option<Answer> {
+        // Whoever is refused before the body was sent may be answered all the same.
+        let _refused_early = self.ask(method, target, headers, body);
+        self.answer()
+    }
+
+    /// The same without waiting for the answer.
+    pub(crate) fn ask(&mut self, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> bool {
         let mut head = format!("{method} {target} HTTP/1.1\r\n");
         if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
             head.push_str("Host: 127.0.0.1\r\n");
@@ -73,9 +86,7 @@ impl Connection {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
         head.push_str(&format!("Content-Length: {}\r\n\r\n", body.len()));
-        // Whoever is refused before the body was sent may be answered all the same.
-        let _refused_early = self.send(head.as_bytes()) && self.send(body);
-        self.answer()
+        self.send(head.as_bytes()) && self.send(body)
     }
 
     /// The next answer, whole. `None` when the other side closed without one.

@@ -131,11 +131,18 @@ impl Pipe {
     }
 
     /// Ends the input, as a client does that leaves. How the process ended, and its standard error.
-    pub(crate) fn leave(mut self) -> (ExitStatus, String) {
+    pub(crate) fn leave(self) -> (ExitStatus, String) {
+        let (status, _, errors) = self.leave_with_answers();
+        (status, errors)
+    }
+
+    /// The same, with all that it still said.
+    pub(crate) fn leave_with_answers(mut self) -> (ExitStatus, Vec<Value>, String) {
         drop(self.input.take());
         let status = self.child.wait().unwrap();
         self.reader.join().unwrap();
-        (status, self.errors.join().unwrap())
+        let answers = self.lines.iter().map(|line| serde_json::from_slice(&line).unwrap()).collect();
+        (status, answers, self.errors.join().unwrap())
     }
 
     /// `SIGKILL`. What it said on standard error before.

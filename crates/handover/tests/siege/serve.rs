@@ -134,6 +134,12 @@ impl Server {
 
 /// A message of MCP on a connection; `None` when it was closed without an answer.
 pub(crate) fn post_mcp(connection: &mut Connection, token: &str, era: &Era, body: &[u8]) -> Option<Answer> {
+    let _refused_early = ask_mcp(connection, token, era, body);
+    connection.answer()
+}
+
+/// The same without waiting for the answer.
+pub(crate) fn ask_mcp(connection: &mut Connection, token: &str, era: &Era, body: &[u8]) -> bool {
     let bearer = format!("Bearer {token}");
     let mut headers = vec![
         ("Authorization", bearer.as_str()),
@@ -154,7 +160,7 @@ pub(crate) fn post_mcp(connection: &mut Connection, token: &str, era: &Era, body
             headers.push(("Mcp-Name", name.1.trim_matches('"')));
         }
     }
-    connection.request("POST", "/mcp", &headers, body)
+    connection.ask("POST", "/mcp", &headers, body)
 }
 
 /// The message that calls a tool. In the new era every request says what it speaks.
