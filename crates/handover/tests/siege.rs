@@ -17,5 +17,7 @@ mod pipe;
 mod place;
 #[path = "siege/serve.rs"]
 mod serve;
+#[path = "siege/slow.rs"]
+mod slow;
 #[path = "siege/stop.rs"]
 mod stop;

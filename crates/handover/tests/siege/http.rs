@@ -126,6 +126,15 @@ impl Connection {
         (length > 0).then_some(chunk)
     }
 
+    /// Whether anything has come, or the other side has closed, within this time.
+    pub(crate) fn has_come(&mut self, time: Duration) -> bool {
+        self.stream.set_read_timeout(Some(time)).unwrap();
+        let mut byte = [0];
+        let came = self.stream.peek(&mut byte);
+        self.stream.set_read_timeout(Some(SILENCE_MAX)).unwrap();
+        !matches!(came, Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut))
+    }
+
     /// Waits until the other side has closed; `false` when it has not in this time.
     pub(crate) fn closes_within(&mut self, time: Duration) -> bool {
         self.stream.set_read_timeout(Some(time)).unwrap();
