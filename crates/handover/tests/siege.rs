@@ -5,6 +5,10 @@
 #![expect(clippy::unwrap_used, reason = "a proof that cannot go on has failed")]
 #![cfg(unix)]
 
+#[path = "siege/bad_input.rs"]
+mod bad_input;
+#[path = "siege/door.rs"]
+mod door;
 #[path = "siege/http.rs"]
 mod http;
 #[path = "siege/inside.rs"]

@@ -83,6 +83,11 @@ impl Pipe {
         input.flush().unwrap();
     }
 
+    /// Bytes as they are, without the end of a line.
+    pub(crate) fn send_part(&mut self, bytes: &[u8]) {
+        self.input.as_mut().unwrap().write_all(bytes).unwrap();
+    }
+
     /// The next message, whatever it is; `None` when the other side has ended.
     pub(crate) fn next(&mut self) -> Option<Value> {
         match self.lines.recv_timeout(SILENCE_MAX) {

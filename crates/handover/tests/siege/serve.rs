@@ -146,18 +146,18 @@ pub(crate) fn ask_mcp(connection: &mut Connection, token: &str, era: &Era, body:
         ("Content-Type", "application/json"),
         ("Accept", "application/json, text/event-stream"),
     ];
-    let name;
-    if let Era::Old { session } = era {
-        headers.push(("Mcp-Session-Id", session));
-        headers.push(("MCP-Protocol-Version", "2025-06-18"));
-    } else if let Ok(message) = serde_json::from_slice::<Value>(body)
-        && message["method"] != "initialize"
-    {
-        headers.push(("MCP-Protocol-Version", "2026-07-28"));
-        name = (message["method"].to_string(), message["params"]["name"].to_string());
-        headers.push(("Mcp-Method", name.0.trim_matches('"')));
-        if message["params"]["name"].is_string() {
-            headers.push(("Mcp-Name", name.1.trim_matches('"')));
+    let text = String::from_utf8_lossy(body);
+    // The new era repeats in the headers what is in the message, which need not be JSON here.
+    let word = |before: &str| text.split_once(before).and_then(|(_, rest)| rest.split('"').next()).map(str::to_owned);
+    let (method, name) = (word("\"method\":\"").unwrap_or_default(), word("\"params\":{\"name\":\""));
+    match era {
+        Era::Old { session } => {
+            headers.extend([("Mcp-Session-Id", session.as_str()), ("MCP-Protocol-Version", "2025-06-18")]);
+        }
+        Era::New if method == "initialize" => {}
+        Era::New => {
+            headers.extend([("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", method.as_str())]);
+            headers.extend(name.as_ref().map(|name| ("Mcp-Name", name.as_str())));
         }
     }
     connection.ask("POST", "/mcp", &headers, body)
