@@ -22,12 +22,23 @@ fn filled(field: &str, text: &str, bytes_max: usize) -> Result<(), Refusal> {
     size(field, text, bytes_max)
 }
 
+/// Names and labels stand in one line, in lists, logs and on terminals.
+fn one_line(field: &str, text: &str, bytes_max: usize) -> Result<(), Refusal> {
+    filled(field, text, bytes_max)?;
+    match text.chars().find(|letter| letter.is_control()) {
+        Some(letter) => {
+            Err(Refusal::input(field, format!("contains the control character U+{:04X}", u32::from(letter))))
+        }
+        None => Ok(()),
+    }
+}
+
 pub(crate) fn name(field: &str, text: &str) -> Result<(), Refusal> {
-    filled(field, text, limits::NAME_BYTES_MAX)
+    one_line(field, text, limits::NAME_BYTES_MAX)
 }
 
 pub(crate) fn label(field: &str, text: &str) -> Result<(), Refusal> {
-    filled(field, text, limits::LABEL_BYTES_MAX)
+    one_line(field, text, limits::LABEL_BYTES_MAX)
 }
 
 pub(crate) fn summary(field: &str, text: &str) -> Result<(), Refusal> {

@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, RwLock};
 
 use engine::id::{AgentId, SessionId};
 use engine::{Caller, Command, Refusal, Reply, Rights, Timestamp};
+use tokio_util::sync::CancellationToken;
 use wire::json::Value;
 use wire::lifecycle::{self, Call, Effect, Said, Tool};
 
@@ -36,17 +37,27 @@ pub struct Visitor {
     pub owner: String,
     /// A key that came beside the call.
     pub key: Option<String>,
+    /// Cancelled when the visitor is about to go, or the door about to close: what only waits ends with what it has.
+    pub leaving: CancellationToken,
 }
 
 impl Visitor {
     /// Somebody at a terminal of this machine.
     pub fn person() -> Self {
-        Self { rights: Rights::Person, session: None, agent: None, bound: false, owner: "human".to_owned(), key: None }
+        Self {
+            rights: Rights::Person,
+            session: None,
+            agent: None,
+            bound: false,
+            owner: "human".to_owned(),
+            key: None,
+            leaving: CancellationToken::new(),
+        }
     }
 
     /// A connection of its own.
     pub fn on_session(session: SessionId, rights: Rights) -> Self {
-        Self { rights, session: Some(session), agent: None, bound: false, owner: session.to_string(), key: None }
+        Self { rights, session: Some(session), owner: session.to_string(), ..Self::person() }
     }
 
     fn may_override(&self) -> bool {
@@ -203,8 +214,9 @@ impl Desk {
         }
         let agent = common.agent.or(visitor.agent);
         let owner = agent.map_or_else(|| visitor.owner.clone(), |agent| agent.to_string());
-        let key =
-            common.key.clone().map(|key| service::key(format!("{owner} {}", call.tool()), key, &call.fingerprint()));
+        // What the call itself says counts before what came beside it.
+        let key = common.key.or_else(|| visitor.key.clone());
+        let key = key.map(|key| service::key(format!("{owner} {}", call.tool()), key, &call.fingerprint()));
         // Whoever names an agent acts as that agent: a person's rights are for acts of their own.
         let rights = match (visitor.rights, agent) {
             (Rights::Person, Some(_)) => Rights::Agent,

@@ -11,9 +11,14 @@ mod api;
 mod events;
 mod guard;
 mod health;
+mod intake;
+mod leash;
+mod limits;
 mod listen;
 mod metrics;
 mod openapi;
+mod own;
+mod patience;
 mod problem;
 mod tokens;
 
@@ -21,13 +26,12 @@ use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
 use axum::middleware;
 use axum::routing::{delete, get, post};
 use engine::token::Scope;
+pub use limits::Limits;
 use tokio_util::sync::CancellationToken;
 
 use crate::desk::Desk;
@@ -35,20 +39,20 @@ use crate::keeper::Keeper;
 use crate::mcp::{self, Http};
 use crate::office::Office;
 use crate::reception::{Offer, Reception};
+use crate::service::Service;
 use crate::settings;
 
 /// Where a server listens unless it is told otherwise.
 pub const PORT_DEFAULT: u16 = 4747;
 /// The file that holds the token of this machine's owner.
 pub const TOKEN_FILE: &str = "token";
-/// What is still running when the server stops gets this long.
-const DRAIN: Duration = Duration::from_secs(10);
 
 /// What the person asked for.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     pub port: Option<u16>,
     pub offer: Offer,
+    pub limits: Limits,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -59,7 +63,7 @@ pub enum Unserved {
         #[source]
         cause: std::io::Error,
     },
-    #[error("make the token file {path}")]
+    #[error("the token file {path}")]
     Token {
         path: String,
         #[source]
@@ -82,6 +86,8 @@ pub(crate) struct Shared {
     guard: Arc<guard::Guard>,
     metrics: Arc<metrics::Metrics>,
     health: Arc<health::Health>,
+    intake: Arc<intake::Intake>,
+    leashes: Arc<leash::Leashes>,
     /// The server is stopping: streams end.
     stopping: CancellationToken,
 }
@@ -94,47 +100,30 @@ pub async fn serve(office: Office, wanted: Wanted) -> Result<(), Unserved> {
     let listener = tokio::net::TcpListener::bind(address).await.map_err(|cause| Unserved::Port { port, cause })?;
     let port = listener.local_addr().map_err(Unserved::Serve)?.port();
     let path = office.state.join(TOKEN_FILE);
-    let secret = own_token(&path).map_err(|cause| Unserved::Token { path: path.display().to_string(), cause })?;
     let service = office.desk.service().clone();
-    crate::token::keep(&service, "this machine", &secret, Scope::Admin, None).await?;
+    know_owner(&service, &path).await?;
     let keeper = Keeper::start(office.desk.clone(), office.live.clone(), None).map_err(Unserved::Live)?;
-    let site = Site::new(office.desk.clone(), &settings, port, &wanted.offer);
+    let site = Site::new(office.desk.clone(), &settings, &Wanted { port: Some(port), ..wanted });
     let line = format!(
         "listening on http://127.0.0.1:{port}\nMCP    http://127.0.0.1:{port}/mcp\nAPI    http://127.0.0.1:{port}/api/v1/openapi.json\ntoken  {}\n",
         path.display()
     );
     // Whoever started us may have gone away and left the stream closed.
     let _unheard = std::io::stdout().write_all(line.as_bytes());
-    site.run(listener, mcp::asked_to_stop()).await.map_err(Unserved::Serve)?;
+    site.run(listener, mcp::asked_to_stop()).await;
     drop(keeper);
     Ok(())
 }
 
-/// The token in the file; one is made when there is none. Only its owner can read it.
-fn own_token(path: &Path) -> std::io::Result<String> {
-    match std::fs::read_to_string(path) {
-        Ok(text) if !text.trim().is_empty() => return Ok(text.trim().to_owned()),
-        Ok(_) => std::fs::remove_file(path)?,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error),
-    }
-    let secret = crate::token::secret().map_err(std::io::Error::other)?;
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
-    let mut options = std::fs::File::options();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
-        Ok(mut file) => file.write_all(format!("{secret}\n").as_bytes())?,
-        // Another server was faster; its token is the one.
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            return std::fs::read_to_string(path).map(|text| text.trim().to_owned());
-        }
-        Err(error) => return Err(error),
-    }
-    Ok(secret)
+/// Lets the bearer of the token in the file in. One that was revoked is replaced: its owner sits at this machine.
+async fn know_owner(service: &Service, path: &Path) -> Result<(), Unserved> {
+    let unusable = |cause| Unserved::Token { path: path.display().to_string(), cause };
+    let keep = async |secret: String| crate::token::keep(service, "this machine", &secret, Scope::Admin, None).await;
+    match keep(own::token(path).map_err(unusable)?).await {
+        Err(crate::Error::Refused(_)) => keep(own::renewed(path).map_err(unusable)?).await?,
+        kept => kept?,
+    };
+    Ok(())
 }
 
 /// Everything that is served, before it has a port.
@@ -142,6 +131,7 @@ pub struct Site {
     router: Router,
     door: Http<Reception>,
     shared: Shared,
+    limits: Limits,
 }
 
 impl std::fmt::Debug for Site {
@@ -151,16 +141,21 @@ impl std::fmt::Debug for Site {
 }
 
 impl Site {
-    pub fn new(desk: Desk, settings: &settings::Serve, port: u16, offer: &Offer) -> Self {
-        let guard = guard::Guard::new(desk.service().clone(), settings, port);
+    pub fn new(desk: Desk, settings: &settings::Serve, wanted: &Wanted) -> Self {
+        let limits = wanted.limits.clone();
+        let guard = guard::Guard::new(desk.service().clone(), settings, wanted.port.unwrap_or(PORT_DEFAULT));
         let door_settings = mcp::Settings {
             hosts: guard.hosts().to_vec(),
             origins: guard.origins().to_vec(),
+            sessions_max: limits.sessions_max,
+            session_idle_max: limits.session_idle_max,
             ..mcp::Settings::default()
         };
-        let door = Http::new(Arc::new(Reception::new(desk.clone(), offer)), &door_settings);
+        let door = Http::new(Arc::new(Reception::new(desk.clone(), &wanted.offer)), &door_settings);
         let shared = Shared {
             health: Arc::new(health::Health::default()),
+            intake: Arc::new(intake::Intake::new(&limits)),
+            leashes: Arc::new(leash::Leashes::new(desk.service().clone())),
             guard: Arc::new(guard),
             metrics: Arc::default(),
             stopping: CancellationToken::new(),
@@ -183,30 +178,24 @@ impl Site {
             .route("/metrics", get(metrics::show))
             .route_service("/mcp", door.clone())
             .fallback(problem::nowhere)
-            .layer(middleware::from_fn_with_state(shared.clone(), guard::admit))
-            .layer(DefaultBodyLimit::max(wire::lifecycle::PLAN_BYTES_MAX));
+            .layer(middleware::from_fn_with_state(shared.clone(), guard::admit));
         let router = Router::new()
             .route("/healthz", get(health::alive))
             .route("/readyz", get(health::ready))
             .merge(inside)
             .layer(middleware::from_fn_with_state(shared.clone(), guard::check_place))
             .with_state(shared.clone());
-        Self { router, door, shared }
+        Self { router, door, shared, limits }
     }
 
     /// Serves until `stop` ends: no new connection, streams are told, what was accepted is finished.
-    pub async fn run(
-        self,
-        listener: tokio::net::TcpListener,
-        stop: impl Future<Output = ()> + Send + 'static,
-    ) -> std::io::Result<()> {
-        let Self { router, door, shared } = self;
-        let stopping = shared.stopping.clone();
-        let ending = async move {
+    pub async fn run(self, listener: tokio::net::TcpListener, stop: impl Future<Output = ()>) {
+        let Self { router, door, shared, limits } = self;
+        let stop = async {
             stop.await;
-            stopping.cancel();
-            door.close().await;
+            shared.stopping.cancel();
+            door.hurry();
         };
-        listen::serve(listener, router, ending, DRAIN).await
+        listen::serve(listener, router, &limits, (stop, door.close())).await;
     }
 }

@@ -11,11 +11,18 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             eprintln!("handover: {error:#}");
-            // A wrong address or an unreadable file is the caller's to mend; a fault is not.
-            match error.chain().find_map(|cause| cause.downcast_ref::<store::Fault>()) {
-                None | Some(store::Fault::Url { .. }) => ExitCode::from(2),
-                Some(_) => ExitCode::from(3),
-            }
+            ExitCode::from(error.chain().find_map(code).unwrap_or(2))
         }
+    }
+}
+
+/// What the rules refuse is 1. A wrong address or an unreadable file is the caller's to mend, 2; a fault is not, 3.
+fn code(cause: &(dyn std::error::Error + 'static)) -> Option<u8> {
+    let fault = |fault: &store::Fault| if matches!(fault, store::Fault::Url { .. }) { 2 } else { 3 };
+    match cause.downcast_ref::<handover::Error>() {
+        Some(handover::Error::Refused(_)) => Some(1),
+        Some(handover::Error::Fault(found)) => Some(fault(found)),
+        Some(handover::Error::Random(_)) => Some(3),
+        None => cause.downcast_ref::<store::Fault>().map(fault),
     }
 }

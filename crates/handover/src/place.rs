@@ -121,8 +121,14 @@ fn configured(root: &Path) -> Result<Option<String>, Lost> {
 /// State is nobody's to commit: its folder says so to git.
 pub fn prepare(place: &Place) -> std::io::Result<()> {
     let (By::Repository, Some(root)) = (place.by, &place.root) else { return Ok(()) };
-    let state = root.join(FOLDER).join("state");
-    std::fs::create_dir_all(&state)?;
+    let folder = root.join(FOLDER);
+    std::fs::create_dir_all(&folder)?;
+    let state = folder.join("state");
+    let mut maker = std::fs::DirBuilder::new();
+    // The token, the store and everybody's mail lie in it.
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut maker, 0o700);
+    maker.recursive(true).create(&state)?;
     let ignore = state.join(".gitignore");
     if ignore.exists() { Ok(()) } else { std::fs::write(ignore, "*\n") }
 }

@@ -206,17 +206,11 @@ impl Backend for Reception {
                 Box::pin(async move { progress.send(number, message).await })
             })
         });
+        let visitor = Visitor { leaving: call.closing.clone(), ..visitor };
         let work = self.desk.call(&visitor, &call.tool, call.arguments.as_bytes(), tell);
-        let work = async {
-            // Whoever waits causes nothing, and others need not wait for it.
-            if waits(&call) { call.act.waiting(work).await } else { work.await }
-        };
-        let outcome = tokio::select! {
-            outcome = work => outcome,
-            // Whoever only waits need not be waited for when its client has gone; nothing else takes long.
-            () = gone(&call) => return Outcome::Fault(lifecycle::fault("the connection is closing", false).render().to_string()),
-        };
-        match outcome {
+        // Whoever waits causes nothing, and others need not wait for it.
+        let waits = matches!(call.tool.as_str(), "task_wait" | "task_next");
+        match if waits { call.act.waiting(work).await } else { work.await } {
             desk::Outcome::Done(value) => Outcome::Reply(value.to_string()),
             desk::Outcome::Refused(said) => Outcome::Refused(said.render().to_string()),
             desk::Outcome::Failed(said) => Outcome::Fault(said.render().to_string()),
@@ -255,6 +249,12 @@ impl Backend for Reception {
 
     fn introduced(&self, _who: &Who, _client: Client) {}
 
+    fn is_same(&self, opened: &http::request::Parts, now: &http::request::Parts) -> bool {
+        let token =
+            |parts: &http::request::Parts| parts.extensions.get::<Visitor>().map(|visitor| visitor.owner.clone());
+        token(opened) == token(now)
+    }
+
     async fn closed(&self, who: &Who) {
         let session = match who {
             Who::Pipe => self.pipe.as_ref().map(|pipe| pipe.session),
@@ -267,18 +267,5 @@ impl Backend for Reception {
         let close = Command::CloseSession { session, end: SessionEnd::Closed };
         // When even this fails, its leases end by themselves.
         let _late = self.desk.service().execute(caller, close).await;
-    }
-}
-
-fn waits(call: &Call) -> bool {
-    matches!(call.tool.as_str(), "task_wait" | "task_next")
-}
-
-/// The client of a waiting call has gone.
-async fn gone(call: &Call) {
-    if waits(call) {
-        call.closing.cancelled().await;
-    } else {
-        std::future::pending::<()>().await;
     }
 }

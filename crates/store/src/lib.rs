@@ -131,7 +131,11 @@ pub async fn open(url: &str, seed: u64) -> Result<Arc<dyn Store>, Fault> {
     }
     let path = std::path::Path::new(url.strip_prefix("sqlite:").unwrap_or(url));
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder).map_err(Fault::file("make the folder", folder))?;
+        let mut maker = std::fs::DirBuilder::new();
+        // What lies in it is its owner's: the store, a token.
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut maker, 0o700);
+        maker.recursive(true).create(folder).map_err(Fault::file("make the folder", folder))?;
     }
     Ok(Arc::new(Sqlite::open(path, seed).await?))
 }

@@ -168,11 +168,14 @@ pub(crate) fn mark(case: &mut Case<'_>, messages: &[MessageId], mark: Mark) -> R
             continue;
         }
         seen.push(*id);
-        let own = match message.to {
-            Owner::Agent(agent) => actor == Actor::Agent(agent) || case.speaks_for(agent)?,
-            Owner::Human => false,
+        let allowed = match message.to {
+            Owner::Agent(agent) => {
+                actor == Actor::Agent(agent) || case.speaks_for(agent)? || case.caller.may_override()
+            }
+            // A coordinator cannot read it, so it cannot say that it was read.
+            Owner::Human => matches!(actor, Actor::Person | Actor::Engine),
         };
-        if !own && !case.caller.may_override() {
+        if !allowed {
             return Err(Refusal::NotPermitted { problem: format!("{id} is in the mailbox of {}", message.to) }.into());
         }
         let slug = match message.to {

@@ -16,9 +16,9 @@ use crate::workflow::WorkflowStatus;
 use crate::workspace::{Attachment, Repository, Workspace, WorkspaceStatus};
 use crate::world::{Need, Stop};
 
-/// The repository at a path, made known if it is new.
-fn repository(case: &mut Case<'_>, path: &str, name: Option<&str>) -> Result<RepositoryId, Stop> {
-    check::path("path", path)?;
+/// The repository at a path, made known if it is new. The field is what the caller calls the path.
+fn repository(case: &mut Case<'_>, field: &str, path: &str, name: Option<&str>) -> Result<RepositoryId, Stop> {
+    check::path(field, path)?;
     check::optional(name, |text| check::name("name", text))?;
     if let Some(id) = case.world.repository_at(path)? {
         return Ok(id);
@@ -42,13 +42,13 @@ fn repository(case: &mut Case<'_>, path: &str, name: Option<&str>) -> Result<Rep
 }
 
 pub(crate) fn register(case: &mut Case<'_>, path: &str, name: Option<&str>) -> Result<Reply, Stop> {
-    let repository = repository(case, path, name)?;
+    let repository = repository(case, "path", path, name)?;
     Ok(Reply::RepositoryRegistered { repository })
 }
 
 pub(crate) fn attach(case: &mut Case<'_>, id: WorkflowId, path: &str) -> Result<Reply, Stop> {
     open(case, id)?;
-    let repository = repository(case, path, None)?;
+    let repository = repository(case, "repository_path", path, None)?;
     if let Some(added) = case.world.time(&Need::Attached(id, repository))? {
         return Ok(Reply::RepositoryAttached { repository, added });
     }
@@ -59,7 +59,7 @@ pub(crate) fn attach(case: &mut Case<'_>, id: WorkflowId, path: &str) -> Result<
 
 /// A repository of a workflow that is being made.
 pub(crate) fn attach_new(case: &mut Case<'_>, id: WorkflowId, path: &str) -> Result<(), Stop> {
-    let repository = repository(case, path, None)?;
+    let repository = repository(case, "repository_path", path, None)?;
     let attachment = Attachment { workflow: id, repository, added: case.now };
     let event = Event::RepositoryAttached { attachment };
     if !case.events.contains(&event) {
@@ -92,7 +92,7 @@ pub(crate) fn create_workspace(case: &mut Case<'_>, create: &CreateWorkspace) ->
         }
     }
     let repository = match &create.repository_path {
-        Some(path) => Some(repository(case, path, None)?),
+        Some(path) => Some(repository(case, "repo_path", path, None)?),
         None => None,
     };
     let workspace = Workspace {

@@ -63,6 +63,7 @@ pub(super) fn mcp(named: Option<&str>, asked: &Mcp) -> anyhow::Result<ExitCode> 
 
 pub(super) async fn serve(office: Office, asked: &Serve) -> anyhow::Result<ExitCode> {
     let port = asked.port;
-    handover::http::serve(office, handover::http::Wanted { port, offer: asked.tools.clone() }).await?;
+    let limits = handover::http::Limits::default();
+    handover::http::serve(office, handover::http::Wanted { port, offer: asked.tools.clone(), limits }).await?;
     Ok(ExitCode::SUCCESS)
 }

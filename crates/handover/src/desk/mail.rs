@@ -23,6 +23,19 @@ pub(super) fn of_a_sender(call: &Call, error: Error) -> Error {
     }
 }
 
+/// A person's mail is a person's; whose token stands for one agent reads that agent's.
+fn may_read(request: &Request<'_>, owner: Owner) -> Result<(), Refusal> {
+    let visitor = request.visitor;
+    let allowed = match owner {
+        Owner::Human => visitor.rights == Rights::Person,
+        Owner::Agent(agent) => !visitor.bound || visitor.agent == Some(agent) || visitor.may_override(),
+    };
+    if allowed {
+        return Ok(());
+    }
+    Err(Refusal::NotPermitted { problem: format!("this is the mailbox of {owner}") })
+}
+
 impl Desk {
     /// Whose mailbox is meant, and whether the visitor may look into it.
     async fn owner(&self, request: &Request<'_>, address: Option<&Address>) -> Result<Owner, Stopped> {
@@ -41,15 +54,7 @@ impl Desk {
                 None => return Err(Refusal::AgentNotFound { agent: None }.into()),
             },
         };
-        let allowed = match owner {
-            Owner::Human => request.visitor.rights == Rights::Person,
-            Owner::Agent(agent) => {
-                !request.visitor.bound || request.visitor.agent == Some(agent) || request.visitor.may_override()
-            }
-        };
-        if !allowed {
-            return Err(Refusal::NotPermitted { problem: format!("this is the mailbox of {owner}") }.into());
-        }
+        may_read(request, owner)?;
         Ok(owner)
     }
 
@@ -86,9 +91,7 @@ impl Desk {
     pub(super) async fn message(&self, request: &Request<'_>, asked: &MessageGet) -> Answer {
         let id = asked.id;
         let found = self.service.view(move |world| view::message(world, id)).await?;
-        if found.to == Owner::Human && request.visitor.rights != Rights::Person {
-            return Err(Refusal::NotPermitted { problem: "this is the mailbox of human".to_owned() }.into());
-        }
+        may_read(request, found.to)?;
         if !asked.mark_read.unwrap_or(true) {
             return Ok(MessageRow::of(&found).render());
         }

@@ -7,6 +7,7 @@ use engine::Event;
 use engine::id::TaskId;
 use engine::inbox::Owner;
 use engine::{Refusal, view};
+use tokio_util::sync::CancellationToken;
 use wire::lifecycle::{Change, Part, TaskWait, Waited, Within};
 
 use super::{Answer, Desk, Progress, Request, Stopped};
@@ -35,6 +36,7 @@ pub(super) struct Waiting {
     left: Duration,
     told: u32,
     progress: Option<Progress>,
+    leaving: CancellationToken,
 }
 
 impl Desk {
@@ -43,7 +45,8 @@ impl Desk {
         let watch = self.service.bell();
         let cursor = self.service.end().await?;
         let left = Duration::from_secs(u64::from(seconds));
-        Ok(Waiting { watch, cursor, left, told: 0, progress: request.progress.clone() })
+        let (progress, leaving) = (request.progress.clone(), request.visitor.leaving.clone());
+        Ok(Waiting { watch, cursor, left, told: 0, progress, leaving })
     }
 
     pub(super) async fn task_wait(&self, request: &Request<'_>, asked: &TaskWait) -> Answer {
@@ -169,11 +172,14 @@ impl Waiting {
         }
     }
 
-    /// Waits for the next change. `false` when the time is over.
+    /// Waits for the next change. `false` when the time is over, or the visitor is about to go.
     pub(super) async fn more(&mut self, desk: &Desk, wanted: Wanted) -> Result<bool, Stopped> {
         while !self.left.is_zero() {
             let step = self.left.min(PROGRESS);
-            let changed = self.watch.changed(step).await;
+            let changed = tokio::select! {
+                () = self.leaving.cancelled() => return Ok(false),
+                changed = self.watch.changed(step) => changed,
+            };
             if changed && wanted == Wanted::Anything {
                 return Ok(true);
             }

@@ -1,15 +1,16 @@
 //! `/api/v1`: tools, and the same things to look at as resources.
 
 use axum::Extension;
-use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
+use axum::body::Body;
 use axum::extract::{Path, RawQuery, State};
 use axum::response::{IntoResponse as _, Response};
 use engine::token::Scope;
 use http::StatusCode;
 use wire::json::{Object, Value, object};
+use wire::lifecycle::Tool;
 
 use super::Shared;
+use super::intake;
 use super::problem::{Problem, json};
 use crate::desk::{Outcome, Visitor};
 use crate::service::Entry;
@@ -19,23 +20,12 @@ pub(super) async fn call(
     State(shared): State<Shared>,
     Path(tool): Path<String>,
     Extension(visitor): Extension<Visitor>,
-    body: Result<Bytes, BytesRejection>,
-) -> Response {
-    let body = match body {
-        Ok(body) => body,
-        Err(rejection) => return too_large(&rejection).into_response(),
-    };
+    body: Body,
+) -> Result<Response, Problem> {
+    let bytes_max = Tool::find(&tool).map_or(wire::document::BYTES_MAX, |tool| tool.bytes_max);
+    let body = intake::whole(body, bytes_max).await?;
     let arguments: &[u8] = if body.is_empty() { b"{}" } else { &body };
-    done(&shared, &visitor, &tool, arguments).await
-}
-
-fn too_large(rejection: &BytesRejection) -> Problem {
-    let status = rejection.status();
-    if status == StatusCode::PAYLOAD_TOO_LARGE {
-        let message = "the body is larger than any tool takes";
-        return Problem::new(status, "TOO_LARGE", message, "send less in one request");
-    }
-    Problem::new(status, "INVALID_BODY", rejection.body_text(), "send the arguments as a JSON object")
+    Ok(done(&shared, &visitor, &tool, arguments).await)
 }
 
 /// Calls a tool and answers as HTTP does.
@@ -53,7 +43,7 @@ async fn done(shared: &Shared, visitor: &Visitor, tool: &str, arguments: &[u8]) 
             return Problem::new(StatusCode::NOT_FOUND, "TOOL_NOT_FOUND", message, next).into_response();
         }
     };
-    if let Some(known) = wire::lifecycle::Tool::find(tool) {
+    if let Some(known) = Tool::find(tool) {
         shared.metrics.call(known.name, word, ms);
     }
     response
@@ -158,18 +148,22 @@ pub(super) async fn inbox(
     look(&shared, &visitor, "inbox_read", members).await
 }
 
-/// Which topics somebody may see: an agent's mail is its own, and tokens are a person's affair.
+/// Which topics somebody may see: an agent's mail is its own, a person's mail and tokens are a person's affair.
 #[derive(Debug, Clone)]
 pub(super) enum Sight {
     All,
+    /// Workflows and the mail of agents.
+    Team,
     /// Workflows, and the topic of this agent.
     Agent(Option<String>),
 }
 
 impl Sight {
     pub(super) async fn of(shared: &Shared, visitor: &Visitor, scope: Scope) -> Result<Self, Problem> {
-        if scope != Scope::Agent {
-            return Ok(Self::All);
+        match scope {
+            Scope::Person | Scope::Admin => return Ok(Self::All),
+            Scope::Coordinator => return Ok(Self::Team),
+            Scope::Agent => {}
         }
         let Some(agent) = visitor.agent else { return Ok(Self::Agent(None)) };
         let slug = shared.desk.service().view(move |world| world.agent(agent).map(|row| row.slug.clone())).await;
@@ -179,6 +173,7 @@ impl Sight {
     pub(super) fn takes(&self, topic: &str) -> bool {
         match self {
             Self::All => true,
+            Self::Team => topic.starts_with("workflows/") || (topic.starts_with("agents/") && topic != "agents/human"),
             Self::Agent(own) => {
                 topic.starts_with("workflows/")
                     || topic.strip_prefix("agents/").is_some_and(|slug| own.as_deref() == Some(slug))
@@ -196,7 +191,8 @@ pub(super) async fn log(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Problem> {
     if !Sight::of(&shared, &visitor, scope).await?.takes(&topic) {
-        let message = "an agent's token shows workflows and its own mail only";
+        let message =
+            "this token does not show that: an agent's shows workflows and its own mail, a coordinator's the team's";
         return Err(Problem::new(StatusCode::FORBIDDEN, "NOT_PERMITTED", message, "use a person's token"));
     }
     let words: Vec<(String, String)> =

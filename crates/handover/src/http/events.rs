@@ -18,7 +18,9 @@ use crate::desk::Visitor;
 use crate::service::{Cursor, Entry, Watch};
 
 /// Entries read in one go.
-const PAGE: u32 = 200;
+///
+/// An entry has up to a mebibyte, and a follower that does not read keeps what was read for it.
+const PAGE: u32 = 32;
 /// A comment keeps proxies and clients from giving the stream up.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Without a wake-up the log is looked at this often.
@@ -106,17 +108,19 @@ impl Follower {
             if self.ended {
                 return None;
             }
+            if self.shared.stopping.is_cancelled() {
+                self.ended = true;
+                // A client that comes back with this id misses nothing.
+                let goodbye = Event::default().event("goodbye").id(self.cursor.to_string());
+                return Some(goodbye.data("{\"reason\":\"the server stops\"}"));
+            }
             let full = self.read().await;
             if !self.ready.is_empty() || full {
                 continue;
             }
             tokio::select! {
                 _ = self.bell.changed(LOOK) => {}
-                () = self.shared.stopping.cancelled() => {
-                    self.ended = true;
-                    // A client that comes back with this id misses nothing.
-                    return Some(Event::default().event("goodbye").id(self.cursor.to_string()).data("{\"reason\":\"the server stops\"}"));
-                }
+                () = self.shared.stopping.cancelled() => {}
             }
         }
     }

@@ -1,17 +1,19 @@
 //! Who may come in: the right host and origin, a token that is not revoked, and not too often.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use engine::id::AgentId;
+use engine::id::{AgentId, TokenId};
 use engine::token::{Scope, Token};
 use engine::{Need, Timestamp};
 use http::{HeaderMap, StatusCode, header};
 
 use super::Shared;
+use super::leash::{Leashed, QUICK};
 use super::problem::Problem;
 use crate::desk::Visitor;
 use crate::service::Service;
@@ -91,13 +93,7 @@ impl Guard {
 
     /// A page that leads the browser here under another name is turned away (DNS rebinding), and so is one from elsewhere.
     fn place(&self, headers: &HeaderMap, authority: Option<&str>) -> Result<(), Problem> {
-        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).or(authority).unwrap_or_default();
-        let name = match host.rsplit_once(':') {
-            Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-            Some(_) | None => host,
-        };
-        let known = |host: &String| host.eq_ignore_ascii_case(name) || host.eq_ignore_ascii_case(headers_host(headers));
-        if !self.hosts.iter().any(known) {
+        if !self.is_called(headers, authority) {
             return Err(Problem::new(
                 StatusCode::FORBIDDEN,
                 "FOREIGN_HOST",
@@ -116,6 +112,21 @@ impl Guard {
             "pages from there may not call this server",
             "add the origin to serve.origins in .handover/config.toml, if you trust it",
         ))
+    }
+
+    /// Every name that the request has for this server is one of ours, and there is one.
+    fn is_called(&self, headers: &HeaderMap, authority: Option<&str>) -> bool {
+        let mut hosts = headers.get_all(header::HOST).iter();
+        let (host, second) = (hosts.next(), hosts.next());
+        let Ok(host) = host.map(|host| host.to_str()).transpose() else { return false };
+        let knows = |named: &str| {
+            let name = match named.rsplit_once(':') {
+                Some((name, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+                Some(_) | None => named,
+            };
+            self.hosts.iter().any(|known| known.eq_ignore_ascii_case(name) || known.eq_ignore_ascii_case(named))
+        };
+        second.is_none() && (host.is_some() || authority.is_some()) && host.into_iter().chain(authority).all(knows)
     }
 
     /// The token of a request.
@@ -162,15 +173,10 @@ impl Guard {
         if !self.strangers.lock().unwrap_or_else(PoisonError::into_inner).take(now, STRANGERS_MAX) {
             return too_often();
         }
-        Problem::new(
-            StatusCode::UNAUTHORIZED,
-            "UNAUTHORIZED",
-            message,
-            "send `Authorization: Bearer TOKEN`; the token of this machine is in .handover/state/token, `handover token create` makes others",
-        )
+        unauthorized(message)
     }
 
-    async fn visitor(&self, headers: &HeaderMap) -> Result<(Visitor, Scope), Problem> {
+    async fn visitor(&self, headers: &HeaderMap) -> Result<(Visitor, Token), Problem> {
         let token = self.token(headers).await?;
         let named = match headers.get("handover-agent") {
             Some(name) => Some(self.agent(name.to_str().unwrap_or_default()).await?),
@@ -188,7 +194,8 @@ impl Guard {
                 "leave the header Handover-Agent out",
             ));
         }
-        let key = headers.get("idempotency-key").and_then(|key| key.to_str().ok()).map(str::to_owned);
+        let key = headers.get("idempotency-key").map(|key| key.to_str().map(str::to_owned));
+        let key = key.transpose().map_err(|_| bad_key())?;
         let visitor = Visitor {
             rights: scope.rights(),
             session: None,
@@ -196,8 +203,9 @@ impl Guard {
             bound: token.agent.is_some() && scope == Scope::Agent,
             owner: token.id.to_string(),
             key,
+            ..Visitor::person()
         };
-        Ok((visitor, scope))
+        Ok((visitor, token))
     }
 
     /// An agent by id or slug.
@@ -224,15 +232,25 @@ impl Guard {
     }
 }
 
-fn headers_host(headers: &HeaderMap) -> &str {
-    headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default()
-}
-
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, secret) = value.split_once(' ')?;
     let secret = secret.trim();
     (scheme.eq_ignore_ascii_case("bearer") && (1..=512).contains(&secret.len())).then_some(secret)
+}
+
+fn unauthorized(message: &str) -> Problem {
+    Problem::new(
+        StatusCode::UNAUTHORIZED,
+        "UNAUTHORIZED",
+        message,
+        "send `Authorization: Bearer TOKEN`; the token of this machine is in .handover/state/token, `handover token create` makes others",
+    )
+}
+
+fn bad_key() -> Problem {
+    let message = "the header Idempotency-Key has characters that are no ASCII";
+    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUT", message, "send another key")
 }
 
 fn too_often() -> Problem {
@@ -257,15 +275,42 @@ pub(super) async fn check_place(State(shared): State<Shared>, request: Request, 
 }
 
 /// A token, for everything but health. Whose it is goes on with the request.
-pub(super) async fn admit(State(shared): State<Shared>, mut request: Request, next: Next) -> Response {
+pub(super) async fn admit(State(shared): State<Shared>, request: Request, next: Next) -> Response {
     let response = match shared.guard.visitor(request.headers()).await {
-        Ok((visitor, scope)) => {
+        Ok((visitor, token)) => {
+            let visitor = Visitor { leaving: shared.stopping.clone(), ..visitor };
+            let (mut request, held) = shared.intake.measure(request);
             request.extensions_mut().insert(visitor);
-            request.extensions_mut().insert(scope);
-            next.run(request).await
+            request.extensions_mut().insert(token.scope);
+            let response = while_valid(&shared, token.id, next.run(request)).await;
+            let response = held.problem().map_or(response, Problem::into_response);
+            if is_stream(&response) {
+                let leashes = Arc::clone(&shared.leashes);
+                response.map(|body| Body::new(Leashed::new(body, leashes, token.id, held)))
+            } else {
+                response
+            }
         }
         Err(problem) => problem.into_response(),
     };
     shared.metrics.request(response.status().as_u16());
     response
+}
+
+/// The answer, unless the token is revoked while it is waited for.
+async fn while_valid(shared: &Shared, token: TokenId, work: impl Future<Output = Response>) -> Response {
+    tokio::pin!(work);
+    if let Ok(quick) = tokio::time::timeout(QUICK, &mut work).await {
+        return quick;
+    }
+    let leash = shared.leashes.hold(token);
+    tokio::select! {
+        response = &mut work => response,
+        () = leash.revoked() => unauthorized("this token was revoked").into_response(),
+    }
+}
+
+fn is_stream(response: &Response) -> bool {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
 }

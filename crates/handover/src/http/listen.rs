@@ -1,60 +1,118 @@
 //! Connections: a bounded number, none of which can keep us waiting for ever.
 
+use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use futures_util::FutureExt as _;
+use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-/// Each costs some kilobytes and a file; a team has a few dozen.
-const CONNECTIONS_MAX: usize = 4_096;
-/// A client that has not sent the head of its request by then, or says nothing between two, is let go.
-const HEAD_MAX: Duration = Duration::from_secs(30);
+use super::limits::Limits;
+use super::patience::Patient;
+
 /// A pause after the system refused a connection, for example because all files are in use.
 const PAUSE: Duration = Duration::from_millis(50);
+/// What was sent before the server was asked to stop is read; after this, whoever says nothing is let go.
+const LAST_WORDS: Duration = Duration::from_millis(100);
+/// Files that are kept for everything but connections: the store, git, ourselves.
+const FILES_KEPT: usize = 256;
+/// However few files the system allows.
+const CONNECTIONS_MIN: usize = 16;
 
-/// Accepts until `ending` is done, then waits for open requests, at most so long.
-pub(super) async fn serve(
-    listener: tokio::net::TcpListener,
+/// For one connection too many.
+const FULL: &str = r#"{"type":"about:blank","title":"too busy","status":503,"detail":"too many connections are open","code":"TOO_BUSY","message":"too many connections are open","recoverable":false,"suggestion":"try again in a second"}"#;
+
+struct Hall {
     router: Router,
-    ending: impl Future<Output = ()> + Send + 'static,
-    drain: Duration,
-) -> std::io::Result<()> {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    let graceful = GracefulShutdown::new();
-    let mut http = hyper::server::conn::http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(HEAD_MAX).max_buf_size(64 << 10);
-    tokio::pin!(ending);
+    http: http1::Builder,
+    graceful: GracefulShutdown,
+    places: Arc<Semaphore>,
+    stall_max: Duration,
+}
+
+/// Accepts until `stop` ends, then closes: what was asked before is answered, and `close` is done, both within a bound.
+pub(super) async fn serve(
+    listener: TcpListener,
+    router: Router,
+    limits: &Limits,
+    (stop, close): (impl Future<Output = ()>, impl Future<Output = ()>),
+) {
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(limits.head_max).max_buf_size(64 << 10);
+    let places = Arc::new(Semaphore::new(room(limits.connections_max)));
+    let hall = Hall { router, http, graceful: GracefulShutdown::new(), places, stall_max: limits.stall_max };
+    tokio::pin!(stop);
     loop {
-        let place = tokio::select! {
-            place = Arc::clone(&places).acquire_owned() => place,
-            () = &mut ending => break,
-        };
-        let Ok(place) = place else { break };
-        let stream = tokio::select! {
+        tokio::select! {
+            () = &mut stop => break,
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => stream,
-                Err(_) => {
-                    tokio::time::sleep(PAUSE).await;
-                    continue;
-                }
+                Ok((stream, _)) => hall.admit(stream),
+                Err(_) => tokio::time::sleep(PAUSE).await,
             },
-            () = &mut ending => break,
+        }
+    }
+    // Whoever was connected before that may have asked already.
+    while let Some(Ok((stream, _))) = listener.accept().now_or_never() {
+        hall.admit(stream);
+    }
+    drop(listener);
+    tokio::time::sleep(LAST_WORDS).await;
+    let all = async { tokio::join!(hall.graceful.shutdown(), close) };
+    let _late = tokio::time::timeout(limits.drain_max, all).await;
+}
+
+impl Hall {
+    fn admit(&self, stream: TcpStream) {
+        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+            turn_away(stream);
+            return;
         };
         // Events go out in small pieces; with Nagle's algorithm each would wait for the client's acknowledgement.
         let _slower = stream.set_nodelay(true);
-        let service = TowerToHyperService::new(router.clone());
-        let connection = graceful.watch(http.serve_connection(TokioIo::new(stream), service));
+        let service = TowerToHyperService::new(self.router.clone());
+        let stream = TokioIo::new(Patient::new(stream, self.stall_max));
+        let connection = self.graceful.watch(self.http.serve_connection(stream, service));
         tokio::spawn(async move {
             // A client that breaks off is its own affair.
             let _broken = connection.await;
             drop(place);
         });
     }
-    drop(listener);
-    let _late = tokio::time::timeout(drain, graceful.shutdown()).await;
-    Ok(())
+}
+
+/// Says why, without waiting: so little always fits into a fresh socket.
+fn turn_away(stream: TcpStream) {
+    let head = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\nRetry-After: 1\r\n";
+    let text = format!("{head}Connection: close\r\nContent-Length: {}\r\n\r\n{FULL}", FULL.len());
+    if let Ok(mut stream) = stream.into_std() {
+        let _gone = stream.write_all(text.as_bytes()).and_then(|()| stream.shutdown(std::net::Shutdown::Write));
+    }
+}
+
+/// How many connections there is room for. Every one is a file, of which the system allows a number that can be raised.
+#[cfg(unix)]
+fn room(wanted: usize) -> usize {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    let needed = u64::try_from(wanted.saturating_add(FILES_KEPT)).unwrap_or(u64::MAX);
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current.is_some_and(|current| current < needed) {
+        let raised = maximum.map_or(needed, |maximum| maximum.min(needed));
+        // When it cannot be raised, there are fewer.
+        let _fewer = setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum });
+    }
+    let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let allowed = usize::try_from(allowed).unwrap_or(usize::MAX).saturating_sub(FILES_KEPT);
+    wanted.min(allowed.max(CONNECTIONS_MIN))
+}
+
+#[cfg(not(unix))]
+fn room(wanted: usize) -> usize {
+    wanted
 }

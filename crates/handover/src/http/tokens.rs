@@ -1,7 +1,7 @@
 //! `/api/v1/tokens`: for bearers of an admin's token.
 
 use axum::Extension;
-use axum::body::Bytes;
+use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
 use engine::id::{AgentId, TokenId};
@@ -9,8 +9,8 @@ use engine::token::Scope;
 use http::StatusCode;
 use wire::json::{Value, object};
 
-use super::Shared;
 use super::problem::{Problem, json};
+use super::{Shared, intake};
 use crate::token::{self, Shown};
 
 fn admin(scope: Scope) -> Result<(), Problem> {
@@ -53,9 +53,10 @@ fn row(token: &Shown) -> Value {
 pub(super) async fn create(
     State(shared): State<Shared>,
     Extension(scope): Extension<Scope>,
-    body: Bytes,
+    body: Body,
 ) -> Result<Response, Problem> {
     admin(scope)?;
+    let body = intake::whole(body, wire::document::BYTES_MAX).await?;
     let text = std::str::from_utf8(&body).map_err(|_| invalid("the body is not UTF-8"))?;
     let node =
         wire::json::parse_object(text).map_err(|error| invalid(&format!("the body is not a JSON object: {error}")))?;

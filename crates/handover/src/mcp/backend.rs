@@ -64,6 +64,13 @@ pub trait Backend: Send + Sync + 'static {
         let _ = (who, client);
     }
 
+    /// Whether a request comes from whoever opened the session. One of somebody else is answered as if there were no such
+    /// session, since its name is all that a client needs to act in it.
+    fn is_same(&self, opened: &http::request::Parts, now: &http::request::Parts) -> bool {
+        let _ = (opened, now);
+        true
+    }
+
     /// The connection is over and all it asked is answered or given up. A process that serves a pipe ends after this.
     fn closed(&self, who: &Who) -> impl Future<Output = ()> + Send;
 }

@@ -17,6 +17,7 @@ use http_body_util::{BodyExt, Full};
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 use wire::json::Span;
 
 use super::gate::{Act, Gate, Ticket};
@@ -30,6 +31,8 @@ use super::skim::Skim;
 pub(super) struct Passage {
     pub(super) gate: Arc<Gate>,
     pub(super) closing: CancellationToken,
+    /// The session it belongs to, which is open: a name that a client made up is none.
+    pub(super) session: Option<Arc<str>>,
     carried: Mutex<Carried>,
 }
 
@@ -47,11 +50,12 @@ pub(super) enum Denied {
     TooLong(Box<Refused>),
     NoSession,
     SessionsFull,
+    Closed,
 }
 
 impl Passage {
-    pub(super) fn new(gate: Arc<Gate>, closing: CancellationToken) -> Self {
-        Self { gate, closing, carried: Mutex::default() }
+    pub(super) fn new(gate: Arc<Gate>, closing: CancellationToken, session: Option<Arc<str>>) -> Self {
+        Self { gate, closing, session, carried: Mutex::default() }
     }
 
     pub(super) fn of(context: &RequestContext<RoleServer>) -> Option<&Self> {
@@ -95,6 +99,7 @@ impl Denied {
             Self::SessionsFull => {
                 return plain(StatusCode::SERVICE_UNAVAILABLE, "too many sessions are open; try again later");
             }
+            Self::Closed => return plain(StatusCode::SERVICE_UNAVAILABLE, "the server stops; try again later"),
         };
         let mut text = Vec::new();
         // Our own types always serialise.
@@ -263,11 +268,17 @@ impl<B: Body + Unpin, L: Bound> Body for Checked<B, L> {
 pub struct Answer {
     body: BoxBody<Bytes, Infallible>,
     _ticket: Option<Ticket>,
+    _owed: Option<TaskTrackerToken>,
 }
 
 impl Answer {
-    pub(super) fn new(body: BoxBody<Bytes, Infallible>, ticket: Option<Ticket>) -> Self {
-        Self { body, _ticket: ticket }
+    /// `owed` is dropped when the answer is given.
+    pub(super) fn new(
+        body: BoxBody<Bytes, Infallible>,
+        ticket: Option<Ticket>,
+        owed: Option<TaskTrackerToken>,
+    ) -> Self {
+        Self { body, _ticket: ticket, _owed: owed }
     }
 }
 

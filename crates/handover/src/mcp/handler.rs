@@ -71,7 +71,7 @@ impl<B: Backend> Handler<B> {
 
 fn who(context: &Context) -> Who {
     context.extensions.get::<http::request::Parts>().map_or(Who::Pipe, |parts| Who::Http {
-        session: parts.headers.get("mcp-session-id").and_then(|id| id.to_str().ok()).map(Into::into),
+        session: Passage::of(context).and_then(|passage| passage.session.clone()),
         parts: Arc::new(parts.clone()),
     })
 }

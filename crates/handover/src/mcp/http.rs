@@ -10,6 +10,7 @@ use http::{Method, Request, Response, StatusCode};
 use http_body::Body;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::backend::Backend;
 use super::body::{Answer, Bound, Checked, Denied, Passage};
@@ -55,6 +56,10 @@ struct Inner<B: Backend> {
     /// For requests without a session: there is no telling which of them belong together.
     gate: Arc<Gate>,
     closing: CancellationToken,
+    /// Ends streams, whatever is in them.
+    cut: CancellationToken,
+    /// Has a token of every request that is not answered yet. A stream that only listens is none.
+    owed: TaskTracker,
 }
 
 impl<B: Backend> Clone for Http<B> {
@@ -71,14 +76,14 @@ impl<B: Backend> std::fmt::Debug for Http<B> {
 
 impl<B: Backend> Http<B> {
     pub fn new(backend: Arc<B>, settings: &Settings) -> Self {
-        let closing = CancellationToken::new();
+        let (closing, cut) = (CancellationToken::new(), CancellationToken::new());
         let message_bytes_max = settings.message_bytes_max.min(limits::MESSAGE_BYTES_MAX);
         let mut config = StreamableHttpServerConfig::default()
             .with_allowed_origins(settings.origins.iter().cloned())
             .enforce_origin_validation()
             .with_json_response(true)
             .with_sse_retry(None)
-            .with_cancellation_token(closing.clone())
+            .with_cancellation_token(cut.clone())
             // The check of the body knows the bound of each tool.
             .with_max_request_body_bytes(limits::MESSAGE_BYTES_MAX);
         if !settings.hosts.is_empty() {
@@ -89,12 +94,23 @@ impl<B: Backend> Http<B> {
         let (behind, catalog) = (Arc::clone(&backend), Arc::new(Catalog::of(&*backend)));
         let handler = move || Ok(Handler::new(Arc::clone(&behind), Arc::clone(&catalog), Arc::<Connection>::default()));
         let service = StreamableHttpService::new(handler, Arc::clone(&sessions), config);
-        Self(Arc::new(Inner { service, sessions, backend, message_bytes_max, gate: Arc::default(), closing }))
+        let gate = Arc::default();
+        let owed = TaskTracker::new();
+        Self(Arc::new(Inner { service, sessions, backend, message_bytes_max, gate, closing, cut, owed }))
     }
 
-    /// Ends streams and sessions. Calls get [`limits::DRAIN_MAX`] to finish; then the backend has heard of every end.
-    pub async fn close(&self) {
+    /// The end is near: calls that only wait end with what they have, all others go on.
+    pub fn hurry(&self) {
         self.0.closing.cancel();
+        self.0.sessions.hurry();
+    }
+
+    /// Ends streams and sessions. Calls get [`limits::DRAIN_MAX`] to be answered; then the backend has heard of every end.
+    pub async fn close(&self) {
+        self.hurry();
+        self.0.owed.close();
+        let _late = tokio::time::timeout(limits::DRAIN_MAX, self.0.owed.wait()).await;
+        self.0.cut.cancel();
         let _late = tokio::time::timeout(limits::DRAIN_MAX, self.0.sessions.close()).await;
     }
 
@@ -103,17 +119,26 @@ impl<B: Backend> Http<B> {
         Q: Body + Send + Unpin + 'static,
     {
         let inner = self.0;
-        let session_id = request.headers().get("mcp-session-id").and_then(|id| id.to_str().ok());
-        let session = session_id.and_then(|id| inner.sessions.get(id));
-        let is_delete = request.method() == Method::DELETE;
-        if session.is_none() && session_id.is_some() && is_delete {
-            return Denied::NoSession.into_response().map(|body| Answer::new(body, None));
+        if inner.cut.is_cancelled() {
+            return Denied::Closed.into_response().map(|body| Answer::new(body, None, None));
+        }
+        let owed = (request.method() != Method::GET).then(|| inner.owed.token());
+        let (mut parts, body) = request.into_parts();
+        let session_id: Option<Arc<str>> =
+            parts.headers.get("mcp-session-id").and_then(|id| id.to_str().ok()).map(Into::into);
+        let session = session_id.as_ref().and_then(|id| inner.sessions.get(id));
+        let is_delete = parts.method == Method::DELETE;
+        let is_foreign = session
+            .as_ref()
+            .and_then(|session| session.opened_by())
+            .is_some_and(|opened| !inner.backend.is_same(opened, &parts));
+        if is_foreign || (session.is_none() && session_id.is_some() && is_delete) {
+            return Denied::NoSession.into_response().map(|body| Answer::new(body, None, None));
         }
         let passage = Arc::new(match &session {
-            Some(session) => Passage::new(Arc::clone(&session.gate), session.closing.clone()),
-            None => Passage::new(Arc::clone(&inner.gate), inner.closing.clone()),
+            Some(session) => Passage::new(Arc::clone(&session.gate), session.closing.clone(), session_id),
+            None => Passage::new(Arc::clone(&inner.gate), inner.closing.clone(), None),
         });
-        let (mut parts, body) = request.into_parts();
         parts.extensions.insert(Arc::clone(&passage));
         let bound = ToolBound { backend: Arc::clone(&inner.backend), most: inner.message_bytes_max };
         let request = Request::from_parts(parts, Checked::new(body, bound, Arc::clone(&passage)));
@@ -123,7 +148,7 @@ impl<B: Backend> Http<B> {
             // It is done, not only accepted, and some clients take the other for a failure.
             *response.status_mut() = StatusCode::NO_CONTENT;
         }
-        response.map(|body| Answer::new(body, passage.take_ticket()))
+        response.map(|body| Answer::new(body, passage.take_ticket(), owed))
     }
 }
 

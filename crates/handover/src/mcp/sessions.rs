@@ -61,6 +61,16 @@ pub(super) struct Session {
     standing: Mutex<VecDeque<CancellationToken>>,
 }
 
+impl Session {
+    /// The request that opened it, once it is open.
+    pub(super) fn opened_by(&self) -> Option<&http::request::Parts> {
+        match self.who.get()? {
+            Who::Http { parts, .. } => Some(parts),
+            Who::Pipe => None,
+        }
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Fault {
     #[error("too many sessions are open")]
@@ -94,6 +104,12 @@ impl<B: Backend> Sessions<B> {
 
     pub(super) fn get(&self, id: &str) -> Option<Arc<Session>> {
         self.open.get(id)
+    }
+
+    /// What only waits in any session ends.
+    pub(super) fn hurry(&self) {
+        let sessions = self.open.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.values().for_each(|session| session.closing.cancel());
     }
 
     /// Ends all sessions and waits until the backend has heard of it.

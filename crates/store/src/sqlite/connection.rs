@@ -31,6 +31,17 @@ const BUSY_STEP: Duration = Duration::from_millis(1);
 const BUSY_STEPS: i32 = 10_000;
 pub(super) const BUSY_MAX: Duration = Duration::from_secs(10);
 
+/// Makes the file before SQLite does, which would let everybody read it. Its companions get the same mode.
+pub(super) fn make(path: &Path) -> Result<(), Fault> {
+    let mut options = std::fs::File::options();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.create_new(true).write(true).open(path) {
+        Err(cause) if cause.kind() != std::io::ErrorKind::AlreadyExists => Err(Fault::file("make", path)(cause)),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
 /// Opens a file and, for writing, brings it to our schema. The caller holds the queue when it writes. Returns the number
 /// that tells this store's cursors from another's.
 pub(super) fn open(path: &Path, settings: Settings, seed: Option<u64>) -> Result<(Connection, i64), Fault> {

@@ -20,7 +20,7 @@ use crate::fault::Fault;
 use crate::log::{Cursor, Entry, Head, Page};
 use crate::watch::{Bell, Watch};
 use crate::{Answer, Job, Question, Sink, Source, Store};
-use connection::{Settings, open};
+use connection::{Settings, make, open};
 use queue::Queue;
 use reader::Readers;
 use writer::{Reply, Request, Ticket, Writer};
@@ -111,6 +111,7 @@ impl Sqlite {
         }
         let queue = Queue::beside(&path)?;
         let turn = queue.wait()?;
+        make(&path)?;
         let (connection, generation) = open(&path, Settings::WRITER, Some(seed))?;
         drop(turn);
         let bell = Bell::new();

@@ -25,7 +25,11 @@ impl Queue {
         let mut path = database.as_os_str().to_owned();
         path.push(".lock");
         let path = std::path::PathBuf::from(path);
-        let file = File::options().create(true).truncate(false).write(true).open(&path);
+        let mut options = File::options();
+        // Whoever could open it could keep everybody waiting.
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.create(true).truncate(false).write(true).open(&path);
         let file = file.map_err(Fault::file("open the queue", &path))?;
         Ok(Self { file, path })
     }

@@ -1,0 +1,186 @@
+//! What is taken in of requests: each body in a bounded time, and all of them together in bounded memory.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::Request;
+use bytes::Bytes;
+use http::StatusCode;
+use http_body::{Frame, SizeHint};
+use http_body_util::BodyExt as _;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Sleep;
+
+use super::limits::Limits;
+use super::problem::Problem;
+
+/// The unit in which room is given.
+const UNIT_BYTES: usize = 1 << 10;
+/// The beginning of every body is free, so that many small requests pass beside a few large ones.
+const FREE_BYTES: usize = 64 << 10;
+/// More than this of one body is never kept.
+const KEPT_BYTES_MAX: usize = wire::lifecycle::PLAN_BYTES_MAX;
+
+#[derive(Debug)]
+pub(super) struct Intake {
+    room: Arc<Semaphore>,
+    time_max: Duration,
+}
+
+/// What one request takes up, and why it was not taken in.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    room: Option<OwnedSemaphorePermit>,
+    given_up: Option<GivenUp>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum GivenUp {
+    TooSlow,
+    NoRoom,
+}
+
+impl Intake {
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self { room: Arc::new(Semaphore::new(limits.bodies_bytes_max / UNIT_BYTES)), time_max: limits.body_max }
+    }
+
+    /// The request with its body measured. What it takes up is given back when the second value is dropped.
+    pub(super) fn measure(&self, request: Request) -> (Request, Arc<Held>) {
+        let held = Arc::<Held>::default();
+        let (room, time_max) = (Arc::clone(&self.room), self.time_max);
+        let measure = |body| Measured { body, room, time_max, end: None, seen: 0, held: Arc::clone(&held) };
+        (request.map(|body| Body::new(measure(body))), held)
+    }
+}
+
+impl Held {
+    /// Why the request was given up, if it was: whatever came of it is no answer then.
+    pub(super) fn problem(&self) -> Option<Problem> {
+        let given_up = self.state.lock().unwrap_or_else(PoisonError::into_inner).given_up?;
+        Some(match given_up {
+            GivenUp::TooSlow => Problem::new(
+                StatusCode::REQUEST_TIMEOUT,
+                "TOO_SLOW",
+                "the body of the request did not come in time",
+                "send it again, all at once",
+            ),
+            GivenUp::NoRoom => Problem::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "TOO_BUSY",
+                "too many large requests come in at once",
+                "try again in a second",
+            ),
+        })
+    }
+
+    fn take(&self, room: OwnedSemaphorePermit) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut state.room {
+            Some(known) => known.merge(room),
+            None => state.room = Some(room),
+        }
+    }
+
+    fn give_up(&self, why: GivenUp) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).given_up = Some(why);
+        Poll::Ready(Some(Err(axum::Error::new(std::io::Error::from(std::io::ErrorKind::TimedOut)))))
+    }
+}
+
+struct Measured {
+    body: Body,
+    room: Arc<Semaphore>,
+    time_max: Duration,
+    /// Begins when the client lets us wait.
+    end: Option<Pin<Box<Sleep>>>,
+    seen: usize,
+    held: Arc<Held>,
+}
+
+impl Measured {
+    /// Takes room for what came; `false` when there is none.
+    fn has_room(&mut self, bytes: usize) -> bool {
+        let units = |seen: usize| seen.min(KEPT_BYTES_MAX).saturating_sub(FREE_BYTES).div_ceil(UNIT_BYTES);
+        let before = units(self.seen);
+        self.seen = self.seen.saturating_add(bytes);
+        let more = u32::try_from(units(self.seen) - before).unwrap_or(u32::MAX);
+        if more == 0 {
+            return true;
+        }
+        let room = Arc::clone(&self.room).try_acquire_many_owned(more);
+        room.map(|room| self.held.take(room)).is_ok()
+    }
+}
+
+impl http_body::Body for Measured {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        let came = Pin::new(&mut self.body).poll_frame(cx);
+        if came.is_pending() {
+            let time_max = self.time_max;
+            let end = self.end.get_or_insert_with(|| Box::pin(tokio::time::sleep(time_max)));
+            ready!(end.as_mut().poll(cx));
+            return self.held.give_up(GivenUp::TooSlow);
+        }
+        if let Poll::Ready(Some(Ok(frame))) = &came
+            && let Some(data) = frame.data_ref()
+            && !self.has_room(data.len())
+        {
+            return self.held.give_up(GivenUp::NoRoom);
+        }
+        came
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// The whole body, if it is not longer than this. The rest of a longer one is read for a while and dropped, since its sender
+/// does not listen before it is done.
+pub(super) async fn whole(mut body: Body, bytes_max: usize) -> Result<Vec<u8>, Problem> {
+    let mut text = Vec::new();
+    let mut seen = 0_usize;
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| broken())?;
+        let Ok(data) = frame.into_data() else { continue };
+        seen = seen.saturating_add(data.len());
+        if seen <= bytes_max {
+            text.extend_from_slice(&data);
+            continue;
+        }
+        text = Vec::new();
+        if seen > bytes_max.saturating_add(KEPT_BYTES_MAX) {
+            break;
+        }
+    }
+    if seen <= bytes_max { Ok(text) } else { Err(too_large(bytes_max)) }
+}
+
+fn too_large(bytes_max: usize) -> Problem {
+    let message = format!("the body is longer than {bytes_max} bytes");
+    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "TOO_LARGE", message, "send less in one request")
+}
+
+fn broken() -> Problem {
+    let message = "the body of the request is not whole";
+    Problem::new(StatusCode::BAD_REQUEST, "INVALID_BODY", message, "send the arguments as a JSON object")
+}

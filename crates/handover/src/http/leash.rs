@@ -1,0 +1,141 @@
+//! Ends what goes on for long when its token is revoked, by whomever and in whichever process.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::Bytes;
+use engine::id::TokenId;
+use http_body::{Frame, SizeHint};
+use tokio::task::AbortHandle;
+use tokio::time::Sleep;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+
+use super::intake::Held;
+use crate::service::Service;
+
+/// What is over by then is not worth a look at the token.
+pub(super) const QUICK: Duration = Duration::from_millis(200);
+/// The store is not asked more often, however much happens.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Nor less often, when no change is told.
+const LOOK: Duration = Duration::from_secs(10);
+
+/// One for every token that something long is going on with.
+#[derive(Debug)]
+pub(super) struct Leashes {
+    service: Service,
+    held: Mutex<HashMap<TokenId, Weak<Leash>>>,
+}
+
+#[derive(Debug)]
+pub(super) struct Leash {
+    revoked: CancellationToken,
+    watch: AbortHandle,
+}
+
+impl Drop for Leash {
+    fn drop(&mut self) {
+        self.watch.abort();
+    }
+}
+
+impl Leash {
+    pub(super) async fn revoked(&self) {
+        self.revoked.cancelled().await;
+    }
+}
+
+impl Leashes {
+    pub(super) fn new(service: Service) -> Self {
+        Self { service, held: Mutex::default() }
+    }
+
+    /// Watches over a token as long as somebody holds this.
+    pub(super) fn hold(&self, token: TokenId) -> Arc<Leash> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = held.get(&token).and_then(Weak::upgrade) {
+            return known;
+        }
+        held.retain(|_, leash| leash.strong_count() > 0);
+        let revoked = CancellationToken::new();
+        let watch = tokio::spawn(watch(self.service.clone(), token, revoked.clone())).abort_handle();
+        let leash = Arc::new(Leash { revoked, watch });
+        held.insert(token, Arc::downgrade(&leash));
+        leash
+    }
+}
+
+async fn watch(service: Service, token: TokenId, revoked: CancellationToken) {
+    let mut bell = service.bell();
+    loop {
+        match service.view(move |world| world.token(token).map(|token| token.revoked)).await {
+            // A fault is no reason to end anything: the next look tells.
+            Ok(None) | Err(crate::Error::Fault(_) | crate::Error::Random(_)) => {}
+            Ok(Some(_)) | Err(crate::Error::Refused(_)) => return revoked.cancel(),
+        }
+        bell.changed(LOOK).await;
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// A body that goes on for long: it ends with its token, and holds what its request takes up.
+pub(super) struct Leashed {
+    body: Body,
+    leashes: Arc<Leashes>,
+    token: TokenId,
+    hold: Hold,
+    _held: Arc<Held>,
+}
+
+enum Hold {
+    NotYet(Pin<Box<Sleep>>),
+    On { _leash: Arc<Leash>, revoked: Pin<Box<WaitForCancellationFutureOwned>> },
+}
+
+impl Leashed {
+    pub(super) fn new(body: Body, leashes: Arc<Leashes>, token: TokenId, held: Arc<Held>) -> Self {
+        Self { body, leashes, token, hold: Hold::NotYet(Box::pin(tokio::time::sleep(QUICK))), _held: held }
+    }
+
+    /// Ready when the token is revoked.
+    fn poll_revoked(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            match &mut self.hold {
+                Hold::NotYet(quick) => {
+                    std::task::ready!(quick.as_mut().poll(cx));
+                    let leash = self.leashes.hold(self.token);
+                    let revoked = Box::pin(leash.revoked.clone().cancelled_owned());
+                    self.hold = Hold::On { _leash: leash, revoked };
+                }
+                Hold::On { revoked, .. } => return revoked.as_mut().poll(cx),
+            }
+        }
+    }
+}
+
+impl http_body::Body for Leashed {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        if self.poll_revoked(cx).is_ready() {
+            return Poll::Ready(None);
+        }
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

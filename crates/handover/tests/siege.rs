@@ -1,0 +1,27 @@
+//! The doors under siege: many processes at once, bad input, strangers and liars, slow clients, and the end under load.
+//!
+//! Every test starts the program itself, in a folder of its own, and ends what it started.
+
+#![expect(clippy::unwrap_used, reason = "a proof that cannot go on has failed")]
+#![cfg(unix)]
+
+#[path = "siege/bad_input.rs"]
+mod bad_input;
+#[path = "siege/door.rs"]
+mod door;
+#[path = "siege/http.rs"]
+mod http;
+#[path = "siege/inside.rs"]
+mod inside;
+#[path = "siege/many.rs"]
+mod many;
+#[path = "siege/pipe.rs"]
+mod pipe;
+#[path = "siege/place.rs"]
+mod place;
+#[path = "siege/serve.rs"]
+mod serve;
+#[path = "siege/slow.rs"]
+mod slow;
+#[path = "siege/stop.rs"]
+mod stop;

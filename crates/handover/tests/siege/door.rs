@@ -1,0 +1,178 @@
+//! The four doors that take a tool's arguments as JSON, and what each of them says.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+
+use crate::http::{Answer, Connection};
+use crate::pipe::Pipe;
+use crate::place::Place;
+use crate::serve::{Era, Server, post_mcp, tool_call};
+
+/// Nobody waits longer to hear what is wrong with a message.
+const ANSWER_MAX: Duration = Duration::from_secs(5);
+
+pub(crate) enum Door {
+    Pipe(Pipe),
+    Http { port: u16, token: String, era: Era, connection: Connection },
+    Api { port: u16, token: String, connection: Connection },
+}
+
+/// What was said: `done`, the code of a refusal, the number of an error of the protocol, or `closed`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Heard {
+    pub(crate) code: String,
+    pub(crate) status: Option<u16>,
+    /// The fields that are named.
+    pub(crate) fields: Vec<String>,
+    pub(crate) words: String,
+}
+
+impl Door {
+    /// All four, before one store.
+    pub(crate) fn all(place: &Place, server: &Server) -> Vec<Self> {
+        let (port, token) = (server.port, server.token.clone());
+        let http = |era| Self::Http { port, token: token.clone(), era, connection: Connection::open(port) };
+        vec![
+            Self::Pipe(Pipe::open(place, &["--tools", "full", "--as", "person"])),
+            http(server.session(&server.token)),
+            http(Era::New),
+            Self::Api { port, token: token.clone(), connection: Connection::open(port) },
+        ]
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Pipe(_) => "stdio",
+            Self::Http { era: Era::New, .. } => "mcp, new era",
+            Self::Http { era: Era::Old { .. }, .. } => "mcp, old era",
+            Self::Api { .. } => "api",
+        }
+    }
+
+    /// The schemas of all tools, as this door publishes them.
+    pub(crate) fn schemas(&mut self) -> Vec<(String, Value)> {
+        if let Self::Api { token, connection, .. } = self {
+            let headers = [("Authorization", format!("Bearer {token}"))];
+            let headers = [(headers[0].0, headers[0].1.as_str())];
+            let all = connection.request("GET", "/api/v1/openapi.json", &headers, b"").unwrap().json();
+            let Value::Object(schemas) = all["components"]["schemas"].clone() else { panic!("no schemas") };
+            let tools = schemas
+                .into_iter()
+                .filter_map(|(name, schema)| Some((name.strip_suffix(".arguments")?.to_owned(), schema)));
+            return tools.collect();
+        }
+        let mut params = json!({});
+        if let Self::Http { era: Era::New, .. } = self {
+            params["_meta"] = tool_call(&Era::New, "", &json!({}))["params"]["_meta"].clone();
+        }
+        let list = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/list", "params": params});
+        let answer = self.message(list.to_string().as_bytes()).unwrap();
+        let tools = answer["result"]["tools"].as_array().unwrap_or_else(|| panic!("{answer}")).clone();
+        tools.into_iter().map(|tool| (tool["name"].as_str().unwrap().to_owned(), tool["inputSchema"].clone())).collect()
+    }
+
+    /// Calls a tool with any bytes as its arguments. A pipe takes no line breaks in them.
+    pub(crate) fn call(&mut self, tool: &str, arguments: &[u8]) -> Heard {
+        let asked = Instant::now();
+        let heard = self.heard(tool, arguments);
+        assert!(asked.elapsed() < ANSWER_MAX, "{}: {tool} was answered after {:?}", self.name(), asked.elapsed());
+        heard
+    }
+
+    fn heard(&mut self, tool: &str, arguments: &[u8]) -> Heard {
+        if let Self::Api { port, token, connection } = self {
+            let bearer = format!("Bearer {token}");
+            let headers = [("Authorization", bearer.as_str())];
+            let answer = connection.request("POST", &format!("/api/v1/tools/{tool}"), &headers, arguments);
+            let heard = answer.as_ref().map_or_else(Heard::closed, Heard::of_api);
+            if answer.is_none_or(|answer| answer.header("connection") == Some("close")) {
+                *connection = Connection::open(*port);
+            }
+            return heard;
+        }
+        let era = if let Self::Http { era, .. } = self { era.clone() } else { Era::Old { session: String::new() } };
+        let frame = tool_call(&era, tool, &json!("@")).to_string();
+        let (before, after) = frame.split_once("\"@\"").unwrap();
+        let message = [before.as_bytes(), arguments, after.as_bytes()].concat();
+        match self {
+            Self::Http { port, token, era, connection } => {
+                let answer = post_mcp(connection, token, era, &message);
+                let heard = answer.as_ref().map_or_else(Heard::closed, Heard::of_mcp);
+                if answer.is_none_or(|answer| answer.header("connection") == Some("close") || answer.status == 413) {
+                    *connection = Connection::open(*port);
+                }
+                heard
+            }
+            Self::Pipe(pipe) => {
+                pipe.send(&message);
+                Heard::of_message(&pipe.next().unwrap(), None)
+            }
+            Self::Api { .. } => Heard::closed(),
+        }
+    }
+
+    /// Any message of MCP; `None` when there was no answer.
+    pub(crate) fn message(&mut self, bytes: &[u8]) -> Option<Value> {
+        match self {
+            Self::Pipe(pipe) => {
+                pipe.send(bytes);
+                pipe.next()
+            }
+            Self::Http { token, era, connection, .. } => {
+                post_mcp(connection, token, era, bytes).map(|answer| answer.message())
+            }
+            Self::Api { .. } => None,
+        }
+    }
+
+    /// A pipe's process ends well and without a word.
+    pub(crate) fn close(self) {
+        if let Self::Pipe(pipe) = self {
+            let (status, errors) = pipe.leave();
+            assert!(status.success() && errors.is_empty(), "{status}: {errors}");
+        }
+    }
+}
+
+impl Heard {
+    fn closed() -> Self {
+        Self { code: "closed".to_owned(), status: None, fields: Vec::new(), words: String::new() }
+    }
+
+    fn of_refusal(refused: &Value, status: Option<u16>) -> Self {
+        let fields = refused["details"]["fields"].as_array().cloned().unwrap_or_default();
+        let fields = fields.iter().map(|field| field["field"].as_str().unwrap_or_default().to_owned()).collect();
+        let code = refused["code"].as_str().unwrap_or("no code").to_owned();
+        Self { code, status, fields, words: refused.to_string() }
+    }
+
+    fn of_api(answer: &Answer) -> Self {
+        if answer.status == 200 {
+            return Self { code: "done".to_owned(), status: Some(200), fields: Vec::new(), words: answer.text() };
+        }
+        Self::of_refusal(&answer.json(), Some(answer.status))
+    }
+
+    fn of_mcp(answer: &Answer) -> Self {
+        Self::of_message(&answer.message(), Some(answer.status))
+    }
+
+    fn of_message(message: &Value, status: Option<u16>) -> Self {
+        if let Some(error) = message.get("error") {
+            return Self { code: error["code"].to_string(), status, fields: Vec::new(), words: error.to_string() };
+        }
+        let result = &message["result"];
+        if result["isError"] == true {
+            let text = result["content"][0]["text"].as_str().unwrap_or_default();
+            return Self::of_refusal(&serde_json::from_str(text).unwrap_or_default(), status);
+        }
+        let code = if result["isError"] == false { "done" } else { "no answer" };
+        Self { code: code.to_owned(), status, fields: Vec::new(), words: message.to_string() }
+    }
+}
+
+/// The properties of a schema.
+pub(crate) fn properties(schema: &Value) -> Map<String, Value> {
+    schema["properties"].as_object().cloned().unwrap_or_default()
+}

@@ -1,0 +1,52 @@
+//! A server inside the test, with limits of its own: nobody waits a minute for a bound of a minute.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use engine::token::Scope;
+use handover::Service;
+use handover::clock::SystemClock;
+use handover::desk::{Desk, Surroundings};
+use handover::http::{Limits, Site, Wanted};
+use handover::reception::Offer;
+use handover::settings;
+use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+pub(crate) const TOKEN: &str = "hnd_inside";
+
+pub(crate) struct Inside {
+    runtime: Runtime,
+    pub(crate) port: u16,
+    stop: Option<oneshot::Sender<()>>,
+    running: Option<JoinHandle<()>>,
+}
+
+impl Inside {
+    pub(crate) fn start(limits: Limits) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (port, running) = runtime.block_on(async {
+            let store = store::open("memory:", 1).await.unwrap();
+            let desk = Desk::new(Service::new(store, Arc::new(SystemClock)), Surroundings::default());
+            handover::token::keep(desk.service(), "siege", TOKEN, Scope::Admin, None).await.unwrap();
+            let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+            let port = listener.local_addr().unwrap().port();
+            let wanted = Wanted { port: Some(port), offer: Offer::Full, limits };
+            let site = Site::new(desk, &settings::Serve::default(), &wanted);
+            let stop = async move { drop(stopped.await) };
+            (port, tokio::spawn(site.run(listener, stop)))
+        });
+        Self { runtime, port, stop: Some(stop), running: Some(running) }
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(running) = self.running.take() {
+            let _ended = self.runtime.block_on(running);
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! A `handover serve` of a test's own: started on a free port, asked, stopped.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::http::{Answer, Connection};
+use crate::place::Place;
+
+#[derive(Debug)]
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) port: u16,
+    /// The token of this machine.
+    pub(crate) token: String,
+}
+
+/// How MCP is spoken: with a session, or each request by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Era {
+    Old { session: String },
+    New,
+}
+
+impl Server {
+    pub(crate) fn start(place: &Place) -> Self {
+        Self::start_as(place, place.program())
+    }
+
+    pub(crate) fn start_as(place: &Place, mut program: Command) -> Self {
+        program.args(["serve", "--port", "0", "--tools", "full"]);
+        let mut child = program.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let Some(port) = line.trim().rsplit(':').next().and_then(|port| port.parse().ok()) else {
+            let mut errors = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+            panic!("the server did not start: {line}{errors}");
+        };
+        let token = std::fs::read_to_string(place.state().join("token")).unwrap().trim().to_owned();
+        Self { child, port, token }
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// One request on a connection of its own.
+    pub(crate) fn ask(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+        Connection::open(self.port).request(method, target, headers, body).unwrap()
+    }
+
+    /// Calls a tool over the API with a token.
+    pub(crate) fn call(&self, token: &str, tool: &str, arguments: &Value) -> Answer {
+        let bearer = format!("Bearer {token}");
+        let headers = [("Authorization", bearer.as_str()), ("Content-Type", "application/json")];
+        self.ask("POST", &format!("/api/v1/tools/{tool}"), &headers, arguments.to_string().as_bytes())
+    }
+
+    /// Calls a tool that must do what is asked, as the owner of this machine.
+    pub(crate) fn must(&self, tool: &str, arguments: &Value) -> Value {
+        let answer = self.call(&self.token, tool, arguments);
+        assert_eq!(answer.status, 200, "{tool} {arguments}: {}", answer.text());
+        answer.json()
+    }
+
+    pub(crate) fn get(&self, token: &str, target: &str) -> Answer {
+        self.ask("GET", target, &[("Authorization", &format!("Bearer {token}"))], b"")
+    }
+
+    /// Makes a token over the API: its id and its secret.
+    pub(crate) fn token(&self, wanted: &Value) -> (String, String) {
+        let headers = [("Authorization", format!("Bearer {}", self.token))];
+        let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let answer = self.ask("POST", "/api/v1/tokens", &headers, wanted.to_string().as_bytes());
+        assert_eq!(answer.status, 201, "{}", answer.text());
+        let word = |name: &str| answer.json()[name].as_str().unwrap().to_owned();
+        (word("id"), word("token"))
+    }
+
+    /// Opens a session of the old era.
+    pub(crate) fn session(&self, token: &str) -> Era {
+        let opening = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params":
+            {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "siege", "version": "1"}}});
+        let answer = self.post_mcp(token, &Era::New, opening.to_string().as_bytes());
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let session = answer.header("mcp-session-id").unwrap().to_owned();
+        let era = Era::Old { session };
+        let told = self.post_mcp(token, &era, br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        assert_eq!(told.status, 202, "{}", told.text());
+        era
+    }
+
+    /// Bytes as they are to `/mcp`.
+    pub(crate) fn post_mcp(&self, token: &str, era: &Era, body: &[u8]) -> Answer {
+        let mut connection = Connection::open(self.port);
+        post_mcp(&mut connection, token, era, body).unwrap()
+    }
+
+    /// Peak and present memory, in bytes.
+    pub(crate) fn memory(&self) -> (u64, u64) {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let of = |name: &str| {
+            let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+            line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
+        };
+        (of("VmHWM:"), of("VmRSS:"))
+    }
+
+    pub(crate) fn terminate(&self) {
+        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
+    }
+
+    /// Waits for the end of the process, which must come in time. How it ended, and its standard error.
+    pub(crate) fn ended_within(mut self, time: Duration) -> (ExitStatus, String) {
+        let asked = Instant::now();
+        let mut errors = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+        let status = self.child.wait().unwrap();
+        assert!(asked.elapsed() <= time, "it took {:?} to end", asked.elapsed());
+        (status, errors)
+    }
+
+    /// Stops it in good order; it must have nothing to complain of.
+    pub(crate) fn stop(self) {
+        self.terminate();
+        let (status, errors) = self.ended_within(Duration::from_secs(15));
+        assert!(status.success() && errors.is_empty(), "{status}: {errors}");
+    }
+}
+
+/// A message of MCP on a connection; `None` when it was closed without an answer.
+pub(crate) fn post_mcp(connection: &mut Connection, token: &str, era: &Era, body: &[u8]) -> Option<Answer> {
+    let _refused_early = ask_mcp(connection, token, era, body);
+    connection.answer()
+}
+
+/// The same without waiting for the answer.
+pub(crate) fn ask_mcp(connection: &mut Connection, token: &str, era: &Era, body: &[u8]) -> bool {
+    let bearer = format!("Bearer {token}");
+    let mut headers = vec![
+        ("Authorization", bearer.as_str()),
+        ("Content-Type", "application/json"),
+        ("Accept", "application/json, text/event-stream"),
+    ];
+    let text = String::from_utf8_lossy(body);
+    // The new era repeats in the headers what is in the message, which need not be JSON here.
+    let word = |before: &str| text.split_once(before).and_then(|(_, rest)| rest.split('"').next()).map(str::to_owned);
+    let (method, name) = (word("\"method\":\"").unwrap_or_default(), word("\"params\":{\"name\":\""));
+    match era {
+        Era::Old { session } => {
+            headers.extend([("Mcp-Session-Id", session.as_str()), ("MCP-Protocol-Version", "2025-06-18")]);
+        }
+        Era::New if method == "initialize" => {}
+        Era::New => {
+            headers.extend([("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", method.as_str())]);
+            headers.extend(name.as_ref().map(|name| ("Mcp-Name", name.as_str())));
+        }
+    }
+    connection.ask("POST", "/mcp", &headers, body)
+}
+
+/// The message that calls a tool. In the new era every request says what it speaks.
+pub(crate) fn tool_call(era: &Era, tool: &str, arguments: &Value) -> Value {
+    let mut params = json!({"name": tool, "arguments": arguments});
+    if *era == Era::New {
+        params["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "siege", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {}});
+    }
+    json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+}
