@@ -23,7 +23,7 @@ const OPENING: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":
 /// A server over a pipe.
 struct Pipe {
     child: Child,
-    input: ChildStdin,
+    input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
 }
 
@@ -34,7 +34,7 @@ impl Pipe {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
-        let input = child.stdin.take().context("a pipe")?;
+        let input = child.stdin.take();
         let output = BufReader::new(child.stdout.take().context("a pipe")?);
         Ok(Self { child, input, output })
     }
@@ -46,8 +46,13 @@ impl Pipe {
     }
 
     fn ask(&mut self, message: &str) -> Result<String> {
-        writeln!(self.input, "{message}")?;
+        self.write(message.as_bytes())?;
+        self.write(b"\n")?;
         self.line()
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        Ok(self.input.as_mut().context("a pipe")?.write_all(bytes)?)
     }
 
     fn call(&mut self, tool: &str, arguments: &str) -> Result<serde_json::Value> {
@@ -59,8 +64,9 @@ impl Pipe {
 }
 
 impl Drop for Pipe {
+    /// As a client ends it: one that is killed leaves work for the next to clear up.
     fn drop(&mut self) {
-        let _gone = self.child.kill();
+        self.input = None;
         let _gone = self.child.wait();
     }
 }
@@ -129,7 +135,7 @@ pub(crate) fn calls(folder: &Path, report: &mut Report) -> Result<()> {
     let (store, tasks) = prepared(folder, "calls", 10)?;
     let mut pipe = Pipe::start(&store)?;
     pipe.ask(OPENING)?;
-    writeln!(pipe.input, r#"{{"jsonrpc":"2.0","method":"notifications/initialized"}}"#)?;
+    pipe.write(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n")?;
     pipe.ask(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#)?;
     let agent = pipe.call("agent_register", r#"{"name":"bench","runtime":"bench"}"#)?["id"].clone();
     let task = tasks.first().context("a task")?;
@@ -168,7 +174,7 @@ fn pipelined(pipe: &mut Pipe, tool: &str, arguments: &str) -> Result<()> {
             message.push('\n');
             sent += 1;
         }
-        pipe.input.write_all(message.as_bytes())?;
+        pipe.write(message.as_bytes())?;
         let line = pipe.line()?;
         anyhow::ensure!(line.contains("structuredContent"), "{tool}: {line}");
     }
