@@ -111,11 +111,11 @@ fn a_project_begins_with_valid_files_and_keeps_what_is_there() {
     let run = |arguments: &[&str]| handover(folder.path(), arguments);
     let (code, first, _) = run(&["init"]);
     assert_eq!(code, Some(0));
-    assert_eq!(first.matches("written ").count(), 7, "{first}");
+    assert_eq!(first.matches("written ").count(), 9, "{first}");
     let config = folder.path().join(".handover/config.toml");
     std::fs::write(&config, "# mine\n").expect("a file");
     let (_, second, _) = run(&["init"]);
-    assert_eq!(second.matches("kept ").count(), 7, "{second}");
+    assert_eq!(second.matches("kept ").count(), 9, "{second}");
     assert_eq!(std::fs::read_to_string(&config).ok().as_deref(), Some("# mine\n"));
     let (code, listed, errors) = run(&["card", "list"]);
     assert_eq!(code, Some(0), "{listed}{errors}");

@@ -15,11 +15,13 @@
 mod agents;
 mod answer;
 mod ids;
+mod letters;
 mod mail;
 mod places;
 mod plan;
 mod refused;
 mod rows;
+mod said;
 mod tasks;
 mod workflows;
 
@@ -29,11 +31,13 @@ use engine::{Command, Json};
 pub use agents::*;
 pub use answer::*;
 pub use ids::*;
+pub use letters::*;
 pub use mail::*;
 pub use places::*;
 pub use plan::{Complexity, NewPlan, Planned, TaskPlan, WorkflowAddTask, WorkflowPlan};
 pub use refused::{Said, fault, refusal, rejection};
 pub use rows::*;
+pub use said::answer;
 pub use tasks::*;
 pub use workflows::*;
 

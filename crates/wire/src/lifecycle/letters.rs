@@ -1,0 +1,101 @@
+//! Messages as they are shown, in the words of the original and of Wire.
+
+use engine::Timestamp;
+use engine::id::{AgentId, MessageId, TaskId, ThreadId, WorkflowId};
+use engine::inbox::{Message, MessageState};
+
+use super::mail::{original_kind, original_priority};
+use crate::json::Value;
+use crate::reply::{Part, reply};
+
+reply! {
+    pub struct MessageRow {
+        id: MessageId,
+        sequence: u32,
+        sender_id: Option<AgentId>,
+        sender: String,
+        recipient_id: String,
+        message_type: &'static str,
+        subject: Option<String>,
+        body: Value,
+        priority: &'static str,
+        status: &'static str,
+        action_required: bool,
+        workflow_id: Option<WorkflowId>,
+        task_id: Option<TaskId>,
+        reply_to_id: Option<MessageId>,
+        thread_id: ThreadId,
+        created_at: Timestamp,
+        read_at: Option<Timestamp>,
+    }
+}
+
+fn said_in(message: &Message) -> Value {
+    message.draft.json().map_or_else(|| message.draft.body.as_str().into(), |json| Part::render(&json))
+}
+
+impl MessageRow {
+    pub fn of(message: &Message) -> Self {
+        let (status, read_at) = match message.state {
+            MessageState::Unread => ("unread", None),
+            MessageState::Read { at } => ("read", Some(at)),
+            MessageState::Archived { at } => ("archived", Some(at)),
+        };
+        let sender_id = if let engine::Actor::Agent(agent) = message.from { Some(agent) } else { None };
+        Self {
+            id: message.id,
+            sequence: message.sequence,
+            sender_id,
+            sender: message.from.to_string(),
+            recipient_id: message.to.to_string(),
+            message_type: original_kind(message.draft.kind),
+            subject: message.draft.subject.clone(),
+            body: said_in(message),
+            priority: original_priority(message.draft.priority.get()),
+            status,
+            action_required: message.draft.action_required,
+            workflow_id: message.draft.workflow,
+            task_id: message.draft.task,
+            reply_to_id: message.draft.reply_to,
+            thread_id: message.thread,
+            created_at: message.at,
+            read_at,
+        }
+    }
+}
+
+reply! {
+    /// A message in Wire's words.
+    pub struct InboxRow {
+        id: MessageId,
+        sequence: u32,
+        priority: u32,
+        message_type: &'static str,
+        sender: String,
+        subject: Option<String>,
+        body: Value,
+        action_required: bool,
+        ref_task_id: Option<TaskId>,
+        thread_id: ThreadId,
+        created_at: Timestamp,
+    }
+}
+
+impl InboxRow {
+    /// `sender` is the slug of the agent, or who else wrote it.
+    pub fn of(message: &Message, sender: String) -> Self {
+        Self {
+            id: message.id,
+            sequence: message.sequence,
+            priority: u32::from(message.draft.priority.get()),
+            message_type: message.draft.kind.as_str(),
+            sender,
+            subject: message.draft.subject.clone(),
+            body: said_in(message),
+            action_required: message.draft.action_required,
+            ref_task_id: message.draft.task,
+            thread_id: message.thread,
+            created_at: message.at,
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The engine's replies in the tools' words.
+
+use engine::Reply;
+
+use super::Call;
+use super::answer::{
+    Attached, Beat, BroadcastReply, CheckpointReply, ClaimReply, Identified, Left, LockReply, Marked, Named, Part,
+    PlanReply, Registered, ReplanReply, Replanned, SentReply, Success, TaskAdded, TaskRemoved, WorkflowCreated,
+};
+use crate::json::Value;
+
+fn done() -> Value {
+    Success { success: true }.render()
+}
+
+/// The answer to a call that was one command. `None` for replies that need more than themselves.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the other replies answer calls that do more than one command")]
+#[expect(clippy::too_many_lines, reason = "one match that names every reply")]
+pub fn answer(call: &Call, reply: &Reply) -> Option<Value> {
+    Some(match reply {
+        Reply::Registered { agent, slug, name, resumed, holds } => Registered {
+            id: *agent,
+            name: name.clone(),
+            status: if holds.is_empty() { "online" } else { "busy" },
+            slug: slug.clone(),
+            resumed: *resumed,
+            holds: holds.clone(),
+            handoff_id: crate::handoff::alias(*agent),
+        }
+        .render(),
+        Reply::Alive { next_heartbeat_ms } => Beat { success: true, next_heartbeat_ms: next_heartbeat_ms.0 }.render(),
+        Reply::Unregistered { released } => Left { success: true, tasks_released: *released }.render(),
+        Reply::Claimed { attempt, until, .. } => ClaimReply {
+            success: true,
+            attempt: Some(*attempt),
+            lease_expires_at: Some(*until),
+            already_claimed_by: None,
+        }
+        .render(),
+        Reply::AlreadyClaimedBy { agent } => {
+            ClaimReply { success: false, attempt: None, lease_expires_at: None, already_claimed_by: Some(*agent) }
+                .render()
+        }
+        Reply::CheckpointAdded { checkpoint, sequence } => {
+            CheckpointReply { id: *checkpoint, sequence: *sequence }.render()
+        }
+        Reply::WorkflowCreated { workflow, status, parallel_max } => {
+            let Call::WorkflowCreate(made) = call else { return None };
+            let (id, name, status) = (*workflow, made.name.to_string(), status.as_str());
+            WorkflowCreated { id, name, status, max_parallel_tasks: *parallel_max }.render()
+        }
+        Reply::PlanSet { workflow, tasks, groups, task_ids } => PlanReply {
+            workflow_id: *workflow,
+            tasks_created: *tasks,
+            parallelizable_groups: groups.clone(),
+            status: "ready",
+            task_ids: (usize::try_from(*tasks) == Ok(task_ids.len())).then(|| Named(task_ids.clone())),
+        }
+        .render(),
+        Reply::TaskAdded { task, sequence } => {
+            let Call::WorkflowAddTask(made) = call else { return None };
+            TaskAdded { task_id: *task, sequence: *sequence, workflow_id: made.workflow_id }.render()
+        }
+        Reply::TaskRemoved { task, rewired } => {
+            TaskRemoved { removed_task_id: *task, dependencies_rewired: *rewired, tasks_renumbered: 0 }.render()
+        }
+        Reply::Replanned { added, removed, preserved, status } => {
+            let Call::WorkflowReplan(made) = call else { return None };
+            ReplanReply {
+                workflow_id: made.workflow_id,
+                tasks_added: *added,
+                tasks_removed: *removed,
+                tasks_preserved: *preserved,
+                new_status: status.as_str(),
+            }
+            .render()
+        }
+        Reply::Locked { owner, since, until } | Reply::LockHeldBy { owner, since, until } => LockReply {
+            success: matches!(reply, Reply::Locked { .. }),
+            locked_by: owner.clone(),
+            locked_at: *since,
+            expires_at: *until,
+        }
+        .render(),
+        Reply::RepositoryAttached { repository, added } => {
+            let Call::WorkflowAddRepository(made) = call else { return None };
+            Attached { workflow_id: made.workflow_id, repository_id: *repository, added_at: *added }.render()
+        }
+        Reply::TaskReplanned { checkpoint } => Replanned { success: true, checkpoint_id: *checkpoint }.render(),
+        Reply::RepositoryRegistered { repository } => Identified { id: repository.to_string() }.render(),
+        Reply::TemplateCreated { template } => Identified { id: template.to_string() }.render(),
+        Reply::Sent { message, thread, sequence, ahead } => {
+            SentReply { id: *message, thread_id: *thread, sequence: *sequence, unread_ahead: *ahead }.render()
+        }
+        Reply::Broadcast { messages, thread, full } => BroadcastReply {
+            sent_count: u32::try_from(messages.len()).unwrap_or(u32::MAX),
+            message_ids: messages.clone(),
+            thread_id: *thread,
+            full: (!full.is_empty()).then(|| full.clone()),
+        }
+        .render(),
+        Reply::Marked { changed } => Marked { success: true, changed: *changed }.render(),
+        Reply::AgentUpdated
+        | Reply::WorkflowMoved { .. }
+        | Reply::WorkflowChanged
+        | Reply::Unlocked
+        | Reply::RepositoryDetached
+        | Reply::Released
+        | Reply::Moved { .. }
+        | Reply::TaskPlanned
+        | Reply::WorkspaceAssigned => done(),
+        _ => return None,
+    })
+}
