@@ -17,6 +17,7 @@ mod gate;
 mod handler;
 mod http;
 mod lines;
+mod listening;
 mod message;
 mod outbox;
 mod pipes;

@@ -15,6 +15,7 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
 use rmcp::RoleServer;
+use rmcp::model::{ClientRequest, JsonRpcMessage};
 use rmcp::service::RequestContext;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -22,6 +23,7 @@ use wire::json::Span;
 
 use super::gate::{Act, Gate, Ticket};
 use super::limits::{MESSAGE_BYTES_DEFAULT, MESSAGE_BYTES_MAX};
+use super::listening::{self, Seen};
 use super::message::{self, Arguments, Incoming, Refused};
 use super::outbox;
 use super::skim::Skim;
@@ -40,6 +42,7 @@ pub(super) struct Passage {
 struct Carried {
     arguments: Option<Arguments>,
     ticket: Option<Ticket>,
+    seen: Option<Seen>,
     denied: Option<Denied>,
 }
 
@@ -59,7 +62,10 @@ impl Passage {
     }
 
     pub(super) fn of(context: &RequestContext<RoleServer>) -> Option<&Self> {
-        let parts = context.extensions.get::<http::request::Parts>()?;
+        Self::within(context.extensions.get::<http::request::Parts>()?)
+    }
+
+    pub(super) fn within(parts: &http::request::Parts) -> Option<&Self> {
         parts.extensions.get::<Arc<Self>>().map(|passage| &**passage)
     }
 
@@ -73,6 +79,10 @@ impl Passage {
 
     pub(super) fn take_ticket(&self) -> Option<Ticket> {
         self.carried().ticket.take()
+    }
+
+    pub(super) fn take_seen(&self) -> Option<Seen> {
+        self.carried().seen.take()
     }
 
     pub(super) fn deny(&self, denied: Denied) {
@@ -131,31 +141,39 @@ impl fmt::Display for Unread {
     }
 }
 
-/// How long a message may be.
-pub(super) trait Bound: Send + Unpin + 'static {
+/// What a body has to know of who is behind the door.
+pub(super) trait Behind: Send + Unpin + 'static {
+    /// The longest message of all, and the longest one that calls this tool.
     fn most(&self) -> usize;
     fn of(&self, tool: &str) -> usize;
+
+    /// What the client is about to follow; `None` when it is no listener.
+    fn look(&self, uris: Vec<String>) -> Option<Looking>;
 }
+
+pub(super) type Looking = Pin<Box<dyn Future<Output = Seen> + Send>>;
 
 /// A body that is judged before it is read.
 pub(super) struct Checked<B, L> {
     body: B,
-    bound: L,
+    behind: L,
     passage: Arc<Passage>,
     text: Vec<u8>,
     skim: Option<Skim>,
     /// The bound the message is over, and how much of the rest was dropped.
     over: Option<(usize, usize)>,
     done: bool,
+    /// Ends before the text is given on.
+    looking: Option<Looking>,
 }
 
 impl<B, L> Checked<B, L> {
-    pub(super) fn new(body: B, bound: L, passage: Arc<Passage>) -> Self {
-        Self { body, bound, passage, text: Vec::new(), skim: None, over: None, done: false }
+    pub(super) fn new(body: B, behind: L, passage: Arc<Passage>) -> Self {
+        Self { body, behind, passage, text: Vec::new(), skim: None, over: None, done: false, looking: None }
     }
 }
 
-impl<B, L: Bound> Checked<B, L> {
+impl<B, L: Behind> Checked<B, L> {
     fn take(&mut self, piece: &[u8]) {
         if let Some(skim) = &mut self.skim {
             skim.feed(piece);
@@ -165,7 +183,7 @@ impl<B, L: Bound> Checked<B, L> {
             return;
         }
         self.text.extend_from_slice(piece);
-        if self.text.len() <= MESSAGE_BYTES_DEFAULT.min(self.bound.most()) {
+        if self.text.len() <= MESSAGE_BYTES_DEFAULT.min(self.behind.most()) {
             return;
         }
         let text = &self.text;
@@ -174,7 +192,7 @@ impl<B, L: Bound> Checked<B, L> {
             skim.feed(text);
             skim
         });
-        let most = skim.bytes_max(|tool| self.bound.of(tool)).min(self.bound.most());
+        let most = skim.bytes_max(|tool| self.behind.of(tool)).min(self.behind.most());
         if self.text.len() > most {
             self.text = Vec::new();
             self.over = Some((most, 0));
@@ -186,13 +204,14 @@ impl<B, L: Bound> Checked<B, L> {
         self.over.is_some_and(|(_, dropped)| dropped > MESSAGE_BYTES_MAX)
     }
 
-    fn finish(&mut self) -> Result<Bytes, Unread> {
+    /// The text that is left for `rmcp`.
+    fn finish(&mut self) -> Result<Vec<u8>, Unread> {
         self.done = true;
         let text = std::mem::take(&mut self.text);
         if let Some(skim) = self.skim.take() {
             let most = match self.over {
                 Some((most, _)) => most,
-                None => skim.bytes_max_in_the_end(|tool| self.bound.of(tool)).min(self.bound.most()),
+                None => skim.bytes_max_in_the_end(|tool| self.behind.of(tool)).min(self.behind.most()),
             };
             if self.over.is_some() || text.len() > most {
                 return self.deny(Denied::TooLong(message::too_long(skim.id().cloned(), most)));
@@ -205,14 +224,22 @@ impl<B, L: Bound> Checked<B, L> {
                 carried.ticket = Some(self.passage.gate.enter());
                 carried.arguments = Some(call.arguments);
                 drop(carried);
-                Ok(without(text, span).into())
+                Ok(without(text, span))
             }
-            Incoming::Other(_) | Incoming::Answer => Ok(text.into()),
+            Incoming::Other(message) => {
+                if let JsonRpcMessage::Request(request) = &*message
+                    && let ClientRequest::SubscriptionsListenRequest(listen) = &request.request
+                {
+                    self.looking = self.behind.look(listening::wanted(listen));
+                }
+                Ok(text)
+            }
+            Incoming::Answer => Ok(text),
             Incoming::Refused(refused) => self.deny(Denied::Message(refused)),
         }
     }
 
-    fn deny(&self, denied: Denied) -> Result<Bytes, Unread> {
+    fn deny(&self, denied: Denied) -> Result<Vec<u8>, Unread> {
         self.passage.deny(denied);
         Err(Unread)
     }
@@ -229,7 +256,7 @@ fn without(mut text: Vec<u8>, span: Option<Span>) -> Vec<u8> {
     text
 }
 
-impl<B: Body + Unpin, L: Bound> Body for Checked<B, L> {
+impl<B: Body + Unpin, L: Behind> Body for Checked<B, L> {
     type Data = Bytes;
     type Error = Unread;
 
@@ -253,13 +280,23 @@ impl<B: Body + Unpin, L: Bound> Body for Checked<B, L> {
                 // The client is gone, so nobody hears why.
                 Some(Err(_)) => {
                     self.done = true;
+                    self.text = Vec::new();
                     return Poll::Ready(Some(Err(Unread)));
                 }
                 None => {}
             }
-            return Poll::Ready(Some(self.finish().map(Frame::data)));
+            match self.finish() {
+                Ok(text) => self.text = text,
+                Err(unread) => return Poll::Ready(Some(Err(unread))),
+            }
         }
-        Poll::Ready(None)
+        if let Some(looking) = &mut self.looking {
+            let seen = ready!(looking.as_mut().poll(cx));
+            self.looking = None;
+            self.passage.carried().seen = Some(seen);
+        }
+        let text = std::mem::take(&mut self.text);
+        Poll::Ready((!text.is_empty()).then(|| Ok(Frame::data(text.into()))))
     }
 }
 

@@ -21,8 +21,9 @@ use super::body::Passage;
 use super::catalog::Catalog;
 use super::gate::{Act, Gate};
 use super::limits::SUBSCRIPTIONS_MAX;
+use super::listening::{Seen, versions};
 use super::message::Arguments;
-use super::subscriptions::{Following, Subscriptions, follow};
+use super::subscriptions::{Subscriptions, follow};
 use super::words;
 
 type Context = RequestContext<RoleServer>;
@@ -59,21 +60,20 @@ impl<B: Backend> Handler<B> {
         self.backend.introduced(&who(context), Client { name: client.name, version: client.version });
     }
 
-    async fn follower<F, T>(&self, context: &Context, uri: &str, tell: F) -> Result<Following, ErrorData>
-    where
-        F: Fn() -> T + Send + Sync + 'static,
-        T: Future<Output = bool> + Send,
-    {
-        let versions = self.backend.watch(&who(context), uri).await.map_err(words::error)?;
-        Ok(follow(versions, self.gate(context), tell))
+    pub(super) fn backend(&self) -> &B {
+        &self.backend
     }
 }
 
 fn who(context: &Context) -> Who {
-    context.extensions.get::<http::request::Parts>().map_or(Who::Pipe, |parts| Who::Http {
-        session: Passage::of(context).and_then(|passage| passage.session.clone()),
+    context.extensions.get::<http::request::Parts>().map_or(Who::Pipe, caller)
+}
+
+pub(super) fn caller(parts: &http::request::Parts) -> Who {
+    Who::Http {
+        session: Passage::within(parts).and_then(|passage| passage.session.clone()),
         parts: Arc::new(parts.clone()),
-    })
+    }
 }
 
 impl<B: Backend> Handler<B> {
@@ -222,12 +222,11 @@ impl<B: Backend> ServerHandler for Handler<B> {
 
     async fn subscribe(&self, request: SubscribeRequestParams, context: Context) -> Result<(), ErrorData> {
         let (peer, uri) = (context.peer.clone(), request.uri.clone());
-        let following = self
-            .follower(&context, &request.uri, move || {
-                let (peer, uri) = (peer.clone(), uri.clone());
-                async move { peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await.is_ok() }
-            })
-            .await?;
+        let versions = versions(self.backend(), &who(&context), &request.uri).await.map_err(words::error)?;
+        let following = follow(versions, self.gate(&context), move || {
+            let (peer, uri) = (peer.clone(), uri.clone());
+            async move { peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await.is_ok() }
+        });
         if self.connection.subscriptions.add(request.uri, following) {
             return Ok(());
         }
@@ -251,15 +250,22 @@ impl<B: Backend> ServerHandler for Handler<B> {
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let mut following = Vec::new();
+        let asked = context.request_context();
+        let carried = Passage::of(asked).and_then(Passage::take_seen);
+        let mut seen = carried.or_else(|| asked.extensions.get::<Seen>().cloned()).unwrap_or_default();
         for uri in context.accepted().resource_subscriptions.iter().flatten() {
+            let versions = match seen.take(uri) {
+                Some(versions) => versions,
+                None => versions(self.backend(), &who(asked), uri).await,
+            };
             let (sink, told) = (context.sink().clone(), uri.clone());
             let tell = move || {
                 let (sink, uri) = (sink.clone(), told.clone());
                 async move { sink.notify_resource_updated(uri).await.is_ok() }
             };
-            following.push(self.follower(context.request_context(), uri, tell).await?);
+            following.push(follow(versions.map_err(words::error)?, self.gate(asked), tell));
         }
-        let closing = self.closing(context.request_context());
+        let closing = self.closing(asked);
         tokio::select! {
             () = context.cancelled() => {}
             () = closing.cancelled() => {}

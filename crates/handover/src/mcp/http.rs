@@ -12,13 +12,13 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::backend::Backend;
-use super::body::{Answer, Bound, Checked, Denied, Passage};
+use super::backend::{Backend, Who};
+use super::body::{Answer, Behind, Checked, Denied, Looking, Passage};
 use super::catalog::Catalog;
 use super::gate::Gate;
-use super::handler::{Connection, Handler};
-use super::limits;
+use super::handler::{self, Connection, Handler};
 use super::sessions::{PASSAGE, Sessions};
+use super::{limits, listening};
 
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -140,8 +140,11 @@ impl<B: Backend> Http<B> {
             None => Passage::new(Arc::clone(&inner.gate), inner.closing.clone(), None),
         });
         parts.extensions.insert(Arc::clone(&passage));
-        let bound = ToolBound { backend: Arc::clone(&inner.backend), most: inner.message_bytes_max };
-        let request = Request::from_parts(parts, Checked::new(body, bound, Arc::clone(&passage)));
+        // A listener of the new era has to say so in the head.
+        let listens = parts.headers.get("mcp-method").is_some_and(|method| method == "subscriptions/listen");
+        let listener = listens.then(|| handler::caller(&parts));
+        let behind = Beyond { backend: Arc::clone(&inner.backend), most: inner.message_bytes_max, listener };
+        let request = Request::from_parts(parts, Checked::new(body, behind, Arc::clone(&passage)));
         let response = PASSAGE.scope(Arc::clone(&passage), inner.service.handle(request)).await;
         let mut response = passage.denied().map_or(response, Denied::into_response);
         if is_delete && response.status() == StatusCode::ACCEPTED {
@@ -152,18 +155,25 @@ impl<B: Backend> Http<B> {
     }
 }
 
-struct ToolBound<B> {
+/// The backend, as far as a body concerns it.
+struct Beyond<B> {
     backend: Arc<B>,
     most: usize,
+    listener: Option<Who>,
 }
 
-impl<B: Backend> Bound for ToolBound<B> {
+impl<B: Backend> Behind for Beyond<B> {
     fn most(&self) -> usize {
         self.most
     }
 
     fn of(&self, tool: &str) -> usize {
         self.backend.message_bytes_max(tool)
+    }
+
+    fn look(&self, uris: Vec<String>) -> Option<Looking> {
+        let (who, backend) = (self.listener.clone()?, Arc::clone(&self.backend));
+        Some(Box::pin(async move { listening::look(&*backend, &who, uris).await }))
     }
 }
 

@@ -30,6 +30,7 @@ use super::catalog::Catalog;
 use super::gate::{Gate, Ticket};
 use super::handler::{Connection, Handler};
 use super::lines::{Line, Lines};
+use super::listening::Listening;
 use super::message::{self, Incoming, Refused};
 use super::outbox::Outbox;
 use super::{limits, pipes};
@@ -65,7 +66,7 @@ where
         owes: false,
     };
     let handler = Handler::new(Arc::clone(&backend), Arc::new(Catalog::of(&*backend)), connection);
-    let running = serve_directly_with_ct(handler, wire, None, abandon);
+    let running = serve_directly_with_ct(Listening(handler), wire, None, abandon);
     let _reason = running.waiting().await;
     backend.closed(&Who::Pipe).await;
 }

@@ -38,14 +38,13 @@ impl Subscriptions {
     }
 }
 
-/// Tells of each change once the calls that may have made it are answered. Changes that come while
+/// Tells of each change that was not seen yet, once the calls that may have made it are answered. Changes that come while
 /// one is told are told once, after it.
 pub(super) fn follow<F, T>(mut versions: watch::Receiver<u64>, gate: Arc<Gate>, tell: F) -> Following
 where
     F: Fn() -> T + Send + Sync + 'static,
     T: Future<Output = bool> + Send,
 {
-    versions.mark_unchanged();
     Following(tokio::spawn(async move {
         while versions.changed().await.is_ok() {
             gate.settled().await;

@@ -1,0 +1,84 @@
+//! Looks at what a listener of the new era will follow before `rmcp` acknowledges it.
+//!
+//! `rmcp` asks the handler to listen after the client may have read the acknowledgement. A change that the client makes at
+//! once would then come before anybody looked, and never be told. So a pipe's request is looked at on its way to the
+//! handler, and one over HTTP while its body is read.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use rmcp::model::{
+    ClientNotification, ClientRequest, ProtocolVersion, ServerConfig, ServerResult, SubscriptionsListenRequest,
+};
+use rmcp::service::{NotificationContext, RequestContext};
+use rmcp::{ErrorData, RoleServer, Service};
+use tokio::sync::watch;
+
+use super::backend::{Backend, Problem, Who};
+use super::handler::Handler;
+use super::limits::SUBSCRIPTIONS_MAX;
+
+/// Resources by address, each as it was before the acknowledgement.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Seen(BTreeMap<String, Result<watch::Receiver<u64>, Problem>>);
+
+impl Seen {
+    pub(super) fn take(&mut self, uri: &str) -> Option<Result<watch::Receiver<u64>, Problem>> {
+        self.0.remove(uri)
+    }
+}
+
+/// The addresses that are asked for, as many as may be followed.
+pub(super) fn wanted(request: &SubscriptionsListenRequest) -> Vec<String> {
+    let uris = request.params.notifications.resource_subscriptions.iter().flatten();
+    uris.take(SUBSCRIPTIONS_MAX).cloned().collect()
+}
+
+pub(super) async fn look<B: Backend>(backend: &B, who: &Who, uris: Vec<String>) -> Seen {
+    let mut seen = Seen::default();
+    for uri in uris {
+        let found = versions(backend, who, &uri).await;
+        seen.0.insert(uri, found);
+    }
+    seen
+}
+
+/// Those from here on.
+pub(super) async fn versions<B: Backend>(backend: &B, who: &Who, uri: &str) -> Result<watch::Receiver<u64>, Problem> {
+    let mut versions = backend.watch(who, uri).await?;
+    versions.mark_unchanged();
+    Ok(versions)
+}
+
+/// The handler behind a pipe.
+pub(super) struct Listening<B>(pub(super) Handler<B>);
+
+impl<B: Backend> Service<RoleServer> for Listening<B> {
+    async fn handle_request(
+        &self,
+        request: ClientRequest,
+        mut context: RequestContext<RoleServer>,
+    ) -> Result<ServerResult, ErrorData> {
+        if let ClientRequest::SubscriptionsListenRequest(listen) = &request {
+            let seen = look(self.0.backend(), &Who::Pipe, wanted(listen)).await;
+            context.extensions.insert(seen);
+        }
+        self.0.handle_request(request, context).await
+    }
+
+    async fn handle_notification(
+        &self,
+        notification: ClientNotification,
+        context: NotificationContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.0.handle_notification(notification, context).await
+    }
+
+    fn get_info(&self) -> ServerConfig {
+        Service::get_info(&self.0)
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Service::supported_protocol_versions(&self.0)
+    }
+}
