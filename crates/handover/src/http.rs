@@ -94,6 +94,7 @@ pub(crate) struct Shared {
 
 /// Serves until the process is asked to stop; then finishes what it accepted.
 pub async fn serve(office: Office, wanted: Wanted) -> Result<(), Unserved> {
+    let stop = mcp::asked_to_stop();
     let settings = settings::read(office.place.root.as_deref())?.serve;
     let port = wanted.port.or(settings.port).unwrap_or(PORT_DEFAULT);
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
@@ -110,7 +111,7 @@ pub async fn serve(office: Office, wanted: Wanted) -> Result<(), Unserved> {
     );
     // Whoever started us may have gone away and left the stream closed.
     let _unheard = std::io::stdout().write_all(line.as_bytes());
-    site.run(listener, mcp::asked_to_stop()).await;
+    site.run(listener, stop).await;
     drop(keeper);
     Ok(())
 }

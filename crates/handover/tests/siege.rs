@@ -13,12 +13,16 @@ mod door;
 mod http;
 #[path = "siege/inside.rs"]
 mod inside;
+#[path = "siege/intrusion.rs"]
+mod intrusion;
 #[path = "siege/many.rs"]
 mod many;
 #[path = "siege/pipe.rs"]
 mod pipe;
 #[path = "siege/place.rs"]
 mod place;
+#[path = "siege/security.rs"]
+mod security;
 #[path = "siege/serve.rs"]
 mod serve;
 #[path = "siege/slow.rs"]

@@ -55,10 +55,10 @@ impl Place {
         program
     }
 
-    /// The same under another mask for the files it makes.
-    pub(crate) fn program_with_mask(&self, mask: &str) -> Command {
+    /// The same after a command of the shell, such as a limit.
+    pub(crate) fn program_after(&self, command: &str) -> Command {
         let mut shell = Command::new("sh");
-        shell.args(["-c", &format!("umask {mask}; exec \"$@\""), "sh", env!("CARGO_BIN_EXE_handover")]);
+        shell.args(["-c", &format!("{command}; exec \"$@\""), "sh", env!("CARGO_BIN_EXE_handover")]);
         self.surround(&mut shell);
         shell
     }

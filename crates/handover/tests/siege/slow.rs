@@ -219,6 +219,33 @@ fn a_thousand_idle_connections_cost_little_and_disturb_nobody() {
     server.stop();
 }
 
+/// Where the system allows few files, connections do not take those that the store and git need.
+#[test]
+fn connections_leave_files_for_the_work() {
+    let place = Place::new();
+    let server = Server::start_as(&place, place.program_after("ulimit -n 300"));
+    let mut client = Connection::open(server.port);
+    let bearer = format!("Bearer {}", server.token);
+    let headers = [("Authorization", bearer.as_str())];
+    let mut create = |number: usize| {
+        let body = json!({"name": format!("beside {number}")}).to_string();
+        client.request("POST", "/api/v1/tools/workflow_create", &headers, body.as_bytes()).unwrap()
+    };
+    assert_eq!(create(0).status, 200);
+    let idle: Vec<Connection> = (0..400).map(|_| Connection::open(server.port)).collect();
+    for number in 1..50 {
+        let answer = create(number);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+    }
+    let workflow = create(50).json()["id"].clone();
+    let worktree = json!({"workflow_id": workflow, "branch": "beside", "create_worktree": true}).to_string();
+    let made = client.request("POST", "/api/v1/tools/workspace_create", &headers, worktree.as_bytes()).unwrap();
+    assert_eq!(made.status, 200, "git was started: {}", made.text());
+    drop(idle);
+    drop(client);
+    server.stop();
+}
+
 /// Plans of 32 MiB that do not come to their end, through both doors: as many as there is room for are waited for, the
 /// others are told; what fits beside them is served, and the room is given back.
 #[test]
