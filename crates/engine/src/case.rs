@@ -75,6 +75,11 @@ impl<'a> Case<'a> {
         self.acted.set(Some(Actor::Agent(agent)));
     }
 
+    /// Whoever is named must exist, also when the caller may act without an agent.
+    pub(crate) fn names_an_agent(&self) -> Result<(), Stop> {
+        self.caller.agent.map_or(Ok(()), |agent| self.world.agent(agent).map(|_| ()))
+    }
+
     /// The acting agent, which must not have left.
     pub(crate) fn present(&self, task: Option<&Task>) -> Result<AgentId, Stop> {
         let agent = self.agent(task)?;
@@ -148,6 +153,7 @@ impl<'a> Case<'a> {
 
     /// The caller writes as owner: it holds the live claim, or has the right to act for whoever does.
     pub(crate) fn owner(&self, task: &Task, attempt: Option<u32>) -> Result<Actor, Stop> {
+        self.names_an_agent()?;
         let agent = match self.present(Some(task)) {
             Err(Stop::Refused(_)) if self.caller.may_override() => return self.actor(),
             found => found?,
@@ -160,7 +166,7 @@ impl<'a> Case<'a> {
         if self.caller.may_override() {
             return self.actor();
         }
-        Err(Refusal::ClaimLost { task: task.id, holder }.into())
+        Err(Refusal::ClaimLost { task: task.id, holder, attempt: task.attempt }.into())
     }
 
     /// A lock keeps everyone out but its owner.

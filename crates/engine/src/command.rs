@@ -13,7 +13,7 @@ use crate::task::{BlockKind, Status};
 use crate::template::TemplateBody;
 use crate::time::Millis;
 use crate::workflow::WorkflowStatus;
-use crate::workspace::WorkspaceStatus;
+use crate::workspace::{Cleaned, WorkspaceStatus};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "act", rename_all = "snake_case")]
@@ -313,4 +313,6 @@ pub struct UpdateWorkspace {
     pub merge_commit: Option<String>,
     pub pr_url: Option<String>,
     pub config: Option<Json>,
+    /// The worktree was cleaned up before this is recorded.
+    pub cleaned: Option<Cleaned>,
 }

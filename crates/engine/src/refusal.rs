@@ -25,7 +25,8 @@ pub enum Refusal {
         workspace: WorkspaceId,
     },
     RepositoryNotFound {
-        repository: RepositoryId,
+        /// Its id or its path, as it was asked for.
+        repository: String,
     },
     TemplateNotFound {
         template: String,
@@ -72,6 +73,9 @@ pub enum Refusal {
     ClaimLost {
         task: TaskId,
         holder: Option<AgentId>,
+        /// The present claim's: who is its holder and was refused came with an earlier one.
+        #[serde(default)]
+        attempt: u32,
     },
     NotEligible {
         task: TaskId,
@@ -178,6 +182,12 @@ impl Refusal {
             Self::RecipientNotFound { .. } => Row("RECIPIENT_NOT_FOUND", false, "list the agents and use one of them"),
             Self::TokenNotFound { .. } => Row("TOKEN_NOT_FOUND", false, "list the tokens"),
             Self::InvalidInput { .. } => Row("INVALID_INPUT", true, "correct the named field and call again"),
+            Self::InvalidTransition { from, .. } if from.targets().is_empty() => {
+                Row("INVALID_TRANSITION", false, "it is over and stays as it is; add a task for what is left to do")
+            }
+            Self::InvalidWorkflowTransition { from, .. } if from.targets().is_empty() => {
+                Row("INVALID_TRANSITION", false, "it is over and stays as it is; make a new workflow")
+            }
             Self::InvalidTransition { .. } | Self::InvalidWorkflowTransition { .. } => {
                 Row("INVALID_TRANSITION", false, "choose one of the legal targets in the message")
             }
@@ -251,7 +261,7 @@ impl fmt::Display for Refusal {
             Self::TaskNotFound { task } => write!(f, "Task not found: {task}"),
             Self::AgentNotFound { agent: Some(agent) } => write!(f, "Agent not found: {agent}"),
             Self::AgentNotFound { agent: None } => {
-                f.write_str("Agent not found: none is registered on this connection")
+                f.write_str("Agent not found: the call names none, and none is registered on this connection")
             }
             Self::WorkspaceNotFound { workspace } => write!(f, "Workspace not found: {workspace}"),
             Self::RepositoryNotFound { repository } => {
@@ -280,8 +290,10 @@ impl fmt::Display for Refusal {
             Self::VerificationRequired { task } => {
                 write!(f, "{task} has an output contract and is completed by its verification only")
             }
-            Self::ClaimLost { task, holder: Some(holder) } => write!(f, "{task} is held by {holder}"),
-            Self::ClaimLost { task, holder: None } => {
+            Self::ClaimLost { task, holder: Some(holder), attempt } => {
+                write!(f, "{task} is held by {holder}, attempt {attempt}")
+            }
+            Self::ClaimLost { task, holder: None, .. } => {
                 write!(f, "{task} is not held by you; nobody holds it now")
             }
             Self::NotEligible { task, role, capabilities } => {
@@ -312,7 +324,9 @@ impl fmt::Display for Refusal {
             Self::DuplicateTaskName { name } => write!(f, "two tasks are named {name}"),
             Self::NameConflict { name } => write!(f, "a kept task is already named {name}"),
             Self::TaskNotRemovable { task, status } => {
-                write!(f, "{task} is {status} or claimed and cannot be removed")
+                // One that nobody has begun can be removed, unless somebody is about to.
+                let what = if *status == Status::Pending { "claimed" } else { status.as_str() };
+                write!(f, "{task} is {what} and cannot be removed")
             }
             Self::DuplicateTemplate { name } => write!(f, "a template is already named {name}"),
             Self::MissingVariables { names } => write!(f, "no value for {}", names.join(", ")),

@@ -8,6 +8,7 @@ use crate::id::{
 use crate::task::Status;
 use crate::time::{Millis, Timestamp};
 use crate::workflow::WorkflowStatus;
+use crate::workspace::Cleaned;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "snake_case")]
@@ -120,7 +121,10 @@ pub enum Reply {
     WorkspaceCreated {
         workspace: WorkspaceId,
     },
-    WorkspaceUpdated,
+    WorkspaceUpdated {
+        #[serde(default)]
+        cleaned: Option<Cleaned>,
+    },
     WorkspaceAssigned,
     TemplateCreated {
         template: TemplateId,

@@ -40,6 +40,14 @@ impl WorkspaceStatus {
     }
 }
 
+/// What cleaning a worktree up did. It is kept with the answer, so that whoever asks again is told the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cleaned {
+    pub worktree_removed: bool,
+    pub branch_deleted: bool,
+    pub branch_kept_because: Option<String>,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repository {
     pub id: RepositoryId,

@@ -274,7 +274,7 @@ impl World {
     pub fn repository(&self, id: RepositoryId) -> Result<&Repository, Stop> {
         match self.repositories.get(&id) {
             Some(Some(repository)) => Ok(repository),
-            Some(None) => Err(Refusal::RepositoryNotFound { repository: id }.into()),
+            Some(None) => Err(Refusal::RepositoryNotFound { repository: id.to_string() }.into()),
             None => missing(Need::Repository(id)),
         }
     }

@@ -112,7 +112,7 @@ pub(crate) const BUSY_FILES: &str = concat!(
      AND (status = 'paused' OR lease_until > $2) ORDER BY id LIMIT $3"
 );
 pub(crate) const UNMET: &str = "SELECT t.id, t.name FROM dependency d JOIN task t ON t.id = d.depends_on \
-     WHERE d.task = $1 AND t.status NOT IN ('completed', 'skipped') ORDER BY t.id LIMIT $2";
+     WHERE d.task = $1 AND t.status NOT IN ('completed', 'skipped') ORDER BY t.sequence, t.id LIMIT $2";
 pub(crate) const FREED: &str = "SELECT t.id, t.status FROM dependency d JOIN task t ON t.id = d.task \
      WHERE d.depends_on = $1 AND t.unmet = 1 ORDER BY t.status, t.id LIMIT $2";
 pub(crate) const DEPENDENCIES: &str = "SELECT depends_on FROM dependency WHERE task = $1 ORDER BY depends_on LIMIT $2";

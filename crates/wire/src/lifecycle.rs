@@ -123,7 +123,12 @@ fn slim(schema: &Value) -> Value {
                 let open = name == "additionalProperties" && matches!(value, Value::Object(inner) if inner.is_empty());
                 !LEFT_OUT.contains(&name.as_str()) && !open
             });
-            let kept: Object = kept.map(|(name, value)| (name.clone(), slim(value))).collect();
+            let mut kept: Object = kept.map(|(name, value)| (name.clone(), slim(value))).collect();
+            // Some services that models are called through take no choice without its type.
+            let has = |wanted: &str| kept.iter().any(|(name, _)| name == wanted);
+            if has("enum") && !has("type") {
+                kept.insert(0, ("type".to_owned(), "string".into()));
+            }
             Value::Object(kept)
         }
         Value::List(items) => Value::List(items.iter().map(slim).collect()),

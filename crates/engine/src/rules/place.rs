@@ -153,7 +153,7 @@ pub(crate) fn update_workspace(case: &mut Case<'_>, update: &UpdateWorkspace) ->
             crate::rules::workflow::moved(case, &workflow, WorkflowStatus::Completed, None);
         }
     }
-    Ok(Reply::WorkspaceUpdated)
+    Ok(Reply::WorkspaceUpdated { cleaned: update.cleaned.clone() })
 }
 
 pub(crate) fn assign_workspace(case: &mut Case<'_>, task: TaskId, workspace: WorkspaceId) -> Result<Reply, Stop> {

@@ -12,11 +12,14 @@ use crate::plan::{Place, Plan, PlanTask};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::workflow::{open, settle};
-use crate::workflow::Workflow;
+use crate::workflow::{Workflow, WorkflowStatus};
 use crate::world::{Need, Stop};
 
 fn replannable(case: &Case<'_>, id: WorkflowId) -> Result<Workflow, Stop> {
     let workflow = open(case, id)?;
+    if workflow.status == WorkflowStatus::Planning {
+        return Err(Refusal::state("the workflow has no plan yet; set one with workflow_set_plan").into());
+    }
     if !workflow.status.is_replannable() {
         return Err(Refusal::state(format!("the workflow is {}", workflow.status)).into());
     }

@@ -18,9 +18,7 @@ use crate::world::Stop;
 pub(crate) fn move_task(case: &mut Case<'_>, id: TaskId, attempt: Option<u32>, to: &Target) -> Result<Reply, Stop> {
     check_target(to)?;
     let (task, workflow) = case.task(id)?;
-    if let Some(agent) = case.caller.agent {
-        case.world.agent(agent)?;
-    }
+    case.names_an_agent()?;
     let (from, target) = (task.status(), to.status());
     if from == target {
         return stay(case, task, attempt, to);
@@ -66,7 +64,7 @@ fn check_target(to: &Target) -> Result<(), Refusal> {
         }
         Target::Paused { reason } | Target::Skipped { reason } | Target::Pending { reason } => text("reason", reason),
         Target::Blocked { reason, role, .. } => {
-            check::summary("reason", reason)?;
+            check::size("reason", reason, limits::SUMMARY_BYTES_MAX)?;
             check::optional(role.as_deref(), |text| check::label("role", text))
         }
     }
@@ -105,7 +103,7 @@ fn stay(case: &mut Case<'_>, task: &Task, attempt: Option<u32>, to: &Target) -> 
 }
 
 fn lost(case: &Case<'_>, task: &Task) -> Result<Stop, Stop> {
-    Ok(Refusal::ClaimLost { task: task.id, holder: case.live_holder(task)? }.into())
+    Ok(Refusal::ClaimLost { task: task.id, holder: case.live_holder(task)?, attempt: task.attempt }.into())
 }
 
 /// Who may make this move, and as whom it is recorded.
@@ -158,7 +156,8 @@ fn next_state(case: &mut Case<'_>, step: &Step<'_>, to: &Target) -> Result<Moved
         Target::Paused { reason } => State::Paused { lease: lease(case, step)?, reason: given(reason) },
         Target::Blocked { kind, reason, role } => {
             let role = role.clone().unwrap_or_else(|| kind.default_role().to_owned());
-            State::Blocked(Block { by, kind: *kind, reason: reason.clone(), role })
+            let reason = given(&Some(reason.clone())).ok_or(Refusal::MissingReason)?;
+            State::Blocked(Block { by, kind: *kind, reason, role })
         }
         Target::Skipped { reason } => State::Skipped { by, reason: given(reason).ok_or(Refusal::MissingReason)? },
         Target::Pending { reason } => {

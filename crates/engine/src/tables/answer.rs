@@ -170,7 +170,9 @@ impl Tables {
         match need {
             Need::Unmet(id) => {
                 let open = waits_for(*id).filter_map(|id| self.tasks.get(&id)).filter(|task| !task.status().is_met());
-                Fact::Named(first(open.map(|task| (task.id, task.name.clone())), limits::NAMED_MAX))
+                let mut open: Vec<&Task> = open.collect();
+                open.sort_by_key(|task| (task.sequence, task.id));
+                Fact::Named(first(open.into_iter().map(|task| (task.id, task.name.clone())), limits::NAMED_MAX))
             }
             Need::Freed(id) => {
                 let last = waiting(*id).filter_map(|id| self.tasks.get(&id)).filter(|task| task.unmet == 1);

@@ -100,7 +100,7 @@ fn reply(bench: &mut Bench, command: &Command, reply: &Reply) -> String {
         Reply::CheckpointAdded { sequence, .. } => format!("checkpoint {sequence}"),
         Reply::RepositoryRegistered { .. } => "registered".to_owned(),
         Reply::WorkspaceCreated { .. } | Reply::TemplateCreated { .. } => "created".to_owned(),
-        Reply::WorkspaceUpdated => "updated".to_owned(),
+        Reply::WorkspaceUpdated { .. } => "updated".to_owned(),
         Reply::WorkspaceAssigned => "assigned".to_owned(),
         Reply::TemplateRemoved => "removed".to_owned(),
         Reply::Sent { message, thread, sequence, ahead } => {

@@ -247,6 +247,7 @@ fn place(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command, St
                 merge_commit: words.named("commit"),
                 pr_url: words.named("pr"),
                 config: words.json("config"),
+                cleaned: None,
             })
         }
         "assign" => {

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use engine::workspace::Workspace;
+use engine::command::UpdateWorkspace;
+use engine::workspace::{Cleaned, Workspace};
 use engine::{Command, Refusal, Reply};
 use wire::json::object;
 use wire::lifecycle::{Call, Part, Said, WorkspaceCreate, WorkspaceReply, WorkspaceUpdate, WorkspaceUpdated};
@@ -70,14 +71,12 @@ impl Desk {
         let id = asked.id;
         let update = Command::UpdateWorkspace(asked.update());
         if !asked.cleanup_worktree.unwrap_or(false) {
-            self.service.execute(request.caller.clone(), update).await?;
-            return Ok(updated(None).render());
+            return updated(&self.service.execute(request.caller.clone(), update).await?);
         }
         if let Some(key) = &request.caller.key
             && let Some(first) = self.service.kept(key, "update_workspace").await?
         {
-            first?;
-            return Ok(updated(None).render());
+            return updated(&first?);
         }
         self.service.would(without_key(request), update.clone()).await?;
         let (row, repository) = self
@@ -100,8 +99,8 @@ impl Desk {
             ..self.removal_of(&row, &home)
         };
         let removed = worktree::remove(&Git::default(), &removal).await.map_err(|problem| refused(&problem))?;
-        self.service.execute(request.caller.clone(), update).await?;
-        Ok(updated(Some(&removed)).render())
+        let update = Command::UpdateWorkspace(UpdateWorkspace { cleaned: Some(cleaned(&removed)), ..asked.update() });
+        updated(&self.service.execute(request.caller.clone(), update).await?)
     }
 
     fn removal_of(&self, row: &Workspace, home: &Path) -> worktree::Removal {
@@ -124,17 +123,27 @@ fn without_key(request: &Request<'_>) -> engine::Caller {
     engine::Caller { key: None, ..request.caller.clone() }
 }
 
-fn updated(removed: Option<&worktree::Removed>) -> WorkspaceUpdated {
-    let kept = removed.and_then(|removed| match &removed.branch {
-        Branch::Deleted { .. } | Branch::Kept(Kept::Gone) => None,
-        Branch::Kept(kept) => Some(why(kept)),
-    });
-    WorkspaceUpdated {
-        success: true,
-        worktree_removed: removed.map(|removed| removed.worktree_removed),
-        branch_deleted: removed.map(|removed| matches!(removed.branch, Branch::Deleted { .. })),
-        branch_kept_because: kept,
+fn cleaned(removed: &worktree::Removed) -> Cleaned {
+    Cleaned {
+        worktree_removed: removed.worktree_removed,
+        branch_deleted: matches!(removed.branch, Branch::Deleted { .. }),
+        branch_kept_because: match &removed.branch {
+            Branch::Deleted { .. } | Branch::Kept(Kept::Gone) => None,
+            Branch::Kept(kept) => Some(why(kept)),
+        },
     }
+}
+
+fn updated(reply: &Reply) -> Answer {
+    let Reply::WorkspaceUpdated { cleaned } = reply else { return Err(unexpected("workspace_update")) };
+    let cleaned = cleaned.as_ref();
+    let updated = WorkspaceUpdated {
+        success: true,
+        worktree_removed: cleaned.map(|cleaned| cleaned.worktree_removed),
+        branch_deleted: cleaned.map(|cleaned| cleaned.branch_deleted),
+        branch_kept_because: cleaned.and_then(|cleaned| cleaned.branch_kept_because.clone()),
+    };
+    Ok(updated.render())
 }
 
 /// What git or we would not do, in the shape of every refusal.

@@ -120,6 +120,8 @@ impl Desk {
                         let on = world.task_ids(&Need::Dependencies(row.task.id))?;
                         let all = on.iter().chain(&row.detail.context_from);
                         world.want(all.map(|id| Need::Task(*id)))?;
+                        let mut on = on.to_vec();
+                        on.sort_by_key(|id| (world.task(*id).map_or(u32::MAX, |task| task.sequence), *id));
                         let name = |id: &engine::id::TaskId| world.task(*id).map(|task| task.name.clone()).ok();
                         planned.push(PlanTask {
                             description: row.detail.description.clone(),

@@ -39,7 +39,8 @@ impl Desk {
             })
             .await?;
         let mut reply = TaskReply::of(&task);
-        reply.checkpoints = wanted.then(|| newest.iter().map(CheckpointRow::of).collect());
+        // Clients of the original server read the list without asking whether it is there.
+        reply.checkpoints = Some(newest.iter().map(CheckpointRow::of).collect());
         Ok(reply.render())
     }
 
@@ -225,7 +226,7 @@ impl Desk {
             .service
             .view(move |world| match world.repository_at(&path)? {
                 Some(id) => world.repository(id).cloned(),
-                None => Err(Refusal::RepositoryNotFound { repository: RepositoryId::FIRST }.into()),
+                None => Err(Refusal::RepositoryNotFound { repository: path.clone() }.into()),
             })
             .await?;
         Ok(RepositoryRow::of(&found, None).render())

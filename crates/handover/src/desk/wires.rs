@@ -34,6 +34,10 @@ impl Desk {
             let problem = "`complete` is accepted from the runner only, after verification; use task_update_status";
             return Err(Refusal::NotPermitted { problem: problem.to_owned() }.into());
         }
+        if done == "brief" && asked.workflow_id.is_none() {
+            let problem = "is required: a brief becomes a task of a workflow".to_owned();
+            return Err(Refusal::InvalidInput { field: "workflow_id".to_owned(), problem }.into());
+        }
         let acts = wire::translate::wire(&document, asked.workflow_id).map_err(|rejection| {
             let (field, problem) = (format!("wire{}", rejection.field), rejection.reason);
             Refusal::InvalidInput { field, problem }
@@ -69,7 +73,14 @@ impl Desk {
         if allowed {
             return Ok(());
         }
-        let own = own.unwrap_or_else(|| Actor::Person.to_string());
+        let own = match (own, request.visitor.rights) {
+            (Some(slug), _) => slug,
+            (None, Rights::Agent) => return Err(Refusal::AgentNotFound { agent: None }.into()),
+            (None, Rights::Runner) => Actor::Runner.to_string(),
+            (None, Rights::Coordinator) => Actor::Coordinator.to_string(),
+            (None, Rights::Person) => Actor::Person.to_string(),
+            (None, Rights::Engine) => Actor::Engine.to_string(),
+        };
         let problem = format!("the document is from {sender}, but it is posted by {own}");
         Err(Refusal::NotPermitted { problem }.into())
     }

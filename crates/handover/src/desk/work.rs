@@ -139,7 +139,7 @@ impl Desk {
         if let Some(key) = &request.caller.key
             && let Some(first) = self.service.kept(key, "claim_next").await?
         {
-            return self.taken(&first?, budget, None).await;
+            return self.taken(&first?, budget, None, asked.workflow_id).await;
         }
         let (workflow, failed) = (asked.workflow_id, asked.include_failed.unwrap_or(false));
         let wait = asked.wait_seconds.map_or(0, |Within(seconds)| seconds);
@@ -152,28 +152,30 @@ impl Desk {
                 let caller = engine::Caller { agent: Some(agent), ..request.caller.clone() };
                 let reply = self.service.execute(caller, claim).await?;
                 if matches!(reply, Reply::Claimed { .. }) || request.caller.key.is_some() {
-                    return self.taken(&reply, budget, Some(waiting.cursor())).await;
+                    return self.taken(&reply, budget, Some(waiting.cursor()), asked.workflow_id).await;
                 }
                 // Somebody else was faster: look again.
                 continue;
             }
             if !waiting.more(self, Wanted::Work).await? {
                 let reply = Reply::NoTask { limit_reached: false, all_done: false };
-                return self.taken(&reply, budget, Some(waiting.cursor())).await;
+                return self.taken(&reply, budget, Some(waiting.cursor()), workflow).await;
             }
         }
     }
 
-    async fn taken(&self, reply: &Reply, budget: u32, cursor: Option<String>) -> Answer {
+    async fn taken(&self, reply: &Reply, budget: u32, cursor: Option<String>, workflow: Option<WorkflowId>) -> Answer {
         let Reply::Claimed { task, attempt, until } = reply else {
+            let now = self.service.now();
+            let (reason, retry_after_ms) = self.service.view(move |world| idle(world, workflow, now)).await?;
             let reply = NextTask {
                 success: false,
                 task: None,
                 attempt: None,
                 lease_expires_at: None,
                 context: None,
-                reason: Some("nothing can be claimed now"),
-                retry_after_ms: Some(RETRY_MS),
+                reason: Some(reason),
+                retry_after_ms,
                 cursor,
             };
             return Ok(reply.render());
@@ -193,6 +195,27 @@ impl Desk {
         };
         Ok(reply.render())
     }
+}
+
+/// Why there is nothing to do, and when to ask again: not at all when a workflow is over.
+fn idle(world: &World, workflow: Option<WorkflowId>, now: Timestamp) -> Result<(String, Option<u32>), Stop> {
+    let again = Some(RETRY_MS);
+    let Some(id) = workflow else {
+        let none = running(world, None)?.is_empty();
+        let words = if none { "no workflow is ready or in progress" } else { "nothing can be claimed now" };
+        return Ok((words.to_owned(), again));
+    };
+    let found = world.workflow(id)?;
+    if !found.status.is_running() {
+        let again = again.filter(|_| !found.status.targets().is_empty());
+        return Ok((format!("the workflow is {}", found.status), again));
+    }
+    if let Some(limit) = found.parallel_max
+        && world.number(&Need::Running(id, now))? >= limit
+    {
+        return Ok((format!("the limit of {limit} running tasks is reached"), again));
+    }
+    Ok(("nothing can be claimed now".to_owned(), again))
 }
 
 /// Priority, sequence and id.
@@ -242,7 +265,9 @@ fn next_row(world: &World, view: &view::TaskView) -> Result<NextRow, Stop> {
     let on = world.task_ids(&Need::Dependencies(task.id))?;
     let on = on.get(..on.len().min(engine::limits::NAMED_MAX)).unwrap_or_default();
     world.want(on.iter().map(|id| Need::Task(*id)))?;
-    let names = on.iter().map(|id| world.task(*id).map(|task| task.name.clone())).collect::<Result<Vec<_>, _>>()?;
+    let mut met = on.iter().map(|id| world.task(*id)).collect::<Result<Vec<_>, _>>()?;
+    met.sort_by_key(|task| (task.sequence, task.id));
+    let names = met.into_iter().map(|task| task.name.clone()).collect();
     let listed = TaskReply::listed(view);
     let error = if let State::Failed { .. } = task.state { listed.error } else { None };
     Ok(NextRow {

@@ -54,6 +54,8 @@ struct Open {
 pub(super) struct Session {
     pub(super) gate: Arc<Gate>,
     pub(super) closing: CancellationToken,
+    /// The backend has heard of its end.
+    ended: CancellationToken,
     who: OnceLock<Who>,
     used: AtomicU64,
     streams: AtomicUsize,
@@ -117,7 +119,7 @@ impl<B: Backend> Sessions<B> {
         let all: Vec<SessionId> =
             self.open.sessions.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect();
         for id in all {
-            let _gone = self.close_session(&id).await;
+            let _gone = self.end(&id).await;
         }
         self.endings.close();
         self.endings.wait().await;
@@ -132,6 +134,16 @@ impl<B: Backend> Sessions<B> {
         let unused = sessions.iter().filter(|(_, session)| session.streams.load(Ordering::Relaxed) == 0);
         let oldest = unused.min_by_key(|(_, session)| session.used.load(Ordering::Relaxed));
         oldest.map(|(id, _)| Some(Arc::clone(id))).ok_or(Fault::Full)
+    }
+
+    /// Begins to end a session. It has ended when its transport is dropped and the backend has heard of it.
+    async fn end(&self, id: &SessionId) -> Result<Option<Arc<Session>>, Fault> {
+        let session = self.open.remove(id);
+        if let Some(session) = &session {
+            session.closing.cancel();
+        }
+        self.kept.close_session(id).await?;
+        Ok(session)
     }
 
     /// Says of a failure that the client should begin anew, which it is told by 404 only.
@@ -174,7 +186,7 @@ impl<B: Backend> SessionManager for Sessions<B> {
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
         match self.victim() {
             Ok(None) => {}
-            Ok(Some(id)) => self.close_session(&id).await?,
+            Ok(Some(id)) => drop(self.end(&id).await?),
             Err(full) => {
                 let _outside = PASSAGE.try_with(|passage| passage.deny(Denied::SessionsFull));
                 return Err(full);
@@ -217,11 +229,13 @@ impl<B: Backend> SessionManager for Sessions<B> {
         Ok(self.kept.has_session(id).await?)
     }
 
+    /// A client that ends its session is answered when that is done: what its agents held can be taken by others then.
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
-        if let Some(session) = self.open.remove(id) {
-            session.closing.cancel();
+        if let Some(session) = self.end(id).await? {
+            // A call that goes on for longer ends it later.
+            let _late = tokio::time::timeout(limits::DRAIN_MAX, session.ended.cancelled()).await;
         }
-        Ok(self.kept.close_session(id).await?)
+        Ok(())
     }
 
     async fn create_stream(
@@ -308,10 +322,16 @@ impl<B: Backend> Drop for Ending<B> {
     fn drop(&mut self) {
         self.open.remove(&self.id);
         self.session.closing.cancel();
-        if let (Some(who), Ok(runtime)) = (self.session.who.get().cloned(), tokio::runtime::Handle::try_current()) {
-            let backend = Arc::clone(&self.backend);
-            self.lives.task_tracker().spawn_on(async move { backend.closed(&who).await }, &runtime);
-        }
+        let ended = self.session.ended.clone();
+        let (Some(who), Ok(runtime)) = (self.session.who.get().cloned(), tokio::runtime::Handle::try_current()) else {
+            return ended.cancel();
+        };
+        let backend = Arc::clone(&self.backend);
+        let last = async move {
+            backend.closed(&who).await;
+            ended.cancel();
+        };
+        self.lives.task_tracker().spawn_on(last, &runtime);
     }
 }
 

@@ -264,6 +264,7 @@ impl Script {
                 merge_commit: self.chance.percent(40).then(|| "abc123".to_owned()),
                 pr_url: self.chance.percent(40).then(|| "https://example.org/1".to_owned()),
                 config: maybe_json(&mut self.chance),
+                cleaned: None,
             }),
             _ => {
                 let own =

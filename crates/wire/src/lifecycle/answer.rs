@@ -278,7 +278,7 @@ reply! {
         attempt: some u32,
         lease_expires_at: some Timestamp,
         context: some Value,
-        reason: some &'static str,
+        reason: some String,
         retry_after_ms: some u32,
         cursor: some String,
     }

@@ -176,6 +176,7 @@ message! {
         id: required MessageId,
         mark_read: optional bool,
         agent_id: optional AgentId,
+        idempotency_key: optional NonBlank,
     }
 }
 

@@ -150,6 +150,7 @@ impl WorkspaceUpdate {
             merge_commit: self.merge_commit.as_ref().map(ToString::to_string),
             pr_url: self.pr_url.as_ref().map(ToString::to_string),
             config: carried(self.config.as_ref()),
+            cleaned: None,
         }
     }
 }

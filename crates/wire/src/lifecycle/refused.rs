@@ -50,9 +50,11 @@ fn details(refusal: &Refusal) -> Option<Value> {
     let names = |list: &[String]| Value::from(list.iter().map(String::as_str).collect::<Vec<_>>());
     Some(match refusal {
         Refusal::InvalidInput { field: name, problem } => field(name, problem),
-        Refusal::ClaimLost { task, holder } => {
-            object([("task_id", task.to_string().into()), ("holder", holder.map(|holder| holder.to_string()).into())])
-        }
+        Refusal::ClaimLost { task, holder, attempt } => object([
+            ("task_id", task.to_string().into()),
+            ("holder", holder.map(|holder| holder.to_string()).into()),
+            ("attempt", u64::from(*attempt).into()),
+        ]),
         Refusal::TaskBlocked { waits_for, more, .. } => {
             object([("blocked_by", names(waits_for)), ("more", u64::from(*more).into())])
         }
@@ -85,26 +87,41 @@ const FIELDS_MAX: usize = 50;
 /// The arguments are not what the tool takes: every field that is wrong, with the nearest name for one that is unknown.
 pub fn rejection(tool: &Tool, report: &Report<'_>) -> Said {
     let schema = tool.arguments();
-    let fields = report.errors().iter().take(FIELDS_MAX).map(|problem| {
-        let pointer = report.pointer(problem);
-        let name = pointer.trim_start_matches('/').to_owned();
-        let mut members: Object =
-            vec![("field".to_owned(), name.as_str().into()), ("problem".to_owned(), report.message(problem).into())];
-        if report.code(problem).starts_with("UNKNOWN_FIELD") {
-            members.extend(nearest(&schema, &pointer).map(|near| ("nearest".to_owned(), near.into())));
-        }
-        Value::Object(members)
-    });
-    let fields: Vec<Value> = fields.collect();
-    let first = report.errors().first().map(|problem| report.message(problem)).unwrap_or_default();
+    let told: Vec<(String, String, Option<String>)> = report
+        .errors()
+        .iter()
+        .take(FIELDS_MAX)
+        .map(|problem| {
+            let pointer = report.pointer(problem);
+            let unknown = report.code(problem).starts_with("UNKNOWN_FIELD");
+            let near = if unknown { nearest(&schema, &pointer) } else { None };
+            let words = match (unknown, &near) {
+                (true, Some(near)) => format!("is not taken; did you mean `{near}`?"),
+                (true, None) => "is not taken; remove it".to_owned(),
+                // The field stands beside it.
+                (false, _) => {
+                    let message = report.message(problem);
+                    message.strip_prefix(&format!("`{pointer}`: ")).unwrap_or(&message).to_owned()
+                }
+            };
+            (pointer.trim_start_matches('/').to_owned(), words, near)
+        })
+        .collect();
+    let first = told.first().map(|(field, words, _)| format!("`{field}` {words}")).unwrap_or_default();
     let more = report.errors().len().saturating_sub(1);
     let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
+    let fields = told.into_iter().map(|(field, words, near)| {
+        let mut members: Object = vec![("field".to_owned(), field.into()), ("problem".to_owned(), words.into())];
+        members.extend(near.map(|near| ("nearest".to_owned(), near.into())));
+        Value::Object(members)
+    });
+    let details = object([("fields", Value::List(fields.collect()))]);
     Said {
         code: "INVALID_INPUT",
         message: format!("{}: {first}{more}", tool.name),
         recoverable: true,
         suggestion: "correct the named fields and call again".to_owned(),
-        details: Some(object([("fields", fields.into())])),
+        details: Some(details),
     }
 }
 

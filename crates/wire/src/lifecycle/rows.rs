@@ -357,6 +357,7 @@ reply! {
         path: String,
         name: Option<String>,
         created_at: Timestamp,
+        updated_at: Timestamp,
         added_at: some Timestamp,
     }
 }
@@ -364,7 +365,7 @@ reply! {
 impl RepositoryRow {
     pub fn of(row: &Repository, added: Option<Timestamp>) -> Self {
         let (path, name) = (row.path.clone(), row.name.clone());
-        Self { id: row.id, path, name, created_at: row.created, added_at: added }
+        Self { id: row.id, path, name, created_at: row.created, updated_at: row.created, added_at: added }
     }
 }
 

@@ -1,0 +1,203 @@
+//! Nothing is left out: every tool succeeds somewhere in the scripts, and says each of its refusals.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use wire::lifecycle::{Effect, TOOLS};
+
+use super::script::{self, Answer, What};
+
+/// The refusals of each tool beside `INVALID_INPUT`, which all have, and `IDEMPOTENCY_CONFLICT`, which all have that take a key.
+const REFUSALS: &[(&str, &str)] = &[
+    ("agent_register", "WORKFLOW_NOT_FOUND INVALID_STATE"),
+    ("task_next", "AGENT_NOT_FOUND WORKFLOW_NOT_FOUND INVALID_STATE WORKFLOW_LOCKED PARALLEL_LIMIT"),
+    ("workflow_list", ""),
+    ("workflow_progress", "WORKFLOW_NOT_FOUND"),
+    ("workflow_next_tasks", "WORKFLOW_NOT_FOUND AGENT_NOT_FOUND"),
+    (
+        "task_claim",
+        "TASK_NOT_FOUND AGENT_NOT_FOUND INVALID_STATE TASK_BLOCKED NOT_ELIGIBLE FILES_BUSY PARALLEL_LIMIT WORKFLOW_LOCKED",
+    ),
+    ("task_load_context", "TASK_NOT_FOUND"),
+    ("task_set_plan", "TASK_NOT_FOUND AGENT_NOT_FOUND INVALID_STATE CLAIM_LOST WORKFLOW_LOCKED"),
+    (
+        "task_update_status",
+        "TASK_NOT_FOUND AGENT_NOT_FOUND INVALID_TRANSITION CLAIM_LOST TASK_BLOCKED MISSING_OUTCOME MISSING_ERROR \
+         MISSING_REASON VERIFICATION_REQUIRED NOT_PERMITTED INVALID_STATE WORKFLOW_LOCKED",
+    ),
+    ("checkpoint_add", "TASK_NOT_FOUND AGENT_NOT_FOUND CLAIM_LOST INVALID_STATE WORKFLOW_LOCKED"),
+    ("agent_heartbeat", "AGENT_NOT_FOUND TASK_NOT_FOUND INVALID_STATE"),
+    ("task_release", "TASK_NOT_FOUND AGENT_NOT_FOUND CLAIM_LOST INVALID_STATE WORKFLOW_LOCKED"),
+    ("task_wait", "TASK_NOT_FOUND WORKFLOW_NOT_FOUND AGENT_NOT_FOUND"),
+    ("agent_unregister", "AGENT_NOT_FOUND"),
+    ("workflow_create", ""),
+    (
+        "workflow_set_plan",
+        "WORKFLOW_NOT_FOUND INVALID_STATE DUPLICATE_TASK_NAME SELF_DEPENDENCY UNKNOWN_DEPENDENCY DEPENDENCY_CYCLE \
+         WORKFLOW_LOCKED",
+    ),
+    ("inbox_read", "AGENT_NOT_FOUND RECIPIENT_NOT_FOUND NOT_PERMITTED"),
+    ("inbox_ack", "AGENT_NOT_FOUND NOT_PERMITTED INVALID_STATE"),
+    (
+        "message_send",
+        "RECIPIENT_NOT_FOUND SENDER_NOT_FOUND MESSAGE_NOT_FOUND TASK_NOT_FOUND WORKFLOW_NOT_FOUND AGENT_NOT_FOUND \
+         INVALID_STATE INBOX_FULL",
+    ),
+    (
+        "workspace_create",
+        "WORKFLOW_NOT_FOUND TASK_NOT_FOUND WORKFLOW_MISMATCH MISSING_PATH MISSING_REPO_PATH WORKFLOW_LOCKED \
+         BRANCH_EXISTS NOT_A_REPOSITORY BASE_NOT_FOUND PATH_TAKEN",
+    ),
+    (
+        "workspace_update",
+        "WORKSPACE_NOT_FOUND MISSING_MERGE_COMMIT INVALID_STATE WORKFLOW_LOCKED WORKSPACE_DIRTY WORKSPACE_NOT_OURS",
+    ),
+    ("workflow_get", "WORKFLOW_NOT_FOUND"),
+    ("task_get", "TASK_NOT_FOUND"),
+    ("workflow_update_status", "WORKFLOW_NOT_FOUND INVALID_TRANSITION INVALID_STATE WORKFLOW_LOCKED"),
+    ("workflow_set_parallelism", "WORKFLOW_NOT_FOUND WORKFLOW_LOCKED"),
+    ("workflow_get_summary", "WORKFLOW_NOT_FOUND"),
+    ("workflow_lock", "WORKFLOW_NOT_FOUND"),
+    ("workflow_unlock", "WORKFLOW_NOT_FOUND WORKFLOW_LOCKED"),
+    ("workflow_lock_info", "WORKFLOW_NOT_FOUND"),
+    ("workflow_set_config", "WORKFLOW_NOT_FOUND WORKFLOW_LOCKED"),
+    ("workflow_add_repository", "WORKFLOW_NOT_FOUND WORKFLOW_LOCKED"),
+    ("workflow_remove_repository", "WORKFLOW_NOT_FOUND REPOSITORY_IN_USE WORKFLOW_LOCKED"),
+    ("workflow_list_repositories", "WORKFLOW_NOT_FOUND"),
+    (
+        "workflow_add_task",
+        "WORKFLOW_NOT_FOUND INVALID_STATE DUPLICATE_TASK_NAME SELF_DEPENDENCY UNKNOWN_DEPENDENCY TASK_NOT_FOUND \
+         WORKFLOW_LOCKED",
+    ),
+    (
+        "workflow_remove_task",
+        "WORKFLOW_NOT_FOUND TASK_NOT_FOUND TASK_NOT_REMOVABLE WORKFLOW_MISMATCH INVALID_STATE WORKFLOW_LOCKED",
+    ),
+    (
+        "workflow_replan",
+        "WORKFLOW_NOT_FOUND INVALID_STATE NAME_CONFLICT DUPLICATE_TASK_NAME SELF_DEPENDENCY UNKNOWN_DEPENDENCY \
+         DEPENDENCY_CYCLE WORKFLOW_LOCKED",
+    ),
+    ("task_replan", "TASK_NOT_FOUND AGENT_NOT_FOUND INVALID_STATE CLAIM_LOST WORKFLOW_LOCKED"),
+    ("task_check_dependencies", "TASK_NOT_FOUND"),
+    ("task_assign_workspace", "TASK_NOT_FOUND WORKSPACE_NOT_FOUND WORKFLOW_MISMATCH INVALID_STATE WORKFLOW_LOCKED"),
+    ("task_get_available", "WORKFLOW_NOT_FOUND AGENT_NOT_FOUND"),
+    ("checkpoint_list", "TASK_NOT_FOUND"),
+    ("workspace_list", "WORKFLOW_NOT_FOUND"),
+    ("repository_register", ""),
+    ("repository_list", ""),
+    ("repository_get", "REPOSITORY_NOT_FOUND"),
+    (
+        "template_create",
+        "WORKFLOW_NOT_FOUND DUPLICATE_TEMPLATE DUPLICATE_TASK_NAME SELF_DEPENDENCY UNKNOWN_DEPENDENCY DEPENDENCY_CYCLE",
+    ),
+    ("template_list", ""),
+    ("template_apply", "TEMPLATE_NOT_FOUND MISSING_VARIABLES DUPLICATE_TASK_NAME"),
+    ("agent_update", "AGENT_NOT_FOUND INVALID_STATE"),
+    ("agent_get", "AGENT_NOT_FOUND"),
+    ("agent_list", ""),
+    ("message_broadcast", "SENDER_NOT_FOUND AGENT_NOT_FOUND WORKFLOW_NOT_FOUND INVALID_STATE"),
+    ("message_list", "AGENT_NOT_FOUND RECIPIENT_NOT_FOUND NOT_PERMITTED"),
+    ("message_get", "MESSAGE_NOT_FOUND NOT_PERMITTED"),
+    ("message_mark_read", "AGENT_NOT_FOUND NOT_PERMITTED INVALID_STATE"),
+    ("message_archive", "AGENT_NOT_FOUND NOT_PERMITTED INVALID_STATE"),
+    ("message_count_unread", "AGENT_NOT_FOUND RECIPIENT_NOT_FOUND NOT_PERMITTED"),
+    (
+        "wire_post",
+        "INVALID_WIRE NOT_PERMITTED AGENT_NOT_FOUND TASK_NOT_FOUND RECIPIENT_NOT_FOUND WORKFLOW_NOT_FOUND DUPLICATE_TASK_NAME CLAIM_LOST \
+         WORKFLOW_LOCKED INBOX_FULL",
+    ),
+];
+
+/// What a tool cannot say although the rules above expect it.
+const EXCEPTIONS: &[(&str, &str, &str)] = &[(
+    "agent_unregister",
+    "IDEMPOTENCY_CONFLICT",
+    "it takes nothing but an id, and a key belongs to the agent of that id",
+)];
+
+/// Refusals that no script can bring about.
+const UNREACHABLE: &[(&str, &str)] = &[
+    ("TOKEN_NOT_FOUND", "tokens are no tools"),
+    ("GIT_FAILED", "git's own words differ from version to version; tests of worktrees have it"),
+    ("GIT_MISSING", "the machine would need to have no git; tests of worktrees have it"),
+    ("GIT_TIMEOUT", "it takes minutes; tests of worktrees have it"),
+    ("PATH_UNUSABLE", "a folder that cannot be written is none for root; tests of worktrees have it"),
+    ("INTERNAL_ERROR", "is no refusal"),
+];
+
+type Codes = BTreeMap<String, BTreeSet<String>>;
+
+/// What is found in the scripts: tools that succeed, and the refusals of each.
+fn found() -> (BTreeSet<String>, Codes) {
+    let (mut done, mut refused) = (BTreeSet::new(), Codes::new());
+    for step in script::all().into_iter().flat_map(|script| script.worlds).flat_map(|world| world.steps) {
+        let What::Call { tool, .. } = step.what else { continue };
+        match step.answer {
+            Some(Answer::Done(_)) => drop(done.insert(tool)),
+            Some(Answer::Refused(value)) => {
+                let code = value["code"].as_str().unwrap().to_owned();
+                refused.entry(tool).or_default().insert(code);
+            }
+            None => panic!("line {}: {tool} has no answer", step.line),
+        }
+    }
+    (done, refused)
+}
+
+/// What the table and the rules for all tools say.
+fn wanted() -> Codes {
+    let mut wanted = Codes::new();
+    for (tool, codes) in REFUSALS {
+        wanted.insert((*tool).to_owned(), codes.split_whitespace().map(str::to_owned).collect());
+    }
+    for tool in TOOLS {
+        let codes = wanted.entry(tool.name.to_owned()).or_default();
+        codes.insert("INVALID_INPUT".to_owned());
+        let key = tool.arguments().get("properties").and_then(|list| list.get("idempotency_key")).is_some();
+        assert_eq!(key, tool.effect != Effect::Reads, "{}: whatever changes something takes a key", tool.name);
+        if key {
+            codes.insert("IDEMPOTENCY_CONFLICT".to_owned());
+        }
+    }
+    for (tool, code, _) in EXCEPTIONS {
+        assert!(wanted.get_mut(*tool).unwrap().remove(*code), "{tool} {code}");
+    }
+    wanted
+}
+
+#[test]
+fn every_tool_succeeds_and_says_each_of_its_refusals() {
+    let (done, refused) = found();
+    let idle: Vec<&str> = TOOLS.iter().map(|tool| tool.name).filter(|name| !done.contains(*name)).collect();
+    assert_eq!(idle, Vec::<&str>::new(), "tools that never succeed");
+    let wanted = wanted();
+    assert_eq!(wanted.len(), TOOLS.len(), "a row for each tool");
+    let pairs = |codes: &Codes| -> BTreeSet<(String, String)> {
+        let pair = |(tool, codes): (&String, &BTreeSet<String>)| {
+            codes.iter().map(|code| (tool.clone(), code.clone())).collect::<Vec<_>>()
+        };
+        codes.iter().flat_map(pair).collect()
+    };
+    let (wanted, refused) = (pairs(&wanted), pairs(&refused));
+    let missing: Vec<_> = wanted.difference(&refused).collect();
+    let unlisted: Vec<_> = refused.difference(&wanted).collect();
+    println!("{} tools, {} refusals of tools", done.len(), refused.len());
+    assert!(missing.is_empty() && unlisted.is_empty(), "not in a script: {missing:?}\nnot in the table: {unlisted:?}");
+}
+
+#[test]
+fn every_code_is_said_or_cannot_be() {
+    let said: BTreeSet<String> = found().1.into_values().flatten().collect();
+    let silent: BTreeSet<&str> = UNREACHABLE.iter().map(|(code, _)| *code).collect();
+    // The list of all codes is where they are explained.
+    let all = include_str!("../../../../crates/engine/src/refusal.rs");
+    let more = include_str!("../../../../crates/handover/src/worktree/problem.rs");
+    let words = all.split('"').chain(more.split('"'));
+    let is_code = |word: &&str| {
+        word.len() > 5 && word.contains('_') && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
+    };
+    let codes: BTreeSet<&str> = words.filter(is_code).collect();
+    assert!(codes.len() > 40, "{codes:?}");
+    let missing: Vec<_> = codes.iter().filter(|code| !said.contains(**code) && !silent.contains(**code)).collect();
+    assert_eq!(missing, Vec::<&&str>::new());
+}

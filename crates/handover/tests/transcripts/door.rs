@@ -1,0 +1,113 @@
+//! The doors a transcript is played through.
+
+mod command;
+pub(crate) mod http;
+mod library;
+pub(crate) mod stdio;
+
+use std::path::{Path, PathBuf};
+
+use engine::Rights;
+
+pub(crate) use library::Library;
+
+use super::script::Answer;
+
+/// The names by which scripts speak of doors.
+pub(crate) const NAMES: [&str; 7] = ["library", "stdio", "modern", "api", "session", "single", "command"];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The desk itself.
+    Library,
+    /// `handover mcp`, as clients of 2025-11-25 speak.
+    Stdio,
+    /// `handover mcp`, as clients of 2026-07-28 speak: each request says all of itself.
+    Modern,
+    /// `POST /api/v1/tools/{tool}`
+    Api,
+    /// `/mcp` in a session.
+    Session,
+    /// `/mcp` without one, as clients of 2026-07-28 speak.
+    Single,
+    /// `handover NOUN VERB --json`, a process for each step.
+    Command,
+}
+
+impl Kind {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Library => "library",
+            Self::Stdio => "stdio",
+            Self::Modern => "modern",
+            Self::Api => "api",
+            Self::Session => "session",
+            Self::Single => "single",
+            Self::Command => "command",
+        }
+    }
+}
+
+/// Who calls.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Who<'a> {
+    /// The name of the connection.
+    pub(crate) name: &'a str,
+    /// The agent that was last registered by it.
+    pub(crate) agent: Option<&'a str>,
+}
+
+impl Who<'_> {
+    /// What the person who let it in lets it do.
+    pub(crate) fn rights(&self) -> Rights {
+        match self.name {
+            "person" => Rights::Person,
+            "coordinator" => Rights::Coordinator,
+            _ => Rights::Agent,
+        }
+    }
+
+    /// The word for that on a command line and in a token.
+    fn scope(&self) -> &'static str {
+        match self.name {
+            "person" => "person",
+            "coordinator" => "coordinator",
+            _ => "agent",
+        }
+    }
+}
+
+/// Where a world is played.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    /// An empty folder that belongs to no repository.
+    pub(crate) folder: PathBuf,
+    pub(crate) store: String,
+}
+
+pub(crate) trait Door {
+    fn call(&mut self, who: Who<'_>, tool: &str, arguments: &str) -> Answer;
+
+    /// The connection ends, and what that does is done when this returns.
+    fn close(&mut self, who: &str);
+}
+
+pub(crate) fn open(kind: Kind, place: &Place) -> Box<dyn Door> {
+    match kind {
+        Kind::Library => Box::new(Library::alone(place)),
+        Kind::Stdio => Box::new(stdio::Stdio::new(place, stdio::Era::Old)),
+        Kind::Modern => Box::new(stdio::Stdio::new(place, stdio::Era::New)),
+        Kind::Api => Box::new(http::Api::new(place)),
+        Kind::Session => Box::new(http::Mcp::new(place, stdio::Era::Old)),
+        Kind::Single => Box::new(http::Mcp::new(place, stdio::Era::New)),
+        Kind::Command => Box::new(command::CommandLine::new(place)),
+    }
+}
+
+/// The program that is tested, in a folder, with a store.
+fn program(folder: &Path, store: &str) -> std::process::Command {
+    #[expect(clippy::disallowed_methods, reason = "starts the program it tests")]
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_handover"));
+    command.current_dir(folder).env("HANDOVER_STORE", store).env("XDG_DATA_HOME", folder);
+    command
+}

@@ -1,0 +1,95 @@
+//! The command line: a process for each step.
+
+use serde_json::Value;
+use wire::lifecycle::Tool;
+
+use super::{Door, Place, Who, program};
+use crate::script::Answer;
+use crate::verbs::VERBS;
+
+pub(super) struct CommandLine {
+    place: Place,
+}
+
+impl CommandLine {
+    pub(super) fn new(place: &Place) -> Self {
+        Self { place: place.clone() }
+    }
+}
+
+impl Door for CommandLine {
+    fn call(&mut self, who: Who<'_>, tool: &str, arguments: &str) -> Answer {
+        let mut arguments: Value = serde_json::from_str(arguments).unwrap();
+        name_agent(who, tool, &mut arguments);
+        let words = words(tool, &arguments);
+        let output = program(&self.place.folder, &self.place.store).args(&words).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let value = || {
+            let line = text.strip_suffix('\n').unwrap_or_else(|| {
+                panic!("handover {} printed {text:?} and {}", words.join(" "), String::from_utf8_lossy(&output.stderr))
+            });
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
+        };
+        match output.status.code() {
+            Some(0) => Answer::Done(value()),
+            Some(1) => Answer::Refused(value()),
+            code => {
+                panic!("handover {} ended with {code:?}: {}", words.join(" "), String::from_utf8_lossy(&output.stderr))
+            }
+        }
+    }
+
+    fn close(&mut self, _who: &str) {
+        panic!("there is no connection to close");
+    }
+}
+
+/// Where a connection stands for its agent, an option names it.
+fn name_agent(who: Who<'_>, tool: &str, arguments: &mut Value) {
+    let (Some(agent), Some(members)) = (who.agent, arguments.as_object_mut()) else { return };
+    let schema = Tool::find(tool).unwrap().arguments();
+    let fields: &[&str] = match tool {
+        "agent_get" | "agent_update" | "agent_unregister" => &["id"],
+        // Whose roles count there is asked for, never implied.
+        "workflow_next_tasks" => return,
+        _ => &["agent_id", "sender_id"],
+    };
+    if fields.iter().any(|field| members.contains_key(*field)) {
+        return;
+    }
+    let takes = |field: &&&str| schema.get("properties").and_then(|properties| properties.get(field)).is_some();
+    if let Some(field) = fields.iter().find(takes) {
+        members.insert((*field).to_owned(), agent.into());
+    }
+}
+
+fn words(tool: &str, arguments: &Value) -> Vec<String> {
+    let verb = VERBS.iter().find(|verb| verb.tool == tool).unwrap();
+    let mut words = vec![verb.noun.to_owned(), verb.verb.to_owned(), "--json".to_owned()];
+    let members = arguments.as_object().unwrap();
+    for (name, value) in members.iter().filter(|(name, _)| !verb.places.contains(&name.as_str())) {
+        let option = format!("--{}", name.replace('_', "-"));
+        match value {
+            // A flag's value is joined to it.
+            Value::Bool(yes) => words.push(format!("{option}={yes}")),
+            Value::Array(items) if items.iter().all(Value::is_string) => {
+                words.extend(items.iter().flat_map(|item| [option.clone(), plain(item)]));
+            }
+            _ => words.extend([option, plain(value)]),
+        }
+    }
+    let given = verb.places.iter().map_while(|place| members.get(*place));
+    // What comes now is no option, even when it looks like one.
+    words.push("--".to_owned());
+    for value in given {
+        match value {
+            Value::Array(items) => words.extend(items.iter().map(plain)),
+            _ => words.push(plain(value)),
+        }
+    }
+    words
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

@@ -1,0 +1,275 @@
+//! `handover serve`: the API, and MCP over HTTP. The client is our own, a dozen lines over a socket.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, ChildStdout, Stdio as Io};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use super::stdio::{Era, answer};
+use super::{Door, Place, Who, program};
+use crate::schema;
+use crate::script::Answer;
+
+/// A server, and the tokens of those who call.
+struct Server {
+    process: Child,
+    /// Kept open: what the server prints has somewhere to go.
+    _output: BufReader<ChildStdout>,
+    address: String,
+    owner: String,
+    tokens: HashMap<String, String>,
+}
+
+struct Response {
+    status: u16,
+    headers: HashMap<String, String>,
+    body: Vec<u8>,
+}
+
+impl Response {
+    fn json(&self) -> Value {
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("{error}: status {}, {}", self.status, String::from_utf8_lossy(&self.body)))
+    }
+}
+
+impl Server {
+    fn start(place: &Place) -> Self {
+        let mut command = program(&place.folder, &place.store);
+        command.args(["serve", "--port", "0", "--tools", "full"]).stdout(Io::piped());
+        let mut process = command.spawn().unwrap();
+        let mut output = BufReader::new(process.stdout.take().unwrap());
+        let (mut address, mut owner) = (String::new(), String::new());
+        while owner.is_empty() {
+            let mut line = String::new();
+            assert_ne!(output.read_line(&mut line).unwrap(), 0, "the server ended");
+            if let Some(found) = line.trim().strip_prefix("listening on http://") {
+                found.clone_into(&mut address);
+            }
+            if let Some(path) = line.trim().strip_prefix("token  ") {
+                std::fs::read_to_string(path).unwrap().trim().clone_into(&mut owner);
+            }
+        }
+        Self { process, _output: output, address, owner, tokens: HashMap::new() }
+    }
+
+    /// The owner of the machine comes with the machine's token; everybody else is given one.
+    fn token(&mut self, who: Who<'_>) -> String {
+        if who.scope() == "person" {
+            return self.owner.clone();
+        }
+        if let Some(token) = self.tokens.get(who.name) {
+            return token.clone();
+        }
+        let body = json!({"name": who.name, "scope": who.scope()});
+        let owner = format!("Bearer {}", self.owner);
+        let made = self.send("POST", "/api/v1/tokens", &[("Authorization", &owner)], &body.to_string());
+        assert_eq!(made.status, 201);
+        let token = made.json()["token"].as_str().unwrap().to_owned();
+        self.tokens.insert(who.name.to_owned(), token.clone());
+        token
+    }
+
+    fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Response {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let mut head = format!("{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n", self.address);
+        for (name, value) in headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        head.push_str(&format!("Content-Type: application/json\r\nContent-Length: {}\r\n\r\n", body.len()));
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(body.as_bytes()).unwrap();
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        parse(&bytes)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        kill_process(Pid::from_child(&self.process), Signal::TERM).unwrap();
+        self.process.wait().unwrap();
+    }
+}
+
+fn parse(bytes: &[u8]) -> Response {
+    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+    let head = std::str::from_utf8(&bytes[..end]).unwrap();
+    let mut lines = head.split("\r\n");
+    let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
+    let pairs = lines.filter_map(|line| line.split_once(": "));
+    let headers: HashMap<String, String> =
+        pairs.map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned())).collect();
+    let mut body = bytes[end + 4..].to_vec();
+    if headers.get("transfer-encoding").is_some_and(|coding| coding == "chunked") {
+        body = unchunked(&body);
+    }
+    Response { status, headers, body }
+}
+
+fn unchunked(mut bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    loop {
+        let end = bytes.windows(2).position(|two| two == b"\r\n").unwrap();
+        let size = usize::from_str_radix(std::str::from_utf8(&bytes[..end]).unwrap(), 16).unwrap();
+        if size == 0 {
+            return out;
+        }
+        out.extend_from_slice(&bytes[end + 2..end + 2 + size]);
+        bytes = &bytes[end + 4 + size..];
+    }
+}
+
+/// `POST /api/v1/tools/{tool}`
+pub(super) struct Api(Server);
+
+impl Api {
+    pub(super) fn new(place: &Place) -> Self {
+        Self(Server::start(place))
+    }
+}
+
+impl Door for Api {
+    fn call(&mut self, who: Who<'_>, tool: &str, arguments: &str) -> Answer {
+        let bearer = format!("Bearer {}", self.0.token(who));
+        let mut arguments: Value = serde_json::from_str(arguments).unwrap();
+        let key = key_of(&mut arguments);
+        let mut headers = vec![("Authorization", bearer.as_str())];
+        headers.extend(who.agent.map(|agent| ("Handover-Agent", agent)));
+        headers.extend(key.as_deref().map(|key| ("Idempotency-Key", key)));
+        let response = self.0.send("POST", &format!("/api/v1/tools/{tool}"), &headers, &arguments.to_string());
+        let (status, value) = (response.status, response.json());
+        if status == 200 {
+            assert_eq!(response.headers["content-type"], "application/json");
+            return Answer::Done(value);
+        }
+        assert_eq!(response.headers["content-type"], "application/problem+json", "{value}");
+        Answer::Refused(without_frame(status, value))
+    }
+
+    fn close(&mut self, _who: &str) {
+        panic!("there is no connection to close");
+    }
+}
+
+/// Here a key comes in a header, which HTTP has for it; what is none stays an argument, to be refused as one.
+fn key_of(arguments: &mut Value) -> Option<String> {
+    let members = arguments.as_object_mut()?;
+    let key = members.get("idempotency_key")?.as_str().filter(|key| !key.trim().is_empty())?.to_owned();
+    members.remove("idempotency_key");
+    Some(key)
+}
+
+/// The refusal inside of a problem (RFC 9457), after the frame was looked at.
+fn without_frame(status: u16, mut value: Value) -> Value {
+    let code = value["code"].as_str().unwrap_or_else(|| panic!("status {status}: {value}")).to_owned();
+    let right = match code.as_str() {
+        "INVALID_INPUT" | "INVALID_WIRE" => 422,
+        "NOT_PERMITTED" => 403,
+        code if code.ends_with("_NOT_FOUND") => 404,
+        _ => 409,
+    };
+    let frame = json!([value["type"], value["title"], value["status"], value["detail"], status]);
+    let title = code.to_ascii_lowercase().replace('_', " ");
+    assert_eq!(frame, json!(["about:blank", title, right, value["message"], right]), "{value}");
+    let members = value.as_object_mut().unwrap();
+    members.retain(|name, _| !["type", "title", "status", "detail"].contains(&name.as_str()));
+    value
+}
+
+/// `/mcp`
+pub(super) struct Mcp {
+    server: Server,
+    era: Era,
+    /// Names of sessions, in the old era.
+    sessions: HashMap<String, String>,
+    last: u64,
+}
+
+impl Mcp {
+    pub(super) fn new(place: &Place, era: Era) -> Self {
+        Self { server: Server::start(place), era, sessions: HashMap::new(), last: 0 }
+    }
+
+    fn post(&mut self, who: Who<'_>, message: &Value) -> Response {
+        let bearer = format!("Bearer {}", self.server.token(who));
+        let mut headers = vec![
+            ("Authorization", bearer.as_str()),
+            ("Accept", "application/json, text/event-stream"),
+            ("MCP-Protocol-Version", self.era.version()),
+        ];
+        match (self.era, self.sessions.get(who.name)) {
+            (Era::Old, session) => headers.extend(session.map(|session| ("Mcp-Session-Id", session.as_str()))),
+            (Era::New, _) => {
+                headers.extend(who.agent.map(|agent| ("Handover-Agent", agent)));
+                headers.push(("Mcp-Method", message["method"].as_str().unwrap()));
+                headers.extend(message["params"]["name"].as_str().map(|name| ("Mcp-Name", name)));
+            }
+        }
+        self.server.send("POST", "/mcp", &headers, &message.to_string())
+    }
+
+    fn open(&mut self, who: Who<'_>) {
+        let opened = self.post(who, &self.era.initialize(0));
+        assert_eq!(said(&opened)["result"]["protocolVersion"], self.era.version());
+        self.sessions.insert(who.name.to_owned(), opened.headers["mcp-session-id"].clone());
+        let told = self.post(who, &json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        assert_eq!(told.status, 202);
+        let listed = self.post(who, &self.era.request(1, "tools/list", json!({})));
+        schema::check_catalog(&said(&listed)["result"]);
+    }
+}
+
+/// What `/mcp` and the API answer to a call of a tool that is not there.
+pub(crate) fn unknown_tool(place: &Place) -> [Value; 3] {
+    let person = Who { name: "person", agent: None };
+    let over_mcp = |era: Era| {
+        let mut door = Mcp::new(place, era);
+        if era == Era::Old {
+            door.open(person);
+        }
+        let call = era.request(9, "tools/call", json!({"name": "task_frobnicate", "arguments": {}}));
+        spoken(&door.post(person, &call))["error"].clone()
+    };
+    let server = Server::start(place);
+    let bearer = format!("Bearer {}", server.owner);
+    let api = server.send("POST", "/api/v1/tools/task_frobnicate", &[("Authorization", &bearer)], "{}");
+    [over_mcp(Era::Old), over_mcp(Era::New), json!([api.status, api.json()["code"]])]
+}
+
+/// The answer, whether it comes as JSON or as an event of a stream.
+fn spoken(response: &Response) -> Value {
+    let text = String::from_utf8_lossy(&response.body);
+    let event = text.lines().rfind(|line| line.starts_with("data:")).map(|line| line.trim_start_matches("data:"));
+    serde_json::from_str(event.unwrap_or(&text))
+        .unwrap_or_else(|error| panic!("{error}: status {}, {text}", response.status))
+}
+
+fn said(response: &Response) -> Value {
+    let value = spoken(response);
+    assert!(value.get("error").is_none(), "status {}: {value}", response.status);
+    value
+}
+
+impl Door for Mcp {
+    fn call(&mut self, who: Who<'_>, tool: &str, arguments: &str) -> Answer {
+        if self.era == Era::Old && !self.sessions.contains_key(who.name) {
+            self.open(who);
+        }
+        self.last += 1;
+        let arguments: Value = serde_json::from_str(arguments).unwrap();
+        let request = self.era.request(self.last, "tools/call", json!({"name": tool, "arguments": arguments}));
+        answer(tool, &said(&self.post(who, &request))["result"])
+    }
+
+    fn close(&mut self, who: &str) {
+        let session = self.sessions.remove(who).unwrap();
+        let bearer = format!("Bearer {}", self.server.token(Who { name: who, agent: None }));
+        let headers = [("Authorization", bearer.as_str()), ("Mcp-Session-Id", session.as_str())];
+        let closed = self.server.send("DELETE", "/mcp", &headers, "");
+        assert_eq!(closed.status, 204);
+    }
+}

@@ -1,0 +1,72 @@
+//! The desk as a library.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use engine::command::SessionEnd;
+use engine::id::SessionId;
+use engine::{Caller, Command, Rights};
+use handover::clock::SystemClock;
+use handover::desk::{Desk, Outcome, Surroundings, Visitor};
+use handover::reception::new_session;
+use handover::service::Service;
+
+use super::{Door, Place, Who};
+use crate::script::Answer;
+
+pub(crate) struct Library {
+    desk: Desk,
+    runtime: tokio::runtime::Runtime,
+    /// Connections; `None` for a helper that stands beside another door and has none.
+    sessions: Option<HashMap<String, SessionId>>,
+}
+
+impl Library {
+    /// A door of its own.
+    pub(super) fn alone(place: &Place) -> Self {
+        let mut library = Self::beside(place);
+        library.sessions = Some(HashMap::new());
+        library
+    }
+
+    /// On the store of another door, for what that door cannot do.
+    pub(crate) fn beside(place: &Place) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let store = runtime.block_on(store::open(&place.store, 7)).unwrap();
+        let desk = Desk::new(Service::new(store, Arc::new(SystemClock)), Surroundings::default());
+        Self { desk, runtime, sessions: None }
+    }
+
+    fn visitor(&mut self, who: Who<'_>) -> Visitor {
+        match &mut self.sessions {
+            Some(sessions) => {
+                let session = *sessions.entry(who.name.to_owned()).or_insert_with(|| new_session().unwrap());
+                Visitor::on_session(session, who.rights())
+            }
+            None => {
+                let agent = who.agent.map(|agent| agent.parse().unwrap());
+                Visitor { rights: who.rights(), agent, owner: who.name.to_owned(), ..Visitor::person() }
+            }
+        }
+    }
+}
+
+impl Door for Library {
+    fn call(&mut self, who: Who<'_>, tool: &str, arguments: &str) -> Answer {
+        let visitor = self.visitor(who);
+        let read = |value: &wire::json::Value| serde_json::from_str(&value.to_string()).unwrap();
+        match self.runtime.block_on(self.desk.call(&visitor, tool, arguments.as_bytes(), None)) {
+            Outcome::Done(value) => Answer::Done(read(&value)),
+            Outcome::Refused(said) => Answer::Refused(read(&said.render())),
+            Outcome::Failed(said) => panic!("{tool} failed: {}", said.message),
+            Outcome::UnknownTool => panic!("there is no tool {tool}"),
+        }
+    }
+
+    fn close(&mut self, who: &str) {
+        let session = self.sessions.as_mut().and_then(|sessions| sessions.remove(who)).unwrap();
+        let caller = Caller { session: Some(session), ..Caller::with_rights(Rights::Agent) };
+        let close = Command::CloseSession { session, end: SessionEnd::Closed };
+        self.runtime.block_on(self.desk.service().execute(caller, close)).unwrap();
+    }
+}

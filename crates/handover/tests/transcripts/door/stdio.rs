@@ -1,0 +1,163 @@
+//! `handover mcp`: lines of JSON-RPC, in the words of both eras.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio as Io};
+
+use serde_json::{Value, json};
+
+use super::{Door, Place, Who, program};
+use crate::schema;
+use crate::script::Answer;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Era {
+    /// 2025-11-25: a connection is opened, then used.
+    Old,
+    /// 2026-07-28: each request says who asks and in which version.
+    New,
+}
+
+impl Era {
+    pub(super) fn version(self) -> &'static str {
+        match self {
+            Self::Old => "2025-11-25",
+            Self::New => "2026-07-28",
+        }
+    }
+
+    pub(super) fn request(self, id: u64, method: &str, mut params: Value) -> Value {
+        if self == Self::New {
+            params["_meta"] = json!({
+                "io.modelcontextprotocol/protocolVersion": self.version(),
+                "io.modelcontextprotocol/clientInfo": {"name": "transcript", "version": "1"},
+                "io.modelcontextprotocol/clientCapabilities": {},
+            });
+        }
+        json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+    }
+
+    pub(super) fn initialize(self, id: u64) -> Value {
+        let client = json!({"name": "transcript", "version": "1"});
+        let params = json!({"protocolVersion": self.version(), "capabilities": {}, "clientInfo": client});
+        self.request(id, "initialize", params)
+    }
+}
+
+pub(super) struct Stdio {
+    place: Place,
+    era: Era,
+    clients: HashMap<String, Client>,
+}
+
+struct Client {
+    process: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    era: Era,
+    last: u64,
+}
+
+impl Stdio {
+    pub(super) fn new(place: &Place, era: Era) -> Self {
+        Self { place: place.clone(), era, clients: HashMap::new() }
+    }
+}
+
+impl Door for Stdio {
+    fn call(&mut self, who: Who<'_>, tool: &str, arguments: &str) -> Answer {
+        let (place, era) = (&self.place, self.era);
+        let client = self.clients.entry(who.name.to_owned()).or_insert_with(|| Client::start(place, era, who.scope()));
+        let arguments: Value = serde_json::from_str(arguments).unwrap();
+        let result = client.ask("tools/call", json!({"name": tool, "arguments": arguments}));
+        answer(tool, &result)
+    }
+
+    fn close(&mut self, who: &str) {
+        self.clients.remove(who).unwrap().end();
+    }
+}
+
+impl Drop for Stdio {
+    fn drop(&mut self) {
+        self.clients.drain().for_each(|(_, client)| client.end());
+    }
+}
+
+impl Client {
+    fn start(place: &Place, era: Era, rights: &str) -> Self {
+        let mut command = program(&place.folder, &place.store);
+        command.args(["mcp", "--tools", "full", "--as", rights]).stdin(Io::piped()).stdout(Io::piped());
+        let mut process = command.spawn().unwrap();
+        let input = process.stdin.take();
+        let output = BufReader::new(process.stdout.take().unwrap());
+        let mut client = Self { process, input, output, era, last: 0 };
+        if era == Era::Old {
+            let opened = client.send(&era.initialize(0));
+            assert_eq!(opened["protocolVersion"], era.version(), "{opened}");
+            client.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        }
+        schema::check_catalog(&client.ask("tools/list", json!({})));
+        client
+    }
+
+    fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.last += 1;
+        self.send(&self.era.request(self.last, method, params))
+    }
+
+    fn write(&mut self, message: &Value) {
+        let input = self.input.as_mut().unwrap();
+        input.write_all(format!("{message}\n").as_bytes()).unwrap();
+        input.flush().unwrap();
+    }
+
+    fn send(&mut self, message: &Value) -> Value {
+        let said = self.exchange(message);
+        assert!(said.get("error").is_none(), "{message} is answered {said}");
+        said["result"].clone()
+    }
+
+    fn exchange(&mut self, message: &Value) -> Value {
+        self.write(message);
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.output.read_line(&mut line).unwrap(), 0, "no answer to {message}");
+            let said: Value = serde_json::from_str(&line).unwrap();
+            if said["id"] == message["id"] {
+                return said;
+            }
+        }
+    }
+
+    /// A client that goes closes the pipe; what that does is done when the process has ended.
+    fn end(mut self) {
+        drop(self.input.take());
+        let status = self.process.wait().unwrap();
+        assert!(status.success(), "handover mcp ended with {status}");
+    }
+}
+
+/// What a pipe answers to a call of a tool that is not there.
+pub(crate) fn unknown_tool(place: &Place, era: Era) -> Value {
+    let mut client = Client::start(place, era, "agent");
+    let said = client.exchange(&era.request(9, "tools/call", json!({"name": "task_frobnicate", "arguments": {}})));
+    client.end();
+    said["error"].clone()
+}
+
+/// What a result says, held to the rules of results.
+pub(super) fn answer(tool: &str, result: &Value) -> Answer {
+    let blocks = result["content"].as_array().unwrap();
+    assert_eq!(blocks.len(), 1, "{tool}: one block of text: {result}");
+    assert_eq!(blocks[0]["type"], "text", "{tool}: {result}");
+    let text = blocks[0]["text"].as_str().unwrap();
+    let value: Value = serde_json::from_str(text).unwrap();
+    assert_eq!(value.to_string(), text, "{tool}: the text is compact");
+    if result["isError"] == true {
+        assert!(result.get("structuredContent").is_none(), "{tool}: a refusal has no structured content: {result}");
+        return Answer::Refused(value);
+    }
+    assert_eq!(result["structuredContent"].to_string(), text, "{tool}: the text is the structured content");
+    Answer::Done(value)
+}

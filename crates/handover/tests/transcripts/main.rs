@@ -1,0 +1,79 @@
+//! The same act gives the same answer through every door and on both databases. One table of transcripts drives them all.
+//!
+//! `scripts/README.txt` says how to read and change the scripts. `TRANSCRIPT=name` plays one of them.
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod cover;
+mod door;
+mod play;
+mod schema;
+mod script;
+mod show;
+/// The command for each tool, as the command line has it.
+#[path = "../../src/cli/verbs.rs"]
+#[expect(dead_code, reason = "its words for people are not needed here")]
+mod verbs;
+
+use door::Kind;
+use play::{Database, play};
+
+#[test]
+fn through_the_library() {
+    play(Kind::Library, Database::Memory);
+}
+
+#[test]
+fn through_stdio() {
+    play(Kind::Stdio, Database::Sqlite);
+}
+
+#[test]
+fn through_stdio_in_the_new_era() {
+    play(Kind::Modern, Database::Sqlite);
+}
+
+#[test]
+fn through_the_api() {
+    play(Kind::Api, Database::Sqlite);
+}
+
+#[test]
+fn through_mcp_over_http_in_a_session() {
+    play(Kind::Session, Database::Sqlite);
+}
+
+#[test]
+fn through_mcp_over_http_without_a_session() {
+    play(Kind::Single, Database::Sqlite);
+}
+
+#[test]
+fn through_the_command_line() {
+    play(Kind::Command, Database::Sqlite);
+}
+
+#[test]
+fn through_the_library_on_postgres() {
+    play(Kind::Library, Database::Postgres);
+}
+
+#[test]
+fn through_the_api_on_postgres() {
+    play(Kind::Api, Database::Postgres);
+}
+
+/// Not a result: a client that calls it has not read the list.
+#[test]
+fn an_unknown_tool_is_an_error_of_the_protocol() {
+    use door::stdio::Era;
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("handover.db").display().to_string();
+    let place = door::Place { folder: folder.path().to_owned(), store };
+    for era in [Era::Old, Era::New] {
+        assert_eq!(door::stdio::unknown_tool(&place, era)["code"], -32602, "{era:?}");
+    }
+    let [old, new, api] = door::http::unknown_tool(&place);
+    assert_eq!((&old["code"], &new["code"]), (&(-32602).into(), &(-32602).into()));
+    assert_eq!(api, serde_json::json!([404, "TOOL_NOT_FOUND"]));
+}

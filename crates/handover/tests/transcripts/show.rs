@@ -1,0 +1,195 @@
+//! Answers as people read them: what hangs on time and chance is covered, and the rest is wrapped.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+/// Columns of a line.
+const WIDTH: usize = 118;
+
+/// Times lie between 2020 and 2096; no other number of a reply is that large.
+const TIMES: std::ops::Range<i64> = 1_577_000_000_000..4_000_000_000_000;
+
+/// What is given by name, and by which value it goes in this world.
+#[derive(Debug, Default)]
+pub(crate) struct Names(BTreeMap<String, String>);
+
+impl Names {
+    pub(crate) fn save(&mut self, name: &str, value: String) {
+        assert!(!value.is_empty(), "{name} is empty");
+        self.0.insert(name.to_owned(), value);
+    }
+
+    /// The values for the names.
+    pub(crate) fn fill(&self, text: &str) -> String {
+        let mut names: Vec<(&String, &String)> = self.0.iter().collect();
+        names.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+        names.into_iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value))
+    }
+
+    /// The names for the values; times and whatever has no name is told by its kind.
+    pub(crate) fn cover(&self, tool: &str, value: &Value) -> Value {
+        let mut covered = self.covered(value);
+        match (tool, &mut covered) {
+            ("task_load_context", Value::Object(_)) => covered = "<context>".into(),
+            ("task_next" | "task_wait", Value::Object(members)) => {
+                cover_member(members, "context", Value::is_object);
+                cover_member(members, "cursor", Value::is_string);
+            }
+            ("workflow_get_summary", Value::Object(members)) => {
+                cover_member(members, "token_estimate", Value::is_u64);
+            }
+            _ => {}
+        }
+        covered
+    }
+
+    fn covered(&self, value: &Value) -> Value {
+        match value {
+            Value::Null | Value::Bool(_) => value.clone(),
+            Value::Number(number) => {
+                if number.as_i64().is_some_and(|number| TIMES.contains(&number)) {
+                    return "<time>".into();
+                }
+                value.clone()
+            }
+            Value::String(text) => self.text(text).into(),
+            Value::Array(items) => items.iter().map(|item| self.covered(item)).collect(),
+            Value::Object(members) => {
+                let members = members.iter().map(|(name, value)| (self.text(name), self.covered(value)));
+                Value::Object(members.collect())
+            }
+        }
+    }
+
+    fn text(&self, text: &str) -> String {
+        let mut values: Vec<(&String, &String)> = self.0.iter().collect();
+        values.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
+        let mut text = text.to_owned();
+        for (name, value) in values {
+            // A short value may be a part of anything.
+            text = if value.len() >= 12 {
+                text.replace(value, name)
+            } else if text == *value {
+                name.clone()
+            } else {
+                text
+            };
+        }
+        words(&text)
+    }
+}
+
+fn cover_member(members: &mut Map<String, Value>, name: &str, is: fn(&Value) -> bool) {
+    if let Some(member) = members.get_mut(name).filter(|member| is(member)) {
+        *member = format!("<{name}>").into();
+    }
+}
+
+const PREFIXES: [&str; 12] = ["wf", "tk", "ag", "cp", "ws", "rp", "tmpl", "msg", "thr", "ses", "tok", "ap"];
+
+/// Covers ids, times and aliases word by word. An id of nothing but zeros belongs to nobody and stays.
+fn words(text: &str) -> String {
+    let mut out = String::new();
+    let mut word = String::new();
+    for letter in text.chars().chain(['\0']) {
+        if letter.is_ascii_alphanumeric() || letter == '_' {
+            word.push(letter);
+            continue;
+        }
+        out.push_str(&covered_word(&word));
+        word.clear();
+        if letter != '\0' {
+            out.push(letter);
+        }
+    }
+    out
+}
+
+fn covered_word(word: &str) -> String {
+    let is_body =
+        |body: &str| body.len() == 12 && body.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_lowercase());
+    if let Some((prefix, body)) = word.split_once('_')
+        && PREFIXES.contains(&prefix)
+        && is_body(body)
+        && body != "000000000000"
+    {
+        return format!("<{prefix}>");
+    }
+    if word.parse().is_ok_and(|number: i64| TIMES.contains(&number)) {
+        return "<time>".to_owned();
+    }
+    let is_alias = word.strip_prefix('a').is_some_and(|digits| {
+        digits.len() == 16 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    });
+    if is_alias { "<alias>".to_owned() } else { word.to_owned() }
+}
+
+/// JSON on one line when it fits behind what stands before it, else member by member.
+pub(crate) fn wrapped(value: &Value, before: usize) -> String {
+    let mut out = String::new();
+    wrap(value, before, 0, &mut out);
+    out
+}
+
+fn wrap(value: &Value, before: usize, depth: usize, out: &mut String) {
+    let line = line(value);
+    let inner = "  ".repeat(depth + 1);
+    let fits = before + line.chars().count() < WIDTH;
+    match value {
+        Value::Array(items) if !fits && !items.is_empty() => {
+            out.push_str("[\n");
+            for (number, item) in items.iter().enumerate() {
+                out.push_str(&inner);
+                wrap(item, inner.len(), depth + 1, out);
+                out.push_str(if number + 1 < items.len() { ",\n" } else { "\n" });
+            }
+            out.push_str(&format!("{}]", "  ".repeat(depth)));
+        }
+        Value::Object(members) if !fits && !members.is_empty() => wrap_members(members, depth, out),
+        _ => out.push_str(&line),
+    }
+}
+
+/// Short members share lines; a long one gets lines of its own.
+fn wrap_members(members: &Map<String, Value>, depth: usize, out: &mut String) {
+    let inner = "  ".repeat(depth + 1);
+    out.push_str("{\n");
+    let mut column = 0;
+    for (number, (name, value)) in members.iter().enumerate() {
+        let name = format!("{}: ", Value::from(name.as_str()));
+        let comma = if number + 1 < members.len() { "," } else { "" };
+        let short = format!("{name}{}{comma}", line(value));
+        if column > 0 && column + 1 + short.chars().count() < WIDTH {
+            out.push_str(&format!(" {short}"));
+            column += 1 + short.chars().count();
+            continue;
+        }
+        if column > 0 {
+            out.push('\n');
+        }
+        out.push_str(&inner);
+        if inner.len() + short.chars().count() < WIDTH {
+            out.push_str(&short);
+            column = inner.len() + short.chars().count();
+        } else {
+            out.push_str(&name);
+            wrap(value, inner.len() + name.len(), depth + 1, out);
+            out.push_str(comma);
+            column = WIDTH;
+        }
+    }
+    out.push_str(&format!("\n{}}}", "  ".repeat(depth)));
+}
+
+/// JSON on one line, with blanks where people expect them.
+pub(crate) fn line(value: &Value) -> String {
+    match value {
+        Value::Array(items) => format!("[{}]", items.iter().map(line).collect::<Vec<_>>().join(", ")),
+        Value::Object(members) => {
+            let member = |(name, value): (&String, &Value)| format!("{}: {}", Value::from(name.as_str()), line(value));
+            format!("{{{}}}", members.iter().map(member).collect::<Vec<_>>().join(", "))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.to_string(),
+    }
+}
