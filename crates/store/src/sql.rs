@@ -240,8 +240,11 @@ mod tests {
     #[test]
     fn parameters_appear_in_order() {
         let source = include_str!("sql.rs").split("#[cfg(test)]").next().unwrap_or_default();
-        let statements =
-            source.split("\";").chain(include_str!("sql/list.rs").split("\";")).flat_map(|part| part.split("\",\n"));
+        // Lists are put together from parts with parameters of their own.
+        let lists = include_str!("sql/list.rs")
+            .replace("workflow_filter!()", "$1 $2 $3 $4 $5 $6 $7 $8 $9")
+            .replace("eight!()", "$1 $2 $3 $4 $5 $6 $7 $8");
+        let statements = source.split("\";").flat_map(|part| part.split("\",\n")).chain(lists.split(";\n"));
         let mut seen = 0;
         for statement in statements.filter(|text| text.contains('$')) {
             let numbers = statement.split('$').skip(1).filter_map(|rest| {

@@ -66,7 +66,8 @@ pub(crate) const AGENTS: &str = "SELECT id, slug, name, runtime, role, capabilit
      session, seen, left_at, created, updated, (SELECT task.id FROM task WHERE task.holder = agent.id \
      AND task.holder IS NOT NULL ORDER BY task.lease_since DESC, task.id DESC LIMIT 1) FROM agent \
      WHERE (CAST($1 AS TEXT) IS NULL OR role = $1) AND (CAST($2 AS TEXT) IS NULL OR runtime = $2) \
-     AND (CAST($3 AS TEXT) IS NULL OR workflow = $3) AND (created, id) > ($4, $5) ORDER BY agent.created, agent.id LIMIT $6";
+     AND (CAST($3 AS TEXT) IS NULL OR workflow = $3) AND (created, id) > ($4, $5) \
+     ORDER BY agent.created, agent.id LIMIT $6";
 pub(crate) const WORKSPACES: &str = "SELECT id, workflow, repository, path, branch, base_branch, status, merge_commit, \
      pr_url, config, created_by_us, created, updated FROM workspace WHERE workflow = $1 AND status IN ($2, $3, $4) \
      AND (created, id) > ($5, $6) ORDER BY created, id LIMIT $7";

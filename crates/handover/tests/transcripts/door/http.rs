@@ -134,7 +134,9 @@ impl Api {
 
 impl Door for Api {
     fn call(&mut self, who: Who<'_>, tool: &str, arguments: &str) -> Answer {
-        let bearer = format!("Bearer {}", self.0.token(who));
+        // The machine's own token does for whoever names an agent; others come with one of their own.
+        let token = if who.agent.is_some() { self.0.owner.clone() } else { self.0.token(who) };
+        let bearer = format!("Bearer {token}");
         let mut arguments: Value = serde_json::from_str(arguments).unwrap();
         let key = key_of(&mut arguments);
         let mut headers = vec![("Authorization", bearer.as_str())];
@@ -201,6 +203,8 @@ impl Mcp {
             ("Accept", "application/json, text/event-stream"),
             ("MCP-Protocol-Version", self.era.version()),
         ];
+        // A client of this door speaks for a model unless it says otherwise.
+        headers.extend((who.scope() == "person").then_some(("Handover-As", "person")));
         match (self.era, self.sessions.get(who.name)) {
             (Era::Old, session) => headers.extend(session.map(|session| ("Mcp-Session-Id", session.as_str()))),
             (Era::New, _) => {
