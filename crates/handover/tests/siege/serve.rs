@@ -44,10 +44,6 @@ impl Server {
         Self { child, port, token }
     }
 
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     /// One request on a connection of its own.
     pub(crate) fn ask(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
         Connection::open(self.port).request(method, target, headers, body).unwrap()
