@@ -127,10 +127,8 @@ impl Reception {
                 // A client of this door speaks for a model. A person's token alone does not make it a person: as with `mcp --as`,
                 // somebody has to say so.
                 let as_person = parts.headers.get("handover-as").is_some_and(|word| word == "person");
-                let rights = match visitor.rights {
-                    Rights::Person if !as_person => Rights::Agent,
-                    rights => rights,
-                };
+                let is_model = visitor.rights == Rights::Person && !as_person;
+                let rights = if is_model { Rights::Agent } else { visitor.rights };
                 Some(Visitor { session, rights, ..visitor })
             }
         }
