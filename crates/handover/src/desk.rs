@@ -327,7 +327,7 @@ fn unexpected(tool: &str) -> Stopped {
 /// What a caller is told of a fault: what failed, without what is inside.
 fn fault(error: &Error) -> Said {
     let unknown = matches!(error, Error::Fault(store::Fault::Unknown { .. }));
-    lifecycle::fault(&error.to_string(), unknown)
+    lifecycle::fault(&error.told(), unknown)
 }
 
 /// A cursor that is not one of ours.

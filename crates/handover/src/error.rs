@@ -12,3 +12,30 @@ pub enum Error {
     #[error("the operating system gave no random bits: {0}")]
     Random(String),
 }
+
+impl Error {
+    /// What a caller is told, who need not know where on this machine things lie.
+    pub fn told(&self) -> String {
+        match self {
+            Self::Fault(Fault::File { action, .. }) => format!("{action}: a file of the store failed"),
+            Self::Fault(Fault::Url { .. }) => "the store cannot be opened".to_owned(),
+            Self::Refused(_) | Self::Fault(_) | Self::Random(_) => self.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_caller_is_not_told_where_things_lie() {
+        let cause = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
+        let file = Fault::File { action: "lock the queue", path: "/home/me/secret.db.lock".into(), cause };
+        let url = Fault::Url { url: "postgres://me:secret@host/db".to_owned(), problem: "no".to_owned() };
+        for fault in [file, url] {
+            let told = Error::Fault(fault).told();
+            assert!(!told.contains("secret"), "{told}");
+        }
+    }
+}

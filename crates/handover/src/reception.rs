@@ -127,8 +127,8 @@ impl Reception {
                 // A client of this door speaks for a model. A person's token alone does not make it a person: as with `mcp --as`,
                 // somebody has to say so.
                 let as_person = parts.headers.get("handover-as").is_some_and(|word| word == "person");
-                let is_person = visitor.rights == Rights::Person;
-                let rights = if is_person && !as_person { Rights::Agent } else { visitor.rights };
+                let is_model = visitor.rights == Rights::Person && !as_person;
+                let rights = if is_model { Rights::Agent } else { visitor.rights };
                 Some(Visitor { session, rights, ..visitor })
             }
         }

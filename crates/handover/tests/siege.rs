@@ -3,6 +3,7 @@
 //! Every test starts the program itself, in a folder of its own, and ends what it started.
 
 #![expect(clippy::unwrap_used, reason = "a proof that cannot go on has failed")]
+#![expect(clippy::disallowed_methods, reason = "it starts the program, and bounds what it waits for")]
 #![cfg(unix)]
 
 #[path = "siege/bad_input.rs"]
@@ -11,6 +12,8 @@ mod bad_input;
 mod door;
 #[path = "siege/http.rs"]
 mod http;
+#[path = "siege/impostor.rs"]
+mod impostor;
 #[path = "siege/inside.rs"]
 mod inside;
 #[path = "siege/intrusion.rs"]

@@ -64,7 +64,7 @@ async fn check(health: Arc<Health>, shared: Shared) -> Option<Checked> {
     }
     let problems = match shared.desk.service().integrity().await {
         Ok(problems) => problems,
-        Err(fault) => vec![fault.to_string()],
+        Err(fault) => vec![fault.told()],
     };
     let checked = Checked { at: now, problems };
     *last = Some(checked.clone());

@@ -41,7 +41,7 @@ impl Problem {
         match error {
             crate::Error::Refused(refusal) => Self::refused(wire::lifecycle::refusal(refusal)),
             crate::Error::Fault(_) | crate::Error::Random(_) => {
-                Self::failed(wire::lifecycle::fault(&error.to_string(), false))
+                Self::failed(wire::lifecycle::fault(&error.told(), false))
             }
         }
     }

@@ -51,11 +51,16 @@ impl Answer {
 
 impl Connection {
     pub(crate) fn open(port: u16) -> Self {
-        let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        Self::try_open(port).unwrap()
+    }
+
+    /// `None` when nobody listens.
+    pub(crate) fn try_open(port: u16) -> Option<Self> {
+        let stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(SILENCE_MAX)).unwrap();
         stream.set_write_timeout(Some(SILENCE_MAX)).unwrap();
-        Self { stream, read: Vec::new() }
+        Some(Self { stream, read: Vec::new() })
     }
 
     /// Bytes as they are. `false` when the other side does not take them any more.

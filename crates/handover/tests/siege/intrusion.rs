@@ -66,9 +66,7 @@ fn other_names_and_other_pages_are_turned_away() {
         for path in ["api/v1/workflows", "healthz", "mcp"] {
             let mut head = format!("GET {base}{path} HTTP/1.1\r\nAuthorization: Bearer {token}\r\n");
             hosts.iter().for_each(|host| head.push_str(&format!("Host: {host}\r\n")));
-            if let Some(origin) = origin {
-                head.push_str(&format!("Origin: {origin}\r\n"));
-            }
+            origin.iter().for_each(|origin| head.push_str(&format!("Origin: {origin}\r\n")));
             let mut connection = Connection::open(port);
             assert!(connection.send(format!("{head}\r\n").as_bytes()));
             let answer = connection.answer().unwrap();

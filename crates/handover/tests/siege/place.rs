@@ -1,5 +1,4 @@
 //! A folder of its own for each test: a git repository with a store in it, and the program run there.
-#![expect(clippy::disallowed_methods, reason = "starts the program it tests, and git")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -128,6 +128,13 @@ impl Server {
     }
 }
 
+impl Drop for Server {
+    /// A test that fails leaves nobody behind.
+    fn drop(&mut self) {
+        let _over = self.child.kill().and_then(|()| self.child.wait());
+    }
+}
+
 /// A message of MCP on a connection; `None` when it was closed without an answer.
 pub(crate) fn post_mcp(connection: &mut Connection, token: &str, era: &Era, body: &[u8]) -> Option<Answer> {
     let _refused_early = ask_mcp(connection, token, era, body);
@@ -141,6 +148,8 @@ pub(crate) fn ask_mcp(connection: &mut Connection, token: &str, era: &Era, body:
         ("Authorization", bearer.as_str()),
         ("Content-Type", "application/json"),
         ("Accept", "application/json, text/event-stream"),
+        // Whose token is a person's speaks as one here; all others get nothing by saying so.
+        ("Handover-As", "person"),
     ];
     let text = String::from_utf8_lossy(body);
     // The new era repeats in the headers what is in the message, which need not be JSON here.

@@ -53,9 +53,9 @@ fn a_stop_under_load_answers_everything_that_happened() {
             for (through, era) in
                 [(Through::Api, Era::New), (Through::Session, session.clone()), (Through::Single, Era::New)]
             {
-                let (token, task, written) = (&token, &task, &written);
-                let name = format!("{through:?} {number}");
-                writers.push(scope.spawn(move || write(port, token, &(through, era), task, &name, written)));
+                let (name, written) = (format!("{through:?} {number}"), &written);
+                let writer = Writer { port, token: &token, task: &task, through, era, name };
+                writers.push(scope.spawn(move || writer.write(written)));
             }
         }
         let (token, quiet, ready) = (&token, &quiet, &ready);
@@ -101,51 +101,62 @@ fn one_task(server: &Server) -> String {
     server.must("workflow_set_plan", &plan)["task_ids"]["task"].as_str().unwrap().to_owned()
 }
 
-/// Writes until the server does not answer any more.
-fn write(port: u16, token: &str, how: &(Through, Era), task: &str, name: &str, written: &AtomicUsize) -> Told {
-    let (through, era) = how;
-    let mut told = Told::default();
-    let mut connection = Connection::open(port);
-    for round in 0.. {
-        let summary = format!("{name} round {round}");
-        let note = json!({"task_id": task, "type": "progress", "summary": summary});
-        let answer = match through {
-            Through::Api => api(&mut connection, token, "checkpoint_add", &note),
-            Through::Session | Through::Single => {
-                let message = tool_call(era, "checkpoint_add", &note).to_string();
-                post_mcp(&mut connection, token, era, message.as_bytes())
+/// One writer and the way it goes.
+struct Writer<'a> {
+    port: u16,
+    token: &'a str,
+    task: &'a str,
+    through: Through,
+    era: Era,
+    name: String,
+}
+
+impl Writer<'_> {
+    /// Writes until the server does not answer any more.
+    fn write(&self, written: &AtomicUsize) -> Told {
+        let mut told = Told::default();
+        let mut connection = Connection::open(self.port);
+        for round in 0.. {
+            let summary = format!("{} round {round}", self.name);
+            let answer = self.note(&mut connection, &summary);
+            // It says that it stops, or has stopped: either way this was not done.
+            let Some(answer) = answer.filter(|answer| answer.status != 503) else {
+                told.open.push(summary);
+                return told;
+            };
+            if !self.is_done(&answer) {
+                told.problems.push(format!("{}: {} {}", self.name, answer.status, answer.text()));
+                return told;
             }
-        };
-        let Some(answer) = answer else {
-            told.open.push(summary);
-            return told;
-        };
-        if is_done(*through, &answer) {
             told.done.push(summary);
             written.fetch_add(1, Ordering::SeqCst);
-        } else {
-            told.problems.push(format!("{name}: {} {}", answer.status, answer.text()));
-            return told;
+            if answer.header("connection") == Some("close") {
+                match Connection::try_open(self.port) {
+                    Some(fresh) => connection = fresh,
+                    None => return told,
+                }
+            }
         }
-        if answer.header("connection") == Some("close") {
-            match reopened(port) {
-                Some(fresh) => connection = fresh,
-                None => return told,
+        told
+    }
+
+    fn note(&self, connection: &mut Connection, summary: &str) -> Option<Answer> {
+        let note = json!({"task_id": self.task, "type": "progress", "summary": summary});
+        match self.through {
+            Through::Api => api(connection, self.token, "checkpoint_add", &note),
+            Through::Session | Through::Single => {
+                let message = tool_call(&self.era, "checkpoint_add", &note).to_string();
+                post_mcp(connection, self.token, &self.era, message.as_bytes())
             }
         }
     }
-    told
-}
 
-/// A new connection, unless nobody listens any more.
-fn reopened(port: u16) -> Option<Connection> {
-    std::net::TcpStream::connect(("127.0.0.1", port)).ok().map(|_| Connection::open(port))
-}
-
-fn is_done(through: Through, answer: &Answer) -> bool {
-    match through {
-        Through::Api => answer.status == 200,
-        Through::Session | Through::Single => answer.status == 200 && answer.message()["result"]["isError"] == false,
+    fn is_done(&self, answer: &Answer) -> bool {
+        let said = match self.through {
+            Through::Api => true,
+            Through::Session | Through::Single => answer.message()["result"]["isError"] == false,
+        };
+        answer.status == 200 && said
     }
 }
 
