@@ -162,6 +162,7 @@ impl Refusal {
         self.row().2
     }
 
+    #[expect(clippy::too_many_lines, reason = "one match that names every refusal")]
     fn row(&self) -> Row {
         match self {
             Self::WorkflowNotFound { .. } => {

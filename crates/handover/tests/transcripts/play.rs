@@ -65,7 +65,7 @@ pub(crate) fn play(kind: Kind, database: Database) {
     let mut played = played.into_inner().unwrap();
     played.sort_by_key(|played| (played.script, played.world));
     let steps: usize = played.iter().map(|played| played.answers.len()).sum();
-    println!("{}: {} worlds, {steps} steps", kind.name(), played.len());
+    eprintln!("{}: {} worlds, {steps} steps", kind.name(), played.len());
     if kind == Kind::Library && std::env::var_os("UPDATE").is_some() {
         return update(&mut scripts, played);
     }
