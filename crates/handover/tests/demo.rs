@@ -1,5 +1,4 @@
 //! The demo does what it says, every time: the main job, with a crash in the middle.
-#![expect(clippy::unwrap_used, reason = "a test says best what went wrong by stopping there")]
 #![expect(clippy::disallowed_methods, reason = "it starts the program as a person would")]
 
 use std::process::Command;

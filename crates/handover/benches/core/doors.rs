@@ -328,7 +328,8 @@ pub(crate) fn claims(folder: &Path, report: &mut Report) -> Result<()> {
             &format!("claims/s over {door}, 16 clients, against the store alone"),
             Bar::AtLeast(bar),
             |round| {
-                let through = http_claims(&site, door, &team(&other, round), behind.by_ref().take(CLAIMS).collect())?;
+                let through =
+                    http_claims(&site, door, &team(&other, round), &behind.by_ref().take(CLAIMS).collect::<Vec<_>>())?;
                 let direct = runtime.block_on(sqlite::concurrent(
                     &seeded.service,
                     &team(&own, round),
@@ -347,7 +348,7 @@ fn team(agents: &[AgentId], round: usize) -> Vec<AgentId> {
     agents.iter().cycle().skip(round * need).take(need).copied().collect()
 }
 
-fn http_claims(site: &Site, door: &str, team: &[AgentId], tasks: Vec<TaskId>) -> Result<f64> {
+fn http_claims(site: &Site, door: &str, team: &[AgentId], tasks: &[TaskId]) -> Result<f64> {
     let share = tasks.len().div_ceil(16);
     let mut clients = Vec::new();
     for share in tasks.chunks(share) {
