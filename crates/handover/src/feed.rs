@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use engine::Event;
 
-use tokio::sync::watch;
+use tokio::sync::{OnceCell, watch};
 
-use crate::service::{Entry, Service};
+use crate::service::{Cursor, Entry, Service, Watch};
 
 /// Entries read in one go.
 const ENTRIES_MAX: u32 = 500;
@@ -31,7 +31,8 @@ pub enum Subject {
 #[derive(Clone)]
 pub struct Feed {
     service: Service,
-    inner: Arc<Mutex<Inner>>,
+    watched: Arc<Mutex<HashMap<Subject, watch::Sender<u64>>>>,
+    begun: Arc<OnceCell<()>>,
 }
 
 impl std::fmt::Debug for Feed {
@@ -40,33 +41,45 @@ impl std::fmt::Debug for Feed {
     }
 }
 
-#[derive(Default)]
-struct Inner {
-    watched: HashMap<Subject, watch::Sender<u64>>,
-    begun: bool,
+/// Why something cannot be watched.
+#[derive(Debug, thiserror::Error)]
+pub enum Unwatched {
+    #[error("too much is watched")]
+    TooMuch,
+    #[error(transparent)]
+    Service(#[from] crate::Error),
 }
 
 impl Feed {
     pub fn new(service: Service) -> Self {
-        Self { service, inner: Arc::default() }
+        Self { service, watched: Arc::default(), begun: Arc::default() }
     }
 
-    /// A number that grows with every change from here on; `None` when too much is watched.
-    pub fn watch(&self, subject: Subject) -> Option<watch::Receiver<u64>> {
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+    /// A number that grows with every change from here on.
+    pub async fn watch(&self, subject: Subject) -> Result<watch::Receiver<u64>, Unwatched> {
+        let receiver = self.receiver(subject).ok_or(Unwatched::TooMuch)?;
+        // Where the follower begins is known before anybody relies on it: a change right after this is not missed.
+        self.begun.get_or_try_init(|| self.begin()).await?;
+        Ok(receiver)
+    }
+
+    fn receiver(&self, subject: Subject) -> Option<watch::Receiver<u64>> {
+        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         // Nobody may listen any more to what was watched before.
-        if inner.watched.len() >= WATCHED_MAX {
-            inner.watched.retain(|_, sender| sender.receiver_count() > 0);
+        if watched.len() >= WATCHED_MAX {
+            watched.retain(|_, sender| sender.receiver_count() > 0);
         }
-        if inner.watched.len() >= WATCHED_MAX {
+        if watched.len() >= WATCHED_MAX {
             return None;
         }
-        let receiver = inner.watched.entry(subject).or_insert_with(|| watch::Sender::new(0)).subscribe();
-        if !inner.begun {
-            inner.begun = true;
-            tokio::spawn(follow(self.clone()));
-        }
-        Some(receiver)
+        Some(watched.entry(subject).or_insert_with(|| watch::Sender::new(0)).subscribe())
+    }
+
+    async fn begin(&self) -> Result<(), crate::Error> {
+        let bell = self.service.bell();
+        let cursor = self.service.end().await?;
+        tokio::spawn(follow(self.clone(), bell, cursor));
+        Ok(())
     }
 
     fn tell(&self, entry: &Entry) {
@@ -78,22 +91,16 @@ impl Feed {
         } else if let Some(slug) = entry.topic.strip_prefix("agents/") {
             subjects.push(Subject::Inbox(slug.to_owned()));
         }
-        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         for subject in subjects {
-            if let Some(sender) = inner.watched.get(&subject) {
+            if let Some(sender) = watched.get(&subject) {
                 sender.send_modify(|number| *number += 1);
             }
         }
     }
 }
 
-async fn follow(feed: Feed) {
-    let mut bell = feed.service.bell();
-    let Ok(mut cursor) = feed.service.end().await else {
-        // The next watcher begins again.
-        feed.inner.lock().unwrap_or_else(PoisonError::into_inner).begun = false;
-        return;
-    };
+async fn follow(feed: Feed, mut bell: Watch, mut cursor: Cursor) {
     loop {
         bell.changed(LOOK).await;
         // A fault now is no reason to stop: the place is kept.

@@ -252,6 +252,10 @@ async fn write(service: Service, tally: Arc<Tally>, number: usize) {
             Ok(writer) => break writer,
             Err(error) => tell("registering".to_owned(), &error, &tally),
         }
+        // The disk may stay full from before the first writer is known.
+        if tally.is_over() {
+            return;
+        }
     };
     for act in 0.. {
         if tally.is_over() {

@@ -20,6 +20,8 @@ mod inside;
 mod intrusion;
 #[path = "siege/many.rs"]
 mod many;
+#[path = "siege/openapi.rs"]
+mod openapi;
 #[path = "siege/pipe.rs"]
 mod pipe;
 #[path = "siege/place.rs"]

@@ -83,7 +83,7 @@ impl Reception {
             ("task", id) => Subject::Task(id.to_owned()),
             (_, agent) => Subject::Inbox(self.slug(visitor, agent).await?),
         };
-        self.feed.watch(subject).ok_or_else(|| Problem::Fault("too much is watched".to_owned()))
+        self.feed.watch(subject).await.map_err(|unwatched| Problem::Fault(unwatched.to_string()))
     }
 
     /// Inboxes are followed by slug.

@@ -1,0 +1,136 @@
+//! The OpenAPI document is well-formed, whole, and what the server really does. `scripts/clients` also gives it to a
+//! validator that others wrote.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use wire::lifecycle::TOOLS;
+
+use crate::http::Answer;
+use crate::place::Place;
+use crate::security::{Team, word};
+use crate::serve::Server;
+
+fn document(server: &Server) -> Value {
+    let answer = server.get(&server.token, "/api/v1/openapi.json");
+    assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/json")));
+    answer.json()
+}
+
+/// Every operation: its path, its method, itself.
+fn operations(document: &Value) -> Vec<(&str, &str, &Value)> {
+    let paths = document["paths"].as_object().unwrap();
+    paths
+        .iter()
+        .flat_map(|(path, item)| {
+            item.as_object().unwrap().iter().map(move |(method, operation)| (path.as_str(), method.as_str(), operation))
+        })
+        .collect()
+}
+
+/// All references, wherever they are.
+fn references<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+    match value {
+        Value::Object(members) => {
+            found.extend(members.get("$ref").and_then(Value::as_str));
+            members.values().for_each(|member| references(member, found));
+        }
+        Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+        _ => {}
+    }
+}
+
+/// Holds an answer to the schema the document gives for it.
+fn check_answer(document: &Value, operation: &Value, answer: &Answer) {
+    let name = operation["operationId"].as_str().unwrap();
+    let responses = &operation["responses"];
+    let status = answer.status.to_string();
+    let told = responses.get(&status).unwrap_or(&responses["default"]);
+    let (kind, media) = told["content"].as_object().unwrap().iter().next().unwrap();
+    assert_eq!(answer.header("content-type"), Some(kind.as_str()), "{name}: {}", answer.text());
+    let mut schema = media["schema"].clone();
+    schema["components"] = document["components"].clone();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let problems: Vec<String> = validator.iter_errors(&answer.json()).map(|problem| problem.to_string()).collect();
+    assert_eq!(problems, Vec::<String>::new(), "{name} answers against the document: {}", answer.text());
+}
+
+#[test]
+fn the_document_is_whole() {
+    let place = Place::new();
+    let server = Server::start(&place);
+    let document = document(&server);
+    assert_eq!(document["openapi"], "3.1.0");
+    let mut found = Vec::new();
+    references(&document, &mut found);
+    assert!(found.len() > TOOLS.len() * 2, "{}", found.len());
+    for reference in found {
+        let pointer = reference.strip_prefix('#').unwrap();
+        assert!(document.pointer(pointer).is_some(), "{reference} leads nowhere");
+    }
+    for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
+        assert!(jsonschema::meta::is_valid(schema), "{name} is no JSON Schema");
+    }
+    let all = operations(&document);
+    let names: BTreeSet<&str> =
+        all.iter().map(|(_, _, operation)| operation["operationId"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), all.len(), "an operation's id is used twice");
+    for tool in TOOLS {
+        assert!(names.contains(tool.name), "{} is not told", tool.name);
+    }
+    for (path, method, operation) in &all {
+        let declared: Vec<String> = operation["parameters"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(|parameter| parameter["in"] == "path")
+            .map(|parameter| format!("{{{}}}", word(&parameter["name"])))
+            .collect();
+        let named: Vec<&str> = path.split('/').filter(|part| part.starts_with('{')).collect();
+        assert_eq!(declared, named, "{method} {path}");
+    }
+    server.stop();
+}
+
+/// What the document tells is there, and answers as it says: what it finds, and that something is missing.
+#[test]
+fn the_server_does_what_the_document_says() {
+    let team = Team::new();
+    let document = document(&team.server);
+    let plan = json!({"id": team.workflow, "plan": {"summary": "s", "tasks": [{"name": "t"}]}});
+    team.server.must("workflow_set_plan", &plan);
+    let known = |path: &str| match path {
+        "/api/v1/workflows/{id}" => team.workflow.clone(),
+        "/api/v1/tasks/{id}" => word(&team.server.must("task_get_available", &json!({}))["tasks"][0]["id"]),
+        "/api/v1/agents/{id}" => team.amy.clone(),
+        "/api/v1/inbox/{agent}" => "amy".to_owned(),
+        "/api/v1/log/{topic}" => format!("workflows/{}", team.workflow),
+        _ => "tok_000000000000".to_owned(),
+    };
+    let bearer = format!("Bearer {}", team.server.token);
+    let mut found = 0;
+    for (path, method, operation) in operations(&document) {
+        if path == "/api/v1/events" {
+            continue;
+        }
+        let method = method.to_ascii_uppercase();
+        let filled = path.split('/').map(|part| if part.starts_with('{') { known(path) } else { part.to_owned() });
+        let filled = filled.collect::<Vec<String>>().join("/");
+        let stranger = team.server.ask(&method, &filled, &[], b"{}");
+        assert_eq!(stranger.status, 401, "{method} {path}");
+        check_answer(&document, operation, &stranger);
+        let asked: &[u8] = if path.ends_with("/task_wait") { br#"{"wait_seconds": 0}"# } else { b"{}" };
+        let answer = team.server.ask(&method, &filled, &[("Authorization", &bearer)], asked);
+        check_answer(&document, operation, &answer);
+        let is_tool = path.starts_with("/api/v1/tools/");
+        if method == "GET" {
+            assert_eq!(answer.status, 200, "{filled}: {}", answer.text());
+        } else if answer.status == 404 {
+            assert!(is_tool || answer.code() == "TOKEN_NOT_FOUND", "{filled}: {}", answer.text());
+        }
+        assert_ne!(answer.code(), "ROUTE_NOT_FOUND", "{filled} is told and not there");
+        found += usize::from(answer.status < 300);
+    }
+    assert!(found > 15, "{found}");
+    team.server.stop();
+}
