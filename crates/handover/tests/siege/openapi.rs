@@ -30,13 +30,11 @@ fn operations(document: &Value) -> Vec<(&str, &str, &Value)> {
 
 /// All references, wherever they are.
 fn references<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
-    match value {
-        Value::Object(members) => {
-            found.extend(members.get("$ref").and_then(Value::as_str));
-            members.values().for_each(|member| references(member, found));
-        }
-        Value::Array(items) => items.iter().for_each(|item| references(item, found)),
-        _ => {}
+    if let Value::Object(members) = value {
+        found.extend(members.get("$ref").and_then(Value::as_str));
+        members.values().for_each(|member| references(member, found));
+    } else if let Value::Array(items) = value {
+        items.iter().for_each(|item| references(item, found));
     }
 }
 
