@@ -114,18 +114,13 @@ enum CardVerb {
 }
 
 /// The whole command line, with a command for every tool.
-fn command() -> clap::Command {
-    Arguments::command().subcommands(tools::nouns())
-}
-
-/// Programs start these often and wait for them, so the commands of all tools are not made for nothing.
-fn is_hurried() -> bool {
-    std::env::args_os().nth(1).is_some_and(|first| first == "mcp" || first == "check")
+fn whole() -> clap::Command {
+    Arguments::command().subcommands(tools::whole_nouns())
 }
 
 /// What needs neither store nor runtime is done before either is set up.
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
-    let matches = if is_hurried() { Arguments::command() } else { command() }.get_matches();
+    let matches = Arguments::command().subcommands(tools::nouns()).get_matches();
     if let Some(asked) = tools::asked(&matches)? {
         let named = matches.get_one::<String>("store").cloned();
         return runtime()?.block_on(async move { tools::run(&office::open(named.as_deref()).await?, &asked).await });
@@ -142,12 +137,12 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
         Verb::Setup(setup) => handover::setup::run(&setup, &crate::begin::root()?),
         Verb::Completions { shell } => {
             let mut out = Vec::new();
-            clap_complete::generate(shell, &mut command(), "handover", &mut out);
+            clap_complete::generate(shell, &mut whole(), "handover", &mut out);
             std::io::stdout().write_all(&out)?;
             Ok(ExitCode::SUCCESS)
         }
         Verb::Man => {
-            clap_mangen::Man::new(command()).render(&mut std::io::stdout())?;
+            clap_mangen::Man::new(whole()).render(&mut std::io::stdout())?;
             Ok(ExitCode::SUCCESS)
         }
         // One client, one thread: what waits for the disk has a thread of its own.

@@ -66,7 +66,7 @@ Read inbox_read when you start and before you finish. agent_unregister when you 
 pub struct Reception {
     desk: Desk,
     feed: Feed,
-    tools: Vec<Tool>,
+    offered: Vec<&'static lifecycle::Tool>,
     templates: Vec<Template>,
     prompts: Vec<Prompt>,
     /// The one pipe of this process, when it serves one.
@@ -91,10 +91,9 @@ impl std::fmt::Debug for Reception {
 
 impl Reception {
     pub fn new(desk: Desk, offer: &Offer) -> Self {
-        let offered = lifecycle::TOOLS.iter().filter(|tool| offer.takes(tool));
         Self {
             feed: Feed::new(desk.service().clone()),
-            tools: offered.map(told).collect(),
+            offered: lifecycle::TOOLS.iter().filter(|tool| offer.takes(tool)).collect(),
             templates: resources::templates(),
             prompts: prompts::prompts(),
             pipe: None,
@@ -185,8 +184,12 @@ impl Backend for Reception {
         }
     }
 
-    fn tools(&self) -> &[Tool] {
-        &self.tools
+    fn tool_names(&self) -> Vec<String> {
+        self.offered.iter().map(|tool| tool.name.to_owned()).collect()
+    }
+
+    fn tools(&self) -> Vec<Tool> {
+        self.offered.iter().copied().map(told).collect()
     }
 
     fn message_bytes_max(&self, tool: &str) -> usize {

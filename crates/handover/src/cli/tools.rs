@@ -64,13 +64,26 @@ fn properties(tool: &Tool) -> Object {
     }
 }
 
-/// The nouns with their verbs, for the command line.
-pub(crate) fn nouns() -> Vec<Command> {
+/// The nouns, each with its verbs once it is asked for: programs start this one often, and most want something else.
+pub(crate) fn nouns() -> impl Iterator<Item = Command> {
+    bare_nouns().map(|noun| noun.defer(verbs))
+}
+
+/// The nouns with all their verbs.
+pub(crate) fn whole_nouns() -> impl Iterator<Item = Command> {
+    bare_nouns().map(verbs)
+}
+
+fn bare_nouns() -> impl Iterator<Item = Command> {
     let noun = |(noun, about): &(&'static str, &'static str)| {
-        let verbs = VERBS.iter().filter(|verb| verb.noun == *noun).filter_map(command);
-        Command::new(*noun).about(*about).subcommand_required(true).arg_required_else_help(true).subcommands(verbs)
+        Command::new(*noun).about(*about).subcommand_required(true).arg_required_else_help(true)
     };
-    NOUNS.iter().map(noun).collect()
+    NOUNS.iter().map(noun)
+}
+
+fn verbs(noun: Command) -> Command {
+    let name = noun.get_name().to_owned();
+    noun.subcommands(VERBS.iter().filter(|verb| verb.noun == name).filter_map(command))
 }
 
 fn command(verb: &Verb) -> Option<Command> {

@@ -21,7 +21,10 @@ pub trait Backend: Send + Sync + 'static {
     fn server(&self) -> Server;
 
     /// In the order in which they are listed; the same for the life of the process.
-    fn tools(&self) -> &[Tool];
+    fn tool_names(&self) -> Vec<String>;
+
+    /// In the same order. Asked for once, when a client first wants the list.
+    fn tools(&self) -> Vec<Tool>;
 
     /// The longest message that may call this tool, in bytes.
     fn message_bytes_max(&self, tool: &str) -> usize {

@@ -1,6 +1,6 @@
 //! The lists that do not change while the process lives, made once.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -14,7 +14,9 @@ use super::limits::PAGE_ITEMS;
 const NEAR_NAMES_MAX: usize = 3;
 
 pub(super) struct Catalog {
-    tools: Vec<Tool>,
+    names: Vec<String>,
+    /// Made when a client first asks for the list: their schemas are large, and a start should be quick.
+    tools: OnceLock<Vec<Tool>>,
     templates: Vec<ResourceTemplate>,
     prompts: Vec<Prompt>,
 }
@@ -22,18 +24,24 @@ pub(super) struct Catalog {
 impl Catalog {
     pub(super) fn of(backend: &impl Backend) -> Self {
         Self {
-            tools: backend.tools().iter().map(tool).collect(),
+            names: backend.tool_names(),
+            tools: OnceLock::new(),
             templates: backend.templates().iter().map(template).collect(),
             prompts: backend.prompts().iter().map(prompt).collect(),
         }
     }
 
     pub(super) fn has_tool(&self, name: &str) -> bool {
-        self.tools.iter().any(|tool| tool.name == name)
+        self.names.iter().any(|known| known == name)
     }
 
-    pub(super) fn tools(&self, asked: Option<PaginatedRequestParams>) -> Result<ListToolsResult, ErrorData> {
-        let (items, next_cursor) = page(&self.tools, asked)?;
+    pub(super) fn tools(
+        &self,
+        backend: &impl Backend,
+        asked: Option<PaginatedRequestParams>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let all = self.tools.get_or_init(|| backend.tools().into_iter().map(tool).collect());
+        let (items, next_cursor) = page(all, asked)?;
         Ok(ListToolsResult { next_cursor, ..ListToolsResult::with_all_items(items) })
     }
 
@@ -52,7 +60,7 @@ impl Catalog {
 
     pub(super) fn unknown_tool(&self, name: &str) -> ErrorData {
         let mut near: Vec<(usize, &str)> =
-            self.tools.iter().map(|tool| (edits(name, &tool.name), tool.name.as_ref())).collect();
+            self.names.iter().map(|known| (edits(name, known), known.as_str())).collect();
         // A name of which more than a third is different is not meant.
         near.retain(|(edits, other)| edits * 3 <= other.chars().count());
         near.sort_unstable();
@@ -67,16 +75,16 @@ impl Catalog {
     }
 }
 
-fn tool(tool: &backend::Tool) -> Tool {
+fn tool(tool: backend::Tool) -> Tool {
     let hints = tool.hints;
     let annotations = ToolAnnotations::new()
         .read_only(hints.read_only)
         .destructive(hints.destructive)
         .idempotent(hints.idempotent)
         .open_world(false);
-    let mut listed = Tool::new(tool.name.clone(), tool.description.clone(), Arc::new(tool.input_schema.clone()));
-    listed.title.clone_from(&tool.title);
-    listed.output_schema = tool.output_schema.clone().map(Arc::new);
+    let mut listed = Tool::new(tool.name, tool.description, Arc::new(tool.input_schema));
+    listed.title = tool.title;
+    listed.output_schema = tool.output_schema.map(Arc::new);
     listed.annotations = Some(annotations);
     if tool.always_load {
         let mut meta = MetaObject::new();

@@ -160,7 +160,7 @@ impl<B: Backend> ServerHandler for Handler<B> {
         context: Context,
     ) -> Result<ListToolsResult, ErrorData> {
         let (ttl_ms, cache_scope) = words::freshness(&context);
-        Ok(ListToolsResult { ttl_ms, cache_scope, ..self.catalog.tools(request)? })
+        Ok(ListToolsResult { ttl_ms, cache_scope, ..self.catalog.tools(&*self.backend, request)? })
     }
 
     async fn call_tool(

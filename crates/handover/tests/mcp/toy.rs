@@ -130,8 +130,12 @@ impl Backend for Toy {
         }
     }
 
-    fn tools(&self) -> &[Tool] {
-        &self.tools
+    fn tool_names(&self) -> Vec<String> {
+        self.tools.iter().map(|tool| tool.name.clone()).collect()
+    }
+
+    fn tools(&self) -> Vec<Tool> {
+        self.tools.clone()
     }
 
     fn message_bytes_max(&self, tool: &str) -> usize {
