@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection};
 
@@ -52,6 +53,8 @@ pub(super) fn open(path: &Path, settings: Settings, seed: Option<u64>) -> Result
         tries < BUSY_STEPS
     }))?;
     connection.set_prepared_statement_cache_capacity(PREPARED_MAX);
+    // Plans that do not look at what is bound: otherwise some statements are planned anew whenever it changes.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     let set = |name: &str, value: &dyn ToSql| connection.pragma_update(None, name, value);
     set("synchronous", &"FULL")?;
     set("cache_size", &-i64::from(settings.cache_kib))?;
