@@ -4,6 +4,7 @@ mod demo;
 mod doctor;
 mod door;
 mod log;
+mod outline;
 mod show;
 mod status;
 mod token;
@@ -22,8 +23,10 @@ use handover::office::{self, Office};
 #[derive(Debug, Parser)]
 #[command(version, about, long_about = None)]
 struct Arguments {
-    /// The store: a path to an SQLite file, or a URL that begins with postgres://. Without it: `store` in
-    /// .handover/config.toml, .handover/state/ of the repository's main worktree, or the user's data folder
+    /// The store: a path to an SQLite file, or a postgres:// URL
+    ///
+    /// Without it: `store` in .handover/config.toml, .handover/state/ of the repository's main worktree, or the user's data
+    /// folder.
     #[arg(long, global = true, env = "HANDOVER_STORE", hide_env_values = true)]
     store: Option<String>,
     #[command(subcommand)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::command::Key;
-use engine::id::{Ids, WorkflowId};
+use engine::id::{AgentId, Ids, WorkflowId};
 use engine::offer::{self, Ask, Page};
 use engine::plan::{Place, Plan, PlanTask};
 use engine::{Caller, Change, Command, Need, Refusal, Reply, Rights, Stamp, Stop, World, decide};
@@ -118,6 +118,15 @@ impl Service {
         F: Fn(&World) -> Result<T, Stop> + Send + Sync + Clone + 'static,
     {
         Ok(store::view(&*self.store, Vec::new(), ask).await??)
+    }
+
+    /// The agent that has this name in the project.
+    pub async fn agent_by_slug(&self, slug: &str) -> Result<Option<AgentId>, Error> {
+        if !engine::agent::is_slug(slug) {
+            return Ok(None);
+        }
+        let slug = slug.to_owned();
+        self.view(move |world| world.agent_ids(&Need::Slug(slug.clone())).map(|agents| agents.first().copied())).await
     }
 
     /// What can be claimed now, one page.

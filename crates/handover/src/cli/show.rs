@@ -8,6 +8,8 @@ use comfy_table::{ContentArrangement, Table, presets};
 use handover::desk::Outcome;
 use wire::json::Value;
 
+use super::outline::{outline, scalar};
+
 /// Shows how a call ended. With `json` exactly the object that the tool returns, on one line.
 pub(crate) fn outcome(tool: &str, outcome: &Outcome, json: bool, fresh: bool) -> anyhow::Result<ExitCode> {
     let mut out = anstream::stdout().lock();
@@ -36,7 +38,10 @@ pub(crate) fn outcome(tool: &str, outcome: &Outcome, json: bool, fresh: bool) ->
             let part = |name: &str| problem.get(name).and_then(Value::as_text).unwrap_or_default();
             let near = problem.get("nearest").and_then(Value::as_text);
             let near = near.map(|near| format!(" (did you mean {near}?)")).unwrap_or_default();
-            writeln!(out, "  {}{near}", plain(part("problem")))?;
+            // One problem alone is the message itself.
+            if !text("message").contains(part("problem")) || !near.is_empty() {
+                writeln!(out, "  `{}` {}{near}", plain(part("field")), plain(part("problem")))?;
+            }
         }
         writeln!(out, "{}", plain(&text("suggestion")))?;
     }
@@ -67,46 +72,23 @@ fn reply(tool: &str, value: &Value) -> String {
     if tool == "workflow_get_summary" {
         return value.get("summary").and_then(Value::as_text).map(plain_lines).unwrap_or_default() + "\n";
     }
-    if tool == "task_load_context" {
-        return value.pretty();
-    }
     let mut text = String::new();
     let listed = columns(tool);
     if let Value::Object(members) = value {
-        let rest = members.iter().filter(|(name, member)| {
-            Some(name.as_str()) != listed.map(|(list, _)| list) && !matches!(member, Value::Null)
-        });
-        for (name, member) in rest {
-            // A table needs no heading but what it lists; other members are worth a line each.
-            if listed.is_none() || tool == "workflow_get" || name == "next_cursor" {
-                text.push_str(&line(name, member));
-            }
-        }
+        // A table needs no heading but what it lists; other members are worth a line each.
+        text.push_str(&outline(members.iter().filter(|(name, _)| {
+            Some(name.as_str()) != listed.map(|(list, _)| list)
+                && (listed.is_none() || tool == "workflow_get" || name == "next_cursor")
+        })));
     }
     if let Some((list, columns)) = listed {
-        let rows = value.get(list).and_then(Value::as_list).unwrap_or_default();
-        if rows.is_empty() {
-            text.push_str(&format!("no {list}\n"));
-        } else {
-            text = format!("{}\n{text}", table(columns, rows));
+        match value.get(list).and_then(Value::as_list) {
+            None => {}
+            Some([]) => text.push_str(&format!("no {list}\n")),
+            Some(rows) => text = format!("{}\n{text}", table(columns, rows)),
         }
     }
     text
-}
-
-fn line(name: &str, member: &Value) -> String {
-    let dim = Style::new().dimmed();
-    let name = name.replace('_', " ");
-    match member {
-        Value::Object(_) | Value::List(_) => {
-            let text = member.pretty();
-            let text = text.trim_end().lines().map(|line| format!("  {}\n", plain(line))).collect::<String>();
-            format!("{dim}{name}{dim:#}\n{text}")
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Text(_) => {
-            format!("{dim}{name:<20}{dim:#} {}\n", cell(&name, member))
-        }
-    }
 }
 
 pub(crate) fn table(columns: &[&str], rows: &[Value]) -> String {
@@ -135,19 +117,12 @@ pub(crate) fn width() -> Option<u16> {
 const CELL_CHARS_MAX: usize = 120;
 
 fn cell(name: &str, value: &Value) -> String {
-    let text = match value {
-        Value::Null => "-".to_owned(),
-        Value::Text(text) => plain(text),
-        Value::Bool(true) => "yes".to_owned(),
-        Value::Bool(false) => "no".to_owned(),
-        Value::Number(_) | Value::List(_) | Value::Object(_) => value.to_string(),
-    };
-    let text = if text.chars().nth(CELL_CHARS_MAX).is_some() {
-        text.chars().take(CELL_CHARS_MAX).chain(['…']).collect()
-    } else {
-        text
-    };
-    if name == "status" { coloured(&text) } else { text }
+    let text = scalar(name, value);
+    // What a status is coloured with counts, too, and is never that long.
+    if text.chars().nth(CELL_CHARS_MAX).is_none() {
+        return text;
+    }
+    text.chars().take(CELL_CHARS_MAX).chain(['…']).collect()
 }
 
 /// A status in the colour of its mood.

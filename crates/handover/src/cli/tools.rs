@@ -204,11 +204,35 @@ fn json(name: &str, text: &str) -> anyhow::Result<Value> {
     Ok(node.to_value())
 }
 
+/// People know agents by their names; tools want ids.
+async fn with_ids(office: &Office, asked: &Asked) -> anyhow::Result<Value> {
+    let Value::Object(mut members) = asked.arguments.clone() else { return Ok(asked.arguments.clone()) };
+    let of_agent = asked.tool.name.starts_with("agent_");
+    for (name, value) in &mut members {
+        let names_agent = matches!(name.as_str(), "agent_id" | "sender_id") || (of_agent && name == "id");
+        let Some(slug) = value.as_text().filter(|_| names_agent) else { continue };
+        if let Some(agent) = office.desk.service().agent_by_slug(slug).await? {
+            *value = agent.to_string().into();
+        }
+    }
+    // Whoever looks at one thing wants to see what belongs to it; a program asks for what it needs.
+    let more: Option<(&str, Value)> = match asked.tool.name {
+        "workflow_get" => Some(("include_tasks", true.into())),
+        "workflow_get_summary" => Some(("format", "markdown".into())),
+        "task_get" => Some(("include_checkpoints", true.into())),
+        _ => None,
+    };
+    if let Some((name, value)) = more.filter(|(more, _)| !asked.json && members.iter().all(|(name, _)| name != more)) {
+        members.push((name.to_owned(), value));
+    }
+    Ok(Value::Object(members))
+}
+
 /// Does it, and shows what came of it.
 pub(crate) async fn run(office: &Office, asked: &Asked) -> anyhow::Result<ExitCode> {
     keeper::once(&office.desk, &office.live).await;
     let visitor = Visitor::person();
-    let text = asked.arguments.to_string();
+    let text = with_ids(office, asked).await?.to_string();
     loop {
         let mut bell = office.desk.service().store().watch();
         let outcome = office.desk.call(&visitor, asked.tool.name, text.as_bytes(), None).await;

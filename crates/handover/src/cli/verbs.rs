@@ -126,7 +126,7 @@ pub(crate) fn words(argument: &str) -> &'static str {
         "action_required" => "The recipient must do something",
         "after" => "Where an earlier call ended: its cursor",
         "after_task" => "Put it after this task (name or id)",
-        "agent_id" => "The agent: its id, such as ag_0123456789ab",
+        "agent_id" => "The agent: its name or id, such as ag_0123456789ab",
         "attempt" => "Which claim; a later one makes this fail",
         "auto_create_workspaces" => "Make a worktree for each task",
         "base_branch" => "Where the branch begins; without it what is checked out",

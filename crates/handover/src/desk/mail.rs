@@ -43,10 +43,7 @@ impl Desk {
             Some(Recipients::One(owner)) => owner,
             Some(Recipients::Slug(slug)) => {
                 let unknown = Refusal::RecipientNotFound { recipient: slug.clone() };
-                let found = self.service.view(move |world| {
-                    world.agent_ids(&Need::Slug(slug.clone())).map(|agents| agents.first().copied())
-                });
-                Owner::Agent(found.await?.ok_or(unknown)?)
+                Owner::Agent(self.service.agent_by_slug(&slug).await?.ok_or(unknown)?)
             }
             Some(Recipients::All(_)) | None => match self.acting(request).await? {
                 Some(agent) => Owner::Agent(agent),

@@ -7,9 +7,9 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use engine::Timestamp;
 use engine::id::{AgentId, TokenId};
 use engine::token::{Scope, Token};
-use engine::{Need, Timestamp};
 use http::{HeaderMap, StatusCode, header};
 
 use super::Shared;
@@ -213,15 +213,7 @@ impl Guard {
         if let Ok(id) = name.parse() {
             return Ok(id);
         }
-        let slug = name.to_owned();
-        let found = if engine::agent::is_slug(name) {
-            let found = self
-                .service
-                .view(move |world| world.agent_ids(&Need::Slug(slug.clone())).map(|agents| agents.first().copied()));
-            found.await.map_err(|error| Problem::fault(&error))?
-        } else {
-            None
-        };
+        let found = self.service.agent_by_slug(name).await.map_err(|error| Problem::fault(&error))?;
         found.ok_or_else(|| {
             let refusal = engine::Refusal::RecipientNotFound { recipient: name.chars().take(64).collect() };
             let mut problem = Problem::refused(wire::lifecycle::refusal(&refusal));
