@@ -4,14 +4,17 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::approval::{self, Decision, Source};
 pub use crate::caller::{Actor, Caller, Key, Rights};
-use crate::id::{MessageId, SessionId, TaskId, TemplateId, WorkflowId, WorkspaceId};
+use crate::id::{AgentId, ApprovalId, MessageId, SessionId, TaskId, TemplateId, TurnId, WorkflowId, WorkspaceId};
 use crate::inbox::{Draft as MessageDraft, Recipients};
 use crate::json::Json;
 use crate::plan::{Piece, PlanTask};
 use crate::task::{BlockKind, Status};
 use crate::template::TemplateBody;
 use crate::time::Millis;
+use crate::turn::{Ended, Purpose};
+use crate::verification::Verdict;
 use crate::workflow::WorkflowStatus;
 use crate::workspace::{Cleaned, WorkspaceStatus};
 
@@ -183,6 +186,47 @@ pub enum Command {
         token: crate::id::TokenId,
     },
 
+    // Turns
+    /// Recorded before the program starts.
+    StartTurn(StartTurn),
+    EndTurn {
+        turn: TurnId,
+        ended: Box<Ended>,
+    },
+    RecordVerification(Box<RecordVerification>),
+    /// A runner shows that it is there.
+    SeeRunner {
+        name: String,
+        host: String,
+        pid: u32,
+        agents: Vec<String>,
+    },
+    ForgetRunner {
+        name: String,
+    },
+
+    // Project context
+    /// A section as it shall be, made of the version that is named.
+    WriteSection {
+        name: String,
+        version: u32,
+        body: Json,
+        task: Option<TaskId>,
+    },
+
+    // Approvals
+    AskApproval(Box<AskApproval>),
+    DecideApproval {
+        approval: ApprovalId,
+        decision: Decision,
+    },
+    ConsumeApproval {
+        approval: ApprovalId,
+        fingerprint: String,
+    },
+    /// Those whose time is over, a bounded number at a time.
+    ExpireApprovals,
+
     // Messages
     Send {
         to: Recipients,
@@ -213,6 +257,39 @@ pub struct Register {
     pub workflow: Option<WorkflowId>,
     pub workspace_path: Option<String>,
     pub metadata: Option<Json>,
+}
+
+/// A turn that is about to begin.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StartTurn {
+    pub task: TaskId,
+    pub attempt: u32,
+    /// Whose program runs, when it is not the holder's.
+    pub agent: Option<AgentId>,
+    pub purpose: Purpose,
+    pub adapter: String,
+    pub runner: String,
+}
+
+/// What was found about a task's output.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RecordVerification {
+    pub task: TaskId,
+    pub attempt: u32,
+    pub turn: Option<TurnId>,
+    pub mechanical: Verdict,
+    pub semantic: Verdict,
+    pub output_ref: Option<String>,
+    pub evidence: Json,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AskApproval {
+    pub source: Source,
+    /// The task that shall wait for the answer, and its claim.
+    pub waits: Option<(TaskId, u32)>,
+    pub request: approval::Request,
+    pub fingerprint: String,
 }
 
 /// How a connection ended: a program that was killed may have been half-way, so its attempts count.

@@ -7,7 +7,9 @@ use crate::key::{KeyId, StoredKey};
 use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::rules::{agent, claim, inbox, place, plan, record, replan, status, token, workflow};
+use crate::rules::{
+    agent, approval, claim, inbox, place, plan, record, replan, section, status, token, turn, workflow,
+};
 use crate::time::Stamp;
 use crate::world::{Need, Stop, World};
 
@@ -116,6 +118,19 @@ fn run(case: &mut Case<'_>, command: &Command) -> Result<Reply, Stop> {
 
         Command::CreateToken { name, hash, scope, agent } => token::create(case, name, hash, *scope, *agent),
         Command::RevokeToken { token } => token::revoke(case, *token),
+
+        Command::StartTurn(start) => turn::start(case, start),
+        Command::EndTurn { turn, ended } => turn::end(case, *turn, ended),
+        Command::RecordVerification(found) => turn::verify(case, found),
+        Command::SeeRunner { name, host, pid, agents } => turn::see_runner(case, name, host, *pid, agents),
+        Command::ForgetRunner { name } => turn::forget_runner(case, name),
+
+        Command::WriteSection { name, version, body, task } => section::write(case, name, *version, body, *task),
+
+        Command::AskApproval(asked) => approval::ask(case, asked),
+        Command::DecideApproval { approval, decision } => approval::decide(case, *approval, decision),
+        Command::ConsumeApproval { approval, fingerprint } => approval::consume(case, *approval, fingerprint),
+        Command::ExpireApprovals => approval::expire_all(case),
 
         Command::Send { to, draft } => inbox::send(case, to, draft),
         Command::MarkRead { messages } => inbox::mark(case, messages, inbox::Mark::Read),

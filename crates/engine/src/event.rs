@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Agent;
+use crate::approval::Approval;
 use crate::checkpoint::Checkpoint;
 use crate::command::SessionEnd;
 use crate::id::{AgentId, RepositoryId, SessionId, TaskId, TemplateId, WorkflowId, WorkspaceId};
@@ -12,11 +13,15 @@ use crate::inbox::{Message, MessageState, Owner};
 use crate::json::Json;
 use crate::key::StoredKey;
 use crate::plan::Piece;
+use crate::runner::Runner;
+use crate::section::SectionChange;
 use crate::task::{Detail, State, Status, Task};
 use crate::template::Template;
 use crate::time::Timestamp;
 use crate::token::Token;
 pub use crate::topic::Topic;
+use crate::turn::Turn;
+use crate::verification::Verification;
 use crate::workflow::{Draft, Lock, Workflow, WorkflowDetail, WorkflowStatus};
 use crate::workspace::{Attachment, Repository, Workspace};
 
@@ -193,6 +198,34 @@ pub enum Event {
     /// `agent` stands in the token; the log needs the name.
     TokenRevoked {
         token: Box<Token>,
+    },
+
+    TurnStarted {
+        turn: Box<Turn>,
+    },
+    TurnEnded {
+        turn: Box<Turn>,
+    },
+    Verified {
+        verification: Box<Verification>,
+    },
+    /// Not logged.
+    RunnerSeen {
+        runner: Box<Runner>,
+    },
+    /// Not logged.
+    RunnerGone {
+        name: String,
+    },
+    SectionWritten {
+        change: Box<SectionChange>,
+    },
+    ApprovalAsked {
+        approval: Box<Approval>,
+    },
+    /// Decided, used, or its time is over.
+    ApprovalMoved {
+        approval: Box<Approval>,
     },
 
     Sent {

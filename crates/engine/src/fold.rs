@@ -7,16 +7,21 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::agent::Agent;
+use crate::approval::Approval;
 use crate::checkpoint::Checkpoint;
 use crate::event::Event;
 use crate::id::{AgentId, RepositoryId, TaskId, TemplateId, WorkflowId};
 use crate::inbox::{Mailbox, Message, MessageState, Owner};
 use crate::key::StoredKey;
 use crate::plan::Piece;
+use crate::runner::Runner;
+use crate::section::{Section, SectionChange};
 use crate::task::{Detail, Task};
 use crate::template::Template;
 use crate::time::Timestamp;
 use crate::token::Token;
+use crate::turn::Turn;
+use crate::verification::Verification;
 use crate::workflow::{Workflow, WorkflowDetail};
 use crate::workspace::{Attachment, Repository, Workspace};
 use crate::world::World;
@@ -51,6 +56,13 @@ pub enum Write {
     Template(Box<Template>),
     DropTemplate(TemplateId),
     Token(Box<Token>),
+    Turn(Box<Turn>),
+    Verification(Box<Verification>),
+    Runner(Box<Runner>),
+    DropRunner(String),
+    Section(Box<Section>),
+    SectionChange(Box<SectionChange>),
+    Approval(Box<Approval>),
     Key(Box<StoredKey>),
     ForgetKeys(Timestamp),
 }
@@ -222,6 +234,24 @@ impl Fold<'_> {
             }
             Event::TokenCreated { token } | Event::TokenRevoked { token } => {
                 self.writes.push(Write::Token(token.clone()));
+            }
+            Event::TurnStarted { turn } | Event::TurnEnded { turn } => {
+                self.world.turns.insert(turn.id, Some((**turn).clone()));
+                self.writes.push(Write::Turn(turn.clone()));
+            }
+            Event::Verified { verification } => self.writes.push(Write::Verification(verification.clone())),
+            Event::RunnerSeen { runner } => self.writes.push(Write::Runner(runner.clone())),
+            Event::RunnerGone { name } => self.writes.push(Write::DropRunner(name.clone())),
+            Event::SectionWritten { change } => {
+                let SectionChange { section, version, by, at, after, .. } = &**change;
+                let row =
+                    Section { name: section.clone(), body: after.clone(), version: *version, by: *by, updated: *at };
+                self.world.sections.insert(section.clone(), Some(row.clone()));
+                self.writes.extend([Write::Section(Box::new(row)), Write::SectionChange(change.clone())]);
+            }
+            Event::ApprovalAsked { approval } | Event::ApprovalMoved { approval } => {
+                self.world.approvals.insert(approval.id, Some((**approval).clone()));
+                self.writes.push(Write::Approval(approval.clone()));
             }
             Event::KeyKept { key } => self.writes.push(Write::Key(key.clone())),
             Event::KeysForgotten => self.writes.push(Write::ForgetKeys(self.now)),

@@ -107,6 +107,10 @@ ids! {
     SessionId = "ses";
     /// A right to come in over HTTP.
     TokenId = "tok";
+    /// One run of an agent's program.
+    TurnId = "tn";
+    /// A question to a person whether something may be done.
+    ApprovalId = "ap";
 }
 
 /// A seeded sequence of ids: the same seed gives the same ids, so a decision that is run again decides the same.

@@ -92,5 +92,20 @@ pub const ROLE_HOLDERS_MAX: usize = 100;
 pub const REPOSITORIES_MAX: usize = 100;
 /// Tokens that are not revoked: each is a way in that somebody must keep an eye on.
 pub const TOKENS_MAX: usize = 500;
+/// A pending approval is forgotten by its asker after a day; an approval that is given is for what is done now.
+pub const PENDING_APPROVAL_MS: Millis = Millis::minutes(24 * 60);
+pub const APPROVAL_MS: Millis = Millis::minutes(5);
+/// Approvals that wait at once: a person cannot look at more.
+pub const APPROVALS_MAX: usize = 1_000;
+/// Approvals ended by one sweep.
+pub const EXPIRED_APPROVALS_MAX: u32 = 100;
+/// Turns of one task: a loop that nobody stops ends here.
+pub const TURNS_MAX: u32 = 10_000;
+/// A runner that was not heard of for so long is gone.
+pub const RUNNER_MS: Millis = Millis::seconds(60);
+/// Agents one runner works.
+pub const RUNNER_AGENTS_MAX: usize = 500;
+/// Sections of the project context.
+pub const SECTIONS_MAX: usize = 500;
 /// Variables of a template.
 pub const VARIABLES_MAX: usize = 256;

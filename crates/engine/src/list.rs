@@ -1,6 +1,7 @@
 //! Lists for people and agents who look around: bounded pages in a fixed order, and counts. No decision reads them.
 
-use crate::id::{AgentId, RepositoryId, TaskId, TokenId, WorkflowId, WorkspaceId};
+use crate::approval::ApprovalStatus;
+use crate::id::{AgentId, ApprovalId, RepositoryId, TaskId, TokenId, TurnId, WorkflowId, WorkspaceId};
 use crate::inbox::Owner;
 use crate::task::Status;
 use crate::time::Timestamp;
@@ -98,12 +99,68 @@ pub enum List {
     },
     /// How many unread messages of each priority a mailbox has.
     Unread(Owner),
+    /// Turns of a task or of a workflow, newest first: those before a place in that order.
+    Turns {
+        of: Whose,
+        before: Option<(Timestamp, TurnId)>,
+        limit: u32,
+    },
+    /// Turns a runner has not ended, oldest first.
+    Running {
+        runner: String,
+        limit: u32,
+    },
+    /// What the ended turns of a task or of a workflow cost together.
+    Spent(Whose),
+    /// In the order in which they were made.
+    Verifications {
+        task: TaskId,
+        after: u32,
+        limit: u32,
+    },
+    Runners {
+        limit: u32,
+    },
+    /// By name.
+    Sections {
+        after: String,
+        limit: u32,
+    },
+    /// Newest first: what has a lower version than this.
+    SectionChanges {
+        section: String,
+        before: u32,
+        limit: u32,
+    },
+    /// Newest first. No statuses stand for all of them.
+    Approvals {
+        statuses: Vec<ApprovalStatus>,
+        before: Option<(Timestamp, ApprovalId)>,
+        limit: u32,
+    },
+    /// Those of a task that are pending or approved, oldest first.
+    OpenApprovals {
+        task: TaskId,
+        limit: u32,
+    },
+    /// Those that are over and still open, oldest first.
+    OverdueApprovals {
+        now: Timestamp,
+        limit: u32,
+    },
     /// Oldest first.
     Tokens {
         revoked: bool,
         after: Option<(Timestamp, TokenId)>,
         limit: u32,
     },
+}
+
+/// Whose turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Whose {
+    Task(TaskId),
+    Workflow(WorkflowId),
 }
 
 /// Which workflows. An empty list of statuses stands for all of them.

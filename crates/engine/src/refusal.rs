@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{AgentId, MessageId, RepositoryId, TaskId, TokenId, WorkflowId, WorkspaceId};
+use crate::id::{AgentId, ApprovalId, MessageId, RepositoryId, TaskId, TokenId, TurnId, WorkflowId, WorkspaceId};
 use crate::task::Status;
 use crate::time::Timestamp;
 use crate::workflow::WorkflowStatus;
@@ -40,6 +40,15 @@ pub enum Refusal {
     TokenNotFound {
         token: TokenId,
     },
+    TurnNotFound {
+        turn: TurnId,
+    },
+    ApprovalNotFound {
+        approval: ApprovalId,
+    },
+    SectionNotFound {
+        section: String,
+    },
 
     InvalidInput {
         field: String,
@@ -68,6 +77,15 @@ pub enum Refusal {
     MissingMergeCommit,
     VerificationRequired {
         task: TaskId,
+    },
+    /// Somebody else has written the section meanwhile.
+    SectionChanged {
+        section: String,
+        version: u32,
+    },
+    /// What shall be done is not what was approved.
+    FingerprintMismatch {
+        approval: ApprovalId,
     },
 
     ClaimLost {
@@ -182,6 +200,13 @@ impl Refusal {
             Self::MessageNotFound { .. } => Row("MESSAGE_NOT_FOUND", false, "list the messages"),
             Self::RecipientNotFound { .. } => Row("RECIPIENT_NOT_FOUND", false, "list the agents and use one of them"),
             Self::TokenNotFound { .. } => Row("TOKEN_NOT_FOUND", false, "list the tokens"),
+            Self::TurnNotFound { .. } => Row("TURN_NOT_FOUND", false, "list the turns of the task"),
+            Self::ApprovalNotFound { .. } => Row("APPROVAL_NOT_FOUND", false, "list the approvals"),
+            Self::SectionNotFound { .. } => Row("SECTION_NOT_FOUND", false, "list the sections of the project context"),
+            Self::SectionChanged { .. } => Row("SECTION_CHANGED", true, "read the section again and merge into that"),
+            Self::FingerprintMismatch { .. } => {
+                Row("FINGERPRINT_MISMATCH", false, "do exactly what was approved, or ask again for what you want now")
+            }
             Self::InvalidInput { .. } => Row("INVALID_INPUT", true, "correct the named field and call again"),
             Self::InvalidTransition { from, .. } if from.targets().is_empty() => {
                 Row("INVALID_TRANSITION", false, "it is over and stays as it is; add a task for what is left to do")
@@ -272,6 +297,15 @@ impl fmt::Display for Refusal {
             Self::MessageNotFound { message } => write!(f, "Message not found: {message}"),
             Self::RecipientNotFound { recipient } => write!(f, "Recipient not found: {recipient}"),
             Self::TokenNotFound { token } => write!(f, "Token not found: {token}"),
+            Self::TurnNotFound { turn } => write!(f, "Turn not found: {turn}"),
+            Self::ApprovalNotFound { approval } => write!(f, "Approval not found: {approval}"),
+            Self::SectionNotFound { section } => write!(f, "Section not found: {section}"),
+            Self::SectionChanged { section, version } => {
+                write!(f, "the section {section} is at version {version} by now")
+            }
+            Self::FingerprintMismatch { approval } => {
+                write!(f, "this is not what {approval} allows: it differs in at least one byte")
+            }
             Self::InvalidInput { field, problem } => write!(f, "`{field}` {problem}"),
             Self::InvalidTransition { from, to } => {
                 write!(f, "Invalid transition from '{from}' to '{to}'; legal: {}", list(from.targets()))

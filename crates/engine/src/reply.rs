@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::approval::ApprovalStatus;
 use crate::id::{
-    AgentId, CheckpointId, MessageId, RepositoryId, TaskId, TemplateId, ThreadId, TokenId, WorkflowId, WorkspaceId,
+    AgentId, ApprovalId, CheckpointId, MessageId, RepositoryId, TaskId, TemplateId, ThreadId, TokenId, TurnId,
+    WorkflowId, WorkspaceId,
 };
 use crate::task::Status;
 use crate::time::{Millis, Timestamp};
@@ -134,6 +136,35 @@ pub enum Reply {
         token: TokenId,
     },
     TokenRevoked,
+
+    TurnStarted {
+        turn: TurnId,
+        number: u32,
+    },
+    TurnEnded,
+    /// `failures` counts the verifications of this attempt that failed, this one included.
+    VerificationRecorded {
+        number: u32,
+        failures: u32,
+    },
+    RunnerSeen,
+    RunnerForgotten,
+    SectionWritten {
+        version: u32,
+    },
+    /// The same again while it is pending is the same approval.
+    ApprovalAsked {
+        approval: ApprovalId,
+        until: Timestamp,
+    },
+    ApprovalDecided {
+        status: ApprovalStatus,
+    },
+    ApprovalConsumed,
+    ApprovalsExpired {
+        expired: u32,
+        more: bool,
+    },
 
     /// `ahead` is what the recipient has unread before this one.
     Sent {

@@ -47,6 +47,16 @@ impl Command {
             Self::RemoveTemplate { .. } => "remove_template",
             Self::CreateToken { .. } => "create_token",
             Self::RevokeToken { .. } => "revoke_token",
+            Self::StartTurn(_) => "start_turn",
+            Self::EndTurn { .. } => "end_turn",
+            Self::RecordVerification(_) => "record_verification",
+            Self::SeeRunner { .. } => "see_runner",
+            Self::ForgetRunner { .. } => "forget_runner",
+            Self::WriteSection { .. } => "write_section",
+            Self::AskApproval(_) => "ask_approval",
+            Self::DecideApproval { .. } => "decide_approval",
+            Self::ConsumeApproval { .. } => "consume_approval",
+            Self::ExpireApprovals => "expire_approvals",
             Self::Send { .. } => "send",
             Self::MarkRead { .. } => "mark_read",
             Self::Archive { .. } => "archive",
@@ -61,6 +71,7 @@ impl Command {
     }
 
     /// The first needs. What else turns out to be needed is asked for by the decision.
+    #[expect(clippy::too_many_lines, reason = "one match that names every command")]
     pub fn scope(&self, caller: &Caller) -> Vec<Need> {
         let mut needs = Vec::with_capacity(4);
         if let Some(key) = caller.key.as_ref().filter(|key| check::key("idempotency_key", &key.key).is_ok()) {
@@ -83,6 +94,13 @@ impl Command {
             | Self::AddCheckpoint { task, .. }
             | Self::AssignWorkspace { task, .. } => needs.push(Need::Task(*task)),
             Self::SetTaskPlan { task, .. } => needs.extend([Need::Task(*task), Need::Detail(*task)]),
+            Self::StartTurn(start) => needs.push(Need::Task(start.task)),
+            Self::EndTurn { turn, .. } => needs.push(Need::Turn(*turn)),
+            Self::RecordVerification(found) => needs.push(Need::Task(found.task)),
+            Self::WriteSection { name, .. } => needs.push(Need::Section(name.clone())),
+            Self::DecideApproval { approval, .. } | Self::ConsumeApproval { approval, .. } => {
+                needs.push(Need::Approval(*approval));
+            }
             Self::ClaimNext { workflow, .. }
             | Self::SetPlan { workflow, .. }
             | Self::BeginPlan { workflow, .. }
@@ -114,6 +132,10 @@ impl Command {
             | Self::RemoveTemplate { .. }
             | Self::CreateToken { .. }
             | Self::RevokeToken { .. }
+            | Self::SeeRunner { .. }
+            | Self::ForgetRunner { .. }
+            | Self::AskApproval(_)
+            | Self::ExpireApprovals
             | Self::Send { .. }
             | Self::MarkRead { .. }
             | Self::Archive { .. }

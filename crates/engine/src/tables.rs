@@ -4,19 +4,27 @@
 
 mod answer;
 mod list;
+mod turn;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::agent::Agent;
+use crate::approval::Approval;
 use crate::checkpoint::Checkpoint;
 use crate::fold::Write;
-use crate::id::{AgentId, MessageId, RepositoryId, TaskId, TemplateId, TokenId, WorkflowId, WorkspaceId};
+use crate::id::{
+    AgentId, ApprovalId, MessageId, RepositoryId, TaskId, TemplateId, TokenId, TurnId, WorkflowId, WorkspaceId,
+};
 use crate::inbox::{Mailbox, Message, Owner};
 use crate::key::{KeyId, StoredKey};
+use crate::runner::Runner;
+use crate::section::{Section, SectionChange};
 use crate::task::{Detail, Task};
 use crate::template::Template;
 use crate::time::Timestamp;
 use crate::token::Token;
+use crate::turn::Turn;
+use crate::verification::Verification;
 use crate::workflow::{Workflow, WorkflowDetail};
 use crate::workspace::{Repository, Workspace};
 
@@ -39,6 +47,12 @@ pub struct Tables {
     pub templates: BTreeMap<TemplateId, Template>,
     pub keys: BTreeMap<KeyId, StoredKey>,
     pub tokens: BTreeMap<TokenId, Token>,
+    pub turns: BTreeMap<TurnId, Turn>,
+    pub verifications: BTreeMap<(TaskId, u32), Verification>,
+    pub runners: BTreeMap<String, Runner>,
+    pub sections: BTreeMap<String, Section>,
+    pub section_changes: BTreeMap<(String, u32), SectionChange>,
+    pub approvals: BTreeMap<ApprovalId, Approval>,
 }
 
 impl Tables {
@@ -100,6 +114,15 @@ impl Tables {
             Write::Template(template) => drop(self.templates.insert(template.id, *template)),
             Write::DropTemplate(id) => drop(self.templates.remove(&id)),
             Write::Token(token) => drop(self.tokens.insert(token.id, *token)),
+            Write::Turn(turn) => drop(self.turns.insert(turn.id, *turn)),
+            Write::Verification(row) => drop(self.verifications.insert((row.task, row.number), *row)),
+            Write::Runner(runner) => drop(self.runners.insert(runner.name.clone(), *runner)),
+            Write::DropRunner(name) => drop(self.runners.remove(&name)),
+            Write::Section(section) => drop(self.sections.insert(section.name.clone(), *section)),
+            Write::SectionChange(change) => {
+                self.section_changes.insert((change.section.clone(), change.version), *change);
+            }
+            Write::Approval(approval) => drop(self.approvals.insert(approval.id, *approval)),
             Write::Key(key) => drop(self.keys.insert(key.id.clone(), *key)),
             Write::ForgetKeys(now) => self.keys.retain(|_, key| key.until > now),
         }

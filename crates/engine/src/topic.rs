@@ -8,8 +8,13 @@ use crate::inbox::Owner;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Topic {
     Workflow(WorkflowId),
-    Agent { id: Owner, slug: String },
+    Agent {
+        id: Owner,
+        slug: String,
+    },
     Registry,
+    /// What agents have learned about the project.
+    Project,
 }
 
 impl std::fmt::Display for Topic {
@@ -18,6 +23,7 @@ impl std::fmt::Display for Topic {
             Self::Workflow(id) => write!(f, "workflows/{id}"),
             Self::Agent { slug, .. } => write!(f, "agents/{slug}"),
             Self::Registry => f.write_str("registry"),
+            Self::Project => f.write_str("project"),
         }
     }
 }
@@ -34,6 +40,12 @@ impl Event {
             Self::Marked { to, slug, .. } => Some(Topic::Agent { id: *to, slug: slug.clone() }),
             Self::WorkflowCreated { workflow, .. } => Some(Topic::Workflow(workflow.id)),
             Self::TaskAdded { task, .. } => Some(Topic::Workflow(task.workflow)),
+            Self::TurnStarted { turn } | Self::TurnEnded { turn } => Some(Topic::Workflow(turn.workflow)),
+            Self::Verified { verification } => Some(Topic::Workflow(verification.workflow)),
+            Self::SectionWritten { .. } => Some(Topic::Project),
+            Self::ApprovalAsked { approval } | Self::ApprovalMoved { approval } => {
+                Some(approval.waiting.map_or(Topic::Registry, |waiting| Topic::Workflow(waiting.workflow)))
+            }
             Self::Moved(moved) => Some(Topic::Workflow(moved.workflow)),
             Self::RepositoryAttached { attachment } => Some(Topic::Workflow(attachment.workflow)),
             Self::WorkspaceCreated { workspace } | Self::WorkspaceUpdated { workspace } => {
@@ -64,6 +76,8 @@ impl Event {
             | Self::DraftCleared { .. }
             | Self::LockRenewed { .. }
             | Self::Renewed { .. }
+            | Self::RunnerSeen { .. }
+            | Self::RunnerGone { .. }
             | Self::KeyKept { .. }
             | Self::KeysForgotten => None,
         }
@@ -75,6 +89,12 @@ impl Event {
             Self::TaskAdded { task, .. } => Some(task.id),
             Self::Moved(moved) => Some(moved.task),
             Self::CheckpointAdded { checkpoint, .. } => Some(checkpoint.task),
+            Self::TurnStarted { turn } | Self::TurnEnded { turn } => Some(turn.task),
+            Self::Verified { verification } => Some(verification.task),
+            Self::SectionWritten { change } => change.task,
+            Self::ApprovalAsked { approval } | Self::ApprovalMoved { approval } => {
+                approval.waiting.map(|waiting| waiting.task)
+            }
             Self::TaskRemoved { task, .. }
             | Self::Claimed { task, .. }
             | Self::Renewed { task, .. }
@@ -109,6 +129,8 @@ impl Event {
             | Self::TokenRevoked { .. }
             | Self::Sent { .. }
             | Self::Marked { .. }
+            | Self::RunnerSeen { .. }
+            | Self::RunnerGone { .. }
             | Self::KeyKept { .. }
             | Self::KeysForgotten => None,
         }
@@ -152,6 +174,14 @@ impl Event {
             Self::TemplateRemoved { .. } => "template_removed",
             Self::TokenCreated { .. } => "token_created",
             Self::TokenRevoked { .. } => "token_revoked",
+            Self::TurnStarted { .. } => "turn_started",
+            Self::TurnEnded { .. } => "turn_ended",
+            Self::Verified { .. } => "verified",
+            Self::RunnerSeen { .. } => "runner_seen",
+            Self::RunnerGone { .. } => "runner_gone",
+            Self::SectionWritten { .. } => "section_written",
+            Self::ApprovalAsked { .. } => "approval_asked",
+            Self::ApprovalMoved { .. } => "approval_moved",
             Self::Sent { .. } => "sent",
             Self::Marked { .. } => "marked",
             Self::KeyKept { .. } => "key_kept",

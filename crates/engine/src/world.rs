@@ -7,16 +7,24 @@
 use std::collections::BTreeMap;
 
 use crate::agent::Agent;
+use crate::approval::Approval;
 use crate::checkpoint::Checkpoint;
-use crate::id::{AgentId, MessageId, RepositoryId, SessionId, TaskId, TemplateId, TokenId, WorkflowId, WorkspaceId};
+use crate::id::{
+    AgentId, ApprovalId, MessageId, RepositoryId, SessionId, TaskId, TemplateId, TokenId, TurnId, WorkflowId,
+    WorkspaceId,
+};
 use crate::inbox::{Filter, Mailbox, Message, Owner};
 use crate::key::{KeyId, StoredKey};
 use crate::list::List;
 use crate::refusal::Refusal;
+use crate::runner::Runner;
+use crate::section::{Section, SectionChange};
 use crate::task::{Detail, Task};
 use crate::template::Template;
 use crate::time::Timestamp;
 use crate::token::Token;
+use crate::turn::{Spent, Turn};
+use crate::verification::Verification;
 use crate::workflow::{Workflow, WorkflowDetail};
 use crate::workspace::{Repository, Workspace};
 
@@ -37,6 +45,18 @@ pub enum Need {
     TemplateNamed(String),
     Key(KeyId),
     Token(TokenId),
+    Turn(TurnId),
+    Section(String),
+    Approval(ApprovalId),
+    /// The one with this fingerprint that is pending or approved.
+    ApprovalSealed(String),
+    Runner(String),
+    /// How many turns a task had.
+    TurnCount(TaskId),
+    /// The turn of a task that has not ended; an evaluation does not count.
+    TurnRunning(TaskId),
+    /// How many verifications a task had.
+    VerificationCount(TaskId),
     /// The token whose secret has this hash.
     TokenHashed(String),
     List(List),
@@ -126,6 +146,13 @@ pub enum Fact {
     RepositoryRows(Vec<(Repository, Timestamp)>),
     TemplateRows(Vec<Template>),
     TokenRows(Vec<Token>),
+    TurnRows(Vec<Turn>),
+    Spent(Spent),
+    VerificationRows(Vec<Verification>),
+    RunnerRows(Vec<Runner>),
+    SectionRows(Vec<Section>),
+    SectionChanges(Vec<SectionChange>),
+    ApprovalRows(Vec<Approval>),
     /// A word and one or two numbers.
     Counts(Vec<(String, u32, u32)>),
 }
@@ -146,6 +173,9 @@ pub struct World {
     pub templates: BTreeMap<TemplateId, Option<Template>>,
     pub keys: BTreeMap<KeyId, Option<StoredKey>>,
     pub tokens: BTreeMap<TokenId, Option<Token>>,
+    pub turns: BTreeMap<TurnId, Option<Turn>>,
+    pub sections: BTreeMap<String, Option<Section>>,
+    pub approvals: BTreeMap<ApprovalId, Option<Approval>>,
     pub facts: BTreeMap<Need, Fact>,
 }
 
@@ -185,8 +215,16 @@ impl World {
             Need::Template(id) => self.templates.contains_key(id),
             Need::Key(id) => self.keys.contains_key(id),
             Need::Token(id) => self.tokens.contains_key(id),
+            Need::Turn(id) => self.turns.contains_key(id),
+            Need::Section(name) => self.sections.contains_key(name),
+            Need::Approval(id) => self.approvals.contains_key(id),
             Need::TemplateNamed(_)
             | Need::TokenHashed(_)
+            | Need::ApprovalSealed(_)
+            | Need::Runner(_)
+            | Need::TurnCount(_)
+            | Need::TurnRunning(_)
+            | Need::VerificationCount(_)
             | Need::List(_)
             | Need::Slug(_)
             | Need::SlugNumber(_)
@@ -309,6 +347,38 @@ impl World {
             Some(Fact::TokenRows(rows)) => Ok(rows.first()),
             Some(_) | None => missing(need),
         }
+    }
+
+    pub fn turn(&self, id: TurnId) -> Result<&Turn, Stop> {
+        match self.turns.get(&id) {
+            Some(Some(turn)) => Ok(turn),
+            Some(None) => Err(Refusal::TurnNotFound { turn: id }.into()),
+            None => missing(Need::Turn(id)),
+        }
+    }
+
+    pub fn section(&self, name: &str) -> Result<Option<&Section>, Stop> {
+        self.sections.get(name).map_or_else(|| missing(Need::Section(name.to_owned())), |found| Ok(found.as_ref()))
+    }
+
+    pub fn approval(&self, id: ApprovalId) -> Result<&Approval, Stop> {
+        match self.approvals.get(&id) {
+            Some(Some(approval)) => Ok(approval),
+            Some(None) => Err(Refusal::ApprovalNotFound { approval: id }.into()),
+            None => missing(Need::Approval(id)),
+        }
+    }
+
+    pub fn turns(&self, need: &Need) -> Result<&[Turn], Stop> {
+        self.fact(need, |fact| if let Fact::TurnRows(rows) = fact { Some(rows.as_slice()) } else { None })
+    }
+
+    pub fn approvals(&self, need: &Need) -> Result<&[Approval], Stop> {
+        self.fact(need, |fact| if let Fact::ApprovalRows(rows) = fact { Some(rows.as_slice()) } else { None })
+    }
+
+    pub fn runners(&self, need: &Need) -> Result<&[Runner], Stop> {
+        self.fact(need, |fact| if let Fact::RunnerRows(rows) = fact { Some(rows.as_slice()) } else { None })
     }
 
     /// What a list found. The caller knows which kind of rows it has.

@@ -14,6 +14,8 @@ mod line;
 mod plans;
 #[path = "cases/show.rs"]
 mod show;
+#[path = "cases/turns.rs"]
+mod turns;
 #[path = "cases/verbs.rs"]
 mod verbs;
 #[path = "cases/view.rs"]

@@ -1,6 +1,7 @@
 //! The rules, one file a subject. Each takes a case and what was asked, and answers or stops.
 
 pub(crate) mod agent;
+pub(crate) mod approval;
 pub(crate) mod block;
 pub(crate) mod claim;
 pub(crate) mod inbox;
@@ -8,6 +9,8 @@ pub(crate) mod place;
 pub(crate) mod plan;
 pub(crate) mod record;
 pub(crate) mod replan;
+pub(crate) mod section;
 pub(crate) mod status;
 pub(crate) mod token;
+pub(crate) mod turn;
 pub(crate) mod workflow;

@@ -41,6 +41,14 @@ impl Tables {
             Need::Template(id) => drop(world.templates.insert(*id, self.templates.get(id).cloned())),
             Need::Key(id) => drop(world.keys.insert(id.clone(), self.keys.get(id).cloned())),
             Need::Token(id) => drop(world.tokens.insert(*id, self.tokens.get(id).cloned())),
+            Need::Turn(id) => drop(world.turns.insert(*id, self.turns.get(id).cloned())),
+            Need::Section(name) => drop(world.sections.insert(name.clone(), self.sections.get(name).cloned())),
+            Need::Approval(id) => drop(world.approvals.insert(*id, self.approvals.get(id).cloned())),
+            Need::TurnCount(_)
+            | Need::TurnRunning(_)
+            | Need::VerificationCount(_)
+            | Need::ApprovalSealed(_)
+            | Need::Runner(_) => drop(world.facts.insert(need.clone(), self.turn_fact(need))),
             Need::TokenHashed(hash) => {
                 let found = self.tokens.values().filter(|token| token.hash == *hash).cloned().collect();
                 world.facts.insert(need.clone(), Fact::TokenRows(found));

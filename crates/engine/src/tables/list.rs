@@ -12,7 +12,7 @@ use crate::task::{State, Status, Task};
 use crate::workflow::Workflow;
 use crate::world::Fact;
 
-fn size(limit: u32) -> usize {
+pub(super) fn size(limit: u32) -> usize {
     usize::try_from(limit).unwrap_or(usize::MAX)
 }
 
@@ -21,7 +21,7 @@ fn number(count: usize) -> u32 {
 }
 
 /// The rows in an order, from a place on, as many as are wanted.
-fn page<T, K: Ord>(
+pub(super) fn page<T, K: Ord>(
     rows: impl Iterator<Item = T>,
     key: impl Fn(&T) -> K,
     from: impl Fn(&K) -> bool,
@@ -34,6 +34,7 @@ fn page<T, K: Ord>(
 }
 
 impl Tables {
+    #[expect(clippy::too_many_lines, reason = "one match that names every list")]
     pub(super) fn list(&self, list: &List) -> Fact {
         match list {
             List::Workflows { filter, after, offset, limit } => {
@@ -95,6 +96,16 @@ impl Tables {
                 }
                 Fact::Counts(counts.into_iter().map(|(word, count)| (word, count, 0)).collect())
             }
+            List::Turns { .. }
+            | List::Running { .. }
+            | List::Spent(_)
+            | List::Verifications { .. }
+            | List::Runners { .. }
+            | List::Sections { .. }
+            | List::SectionChanges { .. }
+            | List::Approvals { .. }
+            | List::OpenApprovals { .. }
+            | List::OverdueApprovals { .. } => self.turn_list(list),
             List::Tokens { revoked, after, limit } => {
                 let rows = self.tokens.values().filter(|row| *revoked || row.revoked.is_none());
                 let rows =

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use engine::Refusal;
-use engine::id::{AgentId, MessageId, RepositoryId, TaskId, TokenId, WorkflowId, WorkspaceId};
+use engine::id::{AgentId, ApprovalId, MessageId, RepositoryId, TaskId, TokenId, TurnId, WorkflowId, WorkspaceId};
 use engine::task::Status;
 use engine::time::Timestamp;
 use engine::workflow::WorkflowStatus;
@@ -65,6 +65,11 @@ fn every() -> Vec<Refusal> {
         Refusal::SenderNotFound { sender: text() },
         Refusal::MissingPath,
         Refusal::MissingRepoPath,
+        Refusal::TurnNotFound { turn: TurnId::FIRST },
+        Refusal::ApprovalNotFound { approval: ApprovalId::FIRST },
+        Refusal::SectionNotFound { section: text() },
+        Refusal::SectionChanged { section: text(), version: 2 },
+        Refusal::FingerprintMismatch { approval: ApprovalId::FIRST },
     ]
 }
 
@@ -110,6 +115,11 @@ fn position(refusal: &Refusal) -> usize {
         Refusal::SenderNotFound { .. } => 37,
         Refusal::MissingPath => 38,
         Refusal::MissingRepoPath => 39,
+        Refusal::TurnNotFound { .. } => 40,
+        Refusal::ApprovalNotFound { .. } => 41,
+        Refusal::SectionNotFound { .. } => 42,
+        Refusal::SectionChanged { .. } => 43,
+        Refusal::FingerprintMismatch { .. } => 44,
     }
 }
 

@@ -119,6 +119,18 @@ fn reply(bench: &mut Bench, command: &Command, reply: &Reply) -> String {
         }
         Reply::TokenCreated { token } => bench.numbered("tok", "token", token),
         Reply::TokenRevoked => "revoked".to_owned(),
+        Reply::TurnStarted { turn, number } => format!("{} is number {number}", bench.numbered("tn", "turn", turn)),
+        Reply::TurnEnded => "ended".to_owned(),
+        Reply::VerificationRecorded { number, failures } => format!("verification {number}, {failures} failed"),
+        Reply::RunnerSeen => "seen".to_owned(),
+        Reply::RunnerForgotten => "forgotten".to_owned(),
+        Reply::SectionWritten { version } => format!("version {version}"),
+        Reply::ApprovalAsked { approval, until } => {
+            format!("{} until {}", bench.numbered("ap", "approval", approval), time(*until))
+        }
+        Reply::ApprovalDecided { status } => status.to_string(),
+        Reply::ApprovalConsumed => "consumed".to_owned(),
+        Reply::ApprovalsExpired { expired, more } => format!("expired {expired}{}", or_nothing(*more, ", more")),
         Reply::KeysForgotten => "forgotten".to_owned(),
     }
 }

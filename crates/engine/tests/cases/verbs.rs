@@ -34,6 +34,8 @@ pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Resul
         "claim" | "next" | "release" | "taskplan" | "taskreplan" | "checkpoint" => task(bench, verb, words).map(Ok),
         "repository" | "workspace" | "place" | "assign" | "untemplate" => place(bench, verb, words).map(Ok),
         "token" | "revoke" => token(bench, verb, words).map(Ok),
+        "turn" | "ended" | "verified" | "runner" | "gone" | "section" | "ask" | "approve" | "reject"
+        | "revoke_approval" | "consume" | "expire" => crate::turns::command(bench, verb, words).map(Ok),
         "send" | "broadcast" | "read" | "archive" => message(bench, verb, words).map(Ok),
         other => Err(format!("no verb {other}")),
     }

@@ -1,0 +1,63 @@
+//! Project context. What a section becomes is worked out before, from the version that is named: of two writers one is told
+//! to look again, so that none loses the other's words.
+
+use crate::agent::is_slug;
+use crate::case::Case;
+use crate::check;
+use crate::command::Rights;
+use crate::event::Event;
+use crate::id::TaskId;
+use crate::json::Json;
+use crate::limits;
+use crate::list::List;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::section::SectionChange;
+use crate::world::{Fact, Stop};
+
+pub(crate) fn write(
+    case: &mut Case<'_>,
+    name: &str,
+    version: u32,
+    body: &Json,
+    task: Option<TaskId>,
+) -> Result<Reply, Stop> {
+    if !is_slug(name) {
+        let problem = "must be lower-case letters, digits, - and _, at most 64, beginning with a letter or digit";
+        return Err(Refusal::input("name", problem).into());
+    }
+    check::json("body", Some(body))?;
+    match case.caller.rights {
+        Rights::Runner | Rights::Coordinator | Rights::Person | Rights::Engine => {}
+        // Which sections an agent may write is the runner's to look up; a call of its own would pass that by.
+        Rights::Agent => {
+            let problem = "an agent writes project context with its handoff only".to_owned();
+            return Err(Refusal::NotPermitted { problem }.into());
+        }
+    }
+    let by = case.actor()?;
+    let stored = case.world.section(name)?;
+    let current = stored.map_or(0, |section| section.version);
+    if current != version {
+        return Err(Refusal::SectionChanged { section: name.to_owned(), version: current }.into());
+    }
+    if stored.is_none() {
+        let limit = u32::try_from(limits::SECTIONS_MAX).unwrap_or(u32::MAX);
+        if let Fact::SectionRows(rows) = case.world.list(List::Sections { after: String::new(), limit })?
+            && rows.len() >= limits::SECTIONS_MAX
+        {
+            let problem = format!("there are {} sections, which is the limit", limits::SECTIONS_MAX);
+            return Err(Refusal::state(problem).into());
+        }
+    }
+    let before = stored.map(|section| section.body.clone());
+    // Nothing new is no write.
+    if before.as_ref() == Some(body) {
+        return Ok(Reply::SectionWritten { version });
+    }
+    let version = version + 1;
+    let (section, at, after) = (name.to_owned(), case.now, body.clone());
+    let change = SectionChange { section, version, by, task, at, before, after };
+    case.events.push(Event::SectionWritten { change: Box::new(change) });
+    Ok(Reply::SectionWritten { version })
+}

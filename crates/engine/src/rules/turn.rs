@@ -1,0 +1,152 @@
+//! Turns and what their outputs were found to be. Only the runner records them: whoever could say "verified" could say "done".
+
+use crate::case::Case;
+use crate::check;
+use crate::command::{Actor, RecordVerification, Rights, StartTurn};
+use crate::event::Event;
+use crate::id::{AgentId, TaskId, TurnId};
+use crate::limits;
+use crate::list::List;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::runner::Runner;
+use crate::task::Task;
+use crate::turn::{Ended, Purpose, Turn, TurnState};
+use crate::verification::Verification;
+use crate::world::{Fact, Need, Stop};
+
+fn by_the_runner(case: &Case<'_>) -> Result<(), Stop> {
+    match case.caller.rights {
+        Rights::Runner | Rights::Engine => Ok(()),
+        Rights::Agent | Rights::Coordinator | Rights::Person => {
+            Err(Refusal::NotPermitted { problem: "only the runner records turns and verifications".to_owned() }.into())
+        }
+    }
+}
+
+/// The agent that holds the task in this attempt; nobody else's claim lets a program run.
+fn holder(case: &Case<'_>, task: &Task, attempt: u32) -> Result<AgentId, Stop> {
+    match case.owner(task, Some(attempt))? {
+        Actor::Agent(agent) => Ok(agent),
+        Actor::Runner | Actor::Coordinator | Actor::Person | Actor::Engine => {
+            Err(Refusal::ClaimLost { task: task.id, holder: case.live_holder(task)?, attempt: task.attempt }.into())
+        }
+    }
+}
+
+pub(crate) fn start(case: &mut Case<'_>, start: &StartTurn) -> Result<Reply, Stop> {
+    by_the_runner(case)?;
+    check::label("adapter", &start.adapter)?;
+    check::name("runner", &start.runner)?;
+    let (task, workflow) = case.task(start.task)?;
+    let holder = holder(case, task, start.attempt)?;
+    let agent = start.agent.map_or(Ok(holder), |agent| case.world.agent(agent).map(|found| found.id))?;
+    case.world.want([Need::TurnCount(task.id), Need::TurnRunning(task.id)])?;
+    if start.purpose != Purpose::Evaluation
+        && let Some(running) = case.world.turns(&Need::TurnRunning(task.id))?.first()
+    {
+        return Err(Refusal::state(format!("{} of {} has not ended", running.id, task.id)).into());
+    }
+    let number = case.world.number(&Need::TurnCount(task.id))? + 1;
+    if number > limits::TURNS_MAX {
+        return Err(Refusal::state(format!("{} had {} turns, which is the limit", task.id, limits::TURNS_MAX)).into());
+    }
+    let turn = Turn {
+        id: TurnId::next(&mut case.ids),
+        task: task.id,
+        workflow: task.workflow,
+        agent,
+        attempt: start.attempt,
+        number,
+        purpose: start.purpose,
+        adapter: start.adapter.clone(),
+        runner: start.runner.clone(),
+        started: case.now,
+        state: TurnState::Running,
+    };
+    case.sign_of_life(Actor::Agent(holder), task, workflow)?;
+    let reply = Reply::TurnStarted { turn: turn.id, number };
+    case.events.push(Event::TurnStarted { turn: Box::new(turn) });
+    Ok(reply)
+}
+
+/// What happened is recorded, also when the claim is lost by now.
+pub(crate) fn end(case: &mut Case<'_>, id: TurnId, ended: &Ended) -> Result<Reply, Stop> {
+    by_the_runner(case)?;
+    check::optional(ended.reason.as_deref(), |text| check::size("reason", text, limits::SUMMARY_BYTES_MAX))?;
+    check::optional(ended.conversation.as_deref(), |text| check::name("conversation", text))?;
+    check::json("verdict", ended.verdict.as_ref())?;
+    let turn = case.world.turn(id)?;
+    match &turn.state {
+        TurnState::Running => {}
+        TurnState::Ended(known) if **known == *ended => return Ok(Reply::TurnEnded),
+        TurnState::Ended(known) => {
+            return Err(Refusal::state(format!("{id} has ended already: {}", known.end)).into());
+        }
+    }
+    let turn = Turn { state: TurnState::Ended(Box::new(ended.clone())), ..turn.clone() };
+    case.events.push(Event::TurnEnded { turn: Box::new(turn) });
+    Ok(Reply::TurnEnded)
+}
+
+pub(crate) fn verify(case: &mut Case<'_>, found: &RecordVerification) -> Result<Reply, Stop> {
+    by_the_runner(case)?;
+    check::optional(found.output_ref.as_deref(), |text| check::size("output_ref", text, limits::SUMMARY_BYTES_MAX))?;
+    check::json("evidence", Some(&found.evidence))?;
+    let (task, workflow) = case.task(found.task)?;
+    let agent = holder(case, task, found.attempt)?;
+    let number = case.world.number(&Need::VerificationCount(task.id))? + 1;
+    let verification = Verification {
+        task: task.id,
+        workflow: task.workflow,
+        number,
+        attempt: found.attempt,
+        turn: found.turn,
+        by: Actor::Runner,
+        mechanical: found.mechanical,
+        semantic: found.semantic,
+        output_ref: found.output_ref.clone(),
+        evidence: found.evidence.clone(),
+        at: case.now,
+    };
+    let failures = earlier_failures(case, task.id, found.attempt, number)? + u32::from(!verification.has_passed());
+    case.sign_of_life(Actor::Agent(agent), task, workflow)?;
+    case.events.push(Event::Verified { verification: Box::new(verification) });
+    Ok(Reply::VerificationRecorded { number, failures })
+}
+
+/// A task is blocked after the second failure, so that the last few tell.
+fn earlier_failures(case: &Case<'_>, task: TaskId, attempt: u32, number: u32) -> Result<u32, Stop> {
+    const LAST: u32 = 20;
+    let list = List::Verifications { task, after: number.saturating_sub(LAST), limit: LAST };
+    let Fact::VerificationRows(rows) = case.world.list(list)? else { return Ok(0) };
+    let failed = rows.iter().filter(|row| row.attempt == attempt && !row.has_passed()).count();
+    Ok(u32::try_from(failed).unwrap_or(u32::MAX))
+}
+
+pub(crate) fn see_runner(
+    case: &mut Case<'_>,
+    name: &str,
+    host: &str,
+    pid: u32,
+    agents: &[String],
+) -> Result<Reply, Stop> {
+    by_the_runner(case)?;
+    check::name("name", name)?;
+    check::name("host", host)?;
+    check::count("agents", agents.len(), limits::RUNNER_AGENTS_MAX)?;
+    agents.iter().try_for_each(|agent| check::label("agents", agent))?;
+    let known = case.world.runners(&Need::Runner(name.to_owned()))?.first();
+    let since = known.filter(|known| known.pid == pid && known.host == host).map_or(case.now, |known| known.since);
+    let runner =
+        Runner { name: name.to_owned(), host: host.to_owned(), pid, agents: agents.to_vec(), since, seen: case.now };
+    case.events.push(Event::RunnerSeen { runner: Box::new(runner) });
+    Ok(Reply::RunnerSeen)
+}
+
+pub(crate) fn forget_runner(case: &mut Case<'_>, name: &str) -> Result<Reply, Stop> {
+    by_the_runner(case)?;
+    check::name("name", name)?;
+    case.events.push(Event::RunnerGone { name: name.to_owned() });
+    Ok(Reply::RunnerForgotten)
+}

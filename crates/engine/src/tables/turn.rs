@@ -1,0 +1,102 @@
+//! Turns, verifications, runners, sections and approvals, each as a database would give them.
+
+use std::cmp::Reverse;
+
+use super::Tables;
+use super::answer::first;
+use super::list::{page, size};
+use crate::approval::{Approval, ApprovalStatus};
+use crate::list::{List, Whose};
+use crate::turn::{Purpose, Spent, Turn};
+use crate::world::{Fact, Need};
+
+impl Tables {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "`list` sends these lists here")]
+    pub(super) fn turn_list(&self, list: &List) -> Fact {
+        match list {
+            List::Turns { of, before, limit } => {
+                let mut rows: Vec<&Turn> = self.turns.values().filter(|turn| is_of(turn, *of)).collect();
+                rows.sort_by_key(|turn| Reverse((turn.started, turn.id)));
+                rows.retain(|turn| before.is_none_or(|before| (turn.started, turn.id) < before));
+                Fact::TurnRows(first(rows.into_iter().cloned(), size(*limit)))
+            }
+            List::Running { runner, limit } => {
+                let rows = self.turns.values().filter(|turn| turn.runner == *runner && turn.ended().is_none());
+                let rows = page(rows, |turn| (turn.started, turn.id), |_| true, *limit);
+                Fact::TurnRows(rows.into_iter().cloned().collect())
+            }
+            List::Spent(of) => {
+                let rows = self.turns.values().filter(|turn| is_of(turn, *of));
+                let ended = rows.filter_map(Turn::ended).map(|ended| ended.spent);
+                Fact::Spent(ended.fold(Spent::default(), Spent::and))
+            }
+            List::Verifications { task, after, limit } => {
+                let rows = self.verifications.range((*task, after.saturating_add(1))..=(*task, u32::MAX));
+                Fact::VerificationRows(first(rows.map(|(_, row)| row.clone()), size(*limit)))
+            }
+            List::Runners { limit } => Fact::RunnerRows(first(self.runners.values().cloned(), size(*limit))),
+            List::Sections { after, limit } => {
+                let rows = self.sections.values().filter(|row| row.name > *after);
+                Fact::SectionRows(first(rows.cloned(), size(*limit)))
+            }
+            List::SectionChanges { section, before, limit } => {
+                let rows = self.section_changes.values();
+                let mut rows: Vec<_> =
+                    rows.filter(|row| row.section == *section && row.version < *before).cloned().collect();
+                rows.sort_by_key(|row| Reverse(row.version));
+                rows.truncate(size(*limit));
+                Fact::SectionChanges(rows)
+            }
+            List::Approvals { statuses, before, limit } => {
+                let fits = |row: &&Approval| statuses.is_empty() || statuses.contains(&row.state.status());
+                let mut rows: Vec<&Approval> = self.approvals.values().filter(fits).collect();
+                rows.sort_by_key(|row| Reverse((row.asked, row.id)));
+                rows.retain(|row| before.is_none_or(|before| (row.asked, row.id) < before));
+                Fact::ApprovalRows(first(rows.into_iter().cloned(), size(*limit)))
+            }
+            List::OpenApprovals { task, limit } => {
+                let fits = |row: &&Approval| is_open(row) && row.waiting.is_some_and(|waiting| waiting.task == *task);
+                self.approvals_in_order(fits, *limit)
+            }
+            List::OverdueApprovals { now, limit } => {
+                self.approvals_in_order(|row: &&Approval| is_open(row) && row.is_over(*now), *limit)
+            }
+            _ => Fact::Number(0),
+        }
+    }
+
+    fn approvals_in_order(&self, fits: impl Fn(&&Approval) -> bool, limit: u32) -> Fact {
+        let rows = page(self.approvals.values().filter(fits), |row| (row.asked, row.id), |_| true, limit);
+        Fact::ApprovalRows(rows.into_iter().cloned().collect())
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "`fact` sends these needs here")]
+    pub(super) fn turn_fact(&self, need: &Need) -> Fact {
+        let number = |count: usize| Fact::Number(u32::try_from(count).unwrap_or(u32::MAX));
+        match need {
+            Need::TurnCount(task) => number(self.turns.values().filter(|turn| turn.task == *task).count()),
+            Need::TurnRunning(task) => {
+                let running =
+                    |turn: &&Turn| turn.task == *task && turn.ended().is_none() && turn.purpose != Purpose::Evaluation;
+                Fact::TurnRows(first(self.turns.values().filter(running).cloned(), 1))
+            }
+            Need::VerificationCount(task) => number(self.verifications.range((*task, 0)..=(*task, u32::MAX)).count()),
+            Need::ApprovalSealed(fingerprint) => {
+                self.approvals_in_order(|row: &&Approval| is_open(row) && row.fingerprint == *fingerprint, 10)
+            }
+            Need::Runner(name) => Fact::RunnerRows(self.runners.get(name).cloned().into_iter().collect()),
+            _ => Fact::Number(0),
+        }
+    }
+}
+
+fn is_of(turn: &Turn, whose: Whose) -> bool {
+    match whose {
+        Whose::Task(task) => turn.task == task,
+        Whose::Workflow(workflow) => turn.workflow == workflow,
+    }
+}
+
+fn is_open(row: &Approval) -> bool {
+    matches!(row.state.status(), ApprovalStatus::Pending | ApprovalStatus::Approved)
+}

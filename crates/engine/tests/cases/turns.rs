@@ -1,0 +1,99 @@
+//! The verbs of the runner: turns, verifications, project context, approvals.
+
+use engine::approval::{Decision, Request, Source};
+use engine::command::{AskApproval, RecordVerification, StartTurn};
+use engine::id::{ApprovalId, TurnId};
+use engine::turn::{Ended, Purpose, Spent, TurnEnd};
+use engine::verification::Verdict;
+use engine::{Command, Json, Timestamp};
+
+use crate::bench::{Bench, Words};
+
+/// Turns and approvals are known by their number: turn1, approval1.
+pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command, String> {
+    let attempt = |words: &mut Words| Ok::<_, String>(words.number("attempt")?.unwrap_or(1));
+    Ok(match verb {
+        "turn" => {
+            let (task, attempt) = (words.word("a task")?, attempt(words)?);
+            let purpose = words.maybe().unwrap_or_else(|| "first".to_owned());
+            Command::StartTurn(StartTurn {
+                task: bench.task(&task),
+                attempt,
+                agent: words.named("agent").map(|agent| bench.agent(&agent)),
+                purpose: Purpose::parse(&purpose).ok_or("no such purpose")?,
+                adapter: "exec".to_owned(),
+                runner: words.named("runner").unwrap_or_else(|| "here".to_owned()),
+            })
+        }
+        "ended" => {
+            let turn = words.word("a turn")?;
+            let end = words.maybe().unwrap_or_else(|| "finished".to_owned());
+            let ended = Ended {
+                at: Timestamp(0),
+                end: TurnEnd::parse(&end).ok_or("no such end")?,
+                reason: words.named("reason"),
+                conversation: words.named("conversation"),
+                spent: Spent { tokens: words.number("tokens")?, turns: 1, ..Spent::default() },
+                tool_calls: 0,
+                stream: None,
+                verdict: words.json("verdict"),
+            };
+            let turn = bench.known("tn", &turn).and_then(|id| id.parse().ok()).unwrap_or(TurnId::LAST);
+            Command::EndTurn { turn, ended: Box::new(ended) }
+        }
+        "verified" => {
+            let (task, attempt) = (words.word("a task")?, attempt(words)?);
+            let mut verdict = |name| Verdict::parse(&words.word(name)?).ok_or_else(|| "no such verdict".to_owned());
+            let (mechanical, semantic) = (verdict("a verdict")?, verdict("a verdict")?);
+            let (output_ref, evidence) = (words.maybe(), Json::from_stored("{}".to_owned()));
+            let task = bench.task(&task);
+            let found = RecordVerification { task, attempt, turn: None, mechanical, semantic, output_ref, evidence };
+            Command::RecordVerification(Box::new(found))
+        }
+        "runner" => {
+            let name = words.word("a name")?;
+            Command::SeeRunner { host: name.clone(), name, pid: 1, agents: words.list("agents") }
+        }
+        "gone" => Command::ForgetRunner { name: words.word("a name")? },
+        "section" => {
+            let (name, body) = (words.word("a name")?, Json::from_stored(words.word("a body")?));
+            Command::WriteSection { name, version: words.number("after")?.unwrap_or(0), body, task: None }
+        }
+        "ask" => {
+            let operation = words.word("an operation")?;
+            let waits = words.named("waits");
+            let waits = waits.map(|task| Ok::<_, String>((bench.task(&task), attempt(words)?))).transpose()?;
+            let source = words.named("source").unwrap_or_else(|| "handoff".to_owned());
+            let text = String::new;
+            let request = Request {
+                content: operation.clone(),
+                scope: text(),
+                directory: text(),
+                risk: text(),
+                rollback: text(),
+                verification: text(),
+                operation: operation.clone(),
+            };
+            let source = Source::parse(&source).ok_or("no such source")?;
+            Command::AskApproval(Box::new(AskApproval { source, waits, request, fingerprint: operation }))
+        }
+        "approve" | "reject" | "revoke_approval" => {
+            let approval = approval(bench, &words.word("an approval")?);
+            let decision = match verb {
+                "approve" => Decision::Approve,
+                "reject" => Decision::Reject { reason: words.maybe().unwrap_or_default() },
+                _ => Decision::Revoke { reason: words.maybe() },
+            };
+            Command::DecideApproval { approval, decision }
+        }
+        "consume" => {
+            let approval = approval(bench, &words.word("an approval")?);
+            Command::ConsumeApproval { approval, fingerprint: words.word("a fingerprint")? }
+        }
+        _ => Command::ExpireApprovals,
+    })
+}
+
+fn approval(bench: &Bench, name: &str) -> ApprovalId {
+    bench.known("ap", name).and_then(|id| id.parse().ok()).unwrap_or(ApprovalId::LAST)
+}
