@@ -15,6 +15,7 @@ mod plans;
 mod race;
 mod script;
 mod transfer;
+mod turns;
 mod wake;
 mod work;
 

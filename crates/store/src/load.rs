@@ -16,6 +16,7 @@ fn bound(limit: usize) -> Value {
 }
 
 /// The one bounded query that answers a need.
+#[expect(clippy::too_many_lines, reason = "one match that names every need")]
 pub(crate) fn query(need: &Need) -> Statement {
     let one = |sql, key: Value| Statement::new(sql, [key]);
     match need {
@@ -34,6 +35,14 @@ pub(crate) fn query(need: &Need) -> Statement {
         Need::Key(id) => Statement::new(sql::KEPT_ANSWER, [(&id.owner).into(), (&id.act).into(), (&id.key).into()]),
         Need::Token(id) => one(sql::TOKEN, text(id)),
         Need::TokenHashed(hash) => one(sql::TOKEN_HASHED, hash.into()),
+        Need::Turn(id) => one(sql::turn::TURN, text(id)),
+        Need::TurnCount(task) => one(sql::turn::TURN_COUNT, text(task)),
+        Need::TurnRunning(task) => one(sql::turn::TURN_RUNNING, text(task)),
+        Need::VerificationCount(task) => one(sql::turn::VERIFICATION_COUNT, text(task)),
+        Need::Runner(name) => one(sql::turn::RUNNER, name.into()),
+        Need::Section(name) => one(sql::turn::SECTION, name.into()),
+        Need::Approval(id) => one(sql::turn::APPROVAL, text(id)),
+        Need::ApprovalSealed(fingerprint) => one(sql::turn::APPROVAL_SEALED, fingerprint.into()),
         Need::List(found) => list::query(found),
         Need::Slug(slug) => one(sql::SLUG, slug.into()),
         Need::SlugNumber(base) => {
@@ -115,6 +124,9 @@ pub(crate) fn absorb(need: &Need, rows: Vec<Vec<Value>>, world: &mut World) -> R
         Need::RepositoryAt(path) => drop(world.paths.insert(path.clone(), one(rows, parsed)?)),
         Need::Template(id) => drop(world.templates.insert(*id, one(rows, row::read_template)?)),
         Need::Token(id) => drop(world.tokens.insert(*id, one(rows, row::read_token)?)),
+        Need::Turn(id) => drop(world.turns.insert(*id, one(rows, row::turn::read_turn)?)),
+        Need::Section(name) => drop(world.sections.insert(name.clone(), one(rows, row::turn::read_section)?)),
+        Need::Approval(id) => drop(world.approvals.insert(*id, one(rows, row::turn::read_approval)?)),
         Need::Key(id) => drop(world.keys.insert(id.clone(), one(rows, row::read_key)?)),
         _ => drop(world.facts.insert(need.clone(), fact(need, rows)?)),
     }
@@ -126,6 +138,12 @@ fn fact(need: &Need, rows: Vec<Vec<Value>>) -> Result<Fact, Fault> {
     Ok(match need {
         Need::List(found) => list::fact(found, rows)?,
         Need::TokenHashed(_) => Fact::TokenRows(many(rows, row::read_token)?),
+        Need::TurnRunning(_) => Fact::TurnRows(many(rows, row::turn::read_turn)?),
+        Need::TurnCount(_) | Need::VerificationCount(_) => {
+            Fact::Number(one(rows, |row| Columns::new("count", row).count())?.unwrap_or(0))
+        }
+        Need::Runner(_) => Fact::RunnerRows(many(rows, row::turn::read_runner)?),
+        Need::ApprovalSealed(_) => Fact::ApprovalRows(many(rows, row::turn::read_approval)?),
         Need::Slug(_) | Need::SessionAgents(_) | Need::RoleHolders(_) | Need::Agents(_) => {
             Fact::Agents(many(rows, parsed)?)
         }

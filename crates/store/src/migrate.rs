@@ -4,9 +4,13 @@ use crate::fault::Fault;
 use crate::sql::Dialect;
 
 /// The schema this program writes.
-pub(crate) const SCHEMA: i64 = 2;
+pub(crate) const SCHEMA: i64 = 3;
 
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_core.sql"), include_str!("migrations/0002_lists.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001_core.sql"),
+    include_str!("migrations/0002_lists.sql"),
+    include_str!("migrations/0003_turns.sql"),
+];
 
 /// The scripts that bring a database from a schema to ours, each with the number it leads to.
 pub(crate) fn pending(found: i64, dialect: &Dialect) -> Result<Vec<(i64, String)>, Fault> {

@@ -63,6 +63,17 @@ fn push(write: Write, ops: &mut Vec<Op>) -> Result<(), Fault> {
         Write::Template(template) => ops.push(Op::Insert(&table::TEMPLATE, vec![row::template(&template)?])),
         Write::DropTemplate(id) => run(sql::DROP_TEMPLATE, vec![text(id)]),
         Write::Token(token) => run(sql::PUT_TOKEN, row::token(&token)),
+        Write::Turn(turn) => run(sql::turn::PUT_TURN, row::turn::turn(&turn)),
+        Write::Verification(found) => {
+            ops.push(Op::Insert(&table::VERIFICATION, vec![row::turn::verification(&found)]));
+        }
+        Write::Runner(runner) => run(sql::turn::PUT_RUNNER, row::turn::runner(&runner)),
+        Write::DropRunner(name) => run(sql::turn::DROP_RUNNER, vec![name.into()]),
+        Write::Section(section) => run(sql::turn::PUT_SECTION, row::turn::section(&section)),
+        Write::SectionChange(change) => {
+            ops.push(Op::Insert(&table::SECTION_CHANGE, vec![row::turn::section_change(&change)]));
+        }
+        Write::Approval(approval) => run(sql::turn::PUT_APPROVAL, row::turn::approval(&approval)),
         Write::Key(key) => run(sql::PUT_KEPT_ANSWER, row::key(&key)?),
         Write::ForgetKeys(now) => run(sql::FORGET_KEYS, vec![now.into()]),
     }

@@ -1,5 +1,7 @@
 //! State to columns and back, once for every database.
 
+pub(crate) mod turn;
+
 use engine::agent::Agent;
 use engine::checkpoint::{Checkpoint, Kind};
 use engine::command::Note;

@@ -46,6 +46,7 @@ pub(crate) const POSTGRES: Dialect = Dialect {
 };
 
 pub(crate) mod list;
+pub(crate) mod turn;
 
 use list::task_columns;
 

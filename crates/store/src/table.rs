@@ -73,6 +73,22 @@ tables! {
     ATTACHMENT = "attachment" by "workflow, repository" { workflow repository added }
     TEMPLATE = "template" by "id" { id name description body created }
     TOKEN = "token" by "id" { id name hash scope agent created revoked }
+    TURN = "turn" by "id" {
+        id task workflow agent attempt number purpose adapter runner started ended ending reason conversation usd_micros
+        tokens ms turns tool_calls stream stream_bytes verdict
+    }
+    VERIFICATION = "verification" by "task, number" {
+        task number workflow attempt turn actor mechanical semantic output_ref evidence at
+    }
+    RUNNER = "runner" by "name" { name host pid agents since seen }
+    SECTION = "section" by "name" { name body version actor updated }
+    SECTION_CHANGE = "section_change" by "section, version" {
+        section version actor task at body_before body_after
+    }
+    APPROVAL = "approval" by "id" {
+        id source agent workflow task attempt operation content scope directory risk rollback verification fingerprint
+        asked status until actor decided reason
+    }
     KEPT_ANSWER = "kept_answer" by "owner, act, idempotency_key" { owner act idempotency_key fingerprint answer until }
     TOPIC = "topic" by "name" { name seq hash at }
     EVENT = "event" by "xid, pos" { topic seq at type sender body prev hash }

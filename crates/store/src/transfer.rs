@@ -283,6 +283,12 @@ fn memory_rows(contents: &Contents, table: &str) -> Result<Vec<Vec<Value>>, Faul
         }
         "template" => tables.templates.values().map(row::template).collect::<Result<_, _>>()?,
         "token" => tables.tokens.values().map(row::token).collect(),
+        "turn" => tables.turns.values().map(row::turn::turn).collect(),
+        "verification" => tables.verifications.values().map(row::turn::verification).collect(),
+        "runner" => tables.runners.values().map(row::turn::runner).collect(),
+        "section" => tables.sections.values().map(row::turn::section).collect(),
+        "section_change" => tables.section_changes.values().map(row::turn::section_change).collect(),
+        "approval" => tables.approvals.values().map(row::turn::approval).collect(),
         "kept_answer" => tables.keys.values().map(row::key).collect::<Result<_, _>>()?,
         "topic" => contents.heads.values().map(record::head_values).collect(),
         "event" => contents.entries.iter().map(record::entry_values).collect(),
@@ -335,6 +341,12 @@ fn fill_row(contents: &mut Contents, table: &'static str, row: Vec<Value>) -> Re
         "attachment" => tables.write(W::Attach(row::read_attachment(row)?)),
         "template" => tables.write(W::Template(Box::new(row::read_template(row)?))),
         "token" => tables.write(W::Token(Box::new(row::read_token(row)?))),
+        "turn" => tables.write(W::Turn(Box::new(row::turn::read_turn(row)?))),
+        "verification" => tables.write(W::Verification(Box::new(row::turn::read_verification(row)?))),
+        "runner" => tables.write(W::Runner(Box::new(row::turn::read_runner(row)?))),
+        "section" => tables.write(W::Section(Box::new(row::turn::read_section(row)?))),
+        "section_change" => tables.write(W::SectionChange(Box::new(row::turn::read_section_change(row)?))),
+        "approval" => tables.write(W::Approval(Box::new(row::turn::read_approval(row)?))),
         "kept_answer" => tables.write(W::Key(Box::new(row::read_key(row)?))),
         "topic" => {
             let head = Head::read(row)?;

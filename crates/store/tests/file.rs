@@ -179,36 +179,45 @@ async fn a_newer_schema_is_refused() {
     let text = fault.to_string();
     assert!(matches!(fault, Fault::Newer { found: 4711, .. }), "{fault:?}");
     assert!(text.contains("newer program") && text.contains("4711") && text.contains("upgrade"), "{text}");
-    must(
-        foreign(&path).execute_batch("UPDATE handover_meta SET value = 2 WHERE name = 'schema'"),
-        "make it ours again",
-    );
+    let ours = format!("UPDATE handover_meta SET value = {} WHERE name = 'schema'", SINCE.len() + 1);
+    must(foreign(&path).execute_batch(&ours), "make it ours again");
     act(open(&path).await.as_ref(), &small(1)).await;
 }
 
-/// What the second schema added. Without it a file is one of the first schema.
-const SINCE_FIRST: &str = "DROP TABLE token; DROP INDEX workflow_created; DROP INDEX task_plan; DROP INDEX task_group; \
-    DROP INDEX task_since; DROP INDEX task_stuck; DROP INDEX agent_created; DROP INDEX repository_created; \
-    UPDATE handover_meta SET value = 1 WHERE name = 'schema'";
+/// What each schema added to the one before. Without it a file is one of that one.
+const SINCE: &[&str] = &[
+    "DROP TABLE token; DROP INDEX workflow_created; DROP INDEX task_plan; DROP INDEX task_group; DROP INDEX task_since; \
+     DROP INDEX task_stuck; DROP INDEX agent_created; DROP INDEX repository_created; \
+     UPDATE handover_meta SET value = 1 WHERE name = 'schema'",
+    "DROP TABLE turn; DROP TABLE verification; DROP TABLE runner; DROP TABLE section; DROP TABLE section_change; \
+     DROP TABLE approval; UPDATE handover_meta SET value = 2 WHERE name = 'schema'",
+];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_of_the_first_schema_is_brought_up_to_date() {
-    let folder = must(tempfile::tempdir(), "a folder");
-    let path = folder.path().join("a.db");
-    let store = open(&path).await;
-    act(store.as_ref(), &small(1)).await;
+async fn a_file_of_an_older_schema_is_brought_up_to_date() {
     let schema = |connection: &Connection| -> Vec<String> {
         let mut all = must(connection.prepare("SELECT name FROM sqlite_master ORDER BY name"), "prepare");
         let rows = must(all.query_map([], |row| row.get(0)), "query");
         rows.map(|row| must(row, "a name")).collect()
     };
-    let now = schema(&foreign(&path));
-    drop(store);
-    must(foreign(&path).execute_batch(SINCE_FIRST), "make it old");
-    assert_eq!(schema(&foreign(&path)).len() + 10, now.len());
-    let store = open(&path).await;
-    assert_eq!(schema(&foreign(&path)), now);
-    act(store.as_ref(), &small(2)).await;
+    for oldest in 0..SINCE.len() {
+        let folder = must(tempfile::tempdir(), "a folder");
+        let path = folder.path().join("a.db");
+        let store = open(&path).await;
+        act(store.as_ref(), &small(1)).await;
+        let now = schema(&foreign(&path));
+        drop(store);
+        let mut before = now.len();
+        for since in SINCE[oldest..].iter().rev() {
+            must(foreign(&path).execute_batch(since), "make it old");
+            let found = schema(&foreign(&path)).len();
+            assert!(found < before, "nothing was taken away by {since}");
+            before = found;
+        }
+        let store = open(&path).await;
+        assert_eq!(schema(&foreign(&path)), now, "from schema {}", oldest + 1);
+        act(store.as_ref(), &small(2)).await;
+    }
 }
 
 /// What a row is changed to, and what is asked for then.

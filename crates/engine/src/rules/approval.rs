@@ -197,11 +197,17 @@ pub(crate) fn expire_all(case: &mut Case<'_>) -> Result<Reply, Stop> {
     let Fact::ApprovalRows(rows) = case.world.list(list)? else {
         return Ok(Reply::ApprovalsExpired { expired: 0, more: false });
     };
-    case.world.want(rows.iter().filter_map(|row| row.waiting).map(|waiting| Need::Task(waiting.task)))?;
-    let rows = rows.clone();
-    for row in &rows {
-        expire(case, row)?;
+    let tasks = rows.iter().filter_map(|row| row.waiting).map(|waiting| Need::Task(waiting.task));
+    case.world.want(rows.iter().map(|row| Need::Approval(row.id)).chain(tasks))?;
+    let found: Vec<ApprovalId> = rows.iter().map(|row| row.id).collect();
+    let mut expired = 0;
+    for id in &found {
+        // The list is a hint: somebody may have decided since.
+        let approval = case.world.approval(*id)?;
+        if approval.is_over(case.now) {
+            expire(case, approval)?;
+            expired += 1;
+        }
     }
-    let expired = u32::try_from(rows.len()).unwrap_or(u32::MAX);
-    Ok(Reply::ApprovalsExpired { expired, more: expired >= limit })
+    Ok(Reply::ApprovalsExpired { expired, more: u32::try_from(found.len()).unwrap_or(u32::MAX) >= limit })
 }

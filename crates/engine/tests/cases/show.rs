@@ -52,6 +52,7 @@ fn or_nothing(condition: bool, text: &str) -> &str {
     if condition { text } else { "" }
 }
 
+#[expect(clippy::too_many_lines, reason = "one match that names every reply")]
 fn reply(bench: &mut Bench, command: &Command, reply: &Reply) -> String {
     match reply {
         Reply::Registered { slug, resumed: false, .. } => format!("new, slug {slug}"),

@@ -118,6 +118,11 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[(
 /// Refusals that no script can bring about.
 const UNREACHABLE: &[(&str, &str)] = &[
     ("TOKEN_NOT_FOUND", "tokens are no tools"),
+    ("TURN_NOT_FOUND", "turns are no tools; the engine's scripts have it"),
+    ("APPROVAL_NOT_FOUND", "approvals are no tools, so that no agent decides; the engine's scripts have it"),
+    ("FINGERPRINT_MISMATCH", "the same"),
+    ("SECTION_NOT_FOUND", "project context is no tool"),
+    ("SECTION_CHANGED", "the same; the engine's scripts have it"),
     ("GIT_FAILED", "git's own words differ from version to version; tests of worktrees have it"),
     ("GIT_MISSING", "the machine would need to have no git; tests of worktrees have it"),
     ("GIT_TIMEOUT", "it takes minutes; tests of worktrees have it"),

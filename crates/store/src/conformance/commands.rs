@@ -37,7 +37,8 @@ impl Script {
             9..11 => self.end(tables),
             11..19 => self.manage(tables),
             19..28 => self.plan(tables),
-            28..72 => self.work(tables),
+            28..60 => self.work(tables),
+            60..72 => self.turn(tables),
             72..82 => {
                 let command = self.place(tables);
                 (self.caller(tables), command)

@@ -1,8 +1,10 @@
 //! Every kind of list, with the edges: from the beginning, after the first, after the last, nothing, one, all.
 
-use engine::id::{AgentId, WorkflowId};
+use engine::Timestamp;
+use engine::approval::ApprovalStatus;
+use engine::id::{AgentId, TaskId, WorkflowId};
 use engine::inbox::Owner;
-use engine::list::{AgentFilter, List, WorkflowFilter};
+use engine::list::{AgentFilter, List, Whose, WorkflowFilter};
 use engine::tables::Tables;
 use engine::task::Status;
 use engine::workflow::WorkflowStatus;
@@ -16,8 +18,10 @@ fn places<K: Clone>(keys: impl Iterator<Item = K>) -> Vec<Option<K>> {
     some(keys, []).into_iter().map(Some).chain([None]).collect()
 }
 
-pub(super) fn all(tables: &Tables) -> Vec<List> {
+pub(super) fn all(tables: &Tables, now: Timestamp) -> Vec<List> {
     let mut lists = vec![List::RepositoryTotal];
+    of_turns(tables, &mut lists);
+    of_approvals(tables, now, &mut lists);
     of_workflows(tables, &mut lists);
     for workflow in some(tables.workflows.keys().copied(), [WorkflowId::LAST]) {
         of_workflow(tables, workflow, &mut lists);
@@ -48,6 +52,48 @@ pub(super) fn all(tables: &Tables) -> Vec<List> {
         }
     }
     lists
+}
+
+fn of_turns(tables: &Tables, lists: &mut Vec<List>) {
+    let tasks = some(tables.turns.values().map(|turn| turn.task), [TaskId::LAST]).into_iter();
+    let workflows = some(tables.turns.values().map(|turn| turn.workflow), [WorkflowId::LAST]).into_iter();
+    for of in tasks.map(Whose::Task).chain(workflows.map(Whose::Workflow)) {
+        lists.push(List::Spent(of));
+        for before in places(tables.turns.values().map(|turn| (turn.started, turn.id))) {
+            lists.extend([1, 500].map(|limit| List::Turns { of, before, limit }));
+        }
+    }
+    for task in some(tables.verifications.keys().map(|(task, _)| *task), [TaskId::LAST]) {
+        for (after, limit) in [(0, 0), (0, 1), (1, 500), (0, 500), (u32::MAX - 1, 500)] {
+            lists.push(List::Verifications { task, after, limit });
+        }
+    }
+    for limit in LIMITS {
+        lists.push(List::Runners { limit });
+        let runners = some(tables.turns.values().map(|turn| turn.runner.clone()), ["none".to_owned()]);
+        lists.extend(runners.into_iter().map(|runner| List::Running { runner, limit }));
+        for after in some(tables.sections.keys().cloned(), [String::new(), "~".to_owned()]) {
+            lists.push(List::Sections { after, limit });
+        }
+        for section in some(tables.sections.keys().cloned(), ["none".to_owned()]) {
+            let before = [0, 2, u32::MAX];
+            lists.extend(before.map(|before| List::SectionChanges { section: section.clone(), before, limit }));
+        }
+    }
+}
+
+fn of_approvals(tables: &Tables, now: Timestamp, lists: &mut Vec<List>) {
+    let statuses = [Vec::new(), vec![ApprovalStatus::Pending], vec![ApprovalStatus::Expired, ApprovalStatus::Consumed]];
+    let ends = some(tables.approvals.values().filter_map(|row| row.state.until()), [Timestamp(0), now]);
+    let tasks = tables.approvals.values().filter_map(|row| row.waiting).map(|waiting| waiting.task);
+    let tasks = some(tasks, [TaskId::LAST]);
+    for limit in LIMITS {
+        for before in places(tables.approvals.values().map(|row| (row.asked, row.id))) {
+            lists.extend(statuses.iter().map(|words| List::Approvals { statuses: words.clone(), before, limit }));
+        }
+        lists.extend(ends.iter().map(|now| List::OverdueApprovals { now: *now, limit }));
+        lists.extend(tasks.iter().map(|task| List::OpenApprovals { task: *task, limit }));
+    }
 }
 
 fn filters(tables: &Tables) -> Vec<AgentFilter> {

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use engine::id::{AgentId, MessageId, RepositoryId, SessionId, TaskId, TemplateId, TokenId, WorkflowId, WorkspaceId};
+use engine::id::{
+    AgentId, ApprovalId, MessageId, RepositoryId, SessionId, TaskId, TemplateId, TokenId, TurnId, WorkflowId,
+    WorkspaceId,
+};
 use engine::inbox::{Filter, Owner};
 use engine::key::KeyId;
 use engine::tables::Tables;
@@ -67,7 +70,13 @@ fn all(tables: &Tables, now: Timestamp) -> Vec<Need> {
     needs.extend(some(tables.tokens.keys().copied(), [TokenId::LAST]).into_iter().map(Need::Token));
     let hashes = tables.tokens.values().map(|token| token.hash.clone());
     needs.extend(some(hashes, ["none".to_owned()]).into_iter().map(Need::TokenHashed));
-    needs.extend(super::lists::all(tables).into_iter().map(Need::List));
+    needs.extend(some(tables.turns.keys().copied(), [TurnId::LAST]).into_iter().map(Need::Turn));
+    needs.extend(some(tables.sections.keys().cloned(), ["none".to_owned()]).into_iter().map(Need::Section));
+    needs.extend(some(tables.runners.keys().cloned(), ["none".to_owned()]).into_iter().map(Need::Runner));
+    needs.extend(some(tables.approvals.keys().copied(), [ApprovalId::LAST]).into_iter().map(Need::Approval));
+    let seals = tables.approvals.values().map(|row| row.fingerprint.clone());
+    needs.extend(some(seals, ["none".to_owned()]).into_iter().map(Need::ApprovalSealed));
+    needs.extend(super::lists::all(tables, now).into_iter().map(Need::List));
     needs
 }
 
@@ -79,6 +88,9 @@ fn of_task(tables: &Tables, id: TaskId, needs: &mut Vec<Need>) {
         Need::Freed(id),
         Need::Dependencies(id),
         Need::Dependents(id),
+        Need::TurnCount(id),
+        Need::TurnRunning(id),
+        Need::VerificationCount(id),
     ]);
     let last = tables.tasks.get(&id).map_or(0, |task| task.checkpoints);
     for after in [0, last / 2, last, u32::MAX - 1] {

@@ -14,7 +14,7 @@ use super::chance::Chance;
 use super::plans::text;
 
 /// Every command, as it is called in the code.
-const ALL: [&str; 41] = [
+const ALL: [&str; 51] = [
     "Register",
     "Heartbeat",
     "UpdateAgent",
@@ -50,6 +50,16 @@ const ALL: [&str; 41] = [
     "AssignWorkspace",
     "CreateTemplate",
     "RemoveTemplate",
+    "StartTurn",
+    "EndTurn",
+    "RecordVerification",
+    "SeeRunner",
+    "ForgetRunner",
+    "WriteSection",
+    "AskApproval",
+    "DecideApproval",
+    "ConsumeApproval",
+    "ExpireApprovals",
     "Send",
     "MarkRead",
     "Archive",

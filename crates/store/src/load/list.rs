@@ -1,5 +1,7 @@
 //! A list as a statement, and its rows as a fact.
 
+mod turn;
+
 use engine::inbox::Owner;
 use engine::list::List;
 use engine::task::Status;
@@ -85,6 +87,16 @@ pub(super) fn query(list: &List) -> Statement {
         | List::Mail { .. }
         | List::Unread(_)
         | List::Tokens { .. } => other_query(list),
+        List::Turns { .. }
+        | List::Running { .. }
+        | List::Spent(_)
+        | List::Verifications { .. }
+        | List::Runners { .. }
+        | List::Sections { .. }
+        | List::SectionChanges { .. }
+        | List::Approvals { .. }
+        | List::OpenApprovals { .. }
+        | List::OverdueApprovals { .. } => turn::query(list),
     }
 }
 
@@ -149,5 +161,14 @@ pub(super) fn fact(list: &List, rows: Vec<Vec<Value>>) -> Result<Fact, Fault> {
         List::Templates { .. } => Fact::TemplateRows(many(rows, row::read_template)?),
         List::Mail { .. } => Fact::Messages(many(rows, row::read_message)?),
         List::Tokens { .. } => Fact::TokenRows(many(rows, row::read_token)?),
+        List::Turns { .. } | List::Running { .. } => Fact::TurnRows(many(rows, row::turn::read_turn)?),
+        List::Spent(_) => Fact::Spent(one(rows, row::turn::read_spent)?.unwrap_or_default()),
+        List::Verifications { .. } => Fact::VerificationRows(many(rows, row::turn::read_verification)?),
+        List::Runners { .. } => Fact::RunnerRows(many(rows, row::turn::read_runner)?),
+        List::Sections { .. } => Fact::SectionRows(many(rows, row::turn::read_section)?),
+        List::SectionChanges { .. } => Fact::SectionChanges(many(rows, row::turn::read_section_change)?),
+        List::Approvals { .. } | List::OpenApprovals { .. } | List::OverdueApprovals { .. } => {
+            Fact::ApprovalRows(many(rows, row::turn::read_approval)?)
+        }
     })
 }

@@ -42,6 +42,7 @@ fn topic_name(topic: &Topic) -> String {
         Topic::Workflow(id) => format!("workflows/{id}"),
         Topic::Agent { id, .. } => owner_name(*id),
         Topic::Registry => "registry".to_owned(),
+        Topic::Project => "project".to_owned(),
     }
 }
 
@@ -56,6 +57,9 @@ impl Guards {
             | Need::Freed(id)
             | Need::Dependencies(id)
             | Need::Dependents(id)
+            | Need::TurnCount(id)
+            | Need::TurnRunning(id)
+            | Need::VerificationCount(id)
             | Need::Checkpoints { task: id, .. } => self.tasks.insert(id.to_string()),
             Need::Workflow(id)
             | Need::WorkflowDetail(id)
@@ -73,6 +77,11 @@ impl Guards {
             Need::Mailbox(owner) | Need::Inbox { owner, .. } => self.names.insert(owner_name(*owner)),
             Need::Message(id) => self.messages.insert(id.to_string()),
             Need::Workspace(id) => self.workspaces.insert(id.to_string()),
+            Need::Turn(id) => self.names.insert(format!("turns/{id}")),
+            Need::Section(name) => self.names.insert(format!("sections/{name}")),
+            Need::Approval(id) => self.names.insert(format!("approvals/{id}")),
+            Need::ApprovalSealed(fingerprint) => self.names.insert(format!("sealed/{fingerprint}")),
+            Need::Runner(name) => self.names.insert(format!("runners/{name}")),
             Need::Key(id) => self.names.insert(format!("keys/{}/{}/{}", id.owner, id.act, id.key)),
             Need::SessionAgents(id) => self.names.insert(format!("sessions/{id}")),
             Need::Repository(_)

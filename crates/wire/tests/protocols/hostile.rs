@@ -1,6 +1,8 @@
 //! A mebibyte of anything is judged in under 50 milliseconds: no input makes a checker slow.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::cases::{Case, each};
 use wire::json::{Value, parse};
@@ -8,8 +10,9 @@ use wire::report::Registry;
 use wire::{card, envelope, feedback, handoff, message, stream};
 
 const MEBIBYTE: usize = 1 << 20;
-/// A build with the checks for debugging takes up to three times as long; the benchmark measures the other one.
-const BOUND: Duration = Duration::from_millis(if cfg!(debug_assertions) { 150 } else { 50 });
+/// A build with the checks for debugging takes about three times as long, and more on a busy machine; the benchmark measures
+/// the other one.
+const BOUND: Duration = Duration::from_millis(if cfg!(debug_assertions) { 250 } else { 50 });
 
 type Judge = fn(&[u8]) -> usize;
 
@@ -38,14 +41,18 @@ fn count(report: &wire::report::Report<'_>) -> usize {
     report.errors().len() + report.warnings().len()
 }
 
-/// The best of a few tries: other tests run beside this one.
-#[expect(clippy::disallowed_methods, reason = "measures how long something takes")]
+/// Time on the processor: other tests run beside this one.
+fn used() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap()
+}
+
+/// The best of a few tries.
 fn judged_in_time(judge: Judge, bytes: &[u8], what: &str) {
     let mut best = Duration::MAX;
     for _ in 0..20 {
-        let began = Instant::now();
+        let began = used();
         judge(bytes);
-        best = best.min(began.elapsed());
+        best = best.min(used().saturating_sub(began));
         if best < BOUND {
             return;
         }
@@ -195,7 +202,6 @@ fn documents_with_one_huge_part() {
 
 /// The parts beside the documents: a whole finding each, with its verdict.
 #[test]
-#[expect(clippy::disallowed_methods, reason = "measures how long something takes")]
 fn the_parts_beside_the_documents() {
     use wire::check::{Context, Kind, check};
     let list = |open: &str, item: &str, close: &str| {
@@ -224,9 +230,9 @@ fn the_parts_beside_the_documents() {
     for (kind, text) in cases {
         let best = (0..3)
             .map(|_| {
-                let began = Instant::now();
+                let began = used();
                 check(kind, text.as_bytes(), &Context::default());
-                began.elapsed()
+                used().saturating_sub(began)
             })
             .min();
         let best = best.unwrap();

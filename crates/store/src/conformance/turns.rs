@@ -1,0 +1,161 @@
+//! Commands of the runner and about approvals, with random but mostly sensible arguments.
+
+use engine::approval::{ApprovalStatus, Decision, Request, Source};
+use engine::command::{AskApproval, RecordVerification, StartTurn};
+use engine::id::{AgentId, ApprovalId, TaskId, TurnId};
+use engine::tables::Tables;
+use engine::turn::{Ended, Object, Purpose, Spent, TurnEnd};
+use engine::verification::Verdict;
+use engine::{Caller, Command, Rights};
+
+use super::plans::{json, maybe_json, maybe_text, text};
+use super::script::Script;
+
+const RUNNERS: [&str; 3] = ["here", "there", "Ünal's"];
+const SECTIONS: [&str; 4] = ["stack", "services", "x_y", "Not a slug"];
+
+fn runner(agent: Option<AgentId>) -> Caller {
+    Caller { agent, ..Caller::with_rights(Rights::Runner) }
+}
+
+impl Script {
+    pub(super) fn turn(&mut self, tables: &Tables) -> (Caller, Command) {
+        match self.chance.below(26) {
+            0..5 => self.start_turn(tables),
+            5..9 => (runner(None), self.end_turn(tables)),
+            9..11 => self.verify(tables),
+            11 => {
+                let name = self.chance.word_of(&RUNNERS);
+                let agents = if self.chance.percent(50) { Vec::new() } else { vec!["quinn".to_owned()] };
+                let (host, pid) = (text(&mut self.chance), self.chance.between(1, 3));
+                (runner(None), Command::SeeRunner { name, host, pid, agents })
+            }
+            12 => (runner(None), Command::ForgetRunner { name: self.chance.word_of(&RUNNERS) }),
+            13 | 14 => {
+                let name = self.chance.word_of(&SECTIONS);
+                let known = tables.sections.get(&name).map_or(0, |section| section.version);
+                let version = if self.chance.percent(80) { known } else { self.chance.between(0, 3) };
+                let task = self.chance.key(&tables.tasks);
+                let caller = if self.chance.percent(50) { Self::person() } else { runner(self.agent(tables)) };
+                (caller, Command::WriteSection { name, version, body: json(&mut self.chance), task })
+            }
+            _ => self.approval(tables),
+        }
+    }
+
+    /// A task somebody holds, by whom, and in which attempt.
+    fn held(&mut self, tables: &Tables) -> Option<(TaskId, AgentId, u32)> {
+        let held: Vec<_> =
+            tables.tasks.values().filter_map(|task| Some((task.id, task.holder()?, task.attempt))).collect();
+        self.chance.pick(&held)
+    }
+
+    fn start_turn(&mut self, tables: &Tables) -> (Caller, Command) {
+        let held = self.held(tables);
+        let (task, holder, attempt) = held.unwrap_or((TaskId::LAST, AgentId::LAST, 1));
+        let chance = &mut self.chance;
+        let start = StartTurn {
+            task,
+            attempt: if chance.percent(90) { attempt } else { attempt + 1 },
+            agent: chance.key(&tables.agents).filter(|_| chance.percent(20)),
+            purpose: chance.pick(Purpose::ALL).unwrap_or(Purpose::First),
+            adapter: chance.word_of(&["exec", "claude"]),
+            runner: chance.word_of(&RUNNERS),
+        };
+        (runner(Some(holder)), Command::StartTurn(start))
+    }
+
+    fn end_turn(&mut self, tables: &Tables) -> Command {
+        let running: Vec<TurnId> =
+            tables.turns.values().filter(|turn| turn.ended().is_none()).map(|turn| turn.id).collect();
+        let turn = self.chance.pick(&running).filter(|_| self.chance.percent(90));
+        let turn = turn.or_else(|| self.chance.key(&tables.turns)).unwrap_or(TurnId::LAST);
+        let at = self.at();
+        let chance = &mut self.chance;
+        let spent = Spent {
+            usd_micros: chance.percent(60).then(|| u64::from(chance.between(0, u32::MAX)) * 1_000),
+            tokens: chance.percent(60).then(|| u64::from(chance.between(0, u32::MAX))),
+            ms: u64::from(chance.between(0, u32::MAX)),
+            turns: 1,
+        };
+        let bytes = u64::from(chance.between(0, u32::MAX));
+        let ended = Ended {
+            at,
+            end: chance.pick(TurnEnd::ALL).unwrap_or(TurnEnd::Finished),
+            reason: maybe_text(chance),
+            conversation: chance.percent(50).then(|| "c-1".to_owned()),
+            spent,
+            tool_calls: chance.between(0, 9),
+            stream: chance.percent(50).then(|| Object { hash: "00ff".to_owned(), bytes }),
+            verdict: maybe_json(chance),
+        };
+        Command::EndTurn { turn, ended: Box::new(ended) }
+    }
+
+    fn verify(&mut self, tables: &Tables) -> (Caller, Command) {
+        let held = self.held(tables);
+        let (task, holder, attempt) = held.unwrap_or((TaskId::LAST, AgentId::LAST, 1));
+        let chance = &mut self.chance;
+        let verdict = |chance: &mut super::chance::Chance| chance.pick(Verdict::ALL).unwrap_or(Verdict::Pass);
+        let found = RecordVerification {
+            task,
+            attempt,
+            turn: chance.key(&tables.turns),
+            mechanical: verdict(chance),
+            semantic: verdict(chance),
+            output_ref: maybe_text(chance),
+            evidence: json(chance),
+        };
+        (runner(Some(holder)), Command::RecordVerification(Box::new(found)))
+    }
+
+    fn approval(&mut self, tables: &Tables) -> (Caller, Command) {
+        // One that can still be decided or used, mostly.
+        let open = tables.approvals.values().filter(|row| row.state.until().is_some());
+        let given = tables.approvals.values().filter(|row| row.state.status() == ApprovalStatus::Approved);
+        let likely: Vec<ApprovalId> = open.chain(given).map(|row| row.id).collect();
+        let known = self.chance.pick(&likely).filter(|_| self.chance.percent(80));
+        let known = known.or_else(|| self.chance.key(&tables.approvals));
+        let approval = known.unwrap_or(ApprovalId::LAST);
+        let stored = tables.approvals.get(&approval);
+        let is_given = stored.is_some_and(|row| row.state.status() == ApprovalStatus::Approved);
+        let which = if is_given && self.chance.percent(50) { 7 } else { self.chance.below(10) };
+        match which {
+            0..4 => {
+                let held = self.held(tables).filter(|_| self.chance.percent(80));
+                let agent = held.map(|(_, holder, _)| holder).or_else(|| self.agent(tables));
+                let chance = &mut self.chance;
+                let request = Request {
+                    operation: text(chance),
+                    content: text(chance),
+                    scope: text(chance),
+                    directory: text(chance),
+                    risk: text(chance),
+                    rollback: text(chance),
+                    verification: text(chance),
+                };
+                let asked = AskApproval {
+                    source: chance.pick(Source::ALL).unwrap_or(Source::Handoff),
+                    waits: held.map(|(task, _, attempt)| (task, attempt)),
+                    request,
+                    fingerprint: chance.word_of(&["a", "b", "c", "d"]),
+                };
+                (runner(agent), Command::AskApproval(Box::new(asked)))
+            }
+            4..7 => {
+                let decision = match self.chance.below(4) {
+                    0 | 1 => Decision::Approve,
+                    2 => Decision::Reject { reason: text(&mut self.chance) },
+                    _ => Decision::Revoke { reason: maybe_text(&mut self.chance) },
+                };
+                (Self::person(), Command::DecideApproval { approval, decision })
+            }
+            7 | 8 => {
+                let right = stored.map(|row| row.fingerprint.clone()).filter(|_| self.chance.percent(80));
+                let fingerprint = right.unwrap_or_else(|| "none".to_owned());
+                (runner(stored.map(|row| row.agent)), Command::ConsumeApproval { approval, fingerprint })
+            }
+            _ => (Caller::with_rights(Rights::Engine), Command::ExpireApprovals),
+        }
+    }
+}

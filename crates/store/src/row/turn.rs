@@ -1,0 +1,262 @@
+//! Turns, verifications, runners, project context and approvals to columns and back.
+
+use engine::Actor;
+use engine::approval::{Approval, ApprovalState, ApprovalStatus, Request, Source, Waiting};
+use engine::runner::Runner;
+use engine::section::{Section, SectionChange};
+use engine::turn::{Ended, Object, Purpose, Spent, Turn, TurnEnd, TurnState};
+use engine::verification::{Verdict, Verification};
+
+use crate::fault::Fault;
+use crate::value::{Columns, Value, list, optional, text};
+
+/// Sums of a database are signed; what is larger was never spent.
+fn amount(number: u64) -> Value {
+    Value::Int(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+fn known(number: Option<i64>) -> Option<u64> {
+    number.map(|number| u64::try_from(number).unwrap_or(0))
+}
+
+pub(crate) fn turn(row: &Turn) -> Vec<Value> {
+    let mut values = vec![
+        text(row.id),
+        text(row.task),
+        text(row.workflow),
+        text(row.agent),
+        row.attempt.into(),
+        row.number.into(),
+        row.purpose.as_str().into(),
+        (&row.adapter).into(),
+        (&row.runner).into(),
+        row.started.into(),
+    ];
+    match &row.state {
+        TurnState::Running => values.extend(std::iter::repeat_n(Value::Null, 12)),
+        TurnState::Ended(ended) => {
+            let Ended { at, end, reason, conversation, spent, tool_calls, stream, verdict } = &**ended;
+            values.extend([
+                (*at).into(),
+                end.as_str().into(),
+                reason.as_ref().into(),
+                conversation.as_ref().into(),
+                spent.usd_micros.map_or(Value::Null, amount),
+                spent.tokens.map_or(Value::Null, amount),
+                amount(spent.ms),
+                spent.turns.into(),
+                (*tool_calls).into(),
+                stream.as_ref().map(|object| &object.hash).into(),
+                stream.as_ref().map_or(Value::Null, |object| amount(object.bytes)),
+                verdict.as_ref().into(),
+            ]);
+        }
+    }
+    values
+}
+
+pub(crate) fn read_turn(row: Vec<Value>) -> Result<Turn, Fault> {
+    let mut columns = Columns::new("turn", row);
+    let row = &mut columns;
+    Ok(Turn {
+        id: row.parsed()?,
+        task: row.parsed()?,
+        workflow: row.parsed()?,
+        agent: row.parsed()?,
+        attempt: row.count()?,
+        number: row.count()?,
+        purpose: row.word(Purpose::parse)?,
+        adapter: row.text()?,
+        runner: row.text()?,
+        started: row.time()?,
+        state: match row.maybe_time()? {
+            None => TurnState::Running,
+            Some(at) => TurnState::Ended(Box::new(Ended {
+                at,
+                end: row.word(TurnEnd::parse)?,
+                reason: row.maybe_text()?,
+                conversation: row.maybe_text()?,
+                spent: read_spent_columns(row)?,
+                tool_calls: row.count()?,
+                stream: match (row.maybe_text()?, known(row.maybe_int()?)) {
+                    (Some(hash), Some(bytes)) => Some(Object { hash, bytes }),
+                    _ => None,
+                },
+                verdict: row.json()?,
+            })),
+        },
+    })
+}
+
+fn read_spent_columns(row: &mut Columns) -> Result<Spent, Fault> {
+    Ok(Spent {
+        usd_micros: known(row.maybe_int()?),
+        tokens: known(row.maybe_int()?),
+        ms: known(row.maybe_int()?).unwrap_or(0),
+        turns: row.maybe_int()?.map_or(0, |turns| u32::try_from(turns).unwrap_or(u32::MAX)),
+    })
+}
+
+pub(crate) fn read_spent(row: Vec<Value>) -> Result<Spent, Fault> {
+    read_spent_columns(&mut Columns::new("turn", row))
+}
+
+pub(crate) fn verification(row: &Verification) -> Vec<Value> {
+    vec![
+        text(row.task),
+        row.number.into(),
+        text(row.workflow),
+        row.attempt.into(),
+        optional(row.turn),
+        text(row.by),
+        row.mechanical.as_str().into(),
+        row.semantic.as_str().into(),
+        row.output_ref.as_ref().into(),
+        (&row.evidence).into(),
+        row.at.into(),
+    ]
+}
+
+pub(crate) fn read_verification(row: Vec<Value>) -> Result<Verification, Fault> {
+    let mut columns = Columns::new("verification", row);
+    let row = &mut columns;
+    Ok(Verification {
+        task: row.parsed()?,
+        number: row.count()?,
+        workflow: row.parsed()?,
+        attempt: row.count()?,
+        turn: row.maybe_parsed()?,
+        by: row.parsed()?,
+        mechanical: row.word(Verdict::parse)?,
+        semantic: row.word(Verdict::parse)?,
+        output_ref: row.maybe_text()?,
+        evidence: engine::Json::from_stored(row.text()?),
+        at: row.time()?,
+    })
+}
+
+pub(crate) fn runner(row: &Runner) -> Vec<Value> {
+    let Runner { name, host, pid, agents, since, seen } = row;
+    vec![name.into(), host.into(), (*pid).into(), list(agents), (*since).into(), (*seen).into()]
+}
+
+pub(crate) fn read_runner(row: Vec<Value>) -> Result<Runner, Fault> {
+    let mut columns = Columns::new("runner", row);
+    let row = &mut columns;
+    Ok(Runner {
+        name: row.text()?,
+        host: row.text()?,
+        pid: row.count()?,
+        agents: row.list()?,
+        since: row.time()?,
+        seen: row.time()?,
+    })
+}
+
+pub(crate) fn section(row: &Section) -> Vec<Value> {
+    vec![(&row.name).into(), (&row.body).into(), row.version.into(), text(row.by), row.updated.into()]
+}
+
+pub(crate) fn read_section(row: Vec<Value>) -> Result<Section, Fault> {
+    let mut columns = Columns::new("section", row);
+    let row = &mut columns;
+    Ok(Section {
+        name: row.text()?,
+        body: engine::Json::from_stored(row.text()?),
+        version: row.count()?,
+        by: row.parsed()?,
+        updated: row.time()?,
+    })
+}
+
+pub(crate) fn section_change(row: &SectionChange) -> Vec<Value> {
+    vec![
+        (&row.section).into(),
+        row.version.into(),
+        text(row.by),
+        optional(row.task),
+        row.at.into(),
+        row.before.as_ref().into(),
+        (&row.after).into(),
+    ]
+}
+
+pub(crate) fn read_section_change(row: Vec<Value>) -> Result<SectionChange, Fault> {
+    let mut columns = Columns::new("section_change", row);
+    let row = &mut columns;
+    Ok(SectionChange {
+        section: row.text()?,
+        version: row.count()?,
+        by: row.parsed()?,
+        task: row.maybe_parsed()?,
+        at: row.time()?,
+        before: row.json()?,
+        after: engine::Json::from_stored(row.text()?),
+    })
+}
+
+pub(crate) fn approval(row: &Approval) -> Vec<Value> {
+    let Request { operation, content, scope, directory, risk, rollback, verification } = &row.request;
+    let mut values = vec![
+        text(row.id),
+        row.source.as_str().into(),
+        text(row.agent),
+        optional(row.waiting.map(|waiting| waiting.workflow)),
+        optional(row.waiting.map(|waiting| waiting.task)),
+        row.waiting.map(|waiting| waiting.attempt).into(),
+    ];
+    values.extend([operation, content, scope, directory, risk, rollback, verification].map(Value::from));
+    values.extend([(&row.fingerprint).into(), row.asked.into(), row.state.status().as_str().into()]);
+    let (by, at, reason): (Option<Actor>, _, Option<&String>) = match &row.state {
+        ApprovalState::Pending { .. } => (None, None, None),
+        ApprovalState::Approved { by, at, .. } | ApprovalState::Consumed { by, at } => (Some(*by), Some(*at), None),
+        ApprovalState::Rejected { by, at, reason } => (Some(*by), Some(*at), Some(reason)),
+        ApprovalState::Expired { at } => (None, Some(*at), None),
+        ApprovalState::Revoked { by, at, reason } => (Some(*by), Some(*at), reason.as_ref()),
+    };
+    values.extend([row.state.until().into(), optional(by), at.into(), reason.into()]);
+    values
+}
+
+pub(crate) fn read_approval(row: Vec<Value>) -> Result<Approval, Fault> {
+    let mut columns = Columns::new("approval", row);
+    let row = &mut columns;
+    let (id, source, agent) = (row.parsed()?, row.word(Source::parse)?, row.parsed()?);
+    let waiting = match (row.maybe_parsed()?, row.maybe_parsed()?, row.maybe_int()?) {
+        (Some(workflow), Some(task), Some(attempt)) => {
+            Some(Waiting { workflow, task, attempt: u32::try_from(attempt).unwrap_or(u32::MAX) })
+        }
+        _ => None,
+    };
+    let request = Request {
+        operation: row.text()?,
+        content: row.text()?,
+        scope: row.text()?,
+        directory: row.text()?,
+        risk: row.text()?,
+        rollback: row.text()?,
+        verification: row.text()?,
+    };
+    let (fingerprint, asked, status) = (row.text()?, row.time()?, row.word(ApprovalStatus::parse)?);
+    let (until, by, at, reason) = (row.maybe_time()?, row.maybe_parsed()?, row.maybe_time()?, row.maybe_text()?);
+    let damaged = || Fault::Damaged { what: format!("approval {id} is {status} without what belongs to it") };
+    let state = match status {
+        ApprovalStatus::Pending => ApprovalState::Pending { until: until.ok_or_else(damaged)? },
+        ApprovalStatus::Approved => {
+            ApprovalState::Approved { by: by.ok_or_else(damaged)?, at: at.ok_or_else(damaged)?, until }
+        }
+        ApprovalStatus::Rejected => ApprovalState::Rejected {
+            by: by.ok_or_else(damaged)?,
+            at: at.ok_or_else(damaged)?,
+            reason: reason.ok_or_else(damaged)?,
+        },
+        ApprovalStatus::Expired => ApprovalState::Expired { at: at.ok_or_else(damaged)? },
+        ApprovalStatus::Revoked => {
+            ApprovalState::Revoked { by: by.ok_or_else(damaged)?, at: at.ok_or_else(damaged)?, reason }
+        }
+        ApprovalStatus::Consumed => {
+            ApprovalState::Consumed { by: by.ok_or_else(damaged)?, at: at.ok_or_else(damaged)? }
+        }
+    };
+    Ok(Approval { id, source, agent, waiting, request, fingerprint, asked, state })
+}

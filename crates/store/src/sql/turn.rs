@@ -1,0 +1,79 @@
+//! Turns, verifications, runners, project context and approvals.
+
+macro_rules! turn_columns {
+    () => {
+        "SELECT id, task, workflow, agent, attempt, number, purpose, adapter, runner, started, ended, ending, reason, \
+         conversation, usd_micros, tokens, ms, turns, tool_calls, stream, stream_bytes, verdict FROM turn "
+    };
+}
+macro_rules! approval_columns {
+    () => {
+        "SELECT id, source, agent, workflow, task, attempt, operation, content, scope, directory, risk, rollback, \
+         verification, fingerprint, asked, status, until, actor, decided, reason FROM approval "
+    };
+}
+
+pub(crate) const TURN: &str = concat!(turn_columns!(), "WHERE id = $1");
+pub(crate) const TURN_COUNT: &str = "SELECT count(*) FROM turn WHERE task = $1";
+pub(crate) const TURN_RUNNING: &str =
+    concat!(turn_columns!(), "WHERE task = $1 AND ended IS NULL AND purpose <> 'evaluation' ORDER BY id LIMIT 1");
+pub(crate) const TURNS_OF_TASK: &str =
+    concat!(turn_columns!(), "WHERE task = $1 AND (started, id) < ($2, $3) ORDER BY started DESC, id DESC LIMIT $4");
+pub(crate) const TURNS_OF_WORKFLOW: &str = concat!(
+    turn_columns!(),
+    "WHERE workflow = $1 AND (started, id) < ($2, $3) ORDER BY started DESC, id DESC LIMIT $4"
+);
+pub(crate) const TURNS_RUNNING: &str =
+    concat!(turn_columns!(), "WHERE runner = $1 AND ended IS NULL ORDER BY started, id LIMIT $2");
+pub(crate) const SPENT_ON_TASK: &str = "SELECT CAST(sum(usd_micros) AS BIGINT), CAST(sum(tokens) AS BIGINT), \
+     CAST(sum(ms) AS BIGINT), CAST(sum(turns) AS BIGINT) FROM turn WHERE task = $1 AND ended IS NOT NULL";
+pub(crate) const SPENT_ON_WORKFLOW: &str = "SELECT CAST(sum(usd_micros) AS BIGINT), CAST(sum(tokens) AS BIGINT), \
+     CAST(sum(ms) AS BIGINT), CAST(sum(turns) AS BIGINT) FROM turn WHERE workflow = $1 AND ended IS NOT NULL";
+/// Everything but how it ended is told once.
+pub(crate) const PUT_TURN: &str = "INSERT INTO turn (id, task, workflow, agent, attempt, number, purpose, adapter, runner, \
+     started, ended, ending, reason, conversation, usd_micros, tokens, ms, turns, tool_calls, stream, stream_bytes, verdict) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22) \
+     ON CONFLICT (id) DO UPDATE SET ended = excluded.ended, ending = excluded.ending, reason = excluded.reason, \
+     conversation = excluded.conversation, usd_micros = excluded.usd_micros, tokens = excluded.tokens, ms = excluded.ms, \
+     turns = excluded.turns, tool_calls = excluded.tool_calls, stream = excluded.stream, \
+     stream_bytes = excluded.stream_bytes, verdict = excluded.verdict";
+
+pub(crate) const VERIFICATION_COUNT: &str = "SELECT count(*) FROM verification WHERE task = $1";
+pub(crate) const VERIFICATIONS: &str = "SELECT task, number, workflow, attempt, turn, actor, mechanical, semantic, output_ref, \
+     evidence, at FROM verification WHERE task = $1 AND number > $2 ORDER BY number LIMIT $3";
+
+pub(crate) const RUNNER: &str = "SELECT name, host, pid, agents, since, seen FROM runner WHERE name = $1";
+pub(crate) const RUNNERS: &str = "SELECT name, host, pid, agents, since, seen FROM runner ORDER BY name LIMIT $1";
+pub(crate) const PUT_RUNNER: &str = "INSERT INTO runner (name, host, pid, agents, since, seen) \
+     VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (name) DO UPDATE SET host = excluded.host, pid = excluded.pid, \
+     agents = excluded.agents, since = excluded.since, seen = excluded.seen";
+pub(crate) const DROP_RUNNER: &str = "DELETE FROM runner WHERE name = $1";
+
+pub(crate) const SECTION: &str = "SELECT name, body, version, actor, updated FROM section WHERE name = $1";
+pub(crate) const SECTIONS: &str =
+    "SELECT name, body, version, actor, updated FROM section WHERE name > $1 ORDER BY name LIMIT $2";
+pub(crate) const PUT_SECTION: &str = "INSERT INTO section (name, body, version, actor, updated) VALUES ($1, $2, $3, $4, $5) \
+     ON CONFLICT (name) DO UPDATE SET body = excluded.body, version = excluded.version, actor = excluded.actor, \
+     updated = excluded.updated";
+pub(crate) const SECTION_CHANGES: &str = "SELECT section, version, actor, task, at, body_before, body_after \
+     FROM section_change WHERE section = $1 AND version < $2 ORDER BY version DESC LIMIT $3";
+
+pub(crate) const APPROVAL: &str = concat!(approval_columns!(), "WHERE id = $1");
+pub(crate) const APPROVAL_SEALED: &str = concat!(
+    approval_columns!(),
+    "WHERE fingerprint = $1 AND status IN ('pending', 'approved') ORDER BY asked, id LIMIT 10"
+);
+pub(crate) const APPROVALS: &str = concat!(
+    approval_columns!(),
+    "WHERE status IN ($1, $2, $3, $4, $5, $6) AND (asked, id) < ($7, $8) ORDER BY asked DESC, id DESC LIMIT $9"
+);
+pub(crate) const OPEN_APPROVALS: &str =
+    concat!(approval_columns!(), "WHERE task = $1 AND status IN ('pending', 'approved') ORDER BY asked, id LIMIT $2");
+pub(crate) const OVERDUE_APPROVALS: &str =
+    concat!(approval_columns!(), "WHERE until <= $1 AND status IN ('pending', 'approved') ORDER BY asked, id LIMIT $2");
+/// What was asked is told once.
+pub(crate) const PUT_APPROVAL: &str = "INSERT INTO approval (id, source, agent, workflow, task, attempt, operation, content, \
+     scope, directory, risk, rollback, verification, fingerprint, asked, status, until, actor, decided, reason) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20) \
+     ON CONFLICT (id) DO UPDATE SET status = excluded.status, until = excluded.until, actor = excluded.actor, \
+     decided = excluded.decided, reason = excluded.reason";
