@@ -87,7 +87,7 @@ pub fn slug_of(name: &str) -> String {
 }
 
 /// Senders that are not agents must stay tellable from agents.
-pub(crate) fn is_reserved(slug: &str) -> bool {
+pub fn is_reserved(slug: &str) -> bool {
     ["system", "human", "runner", "coordinator", "exec"].contains(&slug)
 }
 

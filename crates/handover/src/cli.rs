@@ -10,6 +10,7 @@ mod status;
 mod token;
 mod tools;
 mod transfer;
+mod trust;
 mod verbs;
 
 use std::io::Write;
@@ -60,6 +61,8 @@ enum Verb {
     /// Judge a document of one of the protocols, and say how to repair it
     #[command(after_long_help = crate::check::HELP)]
     Check(Box<crate::check::Check>),
+    /// Accept the commands that this repository's configuration names, after a look at them
+    Trust(trust::Trust),
     /// Print completions for a shell, to be kept where it looks for them
     Completions { shell: clap_complete::Shell },
     /// Print the manual page
@@ -138,6 +141,7 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
         Verb::DemoAgent(asked) => runtime()?.block_on(demo::agent(&asked)),
         Verb::Doctor(asked) => runtime()?.block_on(doctor::run(arguments.store.as_deref(), &asked)),
         Verb::Setup(setup) => handover::setup::run(&setup, &crate::begin::root()?),
+        Verb::Trust(asked) => trust::run(&asked),
         Verb::Completions { shell } => {
             let mut out = Vec::new();
             clap_complete::generate(shell, &mut whole(), "handover", &mut out);

@@ -3,6 +3,7 @@
 pub mod clock;
 pub mod demo;
 pub mod desk;
+pub mod digest;
 pub mod doctor;
 pub mod error;
 pub mod feed;
@@ -11,6 +12,7 @@ pub mod keeper;
 pub mod live;
 pub mod mcp;
 pub mod office;
+pub mod person;
 pub mod place;
 pub mod project;
 pub mod random;
@@ -20,6 +22,7 @@ pub mod settings;
 pub mod setup;
 pub mod spawn;
 pub mod token;
+pub mod trust;
 pub mod worktree;
 pub mod yaml;
 

@@ -3,8 +3,8 @@
 use engine::id::{AgentId, TokenId};
 use engine::token::{Scope, Token as Kept};
 use engine::{Caller, Command, Reply, Rights, Timestamp, view};
-use sha2::{Digest, Sha256};
 
+use crate::digest;
 use crate::error::Error;
 use crate::random;
 use crate::service::Service;
@@ -37,7 +37,7 @@ pub fn secret() -> Result<String, Error> {
 
 /// What is kept of a secret. It has so much chance in it that a plain hash cannot be turned back.
 pub fn hash(secret: &str) -> String {
-    Sha256::digest(secret.as_bytes()).iter().fold(String::with_capacity(64), |text, byte| format!("{text}{byte:02x}"))
+    digest::sha256(secret.as_bytes())
 }
 
 pub async fn create(service: &Service, name: &str, scope: Scope, agent: Option<AgentId>) -> Result<Made, Error> {

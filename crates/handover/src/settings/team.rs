@@ -1,0 +1,229 @@
+//! What the runner reads of the settings: limits, routes, agents, contracts.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use engine::task::BlockKind;
+use serde::Deserialize;
+
+/// Bounds of what a task may cost; what is missing is the default, or no bound.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    pub repairs: u32,
+    pub turn_seconds: u32,
+    pub output_bytes: u64,
+    pub usd: Option<f64>,
+    pub tokens: Option<u64>,
+    pub turns: Option<u32>,
+    pub seconds: Option<u64>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            repairs: 2,
+            turn_seconds: 1_800,
+            output_bytes: 16 << 20,
+            usd: Some(5.0),
+            tokens: None,
+            turns: None,
+            seconds: None,
+        }
+    }
+}
+
+/// Who judges `evaluate`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Evaluator {
+    pub agent: String,
+}
+
+/// How a program is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Adapter {
+    Claude,
+    Opencode,
+    Codex,
+    Gemini,
+    Acp,
+    Exec,
+}
+
+impl Adapter {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Opencode => "opencode",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::Acp => "acp",
+            Self::Exec => "exec",
+        }
+    }
+}
+
+/// What a program may do by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Permissions {
+    Read,
+    /// Edit files and run commands in the worktree.
+    #[default]
+    Edit,
+    All,
+}
+
+/// Which kind of document ends a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Output {
+    Handoff,
+    Envelope,
+}
+
+/// Whose home a program has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Home {
+    /// The person's, with its keys and settings.
+    #[default]
+    User,
+    /// One of the agent's own, which lasts.
+    Own,
+}
+
+/// `[[agent]]`
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Agent {
+    pub slug: String,
+    pub adapter: Adapter,
+    pub command: Vec<String>,
+    #[serde(default)]
+    pub args: Vec<String>,
+    pub model: Option<String>,
+    #[serde(default)]
+    pub roles: Vec<String>,
+    #[serde(default)]
+    pub capabilities: Vec<String>,
+    /// Stands in for a card.
+    pub persona: Option<String>,
+    #[serde(default)]
+    pub media_types: Vec<String>,
+    #[serde(default)]
+    pub permissions: Permissions,
+    #[serde(default = "one")]
+    pub max_parallel: u32,
+    output: Option<Output>,
+    #[serde(default)]
+    pub writable_sections: Vec<String>,
+    /// Sections it is shown; all of them without this.
+    pub readable_sections: Option<Vec<String>>,
+    #[serde(default)]
+    pub home: Home,
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl Agent {
+    pub fn output(&self) -> Output {
+        let default = if self.adapter == Adapter::Exec { Output::Envelope } else { Output::Handoff };
+        self.output.unwrap_or(default)
+    }
+}
+
+/// `[contract.NAME]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Contract {
+    /// Relative to `.handover/`.
+    pub schema: Option<PathBuf>,
+    #[serde(default)]
+    pub checks: Vec<Check>,
+}
+
+/// A command that must end with 0.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    pub command: Vec<String>,
+    #[serde(default = "ten_minutes")]
+    pub seconds: u32,
+}
+
+fn ten_minutes() -> u32 {
+    600
+}
+
+/// The part of the settings that says who works and how.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Team {
+    pub limits: Limits,
+    pub routes: BTreeMap<BlockKind, String>,
+    pub evaluator: Option<Evaluator>,
+    pub agents: Vec<Agent>,
+    pub contracts: BTreeMap<String, Contract>,
+}
+
+/// The most a list of the settings may have.
+const AGENTS_MAX: usize = 500;
+
+impl Team {
+    /// What serde cannot say: names, pairs that exclude each other, numbers that mean nothing.
+    pub fn problem(&self) -> Option<String> {
+        let mut seen = std::collections::BTreeSet::new();
+        if self.agents.len() > AGENTS_MAX {
+            return Some(format!("there are {} agents; at most {AGENTS_MAX} are allowed", self.agents.len()));
+        }
+        for agent in &self.agents {
+            let slug = &agent.slug;
+            if !engine::agent::is_slug(slug) || engine::agent::is_reserved(slug) {
+                return Some(format!("agent.slug: `{slug}` is no name for an agent"));
+            }
+            if !seen.insert(slug) {
+                return Some(format!("agent.slug: `{slug}` stands there twice"));
+            }
+            if agent.command.first().is_none_or(|program| program.trim().is_empty()) {
+                return Some(format!("agent {slug}: command names no program"));
+            }
+            if agent.max_parallel == 0 {
+                return Some(format!("agent {slug}: max_parallel is 0; it would never work"));
+            }
+            let names = agent.roles.iter().chain(&agent.writable_sections);
+            if let Some(name) = names.into_iter().find(|name| !engine::agent::is_slug(name)) {
+                return Some(format!("agent {slug}: `{name}` is neither a role nor a section"));
+            }
+        }
+        if let Some(found) = &self.evaluator
+            && !seen.contains(&found.agent)
+        {
+            return Some(format!("evaluator.agent: there is no agent `{}`", found.agent));
+        }
+        if let Some(route) = self.routes.values().find(|route| !is_route(route)) {
+            return Some(format!("routes: `{route}` is no role and no agent; write roles.NAME or an agent's slug"));
+        }
+        let empty = |contract: &&Contract| contract.checks.iter().any(|check| check.command.is_empty());
+        if self.contracts.values().find(empty).is_some() {
+            return Some("contract.checks: a command names no program".to_owned());
+        }
+        let name = self.contracts.keys().find(|name| !engine::agent::is_slug(name));
+        if let Some(name) = name {
+            return Some(format!("contract.{name}: is no name for a contract"));
+        }
+        if self.limits.usd.is_some_and(|usd| !usd.is_finite() || usd < 0.0) {
+            return Some("limits.usd: must be 0 or more".to_owned());
+        }
+        None
+    }
+}
+
+fn is_route(route: &str) -> bool {
+    engine::agent::is_slug(route.strip_prefix("roles.").unwrap_or(route))
+}
