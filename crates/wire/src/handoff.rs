@@ -32,7 +32,7 @@ mod approval;
 mod consolidation;
 mod contract;
 mod evidence;
-mod fence;
+pub(crate) mod fence;
 mod field;
 mod live;
 mod looping;

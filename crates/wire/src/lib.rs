@@ -35,6 +35,7 @@ pub mod handoff;
 pub mod json;
 pub mod lifecycle;
 pub mod message;
+pub mod output;
 pub mod path;
 pub mod prompt;
 pub mod reply;

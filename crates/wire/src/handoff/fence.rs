@@ -5,24 +5,26 @@ pub(super) const TAG: &str = "agent_contract_handoff";
 
 /// What the scan of a text came to.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Scan<'t> {
+pub(crate) struct Scan<'t> {
     /// How many blocks were opened, closed or not.
-    pub(super) opened: usize,
+    pub(crate) opened: usize,
     /// The last one that was closed.
-    pub(super) block: Option<Block<'t>>,
+    pub(crate) block: Option<Block<'t>>,
+    /// The last code block that was closed and is said to be JSON, or nothing at all.
+    pub(crate) json: Option<Block<'t>>,
 }
 
 /// What stands between the two fence lines, without the last line end.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Block<'t> {
+pub(crate) struct Block<'t> {
     /// In bytes from the beginning of the text.
-    pub(super) start: usize,
-    pub(super) body: &'t str,
+    pub(crate) start: usize,
+    pub(crate) body: &'t str,
 }
 
 /// One pass over the lines: whatever a text holds, no part of it is looked at twice.
-pub(super) fn scan(text: &str) -> Scan<'_> {
-    let mut found = Scan { opened: 0, block: None };
+pub(crate) fn scan(text: &str) -> Scan<'_> {
+    let mut found = Scan { opened: 0, block: None, json: None };
     // The fence of the code block we are in, and where its content begins.
     let mut open: Option<(Fence, usize)> = None;
     let mut at = 0;
@@ -32,11 +34,14 @@ pub(super) fn scan(text: &str) -> Scan<'_> {
         match open {
             None => {
                 open = Fence::opening(line).map(|fence| (fence, next));
-                found.opened += usize::from(open.is_some_and(|(fence, _)| fence.is_ours));
+                found.opened += usize::from(open.is_some_and(|(fence, _)| fence.kind == Kind::Ours));
             }
             Some((fence, start)) if fence.is_closed_by(line) => {
-                if fence.is_ours {
-                    found.block = Some(Block { start, body: without_end(&text[start..at]) });
+                let block = Some(Block { start, body: without_end(&text[start..at]) });
+                match fence.kind {
+                    Kind::Ours => found.block = block,
+                    Kind::Json => found.json = block,
+                    Kind::Other => {}
                 }
                 open = None;
             }
@@ -57,14 +62,30 @@ fn without_end(line: &str) -> &str {
 struct Fence {
     mark: char,
     length: usize,
-    is_ours: bool,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The contract.
+    Ours,
+    /// JSON, or nobody said what.
+    Json,
+    Other,
 }
 
 impl Fence {
     fn opening(line: &str) -> Option<Self> {
         let (mark, length, info) = fence(line)?;
-        let is_ours = mark == '`' && info.strip_prefix(TAG).is_some_and(is_space);
-        (!info.contains('`')).then_some(Self { mark, length, is_ours })
+        let label = info.trim_matches([' ', '\t']);
+        let kind = if mark == '`' && info.strip_prefix(TAG).is_some_and(is_space) {
+            Kind::Ours
+        } else if label.is_empty() || label.eq_ignore_ascii_case("json") {
+            Kind::Json
+        } else {
+            Kind::Other
+        };
+        (!info.contains('`')).then_some(Self { mark, length, kind })
     }
 
     fn is_closed_by(self, line: &str) -> bool {

@@ -1,0 +1,146 @@
+//! What ended a turn: the document in the last thing an agent said.
+//!
+//! ```
+//! use wire::output::{Output, find};
+//!
+//! let said = "All done.\n```json\n{\"success\": true, \"summary\": \"Done.\", \"artifacts\": [], \"recommendation\": \"proceed\"}\n```";
+//! assert!(matches!(find(said, &Default::default()), Output::Envelope(found) if found.value.is_some()));
+//! ```
+
+use crate::document::Judged;
+use crate::envelope;
+use crate::handoff::{self, Context, Verdict, fence};
+use crate::json::parse_object;
+
+/// The one document that is judged; no other is looked at.
+#[derive(Debug, Clone)]
+pub enum Output<'t> {
+    Handoff(Box<Verdict>),
+    Envelope(Judged<'t, envelope::Output>),
+    /// There is neither.
+    Missing,
+}
+
+/// Which kind it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Handoff,
+    Envelope,
+}
+
+impl Output<'_> {
+    pub fn kind(&self) -> Option<Kind> {
+        match self {
+            Self::Handoff(_) => Some(Kind::Handoff),
+            Self::Envelope(_) => Some(Kind::Envelope),
+            Self::Missing => None,
+        }
+    }
+
+    pub fn is_valid(&self) -> bool {
+        match self {
+            Self::Handoff(verdict) => verdict.is_valid(),
+            Self::Envelope(judged) => judged.value.is_some(),
+            Self::Missing => false,
+        }
+    }
+
+    /// What the agent must repair, one line each: the code and its explanation.
+    pub fn problems(&self) -> Vec<(String, String)> {
+        match self {
+            Self::Handoff(verdict) => {
+                let reason = verdict.reason.as_ref().map(|reason| (reason.code().to_owned(), reason.message()));
+                let found = verdict.missing.iter().chain(&verdict.invalid);
+                // Without a block the list of what is missing says nothing new.
+                let found = found.filter(|_| reason.is_none()).map(|problem| (problem.code(), problem.message()));
+                reason.clone().into_iter().chain(found).collect()
+            }
+            Self::Envelope(judged) => {
+                let report = &judged.report;
+                report.errors().iter().map(|problem| (report.code(problem), report.message(problem))).collect()
+            }
+            Self::Missing => {
+                let message = "the last text holds neither a block ```agent_contract_handoff nor a JSON object";
+                vec![("NO_OUTPUT".to_owned(), message.to_owned())]
+            }
+        }
+    }
+}
+
+/// Looks for a handoff block. Without one, the first of these that is a JSON object is the output envelope: the whole text, the
+/// last closed code block that is JSON or unlabelled, what begins with the last line that begins with a brace.
+pub fn find<'t>(text: &'t str, context: &Context<'_>) -> Output<'t> {
+    let scan = fence::scan(text);
+    if scan.opened > 0 {
+        return Output::Handoff(Box::new(handoff::judge(text, context)));
+    }
+    let fenced = scan.json.map(|block| block.body);
+    let candidates = [Some(text), fenced, last_brace(text).map(|start| &text[start..])];
+    let is_object = |candidate: &&str| parse_object(candidate.trim()).is_ok();
+    match candidates.into_iter().flatten().find(is_object) {
+        Some(found) => Output::Envelope(envelope::judge_output(found.trim().as_bytes())),
+        None => Output::Missing,
+    }
+}
+
+/// Where the last line begins whose first character is a brace.
+fn last_brace(text: &str) -> Option<usize> {
+    let inner = text.rfind("\n{").map(|at| at + 1);
+    inner.or_else(|| text.starts_with('{').then_some(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ENVELOPE: &str = r#"{"success": true, "summary": "S", "artifacts": [], "recommendation": "proceed"}"#;
+
+    fn kind(text: &str) -> &'static str {
+        match find(text, &Context::default()) {
+            Output::Handoff(verdict) if verdict.is_valid() => "handoff",
+            Output::Handoff(_) => "bad handoff",
+            Output::Envelope(found) if found.value.is_some() => "envelope",
+            Output::Envelope(_) => "bad envelope",
+            Output::Missing => "missing",
+        }
+    }
+
+    #[test]
+    fn the_first_place_that_holds_an_object_is_judged_and_no_other() {
+        let cases = [
+            (ENVELOPE.to_owned(), "envelope"),
+            (format!("\u{a0}\n {ENVELOPE} \n"), "envelope"),
+            (format!("Done.\n```json\n{ENVELOPE}\n```\nBye."), "envelope"),
+            (format!("Done.\n```\n{ENVELOPE}\n```"), "envelope"),
+            (format!("Done.\n~~~ JSON\n{ENVELOPE}\n~~~"), "envelope"),
+            (format!("Done.\n```rust\n{ENVELOPE}\n```"), "missing"),
+            (format!("Done.\n{ENVELOPE}"), "envelope"),
+            (format!("Done.\n{ENVELOPE}\nBye."), "missing"),
+            (format!("Done. {ENVELOPE}"), "missing"),
+            // The last fence counts, even when an earlier one would do.
+            (format!("```json\n{ENVELOPE}\n```\n```json\n{{}}\n```"), "bad envelope"),
+            // A fence without an object leaves the last line.
+            (format!("```\nls\n```\n{ENVELOPE}"), "envelope"),
+            (format!("```json\n[1]\n```\nx\n{ENVELOPE}"), "envelope"),
+            ("{\"a\": 1}\n".to_owned(), "bad envelope"),
+            (String::new(), "missing"),
+            ("no".to_owned(), "missing"),
+            (format!("```agent_contract_handoff\n{{}}\n```\n{ENVELOPE}"), "bad handoff"),
+            (format!("```agent_contract_handoff\n{ENVELOPE}"), "bad handoff"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(kind(&text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_codes() {
+        let codes = |text: &str| -> Vec<String> {
+            find(text, &Context::default()).problems().into_iter().map(|(code, _)| code).collect()
+        };
+        assert_eq!(codes("x"), ["NO_OUTPUT"]);
+        assert_eq!(codes("```agent_contract_handoff\nx"), ["UNCLOSED_BLOCK"]);
+        assert_eq!(codes(ENVELOPE), Vec::<String>::new());
+        assert!(codes("{}").contains(&"MISSING:/success".to_owned()));
+    }
+}
