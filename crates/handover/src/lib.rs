@@ -17,6 +17,7 @@ pub mod place;
 pub mod project;
 pub mod random;
 pub mod reception;
+pub mod runner;
 pub mod service;
 pub mod settings;
 pub mod setup;

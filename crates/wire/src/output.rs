@@ -16,7 +16,7 @@ use crate::json::parse_object;
 #[derive(Debug, Clone)]
 pub enum Output<'t> {
     Handoff(Box<Verdict>),
-    Envelope(Judged<'t, envelope::Output>),
+    Envelope(Box<Judged<'t, envelope::Output>>),
     /// There is neither.
     Missing,
 }
@@ -78,7 +78,7 @@ pub fn find<'t>(text: &'t str, context: &Context<'_>) -> Output<'t> {
     let candidates = [Some(text), fenced, last_brace(text).map(|start| &text[start..])];
     let is_object = |candidate: &&str| parse_object(candidate.trim()).is_ok();
     match candidates.into_iter().flatten().find(is_object) {
-        Some(found) => Output::Envelope(envelope::judge_output(found.trim().as_bytes())),
+        Some(found) => Output::Envelope(Box::new(envelope::judge_output(found.trim().as_bytes()))),
         None => Output::Missing,
     }
 }

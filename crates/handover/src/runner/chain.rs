@@ -1,0 +1,135 @@
+//! What the turns of one attempt add up to, so that a runner that comes back counts as the one before did.
+
+use engine::turn::{Purpose, Turn, TurnEnd};
+
+use super::next::{Says, Verdict};
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Chain {
+    /// Repairs in a row.
+    pub repairs: u32,
+    /// Reports of progress in a row. An answer in between neither counts nor resets.
+    pub goes_on: u32,
+    /// The conversation to go on with, if the program has named one.
+    pub conversation: Option<String>,
+    /// A conflict was given back already.
+    pub conflicts: u32,
+    /// The last turn that ended, and what came of it.
+    pub last: Option<(TurnEnd, Option<Verdict>)>,
+}
+
+impl Chain {
+    /// From the turns of an attempt, oldest first. Evaluations are another agent's.
+    pub fn of<'t>(turns: impl IntoIterator<Item = &'t Turn>, attempt: u32) -> Self {
+        let mut chain = Self::default();
+        let own = turns.into_iter().filter(|turn| turn.attempt == attempt && turn.purpose != Purpose::Evaluation);
+        own.for_each(|turn| chain.add(turn));
+        chain
+    }
+
+    fn add(&mut self, turn: &Turn) {
+        let Some(ended) = turn.ended() else { return };
+        let verdict = ended.verdict.as_ref().and_then(|json| serde_json::from_str::<Verdict>(json.as_str()).ok());
+        if ended.conversation.is_some() {
+            self.conversation.clone_from(&ended.conversation);
+        }
+        self.conflicts += u32::from(turn.purpose == Purpose::Conflict);
+        // A turn that came to no output says nothing about repairs: its program was not heard.
+        if let Some(found) = &verdict {
+            self.repairs = match found.says {
+                None if turn.purpose == Purpose::Repair => self.repairs + 1,
+                None | Some(_) => 0,
+            };
+            self.goes_on = match found.says {
+                Some(Says::GoesOn) => self.goes_on + 1,
+                Some(Says::Done | Says::Blocked) => 0,
+                // Asking pauses the task; the answer resumes it and counts for nothing.
+                Some(Says::Asks | Says::WantsApproval) | None => self.goes_on,
+            };
+        }
+        self.last = Some((ended.end, verdict));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::id::{AgentId, TaskId, TurnId, WorkflowId};
+    use engine::turn::{Ended, Spent, TurnState};
+    use engine::{Json, Timestamp};
+
+    use super::super::next::{Next, next};
+    use super::*;
+
+    /// One word a turn: `purpose:says`, where says is a word of [`Says`], `bad`, or `silent`.
+    fn chain(words: &str) -> Chain {
+        let turn = |word: &str| {
+            let (purpose, says) = word.split_once(':').unwrap_or(("first", word));
+            let verdict = (says != "silent").then(|| {
+                let says = if says == "bad" { "null".to_owned() } else { format!("\"{says}\"") };
+                format!(r#"{{"kind":"handoff","says":{says},"codes":[],"warnings":[],"summary":"s"}}"#)
+            });
+            Turn {
+                id: TurnId::FIRST,
+                task: TaskId::FIRST,
+                workflow: WorkflowId::FIRST,
+                agent: AgentId::FIRST,
+                attempt: 1,
+                number: 1,
+                purpose: Purpose::parse(purpose).unwrap_or(Purpose::First),
+                adapter: "exec".to_owned(),
+                runner: "here".to_owned(),
+                started: Timestamp(0),
+                state: TurnState::Ended(Box::new(Ended {
+                    at: Timestamp(0),
+                    end: TurnEnd::Finished,
+                    reason: None,
+                    conversation: None,
+                    spent: Spent::default(),
+                    tool_calls: 0,
+                    stream: None,
+                    verdict: verdict.map(Json::from_stored),
+                })),
+            }
+        };
+        let turns: Vec<Turn> = words.split_whitespace().map(turn).collect();
+        Chain::of(&turns, 1)
+    }
+
+    fn then(before: &str, says: &str) -> String {
+        let says = serde_json::from_str(&format!("\"{says}\"")).ok();
+        let verdict =
+            Verdict { kind: None, says, codes: vec!["X".to_owned()], warnings: Vec::new(), summary: "s".to_owned() };
+        match next(&verdict, &chain(before), 2) {
+            Next::GiveUp { kind, .. } => kind.to_string(),
+            other => format!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_table_of_the_rules() {
+        let cases = [
+            ("", "done", "Finish"),
+            ("", "goes_on", "GoOn"),
+            ("", "asks", "Ask"),
+            ("", "wants_approval", "AskApproval"),
+            ("", "blocked", "Block"),
+            ("", "bad", "Repair"),
+            ("bad", "bad", "Repair"),
+            ("bad repair:bad", "bad", "Repair"),
+            ("bad repair:bad repair:bad", "bad", "verification_fail"),
+            ("bad repair:bad repair:bad", "done", "Finish"),
+            // What was valid in between begins the count anew.
+            ("bad repair:goes_on next:bad repair:bad", "bad", "Repair"),
+            ("bad repair:silent repair:bad", "bad", "Repair"),
+            ("goes_on", "goes_on", "GoOn"),
+            ("goes_on next:goes_on", "goes_on", "ambiguity"),
+            // An answer in between neither counts nor resets.
+            ("goes_on next:asks answer:goes_on", "goes_on", "ambiguity"),
+            ("goes_on next:goes_on", "done", "Finish"),
+            ("goes_on evaluation:goes_on", "goes_on", "GoOn"),
+        ];
+        for (before, says, expected) in cases {
+            assert_eq!(then(before, says), expected, "after [{before}], {says}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What follows from the end of a turn, by the table of the rules. Nothing here acts.
+
+use engine::task::BlockKind;
+use serde::{Deserialize, Serialize};
+use wire::envelope::Recommendation;
+use wire::handoff::Status;
+use wire::output::{Kind, Output};
+
+use super::chain::Chain;
+
+/// What an output says, whichever dialect it speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Says {
+    /// COMPLETE, `proceed`.
+    Done,
+    /// IN_PROGRESS, `retry`.
+    GoesOn,
+    /// NEEDS_INPUT, `escalate`.
+    Asks,
+    /// APPROVAL_REQUEST.
+    WantsApproval,
+    Blocked,
+}
+
+/// What was made of a turn's output; it is kept with the turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// `handoff` or `envelope`; missing when there was neither.
+    pub kind: Option<String>,
+    /// What it says, when it is valid.
+    pub says: Option<Says>,
+    /// What is wrong with it, and warnings after that.
+    pub codes: Vec<String>,
+    pub warnings: Vec<String>,
+    pub summary: String,
+}
+
+impl Verdict {
+    pub fn of(output: &Output<'_>, wanted: Kind) -> Self {
+        let mut warnings = match output {
+            Output::Handoff(verdict) => verdict.warnings.iter().map(wire::handoff::Problem::code).collect(),
+            Output::Envelope(judged) => judged.report.codes().1,
+            Output::Missing => Vec::new(),
+        };
+        let kind = output.kind();
+        if kind.is_some_and(|kind| kind != wanted) {
+            warnings.push("OTHER_OUTPUT_KIND".to_owned());
+        }
+        let (says, summary) = said(output).map_or((None, String::new()), |(says, summary)| (Some(says), summary));
+        let word = |kind| match kind {
+            Kind::Handoff => "handoff".to_owned(),
+            Kind::Envelope => "envelope".to_owned(),
+        };
+        let codes = output.problems().into_iter().map(|(code, _)| code).collect();
+        Self { kind: kind.map(word), says, codes, warnings, summary }
+    }
+}
+
+fn said(output: &Output<'_>) -> Option<(Says, String)> {
+    match output {
+        Output::Handoff(verdict) => {
+            let contract = verdict.contract.as_ref()?;
+            let says = match contract.status() {
+                Status::Complete { .. } => Says::Done,
+                Status::InProgress => Says::GoesOn,
+                Status::NeedsInput => Says::Asks,
+                Status::ApprovalRequest { .. } => Says::WantsApproval,
+                Status::Blocked => Says::Blocked,
+            };
+            Some((says, contract.summary().unwrap_or_else(|| contract.next_action()).to_owned()))
+        }
+        Output::Envelope(judged) => {
+            let output = judged.value.as_ref()?;
+            let says = match output.recommendation {
+                Recommendation::Proceed => Says::Done,
+                Recommendation::Retry => Says::GoesOn,
+                Recommendation::Escalate => Says::Asks,
+            };
+            Some((says, output.summary.to_string()))
+        }
+        Output::Missing => None,
+    }
+}
+
+/// The next step of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    /// Artifacts, verification, merge, completion.
+    Finish,
+    /// Another turn of the same attempt.
+    GoOn,
+    Ask,
+    AskApproval,
+    /// As the agent says.
+    Block,
+    /// Its output is sent back with the codes.
+    Repair,
+    /// It cannot go on.
+    GiveUp {
+        kind: BlockKind,
+        reason: String,
+    },
+}
+
+/// Two turns in a row may report progress; the third means that the agent goes in circles.
+const GOES_ON_MAX: u32 = 2;
+
+/// What follows, given what came before in this attempt. `chain` does not hold this turn yet.
+pub fn next(verdict: &Verdict, chain: &Chain, repairs_max: u32) -> Next {
+    let Some(says) = verdict.says else {
+        if chain.repairs < repairs_max {
+            return Next::Repair;
+        }
+        let codes = verdict.codes.iter().take(10).cloned().collect::<Vec<_>>().join(", ");
+        let reason = format!("its output is still not valid after {} repairs: {codes}", chain.repairs);
+        return Next::GiveUp { kind: BlockKind::VerificationFail, reason };
+    };
+    match says {
+        Says::Done => Next::Finish,
+        Says::GoesOn if chain.goes_on >= GOES_ON_MAX => {
+            let reason = format!(
+                "IN_PROGRESS_LIMIT: it reported progress {} times in a row: {}",
+                GOES_ON_MAX + 1,
+                verdict.summary
+            );
+            Next::GiveUp { kind: BlockKind::Ambiguity, reason }
+        }
+        Says::GoesOn => Next::GoOn,
+        Says::Asks => Next::Ask,
+        Says::WantsApproval => Next::AskApproval,
+        Says::Blocked => Next::Block,
+    }
+}
