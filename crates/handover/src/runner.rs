@@ -11,3 +11,4 @@
 pub mod budget;
 pub mod chain;
 pub mod next;
+pub mod team;

@@ -38,6 +38,8 @@ pub struct Sources {
     pub inbox: Vec<Unread>,
     /// The task, and who gave it.
     pub brief: Option<(String, Brief)>,
+    /// What a task without a brief is about.
+    pub goal: Option<String>,
 }
 
 /// Who the agent is: by its card, or by a text from before there were cards.
@@ -73,7 +75,8 @@ pub struct Unread {
 
 impl Sources {
     pub fn of(who: Who) -> Self {
-        Self { who, skills: Vec::new(), shared_skills: Vec::new(), memory: Vec::new(), inbox: Vec::new(), brief: None }
+        let (skills, shared_skills) = (Vec::new(), Vec::new());
+        Self { who, skills, shared_skills, memory: Vec::new(), inbox: Vec::new(), brief: None, goal: None }
     }
 }
 
@@ -86,7 +89,11 @@ pub fn assemble(sources: &Sources) -> String {
     blocks.extend(skills(sources));
     blocks.push(memory(&sources.memory));
     blocks.push(inbox(&sources.inbox));
-    blocks.extend(sources.brief.as_ref().map(|(sender, brief)| task(sender, brief)));
+    match (&sources.brief, &sources.goal) {
+        (Some((sender, brief)), _) => blocks.push(task(sender, brief)),
+        (None, Some(goal)) => blocks.push(format!("# Task\n\n## Goal\n{}", clean(goal))),
+        (None, None) => {}
+    }
     let mut prompt = join(blocks);
     prompt.push('\n');
     prompt

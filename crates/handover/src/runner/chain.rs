@@ -99,10 +99,8 @@ mod tests {
         let says = serde_json::from_str(&format!("\"{says}\"")).ok();
         let verdict =
             Verdict { kind: None, says, codes: vec!["X".to_owned()], warnings: Vec::new(), summary: "s".to_owned() };
-        match next(&verdict, &chain(before), 2) {
-            Next::GiveUp { kind, .. } => kind.to_string(),
-            other => format!("{other:?}"),
-        }
+        let next = next(&verdict, &chain(before), 2);
+        if let Next::GiveUp { kind, .. } = next { kind.to_string() } else { format!("{next:?}") }
     }
 
     #[test]

@@ -51,6 +51,7 @@ impl Sources {
         let all = |name: &str| list(name)?.iter().map(|item| skill(name, item)).collect::<Result<Vec<_>, _>>();
         let inbox = list("inbox")?.iter().filter(|entry| entry.get("read") != Some(&Value::Bool(true)));
         Ok(Self {
+            goal: None,
             who: who(value)?,
             skills: all("skills")?,
             shared_skills: all("shared_skills")?,
