@@ -134,7 +134,7 @@ fn memory(entries: &[Memory]) -> String {
     let mut entries: Vec<&Memory> = entries.iter().filter(|entry| !is_blank(&entry.text)).collect();
     entries.sort_by(|left, right| left.distance.compare(&right.distance).then_with(|| left.id.cmp(&right.id)));
     let origin = |entry: &Memory| entry.origin.clone().unwrap_or_else(|| format!("memory {}", entry.id));
-    titled("## Memory", entries.iter().map(|entry| fence(&origin(entry), &entry.text)))
+    titled("## Memory", entries.iter().map(|entry| fenced(&origin(entry), &entry.text)))
 }
 
 fn inbox(unread: &[Unread]) -> String {
@@ -160,7 +160,7 @@ fn letter(entry: &Unread) -> String {
     if !is_blank(message.body.as_str()) {
         text.push_str(&format!("\n\n{}", clean(message.body.as_str())));
     }
-    format!("{heading}\n\n{}", fence(&origin(&entry.sender), &text))
+    format!("{heading}\n\n{}", fenced(&origin(&entry.sender), &text))
 }
 
 /// How a sender is called in a label.
@@ -176,7 +176,7 @@ fn task(sender: &str, brief: &Brief) -> String {
         list.iter().flat_map(|list| &list.0).map(ToString::to_string).collect()
     };
     let context = brief.context.as_ref().map(crate::shape::Words::as_str).filter(|context| !is_blank(context));
-    let context = context.map(|text| format!("## Context\n{}", fence(&format!("brief by {sender}"), text)));
+    let context = context.map(|text| format!("## Context\n{}", fenced(&format!("brief by {sender}"), text)));
     let env = brief.env.iter().flat_map(|env| env.entries()).map(|(name, value)| format!("{name}: {value}"));
     let criteria = brief.acceptance_criteria.0.iter().map(ToString::to_string);
     join([
@@ -217,7 +217,7 @@ fn titled(heading: &str, blocks: impl IntoIterator<Item = String>) -> String {
 }
 
 /// Text that is not ours, between lines that it cannot contain.
-fn fence(origin: &str, text: &str) -> String {
+pub fn fenced(origin: &str, text: &str) -> String {
     let text = clean(text);
     // The label is on the opening line, where a backtick would undo the fence.
     let origin = one_line(origin).replace('`', "'");

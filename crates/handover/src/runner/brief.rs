@@ -1,0 +1,274 @@
+//! What an agent is given: a system prompt, a short message with the input envelope, and the INPUT of the handoff. The same
+//! facts give the same bytes.
+
+use engine::Timestamp;
+use engine::agent::Agent;
+use engine::id::TurnId;
+use engine::section::Section;
+use engine::task::{Detail, Task};
+use engine::workflow::{Workflow, WorkflowDetail};
+use wire::json::{Object, Value, object, parse};
+use wire::message::{Brief, Payload, Wire};
+use wire::prompt::{self, Skill, Sources, Unread};
+use wire::shape::Shape as _;
+use wire::translate;
+
+use super::team::Member;
+use crate::settings::team::Output;
+
+/// The version of the handoff contract we speak.
+const CONTRACT_VERSION: &str = "1.0";
+
+/// Everything a turn is told from.
+#[derive(Debug, Clone)]
+pub struct Given<'a> {
+    pub member: &'a Member,
+    pub shared_skills: &'a [Skill],
+    /// Others who could be asked, by slug and role.
+    pub adjacent: Vec<(String, Vec<String>)>,
+    pub agent: &'a Agent,
+    pub task: &'a Task,
+    pub detail: &'a Detail,
+    pub workflow: &'a Workflow,
+    pub workflow_detail: &'a WorkflowDetail,
+    pub unread: Vec<Unread>,
+    /// What finished dependencies noted, oldest first, without anybody's name.
+    pub notes: Vec<String>,
+    /// Sections of the project context that this agent may read.
+    pub sections: &'a [Section],
+    pub turn: TurnId,
+    pub resume: Option<Resume>,
+}
+
+/// Why there is another turn, and with what.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Resume {
+    pub reason: String,
+    /// What was wrong, each with its explanation.
+    pub codes: Vec<(String, String)>,
+    /// What the agent said last, when its conversation cannot be gone on with.
+    pub text: Option<String>,
+    pub answer: Option<String>,
+}
+
+/// What the program gets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Told {
+    pub system: String,
+    pub message: String,
+    /// The input envelope, on one line.
+    pub envelope: String,
+    /// The INPUT of the handoff, for agents that end with one.
+    pub input: Option<Value>,
+}
+
+/// Why nothing can be told.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Untold {
+    #[error("the brief of the task is not legal: {0}")]
+    Brief(String),
+    #[error("the task's `paths` lead outside of its worktree")]
+    Paths,
+}
+
+pub fn tell(given: &Given<'_>) -> Result<Told, Untold> {
+    let brief = brief(given)?;
+    let goal = goal(given, brief.as_ref());
+    let mut sources = Sources::of(given.member.who.clone());
+    sources.skills.clone_from(&given.member.skills);
+    sources.shared_skills = given.shared_skills.to_vec();
+    sources.inbox.clone_from(&given.unread);
+    sources.goal = Some(goal.clone());
+    sources.brief = brief.clone().map(|brief| ("system".to_owned(), brief));
+    let envelope = envelope(given, &goal, brief.as_ref())?;
+    let input = (given.member.settings.output() == Output::Handoff).then(|| input(given, &goal, brief.as_ref()));
+    let message = message(given, &envelope, input.as_ref());
+    Ok(Told { system: prompt::assemble(&sources), message, envelope: envelope.to_string(), input })
+}
+
+/// A field the runner reads of what the plan says beside the engine's own.
+pub fn extra(detail: &Detail, name: &str) -> Option<Value> {
+    let node = parse(detail.extra.as_ref()?.as_str()).ok()?.to_value();
+    node.get(name).filter(|found| **found != Value::Null).cloned()
+}
+
+/// The stored payload, judged as the wire it would be.
+pub fn brief(given: &Given<'_>) -> Result<Option<Brief>, Untold> {
+    let Some(stored) = &given.detail.brief else { return Ok(None) };
+    let payload = parse(stored.as_str()).map_err(|error| Untold::Brief(error.to_string()))?.to_value();
+    let ts = wire::time::DateTime::from_timestamp(Timestamp(given.task.created.0)).map(|ts| ts.to_string());
+    let wire = object([
+        ("wire", "1.0".into()),
+        ("type", "brief".into()),
+        ("sender", "system".into()),
+        ("ts", ts.unwrap_or_default().into()),
+        ("payload", payload),
+    ]);
+    let text = wire.to_string();
+    let judged = wire::message::judge(text.as_bytes());
+    let problems = judged.report.codes().0.join(", ");
+    match judged.value {
+        Some(Wire { payload: Payload::Brief(brief), .. }) => Ok(Some(brief)),
+        Some(_) | None => Err(Untold::Brief(problems)),
+    }
+}
+
+fn goal(given: &Given<'_>, brief: Option<&Brief>) -> String {
+    let plain = || given.detail.description.clone().filter(|text| !text.trim().is_empty());
+    brief.map(|brief| brief.goal.to_string()).or_else(plain).unwrap_or_else(|| given.task.name.clone())
+}
+
+fn criteria(brief: Option<&Brief>) -> Value {
+    brief.map_or(Value::List(Vec::new()), |brief| brief.acceptance_criteria.render())
+}
+
+fn envelope(given: &Given<'_>, goal: &str, brief: Option<&Brief>) -> Result<Value, Untold> {
+    let mut params: Object = vec![
+        ("task_id".to_owned(), given.task.id.to_string().into()),
+        ("attempt".to_owned(), u64::from(given.task.attempt).into()),
+        ("goal".to_owned(), goal.into()),
+        ("acceptance_criteria".to_owned(), criteria(brief)),
+        ("output_contract".to_owned(), brief.map_or(Value::Null, |brief| brief.output_contract.render())),
+    ];
+    params.extend(given.resume.as_ref().map(|resume| ("resume".to_owned(), resume.to_value())));
+    let mut paths = vec![("root".to_owned(), ".".to_owned())];
+    if let Some(Value::Object(named)) = extra(given.detail, "paths") {
+        let path = |(name, path): (String, Value)| Some((name, path.as_text()?.to_owned()));
+        paths.extend(named.into_iter().filter(|(name, _)| name != "root").filter_map(path));
+    }
+    let action = extra(given.detail, "action").and_then(|action| action.as_text().map(str::to_owned));
+    let source = given.workflow_detail.source_ref.as_deref().filter(|source| !source.trim().is_empty());
+    let id = given.workflow.id.to_string();
+    let envelope = translate::input(translate::Given {
+        feature: Some(source.unwrap_or(&id)),
+        workflow: &given.workflow.name,
+        iteration: given.task.attempt.max(1),
+        action: action.as_deref().filter(|action| !action.trim().is_empty()).unwrap_or("work"),
+        params,
+        paths,
+        notes: given.notes.clone(),
+    });
+    envelope.map(|envelope| envelope.render()).ok_or(Untold::Paths)
+}
+
+impl Resume {
+    fn to_value(&self) -> Value {
+        let codes = self
+            .codes
+            .iter()
+            .map(|(code, message)| object([("code", code.as_str().into()), ("message", message.as_str().into())]));
+        object([
+            ("reason", self.reason.as_str().into()),
+            ("codes", Value::List(codes.collect())),
+            ("text", self.text.as_deref().map_or(Value::Null, Value::from)),
+            ("answer", self.answer.as_deref().map_or(Value::Null, Value::from)),
+        ])
+    }
+}
+
+/// The INPUT of specs/3: five named sections.
+fn input(given: &Given<'_>, goal: &str, brief: Option<&Brief>) -> Value {
+    let settings = &given.member.settings;
+    let flag = |name: &str| -> Value { (extra(given.detail, name) == Some(Value::Bool(true))).into() };
+    let knowledge = given.sections.iter().map(|section| {
+        let body = parse(section.body.as_str()).map_or(Value::Null, |node| node.to_value());
+        (section.name.clone(), body)
+    });
+    let surfaces = match extra(given.detail, "surfaces") {
+        Some(Value::List(surfaces)) => surfaces,
+        Some(_) | None => Vec::new(),
+    };
+    let adjacent = given.adjacent.iter().map(|(slug, roles)| {
+        object([
+            ("agent", slug.as_str().into()),
+            ("roles", roles.iter().map(String::as_str).collect::<Vec<_>>().into()),
+        ])
+    });
+    object([
+        ("project_knowledge", Value::Object(knowledge.collect())),
+        (
+            "surface_routing",
+            object([
+                ("multi_surface", (surfaces.len() > 1).into()),
+                ("surfaces", Value::List(surfaces)),
+                ("adjacent_agents", Value::List(adjacent.collect())),
+            ]),
+        ),
+        (
+            "agent_contract_handoff",
+            object([
+                ("goal", goal.into()),
+                ("acceptance_criteria", criteria(brief)),
+                ("scope", given.task.touches.iter().map(String::as_str).collect::<Vec<_>>().into()),
+                ("consolidation_required", flag("consolidation_required")),
+                ("cross_check_required", flag("cross_check_required")),
+            ]),
+        ),
+        (
+            "write_permissions",
+            object([(
+                "writable_sections",
+                settings.writable_sections.iter().map(String::as_str).collect::<Vec<_>>().into(),
+            )]),
+        ),
+        (
+            "metadata",
+            object([
+                ("turn_id", given.turn.to_string().into()),
+                ("adapter", settings.adapter.as_str().into()),
+                ("contract_version", CONTRACT_VERSION.into()),
+                ("agent_id", wire::handoff::alias(given.agent.id).into()),
+            ]),
+        ),
+    ])
+}
+
+/// How an agent ends its turn, in the words of the dialect it was asked for.
+fn ending(given: &Given<'_>) -> String {
+    match given.member.settings.output() {
+        Output::Handoff => format!(
+            "End your last message with one block: a line ```agent_contract_handoff, one JSON object, a line ```. It has \
+             `agent_status` with `plan_status` (COMPLETE, IN_PROGRESS, NEEDS_INPUT, APPROVAL_REQUEST or BLOCKED), \
+             `agent_id` \"{}\", `pending_steps` and `next_action`; `evidence_report` with the lists patterns_checked, \
+             files_checked, commands_run, key_outputs, verbatim_outputs, cross_layer_impacts, open_gaps and, for COMPLETE, \
+             `verification` with `result` \"pass\". Name what you made in `key_outputs` as \"output_ref: VALUE\".",
+            wire::handoff::alias(given.agent.id)
+        ),
+        Output::Envelope => {
+            "End with one JSON object and nothing after it: `success` (true or false), `summary`, `artifacts` (a \
+             list of {path, operation: create or update, content}, which may be empty), `notes` (a list of texts) and \
+             `recommendation` (proceed, retry or escalate)."
+                .to_owned()
+        }
+    }
+}
+
+fn message(given: &Given<'_>, envelope: &Value, input: Option<&Value>) -> String {
+    let mut text = match &given.resume {
+        None => "Do the task of your instructions in this folder. Commit nothing outside of it.\n".to_owned(),
+        Some(resume) => resumed(resume),
+    };
+    text.push_str(&format!("\n{}\n\nInput envelope:\n{envelope}\n", ending(given)));
+    if let Some(input) = input {
+        text.push_str(&format!("\nINPUT:\n{input}\n"));
+    }
+    text
+}
+
+fn resumed(resume: &Resume) -> String {
+    let mut text = format!("{}\n", resume.reason);
+    for (code, message) in &resume.codes {
+        text.push_str(&format!("- {code}: {message}\n"));
+    }
+    if let Some(answer) = &resume.answer {
+        text.push_str(&format!("\n{}\n", prompt::fenced("human", answer)));
+    }
+    if let Some(said) = &resume.text {
+        text.push_str(&format!("\nThis is what you said last:\n{}\n", prompt::fenced("agent you", said)));
+    }
+    text
+}
+
+#[cfg(test)]
+#[path = "brief_tests.rs"]
+mod tests;
