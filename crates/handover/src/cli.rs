@@ -1,5 +1,6 @@
 //! The command line: nouns then verbs. What a tool does is done by the tool; this reads options and shows replies.
 
+mod approval;
 mod demo;
 mod doctor;
 mod door;
@@ -94,6 +95,11 @@ enum StoredVerb {
         #[command(subcommand)]
         command: log::LogVerb,
     },
+    /// What agents ask a person for
+    Approval {
+        #[command(subcommand)]
+        command: approval::ApprovalVerb,
+    },
     /// Who may come in over HTTP
     Token {
         #[command(subcommand)]
@@ -172,6 +178,7 @@ async fn with_store(named: Option<&str>, verb: StoredVerb) -> anyhow::Result<Exi
         StoredVerb::Export { output } => transfer::export(store, output).await,
         StoredVerb::Import { input } => transfer::import(store, input).await,
         StoredVerb::Log { command } => log::run(store, command).await,
+        StoredVerb::Approval { command } => approval::run(&office, command).await,
         StoredVerb::Token { command } => token::run(&office, command).await,
     }
 }

@@ -8,6 +8,7 @@
 //! ```
 
 mod api;
+mod approvals;
 mod events;
 mod guard;
 mod health;
@@ -173,6 +174,9 @@ impl Site {
             .route("/api/v1/inbox/{agent}", get(api::inbox))
             .route("/api/v1/log/{*topic}", get(api::log))
             .route("/api/v1/events", get(events::events))
+            .route("/api/v1/approvals", get(approvals::list))
+            .route("/api/v1/approvals/{id}", get(approvals::show))
+            .route("/api/v1/approvals/{id}/{verb}", post(approvals::decide))
             .route("/api/v1/tokens", get(tokens::list).post(tokens::create))
             .route("/api/v1/tokens/{id}", delete(tokens::revoke))
             .route("/api/v1/openapi.json", get(openapi::document))

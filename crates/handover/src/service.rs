@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use engine::command::Key;
 use engine::id::{AgentId, Ids, WorkflowId};
+use engine::list::List;
 use engine::offer::{self, Ask, Page};
 use engine::plan::{Place, Plan, PlanTask};
-use engine::{Caller, Change, Command, Need, Refusal, Reply, Rights, Stamp, Stop, World, decide};
+use engine::{Caller, Change, Command, Fact, Need, Refusal, Reply, Rights, Stamp, Stop, Timestamp, World, decide};
 use sha2::{Digest, Sha256};
 pub use store::{Cursor, Entry, Page as LogPage, Watch};
 use store::{Job, Store};
@@ -178,6 +179,25 @@ impl Service {
         }
     }
 
+    /// Ends approvals whose time is over. Mostly there are none, and nobody is kept from writing.
+    async fn expire_approvals(&self, now: Timestamp) -> Result<(), Error> {
+        let list = List::OverdueApprovals { now, limit: 1 };
+        let none = Fact::ApprovalRows(Vec::new());
+        while self
+            .view({
+                let (list, none) = (list.clone(), none.clone());
+                move |world| Ok(*world.list(list.clone())? != none)
+            })
+            .await?
+        {
+            let caller = Caller::with_rights(Rights::Engine);
+            if let Reply::ApprovalsExpired { expired: 0, .. } = self.execute(caller, Command::ExpireApprovals).await? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Ends leases that are over, workflow by workflow, a bounded number at a time.
     pub async fn sweep(&self, alive: Vec<engine::id::SessionId>) -> Result<Swept, Error> {
         let mut swept = Swept::default();
@@ -201,6 +221,7 @@ impl Service {
                 }
             }
         }
+        self.expire_approvals(now).await?;
         Ok(swept)
     }
 }

@@ -6,6 +6,8 @@
 #![expect(clippy::disallowed_methods, reason = "it starts the program, and bounds what it waits for")]
 #![cfg(unix)]
 
+#[path = "siege/approvals.rs"]
+mod approvals;
 #[path = "siege/bad_input.rs"]
 mod bad_input;
 #[path = "siege/door.rs"]

@@ -175,6 +175,43 @@ fn events() -> Value {
     )])
 }
 
+fn approvals() -> Vec<(String, Value)> {
+    let any = || object([("type", "object".into())]);
+    let id = || parameter("id", "path", "Its id", text());
+    let list = get(
+        "list_approvals",
+        "What agents ask for, newest first; not for agents",
+        vec![
+            parameter("status", "query", "Only these; may be repeated", text()),
+            parameter("limit", "query", "How many at most", whole()),
+            parameter("cursor", "query", "Where the last page ended", text()),
+        ],
+        any(),
+    );
+    let show = get("get_approval", "One approval, word for word", vec![id()], any());
+    let mut paths = vec![("/api/v1/approvals".to_owned(), list), ("/api/v1/approvals/{id}".to_owned(), show)];
+    for (verb, about) in [
+        ("approve", "Allow exactly this, once; for persons"),
+        ("reject", "Say no, with a reason that the agent is told; for persons"),
+        ("revoke", "Take it back; for persons"),
+    ] {
+        let wanted = object([
+            ("type", "object".into()),
+            ("properties", object([("reason", text())])),
+            ("additionalProperties", false.into()),
+        ]);
+        let post = object([
+            ("operationId", format!("{verb}_approval").into()),
+            ("summary", about.into()),
+            ("parameters", Value::List(vec![id()])),
+            ("requestBody", object([("required", false.into()), ("content", content("application/json", wanted))])),
+            ("responses", answers(any(), "It is decided")),
+        ]);
+        paths.push((format!("/api/v1/approvals/{{id}}/{verb}"), object([("post", post)])));
+    }
+    paths
+}
+
 fn tokens() -> [(String, Value); 2] {
     let any = || object([("type", "object".into())]);
     let wanted = object([
@@ -228,6 +265,7 @@ fn make() -> Value {
         TOOLS.iter().map(|tool| (format!("/api/v1/tools/{}", tool.name), tool_path(tool))).collect();
     paths.extend(reads());
     paths.push(("/api/v1/events".to_owned(), events()));
+    paths.extend(approvals());
     paths.extend(tokens());
     let problem = object([
         ("type", "object".into()),

@@ -103,6 +103,7 @@ fn the_server_does_what_the_document_says() {
         "/api/v1/agents/{id}" => team.amy.clone(),
         "/api/v1/inbox/{agent}" => "amy".to_owned(),
         "/api/v1/log/{topic}" => format!("workflows/{}", team.workflow),
+        path if path.starts_with("/api/v1/approvals") => "ap_000000000000".to_owned(),
         _ => "tok_000000000000".to_owned(),
     };
     let bearer = format!("Bearer {}", team.server.token);
@@ -121,7 +122,10 @@ fn the_server_does_what_the_document_says() {
         let answer = team.server.ask(&method, &filled, &[("Authorization", &bearer)], asked);
         check_answer(&document, operation, &answer);
         let is_tool = path.starts_with("/api/v1/tools/");
-        if method == "GET" {
+        if path.starts_with("/api/v1/approvals/{id}") {
+            let expected = ["APPROVAL_NOT_FOUND", "INVALID_INPUT"];
+            assert!(expected.contains(&answer.code().as_str()), "{filled}: {}", answer.text());
+        } else if method == "GET" {
             assert_eq!(answer.status, 200, "{filled}: {}", answer.text());
         } else if answer.status == 404 {
             assert!(is_tool || answer.code() == "TOKEN_NOT_FOUND", "{filled}: {}", answer.text());

@@ -1,0 +1,87 @@
+//! Approvals, as people look at them and decide about them. Agents have no tool for this.
+
+use engine::approval::{Approval, ApprovalState, ApprovalStatus, Decision};
+use engine::id::ApprovalId;
+use engine::list::List;
+use engine::{Caller, Command, Fact, Reply, Rights, Timestamp};
+use wire::json::{Value, object};
+
+use crate::error::Error;
+use crate::service::Service;
+
+/// A page of them, newest first, and where the next one begins.
+#[derive(Debug)]
+pub struct Page {
+    pub rows: Vec<Approval>,
+    pub next: Option<(Timestamp, ApprovalId)>,
+}
+
+/// Those with these statuses; none stands for all of them.
+pub async fn list(
+    service: &Service,
+    statuses: Vec<ApprovalStatus>,
+    before: Option<(Timestamp, ApprovalId)>,
+    limit: u32,
+) -> Result<Page, Error> {
+    let list = List::Approvals { statuses, before, limit: limit.saturating_add(1) };
+    let mut rows = service
+        .view(move |world| {
+            let found = world.list(list.clone())?;
+            Ok(if let Fact::ApprovalRows(rows) = found { rows.clone() } else { Vec::new() })
+        })
+        .await?;
+    let more = rows.len() > usize::try_from(limit).unwrap_or(usize::MAX);
+    rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    let next = rows.last().filter(|_| more).map(|row| (row.asked, row.id));
+    Ok(Page { rows, next })
+}
+
+pub async fn show(service: &Service, id: ApprovalId) -> Result<Approval, Error> {
+    service.view(move |world| world.approval(id).cloned()).await
+}
+
+/// By a person: the door has made sure of that.
+pub async fn decide(service: &Service, id: ApprovalId, decision: Decision) -> Result<ApprovalStatus, Error> {
+    let command = Command::DecideApproval { approval: id, decision };
+    let reply = service.execute(Caller::with_rights(Rights::Person), command).await?;
+    let Reply::ApprovalDecided { status } = reply else {
+        return Err(Error::Fault(store::Fault::Bug { what: format!("an approval was answered by {reply:?}") }));
+    };
+    Ok(status)
+}
+
+/// An approval as an object of the API.
+pub fn row(approval: &Approval, now: Timestamp) -> Value {
+    let time = |at: Timestamp| Value::Number(at.0.into());
+    let (by, at, reason) = match &approval.state {
+        ApprovalState::Pending { .. } => (None, None, None),
+        ApprovalState::Approved { by, at, .. } | ApprovalState::Consumed { by, at } => (Some(by), Some(*at), None),
+        ApprovalState::Rejected { by, at, reason } => (Some(by), Some(*at), Some(reason.as_str())),
+        ApprovalState::Revoked { by, at, reason } => (Some(by), Some(*at), reason.as_deref()),
+        ApprovalState::Expired { at } => (None, Some(*at), None),
+    };
+    // Nobody may have come by since its time was over.
+    let status = if approval.is_over(now) { ApprovalStatus::Expired } else { approval.state.status() };
+    let request = &approval.request;
+    object([
+        ("id", approval.id.to_string().into()),
+        ("status", status.as_str().into()),
+        ("source", approval.source.as_str().into()),
+        ("agent_id", approval.agent.to_string().into()),
+        ("task_id", approval.waiting.map(|waiting| waiting.task.to_string()).into()),
+        ("attempt", approval.waiting.map(|waiting| u64::from(waiting.attempt)).into()),
+        ("operation", request.operation.as_str().into()),
+        ("exact_content", request.content.as_str().into()),
+        ("scope", request.scope.as_str().into()),
+        ("directory", request.directory.as_str().into()),
+        ("risk_level", request.risk.as_str().into()),
+        ("rollback", request.rollback.as_str().into()),
+        ("verification", request.verification.as_str().into()),
+        ("fingerprint", approval.fingerprint.as_str().into()),
+        ("asked_at", time(approval.asked)),
+        ("expires_at", approval.state.until().map(time).into()),
+        ("decided_by", by.map(ToString::to_string).into()),
+        ("decided_at", at.map(time).into()),
+        ("reason", reason.into()),
+    ])
+}

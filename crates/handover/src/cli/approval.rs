@@ -1,0 +1,126 @@
+//! `handover approval`: what agents ask for, and what a person says.
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use engine::approval::{ApprovalStatus, Decision};
+use engine::id::ApprovalId;
+use handover::office::Office;
+use handover::{Error, approvals, keeper, person};
+use wire::json::{Value, object};
+
+use super::outline::outline;
+use super::{say, show};
+
+/// More than a person looks at in one go.
+const ROWS: u32 = 200;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ApprovalVerb {
+    /// List what waits for a decision
+    List {
+        /// Those that are decided, too
+        #[arg(long)]
+        all: bool,
+        /// Print them as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show one, word for word
+    Show {
+        /// Its id, such as ap_0123456789ab
+        id: ApprovalId,
+        /// Print it as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Allow exactly this, once
+    Approve {
+        /// Its id
+        id: ApprovalId,
+        /// Print the reply as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say no, and why; the agent is told
+    Reject {
+        /// Its id
+        id: ApprovalId,
+        /// Why not
+        #[arg(long)]
+        reason: String,
+        /// Print the reply as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take back what was asked, or what was allowed and not used yet
+    Revoke {
+        /// Its id
+        id: ApprovalId,
+        /// Why
+        #[arg(long)]
+        reason: Option<String>,
+        /// Print the reply as JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub(super) async fn run(office: &Office, verb: ApprovalVerb) -> anyhow::Result<ExitCode> {
+    keeper::once(&office.desk, &office.live).await;
+    let service = office.desk.service();
+    match verb {
+        ApprovalVerb::List { all, json } => {
+            let statuses = if all { Vec::new() } else { vec![ApprovalStatus::Pending] };
+            let found = approvals::list(service, statuses, None, ROWS).await?;
+            let rows: Vec<Value> = found.rows.iter().map(|row| approvals::row(row, service.now())).collect();
+            if json {
+                say(&object([("approvals", Value::List(rows))]).to_string())?;
+            } else if rows.is_empty() {
+                say("nothing waits for a decision")?;
+            } else {
+                say(&show::table(&["id", "status", "risk_level", "agent_id", "task_id", "operation"], &rows))?;
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        ApprovalVerb::Show { id, json } => {
+            let row = approvals::show(service, id).await.map(|found| approvals::row(&found, service.now()));
+            match row {
+                Ok(row) if json => say(&row.to_string())?,
+                Ok(Value::Object(members)) => say(outline(members.iter()).trim_end())?,
+                Ok(_) => {}
+                Err(error) => return refused(error, json),
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        ApprovalVerb::Approve { id, json } => decide(office, id, Decision::Approve, json).await,
+        ApprovalVerb::Reject { id, reason, json } => decide(office, id, Decision::Reject { reason }, json).await,
+        ApprovalVerb::Revoke { id, reason, json } => decide(office, id, Decision::Revoke { reason }, json).await,
+    }
+}
+
+async fn decide(office: &Office, id: ApprovalId, decision: Decision, json: bool) -> anyhow::Result<ExitCode> {
+    if let Err(stranger) = person::at_a_terminal() {
+        eprintln!("{stranger}");
+        return Ok(ExitCode::from(1));
+    }
+    match approvals::decide(office.desk.service(), id, decision).await {
+        Ok(status) if json => say(&object([("success", true.into()), ("status", status.as_str().into())]).to_string())?,
+        Ok(status) => say(&format!("{id} is {status}"))?,
+        Err(error) => return refused(error, json),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A refusal is shown as every other one.
+fn refused(error: Error, json: bool) -> anyhow::Result<ExitCode> {
+    match error {
+        Error::Refused(refusal) => show::outcome(
+            "approval",
+            &handover::desk::Outcome::Refused(wire::lifecycle::refusal(&refusal)),
+            json,
+            false,
+        ),
+        fault @ (Error::Fault(_) | Error::Random(_)) => Err(fault.into()),
+    }
+}

@@ -1,0 +1,137 @@
+//! `/api/v1/approvals`: everybody may look who may see the log; a person decides.
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::{Path, RawQuery, State};
+use axum::response::Response;
+use engine::Timestamp;
+use engine::approval::{ApprovalStatus, Decision};
+use engine::id::ApprovalId;
+use engine::token::Scope;
+use http::StatusCode;
+use wire::json::{Value, object};
+
+use super::problem::{Problem, json};
+use super::{Shared, intake};
+use crate::approvals;
+
+const ROWS_DEFAULT: u32 = 50;
+const ROWS_MAX: u32 = 500;
+
+fn invalid(message: impl Into<String>) -> Problem {
+    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUT", message, "correct it and try again")
+}
+
+/// An agent sees what it asked for in its own prompt; the list is for those who answer.
+fn may_look(scope: Scope) -> Result<(), Problem> {
+    match scope {
+        Scope::Coordinator | Scope::Person | Scope::Admin => Ok(()),
+        Scope::Agent => Err(not_permitted("a token with scope agent cannot look at approvals")),
+    }
+}
+
+fn not_permitted(message: &str) -> Problem {
+    Problem::new(StatusCode::FORBIDDEN, "NOT_PERMITTED", message, "ask a person")
+}
+
+fn id(text: &str) -> Result<ApprovalId, Problem> {
+    text.parse().map_err(|_| invalid("an approval's id is ap_ and 12 characters of 0-9a-z"))
+}
+
+/// `GET /api/v1/approvals?status=pending&limit=50&cursor=…`
+pub(super) async fn list(
+    State(shared): State<Shared>,
+    Extension(scope): Extension<Scope>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Problem> {
+    may_look(scope)?;
+    let (mut statuses, mut limit, mut before) = (Vec::new(), ROWS_DEFAULT, None);
+    for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+        match name.as_ref() {
+            "status" => {
+                statuses.push(ApprovalStatus::parse(&value).ok_or_else(|| invalid("`status` is none of approvals"))?)
+            }
+            "limit" => {
+                let found = value.parse().ok().filter(|limit| (1..=ROWS_MAX).contains(limit));
+                limit = found.ok_or_else(|| invalid(format!("`limit` must be 1 to {ROWS_MAX}")))?;
+            }
+            "cursor" => before = Some(place(&value).ok_or_else(|| invalid("`cursor` is none of an earlier page"))?),
+            other => return Err(invalid(format!("`{other}` is no filter; there are status, limit and cursor"))),
+        }
+    }
+    let service = shared.desk.service();
+    let page = approvals::list(service, statuses, before, limit).await.map_err(|error| Problem::fault(&error))?;
+    let rows = page.rows.iter().map(|row| approvals::row(row, service.now())).collect();
+    let next = page.next.map(|(asked, id)| format!("{}.{id}", asked.0));
+    Ok(json(&object([("approvals", Value::List(rows)), ("next_cursor", next.into())])))
+}
+
+fn place(cursor: &str) -> Option<(Timestamp, ApprovalId)> {
+    let (asked, id) = cursor.split_once('.')?;
+    Some((Timestamp(asked.parse().ok()?), id.parse().ok()?))
+}
+
+/// `GET /api/v1/approvals/{id}`
+pub(super) async fn show(
+    State(shared): State<Shared>,
+    Extension(scope): Extension<Scope>,
+    Path(text): Path<String>,
+) -> Result<Response, Problem> {
+    may_look(scope)?;
+    let service = shared.desk.service();
+    let found = approvals::show(service, id(&text)?).await.map_err(|error| Problem::fault(&error))?;
+    Ok(json(&approvals::row(&found, service.now())))
+}
+
+/// `POST /api/v1/approvals/{id}/{approve,reject,revoke}`
+pub(super) async fn decide(
+    State(shared): State<Shared>,
+    Extension(scope): Extension<Scope>,
+    Path((text, verb)): Path<(String, String)>,
+    body: Body,
+) -> Result<Response, Problem> {
+    match scope {
+        Scope::Person | Scope::Admin => {}
+        Scope::Agent | Scope::Coordinator => return Err(not_permitted("only a person decides about approvals")),
+    }
+    let reason = reason(&intake::whole(body, wire::document::BYTES_MAX).await?)?;
+    let decision = match (verb.as_str(), reason) {
+        ("approve", None) => Decision::Approve,
+        ("approve", Some(_)) => return Err(invalid("an approval is given without a reason")),
+        ("reject", Some(reason)) => Decision::Reject { reason },
+        ("reject", None) => return Err(invalid("`reason` is required: the agent is told why not")),
+        ("revoke", reason) => Decision::Revoke { reason },
+        _ => {
+            return Err(Problem::new(
+                StatusCode::NOT_FOUND,
+                "ROUTE_NOT_FOUND",
+                "approve, reject or revoke",
+                "use one of them",
+            ));
+        }
+    };
+    let status = approvals::decide(shared.desk.service(), id(&text)?, decision).await;
+    let status = status.map_err(|error| Problem::fault(&error))?;
+    Ok(json(&object([("success", true.into()), ("status", status.as_str().into())])))
+}
+
+/// `{}` or `{"reason": …}`
+fn reason(body: &[u8]) -> Result<Option<String>, Problem> {
+    if body.is_empty() {
+        return Ok(None);
+    }
+    let text = std::str::from_utf8(body).map_err(|_| invalid("the body is not UTF-8"))?;
+    let node =
+        wire::json::parse_object(text).map_err(|error| invalid(format!("the body is not a JSON object: {error}")))?;
+    let Value::Object(members) = node.to_value() else { return Ok(None) };
+    let mut found = None;
+    for (name, value) in members {
+        match (name.as_str(), value) {
+            ("reason", Value::Text(reason)) => found = Some(reason),
+            ("reason", Value::Null) => {}
+            ("reason", _) => return Err(invalid("`reason` must be a text")),
+            (other, _) => return Err(invalid(format!("`{other}` is no field; there is `reason`"))),
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,138 @@
+//! Approvals over HTTP and on the command line: who may look, who may decide, and that an agent cannot, however it tries.
+
+use std::sync::Arc;
+
+use engine::approval::{Request, Source};
+use engine::command::AskApproval;
+use engine::{Caller, Command, Reply, Rights};
+use handover::Service;
+use handover::clock::SystemClock;
+use serde_json::{Value, json};
+
+use crate::http::Answer;
+use crate::security::{Team, word};
+
+/// The task `amy` holds, and what the runner asked for it.
+struct Asked {
+    task: String,
+    approval: String,
+}
+
+impl Asked {
+    fn new(team: &Team, operation: &str) -> Self {
+        let plan = json!({"id": team.workflow, "plan": {"summary": "s", "tasks": [{"name": "t"}]}});
+        // The second of a test is asked for the same task.
+        let _planned = team.server.call(&team.server.token, "workflow_set_plan", &plan);
+        let mine = json!({"id": team.workflow, "include_tasks": true});
+        let task = word(&team.server.must("workflow_get", &mine)["tasks"][0]["id"]);
+        let claim = json!({"task_id": task, "agent_id": team.amy});
+        let claimed = team.server.must("task_claim", &claim);
+        let attempt = u32::try_from(claimed["attempt"].as_u64().unwrap()).unwrap();
+        let text = |words: &str| words.to_owned();
+        let request = Request {
+            operation: text(operation),
+            content: text("git push origin main"),
+            scope: text("the remote"),
+            directory: text("/repo"),
+            risk: text("HIGH"),
+            rollback: text("revert"),
+            verification: text("look"),
+        };
+        let asked = AskApproval {
+            source: Source::Handoff,
+            waits: Some((task.parse().unwrap(), attempt)),
+            request,
+            fingerprint: text(operation),
+        };
+        let caller = Caller { agent: Some(team.amy.parse().unwrap()), ..Caller::with_rights(Rights::Runner) };
+        let path = team.place.state().join("handover.db").display().to_string();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let reply = runtime.block_on(async {
+            let store = store::open(&path, 1).await.unwrap();
+            let service = Service::new(store, Arc::new(SystemClock));
+            service.execute(caller, Command::AskApproval(Box::new(asked))).await.unwrap()
+        });
+        let Reply::ApprovalAsked { approval, .. } = reply else { panic!("{reply:?}") };
+        Self { task, approval: approval.to_string() }
+    }
+}
+
+fn post(team: &Team, name: &str, target: &str, body: &Value) -> Answer {
+    let bearer = format!("Bearer {}", team.token(name));
+    team.server.ask("POST", target, &[("Authorization", &bearer)], body.to_string().as_bytes())
+}
+
+#[test]
+fn a_person_decides_and_nobody_else() {
+    let team = Team::new();
+    let Asked { task, approval } = Asked::new(&team, "push");
+    let status = |team: &Team| word(&team.server.must("task_get", &json!({"id": task}))["status"]);
+    assert_eq!(status(&team), "paused");
+    let list = "/api/v1/approvals?status=pending";
+    let one = format!("/api/v1/approvals/{approval}");
+    for (name, expected) in [("agent", 403), ("bob", 403), ("coordinator", 200), ("person", 200), ("admin", 200)] {
+        for target in [list, one.as_str()] {
+            assert_eq!(team.server.get(team.token(name), target).status, expected, "{name} {target}");
+        }
+    }
+    let found = team.server.get(team.token("person"), list).json();
+    assert_eq!(found["approvals"][0]["exact_content"], "git push origin main", "{found}");
+    let reason = json!({"reason": "because"});
+    for name in ["agent", "bob", "coordinator"] {
+        for (verb, body) in [("approve", &json!({})), ("reject", &reason), ("revoke", &reason)] {
+            let answer = post(&team, name, &format!("{one}/{verb}"), body);
+            assert_eq!((answer.status, answer.code().as_str()), (403, "NOT_PERMITTED"), "{name} {verb}");
+        }
+    }
+    let bad = [
+        ("approve", json!({"reason": "x"})),
+        ("reject", json!({})),
+        ("reject", json!({"reason": 1})),
+        ("revoke", json!({"why": "x"})),
+    ];
+    for (verb, body) in bad {
+        let answer = post(&team, "person", &format!("{one}/{verb}"), &body);
+        assert_eq!((answer.status, answer.code().as_str()), (422, "INVALID_INPUT"), "{verb} {body}");
+    }
+    assert_eq!(post(&team, "person", &format!("{one}/bless"), &json!({})).status, 404);
+    assert_eq!(status(&team), "paused", "nothing of that decided");
+    let answer = post(&team, "person", &format!("{one}/approve"), &json!({}));
+    assert_eq!((answer.status, word(&answer.json()["status"])), (200, "approved".to_owned()));
+    assert_eq!(status(&team), "in_progress");
+    let again = post(&team, "person", &format!("{one}/reject"), &reason);
+    assert_eq!((again.status, again.code().as_str()), (409, "INVALID_STATE"));
+    team.server.stop();
+}
+
+/// Below an agent, and without a terminal, the command line only shows.
+#[test]
+fn the_command_line_asks_for_a_person() {
+    let team = Team::new();
+    let Asked { task, approval } = Asked::new(&team, "push");
+    let run = |words: &[&str], mark: Option<&str>| {
+        let mut program = team.place.program();
+        program.args(["approval"]).args(words);
+        if let Some(mark) = mark {
+            program.env(mark, "1");
+        }
+        let output = program.stdin(std::process::Stdio::null()).output().unwrap();
+        let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        (output.status.code(), text)
+    };
+    let (code, text) = run(&["list"], None);
+    assert!(code == Some(0) && text.contains(&approval) && text.contains("push"), "{text}");
+    let (code, text) = run(&["show", &approval], None);
+    assert!(code == Some(0) && text.contains("git push origin main"), "{text}");
+    let (code, text) = run(&["show", "ap_000000000000"], None);
+    assert!(code == Some(1) && text.contains("APPROVAL_NOT_FOUND"), "{text}");
+    let marks = [None].into_iter().chain(handover::person::AGENT_MARKS.map(Some));
+    for mark in marks {
+        for words in [vec!["approve", &approval], vec!["reject", &approval, "--reason", "x"], vec!["revoke", &approval]]
+        {
+            let (code, text) = run(&words, mark);
+            assert!(code == Some(1) && text.contains("NOT_A_PERSON"), "{mark:?} {words:?}: {text}");
+        }
+    }
+    assert_eq!(word(&team.server.must("task_get", &json!({"id": task}))["status"]), "paused");
+    team.server.stop();
+}
