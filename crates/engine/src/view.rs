@@ -5,13 +5,15 @@ mod progress;
 mod worker;
 
 use crate::agent::{Agent, Presence};
+use crate::approval::{Approval, ApprovalStatus};
 use crate::id::{AgentId, TaskId, WorkflowId};
-use crate::list::{AgentFilter, List, WorkflowFilter};
+use crate::list::{AgentFilter, List, Whose, WorkflowFilter};
 use crate::refusal::Refusal;
 use crate::task::{Detail, Status, Task};
 use crate::template::Template;
 use crate::time::Timestamp;
 use crate::token::Token;
+use crate::turn::Spent;
 use crate::workflow::{Workflow, WorkflowDetail, WorkflowStatus};
 use crate::workspace::{Repository, Workspace, WorkspaceStatus};
 use crate::world::{Fact, Need, Stop, World};
@@ -240,10 +242,19 @@ pub struct Overview {
     pub stuck: Vec<Task>,
     pub agents: Vec<AgentView>,
     pub unread: u32,
+    /// That a person can still decide about, oldest first.
+    pub approvals: Vec<Approval>,
+    /// What the turns of each workflow cost, where there were any.
+    pub spent: Vec<(WorkflowId, Spent)>,
 }
 
 /// How many rows each part of an overview has at most.
 const OVERVIEW_ROWS: u32 = 50;
+
+fn spent(world: &World, workflow: WorkflowId) -> Option<Spent> {
+    let found = world.list(List::Spent(Whose::Workflow(workflow))).ok()?;
+    if let Fact::Spent(spent) = found { Some(*spent).filter(|spent| spent.turns > 0) } else { None }
+}
 
 pub fn overview(world: &World, now: Timestamp) -> Result<Overview, Stop> {
     let open = [
@@ -257,9 +268,12 @@ pub fn overview(world: &World, now: Timestamp) -> Result<Overview, Stop> {
     let filter = WorkflowFilter { statuses: open.to_vec(), repository: None };
     let (held, stuck) = (List::Held { limit: OVERVIEW_ROWS }, List::Stuck { limit: OVERVIEW_ROWS });
     let human = crate::inbox::Owner::Human;
-    world.want([Need::List(held.clone()), Need::List(stuck.clone()), Need::Mailbox(human)])?;
+    let pending = List::Approvals { statuses: vec![ApprovalStatus::Pending], before: None, limit: OVERVIEW_ROWS };
+    let lists = [held.clone(), stuck.clone(), pending.clone()].map(Need::List);
+    world.want(lists.into_iter().chain([Need::Mailbox(human)]))?;
     let page = workflows(world, &filter, None, 0, OVERVIEW_ROWS)?;
-    world.want(page.rows.iter().map(|(row, _)| Need::List(List::Statuses(row.id))))?;
+    let of_each = |id: WorkflowId| [List::Statuses(id), List::Spent(Whose::Workflow(id))].map(Need::List);
+    world.want(page.rows.iter().flat_map(|(row, _)| of_each(row.id)))?;
     let counted = |(row, _): &(Workflow, WorkflowDetail)| {
         let counts = if is_planned(row) { rows_of!(world, Counts, List::Statuses(row.id)) } else { &[] };
         Ok((row.clone(), counts.iter().map(|(word, count, _)| (word.clone(), *count)).collect()))
@@ -285,5 +299,12 @@ pub fn overview(world: &World, now: Timestamp) -> Result<Overview, Stop> {
         stuck: rows_of!(world, Full, stuck).to_vec(),
         agents: here,
         unread: world.mailbox(human)?.unread,
+        approvals: rows_of!(world, ApprovalRows, pending)
+            .iter()
+            .rev()
+            .filter(|row| !row.is_over(now))
+            .cloned()
+            .collect(),
+        spent: page.rows.iter().filter_map(|(row, _)| Some((row.id, spent(world, row.id)?))).collect(),
     })
 }

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use anstyle::Style;
 use clap::Args;
+use engine::id::WorkflowId;
 use engine::task::{State, Task};
+use engine::turn::Spent;
 use engine::view::{self, Overview};
 use engine::{Millis, Timestamp};
 use handover::office::Office;
@@ -35,7 +37,7 @@ pub(super) async fn run(office: &Office, asked: &Status) -> anyhow::Result<ExitC
         let found = service.view(move |world| view::overview(world, now)).await?;
         let mut out = anstream::stdout().lock();
         if asked.json {
-            writeln!(out, "{}", json(&found))?;
+            writeln!(out, "{}", json(&found, now))?;
             return Ok(ExitCode::SUCCESS);
         }
         if asked.watch {
@@ -52,7 +54,7 @@ pub(super) async fn run(office: &Office, asked: &Status) -> anyhow::Result<ExitC
     }
 }
 
-fn json(found: &Overview) -> Value {
+fn json(found: &Overview, now: Timestamp) -> Value {
     let workflow = |(row, counts): &(engine::workflow::Workflow, Vec<(String, u32)>)| {
         let counts = counts.iter().map(|(word, count)| (word.clone(), Value::from(u64::from(*count)))).collect();
         object([
@@ -62,6 +64,7 @@ fn json(found: &Overview) -> Value {
             ("open_tasks", u64::from(row.open).into()),
             ("total_tasks", u64::from(row.tasks).into()),
             ("by_status", Value::Object(counts)),
+            ("spent", spent(found, row.id).map_or(Value::Null, spent_value)),
         ])
     };
     let held = |(task, agent): &(Task, engine::agent::Agent)| {
@@ -98,7 +101,29 @@ fn json(found: &Overview) -> Value {
         ("waiting", Value::List(found.stuck.iter().map(stuck).collect())),
         ("agents", Value::List(found.agents.iter().map(agent).collect())),
         ("unread", u64::from(found.unread).into()),
+        ("approvals", Value::List(found.approvals.iter().map(|row| handover::approvals::row(row, now)).collect())),
     ])
+}
+
+fn spent(found: &Overview, workflow: WorkflowId) -> Option<Spent> {
+    found.spent.iter().find(|(id, _)| *id == workflow).map(|(_, spent)| *spent)
+}
+
+fn spent_value(spent: Spent) -> Value {
+    object([
+        ("usd_micros", spent.usd_micros.into()),
+        ("tokens", spent.tokens.into()),
+        ("seconds", (spent.ms / 1_000).into()),
+        ("turns", u64::from(spent.turns).into()),
+    ])
+}
+
+/// What was spent, in the words of a person; unknown amounts are left out.
+fn cost(spent: Spent) -> String {
+    let usd = spent.usd_micros.map(|micros| format!("{:.2} $", handover::runner::budget::usd(micros)));
+    let tokens = spent.tokens.map(|tokens| format!("{tokens} tokens"));
+    let rest = [Some(format!("{} s", spent.ms / 1_000)), Some(format!("{} turns", spent.turns))];
+    [usd, tokens].into_iter().chain(rest).flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn why(task: &Task) -> String {
@@ -144,6 +169,9 @@ fn text(found: &Overview, now: Timestamp, place: &str) -> String {
         if !states.is_empty() {
             let _ = writeln!(text, "    {}", states.join(", "));
         }
+        if let Some(spent) = spent(found, row.id) {
+            let _ = writeln!(text, "    {dim}spent {}{dim:#}", cost(spent));
+        }
     }
     if found.workflows_more {
         let _ = writeln!(text, "  … and more: `handover workflow list`");
@@ -153,10 +181,14 @@ fn text(found: &Overview, now: Timestamp, place: &str) -> String {
         let _ =
             writeln!(text, "\n{bold}At work{bold:#}\n{}", table(&["task", "agent", "for", "status", "name"], &rows));
     }
-    if !found.stuck.is_empty() || found.unread > 0 {
+    if !found.stuck.is_empty() || found.unread > 0 || !found.approvals.is_empty() {
         let _ = writeln!(text, "\n{bold}Waiting for you{bold:#}");
         if found.unread > 0 {
             let _ = writeln!(text, "  {} unread messages: `handover inbox read`", found.unread);
+        }
+        for approval in &found.approvals {
+            let asked: String = plain(&approval.request.operation).chars().take(120).collect();
+            let _ = writeln!(text, "  {} asks: {asked}; `handover approval show {0}`", approval.id);
         }
         for task in &found.stuck {
             let status = coloured(task.status().as_str());
