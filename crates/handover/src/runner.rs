@@ -8,6 +8,7 @@
 //!                                        └─> blocked, over budget   routed to whoever can decide
 //! ```
 
+pub mod adapter;
 pub mod brief;
 pub mod budget;
 pub mod chain;

@@ -215,7 +215,7 @@ fn input(given: &Given<'_>, goal: &str, brief: Option<&Brief>) -> Value {
             "metadata",
             object([
                 ("turn_id", given.turn.to_string().into()),
-                ("adapter", settings.adapter.as_str().into()),
+                ("adapter", settings.adapter.name().into()),
                 ("contract_version", CONTRACT_VERSION.into()),
                 ("agent_id", wire::handoff::alias(given.agent.id).into()),
             ]),

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use engine::task::BlockKind;
 use serde::Deserialize;
 
+use crate::runner::adapter::{Kind, Permissions};
+
 /// Bounds of what a task may cost; what is missing is the default, or no bound.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -40,42 +42,6 @@ pub struct Evaluator {
     pub agent: String,
 }
 
-/// How a program is spoken to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Adapter {
-    Claude,
-    Opencode,
-    Codex,
-    Gemini,
-    Acp,
-    Exec,
-}
-
-impl Adapter {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Claude => "claude",
-            Self::Opencode => "opencode",
-            Self::Codex => "codex",
-            Self::Gemini => "gemini",
-            Self::Acp => "acp",
-            Self::Exec => "exec",
-        }
-    }
-}
-
-/// What a program may do by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Permissions {
-    Read,
-    /// Edit files and run commands in the worktree.
-    #[default]
-    Edit,
-    All,
-}
-
 /// Which kind of document ends a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -100,7 +66,7 @@ pub enum Home {
 #[serde(deny_unknown_fields)]
 pub struct Agent {
     pub slug: String,
-    pub adapter: Adapter,
+    pub adapter: Kind,
     pub command: Vec<String>,
     #[serde(default)]
     pub args: Vec<String>,
@@ -134,7 +100,7 @@ fn one() -> u32 {
 
 impl Agent {
     pub fn output(&self) -> Output {
-        let default = if self.adapter == Adapter::Exec { Output::Envelope } else { Output::Handoff };
+        let default = if self.adapter == Kind::Exec { Output::Envelope } else { Output::Handoff };
         self.output.unwrap_or(default)
     }
 }

@@ -1,0 +1,161 @@
+//! What travels, as far as we read it. Everything else in a message is passed over.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::super::account::short;
+
+/// One line from the agent: a request, a notification or an answer.
+#[derive(Debug, Deserialize)]
+pub(super) struct Message {
+    pub(super) id: Option<Box<RawValue>>,
+    pub(super) method: Option<String>,
+    pub(super) params: Option<Box<RawValue>>,
+    pub(super) result: Option<Box<RawValue>>,
+    pub(super) error: Option<Failure>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Failure {
+    pub(super) code: i64,
+    #[serde(default)]
+    message: String,
+    data: Option<Box<RawValue>>,
+}
+
+/// The agent wants a login first.
+const AUTH_REQUIRED: i64 = -32000;
+
+impl Failure {
+    pub(super) fn wants_login(&self) -> bool {
+        self.code == AUTH_REQUIRED
+    }
+
+    pub(super) fn reason(&self) -> String {
+        match &self.data {
+            Some(data) => short(&format!("{}: {}", self.message, data.get())),
+            None => short(&self.message),
+        }
+    }
+}
+
+impl Message {
+    /// Params or a result as what we expect there; anything else reads as absent.
+    pub(super) fn read<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Option<T> {
+        serde_json::from_str(raw?.get()).ok()
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Initialized {
+    #[serde(default)]
+    pub(super) protocol_version: u32,
+    #[serde(default)]
+    pub(super) agent_capabilities: Capabilities,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Capabilities {
+    #[serde(default)]
+    pub(super) load_session: bool,
+    #[serde(default)]
+    pub(super) session_capabilities: SessionCapabilities,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct SessionCapabilities {
+    pub(super) resume: Option<serde::de::IgnoredAny>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Session {
+    pub(super) session_id: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Prompted {
+    pub(super) stop_reason: String,
+    usage: Option<Usage>,
+    #[serde(rename = "_meta")]
+    meta: Option<Meta>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Usage {
+    total_tokens: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Meta {
+    quota: Option<Quota>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Quota {
+    #[serde(default)]
+    model_usage: Vec<ModelUsage>,
+}
+
+#[derive(Debug, Deserialize)]
+struct ModelUsage {
+    token_count: TokenCount,
+}
+
+#[derive(Debug, Deserialize)]
+struct TokenCount {
+    #[serde(rename = "totalTokens")]
+    total: Option<u64>,
+    #[serde(default)]
+    input_tokens: u64,
+    #[serde(default)]
+    output_tokens: u64,
+}
+
+impl Prompted {
+    /// Some count only the last request of the turn in `usage`, and all of them beside it.
+    pub(super) fn tokens(&self) -> Option<u64> {
+        let total = self.usage.as_ref().and_then(|usage| usage.total_tokens);
+        let quota = self.meta.as_ref().and_then(|meta| meta.quota.as_ref());
+        let by_model = quota.map(|quota| {
+            let counts = quota.model_usage.iter().map(|model| &model.token_count);
+            counts
+                .map(|count| count.total.unwrap_or_else(|| count.input_tokens.saturating_add(count.output_tokens)))
+                .fold(0, u64::saturating_add)
+        });
+        total.max(by_model)
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Notified {
+    pub(super) update: Update,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Update {
+    pub(super) session_update: String,
+    pub(super) message_id: Option<String>,
+    /// A text in one kind of update and a list in another.
+    pub(super) content: Option<Box<RawValue>>,
+    pub(super) tool_call_id: Option<String>,
+    pub(super) title: Option<String>,
+    pub(super) cost: Option<Cost>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Text {
+    pub(super) text: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Cost {
+    pub(super) amount: f64,
+    pub(super) currency: String,
+}

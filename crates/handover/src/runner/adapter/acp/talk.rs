@@ -1,0 +1,197 @@
+//! One turn over ACP, from the greeting to the answer.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::timeout;
+
+use super::super::account::{Account, Verdict};
+use super::super::listener::Dialect;
+use super::super::order::{Order, Server, path_text};
+use super::super::said::{End, Exit, Said};
+use super::message::{Initialized, Message, Prompted, Session};
+use super::overheard::{Overheard, failed};
+use super::peer::{Answer, Gone, Host, Peer};
+
+/// Gemini tells a loaded conversation's history after it answered that it is loaded, and marks no end of it. Sent into
+/// that, our prompt would be answered among old texts; so first it has to be quiet this long.
+const QUIET: Duration = Duration::from_millis(700);
+/// An agent that is never quiet is not waited for.
+const QUIET_MAX: Duration = Duration::from_secs(20);
+/// How long a cancelled agent may take to say so.
+const FAREWELL: Duration = Duration::from_secs(5);
+const VERSION: u32 = 1;
+
+/// A conversation that is over, while its process may still run.
+#[derive(Debug)]
+pub struct Talked {
+    account: Account,
+    overheard: Overheard,
+}
+
+impl Talked {
+    /// As `Listener::end`. How the process ended matters only where it ended before its answer.
+    pub fn end(mut self, exit: Exit, stderr_tail: &str) -> Said {
+        let verdict = self.overheard.verdict(stderr_tail, &mut self.account);
+        self.account.close(verdict, exit, stderr_tail)
+    }
+}
+
+/// Why a conversation is over before its answer.
+enum Stop {
+    Verdict(Verdict),
+    Gone,
+    Cancelled,
+}
+
+impl From<Gone> for Stop {
+    fn from(Gone: Gone) -> Self {
+        Self::Gone
+    }
+}
+
+/// Holds one turn's conversation. When `cancel` is ready the agent is asked to stop, and has a moment to say so. When
+/// this future is dropped both pipes close; not every agent then ends by itself.
+pub async fn converse<R, W, H>(order: &Order, pipes: (R, W), host: &mut H, cancel: impl Future<Output = ()>) -> Talked
+where
+    R: AsyncRead + Unpin + Send,
+    W: AsyncWrite + Unpin + Send,
+    H: Host,
+{
+    let mut peer = Peer::new(pipes.0, pipes.1, host);
+    let mut turn = Turn { order, peer: &mut peer, session: None, cancel: std::pin::pin!(cancel) };
+    match turn.run().await {
+        Ok(()) | Err(Stop::Gone) => {}
+        Err(Stop::Verdict(verdict)) => peer.overheard.give_up(verdict),
+        Err(Stop::Cancelled) => peer.overheard.give_up(Verdict::Ended(End::Cancelled)),
+    }
+    let (account, overheard) = peer.close();
+    Talked { account, overheard }
+}
+
+struct Turn<'a, 'p, R, W, H, C> {
+    order: &'a Order,
+    peer: &'a mut Peer<'p, R, W, H>,
+    session: Option<String>,
+    cancel: Pin<&'a mut C>,
+}
+
+impl<R, W, H, C> Turn<'_, '_, R, W, H, C>
+where
+    R: AsyncRead + Unpin + Send,
+    W: AsyncWrite + Unpin + Send,
+    H: Host,
+    C: Future<Output = ()>,
+{
+    async fn run(&mut self) -> Result<(), Stop> {
+        if self.order.kind == super::super::Kind::Acp && self.order.model.is_some() {
+            self.peer.account.warn("no model was chosen: this agent takes one in its own arguments");
+        }
+        let able = self.greet().await?;
+        let session = match &self.order.resume {
+            Some(conversation) => self.resume(conversation.clone(), &able).await?,
+            None => self.begin().await?,
+        };
+        self.peer.account.conversation(&session);
+        self.peer.report();
+        self.session = Some(session.clone());
+        self.peer.live = true;
+        // Two texts: the prompt of the agent, which the protocol has no other place for, and the message.
+        let prompt = [&self.order.system, &self.order.message].map(|text| json!({"type": "text", "text": text}));
+        let answer = self.ask("session/prompt", &json!({"sessionId": session, "prompt": prompt})).await?;
+        let result = answer.map_err(|failure| Stop::Verdict(failed(&failure)))?;
+        let prompted =
+            Message::read::<Prompted>(result.as_deref()).ok_or_else(|| odd("its answer has no stop reason"))?;
+        self.peer.overheard.prompted(&prompted, &mut self.peer.account);
+        Ok(())
+    }
+
+    async fn greet(&mut self) -> Result<Initialized, Stop> {
+        let hello = json!({
+            "protocolVersion": VERSION,
+            "clientCapabilities": {"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false},
+            "clientInfo": {"name": "handover", "version": env!("CARGO_PKG_VERSION")},
+        });
+        let answer = self.ask("initialize", &hello).await?;
+        let result = answer.map_err(|failure| odd(&format!("it refused to begin: {}", failure.reason())))?;
+        let able: Initialized = Message::read(result.as_deref()).unwrap_or_default();
+        if able.protocol_version == VERSION { Ok(able) } else { Err(odd("it speaks another version of the protocol")) }
+    }
+
+    async fn begin(&mut self) -> Result<String, Stop> {
+        let place = self.place()?;
+        let answer = self.ask("session/new", &place).await?;
+        let result = answer.map_err(|failure| Stop::Verdict(failed(&failure)))?;
+        let session = Message::read::<Session>(result.as_deref());
+        session.map(|session| session.session_id).ok_or_else(|| odd("it began a conversation without a name"))
+    }
+
+    /// Agents say in many ways that they do not know a conversation, so every refusal but a login means that.
+    async fn resume(&mut self, session: String, able: &Initialized) -> Result<String, Stop> {
+        let capabilities = &able.agent_capabilities;
+        let (method, history) = match (&capabilities.session_capabilities.resume, capabilities.load_session) {
+            (Some(_), _) => ("session/resume", false),
+            (None, true) => ("session/load", true),
+            (None, false) => return Err(Stop::Verdict(Verdict::Ended(End::NoConversation))),
+        };
+        let mut place = self.place()?;
+        place["sessionId"] = session.clone().into();
+        match self.ask(method, &place).await? {
+            Ok(_) => {}
+            Err(failure) if failure.wants_login() => return Err(Stop::Verdict(failed(&failure))),
+            Err(_) => return Err(Stop::Verdict(Verdict::Ended(End::NoConversation))),
+        }
+        if history {
+            self.settle().await?;
+        }
+        Ok(session)
+    }
+
+    async fn settle(&mut self) -> Result<(), Stop> {
+        let peer = &mut *self.peer;
+        let listening = async {
+            loop {
+                match timeout(QUIET, peer.next()).await {
+                    Ok(Ok(message)) => peer.serve(message).await,
+                    Ok(Err(gone)) => return Err(gone),
+                    Err(_) => return Ok(()),
+                }
+            }
+        };
+        // Too long is as good as quiet.
+        timeout(QUIET_MAX, listening).await.unwrap_or(Ok(()))?;
+        Ok(())
+    }
+
+    async fn ask(&mut self, method: &str, params: &Value) -> Result<Answer, Stop> {
+        let id = self.peer.ask(method, params);
+        tokio::select! {
+            answer = self.peer.answer(id) => return Ok(answer?),
+            () = self.cancel.as_mut() => {}
+        }
+        let Some(session) = &self.session else { return Err(Stop::Cancelled) };
+        self.peer.tell("session/cancel", &json!({"sessionId": session}));
+        // Whatever it answers now, or whether: it was cancelled.
+        drop(timeout(FAREWELL, self.peer.answer(id)).await);
+        Err(Stop::Cancelled)
+    }
+
+    fn place(&self) -> Result<Value, Stop> {
+        let server = &self.order.server;
+        let environment: Vec<Value> =
+            server.environment.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
+        let folder = path_text(&self.order.worktree).map_err(|error| odd(&error.to_string()))?;
+        Ok(json!({
+            "cwd": folder,
+            "mcpServers": [{
+                "name": Server::NAME, "command": server.program, "args": server.arguments, "env": environment,
+            }],
+        }))
+    }
+}
+
+fn odd(reason: &str) -> Stop {
+    Stop::Verdict(Verdict::Ended(End::Failed { code: None, reason: reason.to_owned() }))
+}

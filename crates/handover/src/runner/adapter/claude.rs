@@ -1,0 +1,67 @@
+//! Claude Code: `claude -p` with an event stream.
+//!
+//! How it lies: `is_error` comes with the subtype `success`; an interrupt exits with 0; a termination leaves no result;
+//! a refused tool exits with 0; and a resumed conversation keeps its first system prompt unless told not to.
+
+mod events;
+
+use serde_json::json;
+
+use super::order::{Input, Launch, Order, Permissions, Server, Unlaunchable};
+
+pub(super) use events::Events;
+
+pub(super) fn launch(order: &Order) -> Result<Launch, Unlaunchable> {
+    let mut launch = order.start()?;
+    let system = launch.write(order, "system.md", order.system.clone())?;
+    let servers = launch.write(order, "mcp.json", servers(&order.server))?;
+    let message = launch.write(order, "message.md", order.message.clone())?;
+    launch.say(&["-p", "--output-format", "stream-json"]);
+    launch.say(&["--append-system-prompt-file", &system, "--system-prompt-snapshot", "off"]);
+    launch.say(&["--mcp-config", &servers, "--strict-mcp-config"]);
+    permit(&mut launch, order.permissions);
+    if let Some(model) = &order.model {
+        launch.say(&["--model", model]);
+    }
+    if let Some(conversation) = &order.resume {
+        launch.say(&["--resume", conversation]);
+    }
+    if let Some(usd) = order.usd_left {
+        // It counts this process only, so what is left is what it may spend.
+        launch.say(&["--max-budget-usd", &format!("{usd:.4}")]);
+    }
+    // The stream needs it, and it ends the lists of names before what a person appends.
+    launch.say(&["--verbose"]);
+    launch.arguments.extend(order.args.iter().cloned());
+    launch.input = Input::File(message.into());
+    Ok(launch)
+}
+
+fn servers(server: &Server) -> String {
+    let environment: serde_json::Map<_, _> =
+        server.environment.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect();
+    json!({"mcpServers": {Server::NAME: {
+        "type": "stdio", "command": server.program, "args": server.arguments, "env": environment,
+    }}})
+    .to_string()
+}
+
+/// Nobody is there to be asked, so what is not allowed is refused.
+fn permit(launch: &mut Launch, permissions: Permissions) {
+    match permissions {
+        Permissions::Read => launch.say(&[
+            "--permission-mode",
+            "dontAsk",
+            "--allowedTools",
+            "Read,Grep,Glob,mcp__handover",
+            // A person's own settings can allow more; this list is stronger than they are.
+            "--disallowedTools",
+            "Bash,Edit,Write,NotebookEdit,Monitor,PowerShell",
+        ]),
+        // Edits are accepted by the mode, and only in the worktree; named here they would be allowed everywhere.
+        Permissions::Edit => {
+            launch.say(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash,mcp__handover"]);
+        }
+        Permissions::All => launch.say(&["--permission-mode", "bypassPermissions"]),
+    }
+}

@@ -1,0 +1,206 @@
+//! The event stream of Claude Code.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::super::account::{Account, Verdict, short};
+use super::super::listener::Dialect;
+use super::super::order::Server;
+use super::super::said::{End, Spent};
+use super::super::stream::event;
+
+/// The signal behind a result that says it was aborted: the one a terminal sends.
+const INTERRUPT: i32 = 2;
+
+#[derive(Debug, Default)]
+pub(in super::super) struct Events {
+    /// There can be several, when work in the background wakes it again. The last one counts.
+    ended: Option<Verdict>,
+}
+
+#[derive(Deserialize)]
+struct Line {
+    #[serde(rename = "type")]
+    kind: String,
+    session_id: Option<String>,
+    parent_tool_use_id: Option<String>,
+    /// Read only where the model speaks: in results of tools it can be anything, and large.
+    message: Option<Box<RawValue>>,
+    #[serde(default)]
+    mcp_servers: Vec<ServerState>,
+    subtype: Option<String>,
+    is_error: Option<bool>,
+    result: Option<String>,
+    terminal_reason: Option<String>,
+    api_error_status: Option<u16>,
+    #[serde(default)]
+    errors: Vec<String>,
+    #[serde(default)]
+    permission_denials: Vec<Denial>,
+    total_cost_usd: Option<f64>,
+    usage: Option<Usage>,
+    model_usage_since_last_result: Option<HashMap<String, ModelUsage>>,
+}
+
+#[derive(Deserialize)]
+struct ServerState {
+    name: String,
+    status: String,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    content: Vec<Block>,
+}
+
+#[derive(Deserialize)]
+struct Block {
+    #[serde(rename = "type")]
+    kind: String,
+    text: Option<String>,
+    name: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Denial {
+    tool_name: String,
+}
+
+#[derive(Deserialize)]
+struct Usage {
+    #[serde(default)]
+    input_tokens: u64,
+    #[serde(default)]
+    output_tokens: u64,
+    #[serde(default)]
+    cache_creation_input_tokens: u64,
+    #[serde(default)]
+    cache_read_input_tokens: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ModelUsage {
+    #[serde(default)]
+    input_tokens: u64,
+    #[serde(default)]
+    output_tokens: u64,
+    #[serde(default)]
+    cache_read_input_tokens: u64,
+    #[serde(default)]
+    cache_creation_input_tokens: u64,
+    #[serde(rename = "costUSD", default)]
+    cost_usd: f64,
+}
+
+impl Dialect for Events {
+    fn line(&mut self, line: &[u8], account: &mut Account) {
+        let Some(line) = event::<Line>(line) else { return };
+        match line.kind.as_str() {
+            "system" => started(&line, account),
+            "assistant" => spoken(&line, account),
+            "result" => self.result(line, account),
+            _ => account.progress(),
+        }
+    }
+
+    fn verdict(&self, stderr_tail: &str, _: &mut Account) -> Verdict {
+        if stderr_tail.contains("No conversation found with session ID") {
+            return Verdict::Ended(End::NoConversation);
+        }
+        self.ended.clone().unwrap_or(Verdict::Open("it ended without a result"))
+    }
+}
+
+impl Events {
+    fn result(&mut self, result: Line, account: &mut Account) {
+        spend(&result, account);
+        for denial in &result.permission_denials {
+            account.warn(&format!("not permitted: {}", denial.tool_name));
+        }
+        let verdict = judge(&result);
+        // A conversation that was not found is named all the same.
+        if verdict != Verdict::Ended(End::NoConversation) {
+            account.conversation(result.session_id.as_deref().unwrap_or_default());
+        }
+        if let (Verdict::Answered, Some(text)) = (&verdict, result.result) {
+            account.answer(text);
+        }
+        account.progress();
+        self.ended = Some(verdict);
+    }
+}
+
+fn started(line: &Line, account: &mut Account) {
+    // Hooks print before the conversation has begun, with an id that stays.
+    if line.subtype.as_deref() == Some("init") {
+        account.conversation(line.session_id.as_deref().unwrap_or_default());
+        for server in line.mcp_servers.iter().filter(|server| server.name == Server::NAME) {
+            if server.status != "connected" && server.status != "pending" {
+                account.warn(&format!("our MCP server is {} for it", server.status));
+            }
+        }
+    }
+    account.progress();
+}
+
+fn spoken(line: &Line, account: &mut Account) {
+    let inner = line.parent_tool_use_id.is_some();
+    let message = line.message.as_ref().and_then(|message| serde_json::from_str::<Message>(message.get()).ok());
+    for block in message.map(|message| message.content).unwrap_or_default() {
+        match (block.kind.as_str(), block.text, block.name) {
+            ("text", Some(text), _) if !inner => account.block(&text),
+            ("tool_use", _, Some(name)) if inner => account.inner_tool_call(&name),
+            ("tool_use", _, Some(name)) => account.tool_call(&name),
+            _ => account.progress(),
+        }
+    }
+}
+
+fn judge(result: &Line) -> Verdict {
+    let subtype = result.subtype.as_deref().unwrap_or("no subtype");
+    if subtype == "success" && result.is_error == Some(false) {
+        return Verdict::Answered;
+    }
+    let terminal = result.terminal_reason.as_deref().unwrap_or_default();
+    let told = || match (&result.result, result.errors.as_slice()) {
+        (Some(text), _) => short(text),
+        (None, []) => subtype.to_owned(),
+        (None, errors) => short(&format!("{subtype}: {}", errors.join("; "))),
+    };
+    Verdict::Ended(if result.errors.iter().any(|error| error.contains("No conversation found")) {
+        End::NoConversation
+    } else if result.api_error_status.is_some() || terminal == "api_error" {
+        End::ApiError { reason: told() }
+    } else if subtype == "error_max_budget_usd" {
+        End::OverBudget
+    } else if terminal.starts_with("aborted") {
+        End::Signalled { signal: INTERRUPT }
+    } else {
+        End::Failed { code: None, reason: told() }
+    })
+}
+
+/// `total_cost_usd` counts on over resumed turns, `usage` leaves out sub-agents; what a result has of its own is better.
+fn spend(result: &Line, account: &mut Account) {
+    if let Some(models) = &result.model_usage_since_last_result {
+        let tokens = |model: &ModelUsage| {
+            [model.input_tokens, model.output_tokens, model.cache_read_input_tokens, model.cache_creation_input_tokens]
+                .iter()
+                .fold(0, |sum: u64, tokens| sum.saturating_add(*tokens))
+        };
+        account.add_tokens(models.values().map(tokens).fold(0, u64::saturating_add));
+        account.add_usd(models.values().map(|model| model.cost_usd).sum());
+        return;
+    }
+    if let Some(usd) = result.total_cost_usd {
+        account.usd(Spent::WholeConversation(usd));
+    }
+    if let Some(usage) = &result.usage {
+        let tokens =
+            [usage.input_tokens, usage.output_tokens, usage.cache_creation_input_tokens, usage.cache_read_input_tokens];
+        account.add_tokens(tokens.into_iter().fold(0, u64::saturating_add));
+    }
+}

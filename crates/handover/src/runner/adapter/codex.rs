@@ -1,0 +1,61 @@
+//! Codex: `codex exec --json`, everything said on standard input.
+//!
+//! How it lies: items of the type `error` are warnings; the usage of a resumed turn is that of all its turns.
+
+mod events;
+
+use super::order::{Home, Input, Launch, Order, Permissions, Server, Unlaunchable};
+
+pub(super) use events::Events;
+
+pub(super) fn launch(order: &Order) -> Result<Launch, Unlaunchable> {
+    let mut launch = order.start()?;
+    launch.say(&["exec", "--json", "--skip-git-repo-check"]);
+    if let Home::Own(_) = order.home {
+        // They are looked up on the network at every start, and an own home has none of them.
+        launch.say(&["--disable", "plugins", "--disable", "apps"]);
+    }
+    launch.say(&["-c", &server(&order.server), "-c", "approval_policy=\"never\""]);
+    launch.say(&["-c", sandbox(order.permissions)]);
+    if let Some(model) = &order.model {
+        launch.say(&["-m", model]);
+    }
+    // Our server gets these by name: a value in an argument could be read by everyone on the machine.
+    for (name, value) in &order.server.environment {
+        launch.set(name, value.clone());
+    }
+    launch.arguments.extend(order.args.iter().cloned());
+    if let Some(conversation) = &order.resume {
+        launch.say(&["resume", conversation]);
+    }
+    launch.say(&["-"]);
+    let spoken = launch.write(order, "message.md", order.spoken())?;
+    launch.input = Input::File(spoken.into());
+    Ok(launch)
+}
+
+/// The whole table at once: an entry of this name in the person's own file could have other keys.
+fn server(server: &Server) -> String {
+    let names: Vec<&str> = server.environment.iter().map(|(name, _)| name.as_str()).collect();
+    format!(
+        "mcp_servers.{}={{command={},args={},env_vars={},default_tools_approval_mode=\"approve\"}}",
+        Server::NAME,
+        toml(&server.program),
+        toml(&server.arguments),
+        toml(&names),
+    )
+}
+
+/// Strings and lists of strings are written the same way in JSON and TOML.
+fn toml(value: &(impl serde::Serialize + ?Sized)) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// A setting and not a flag, because `resume` does not know the flag.
+fn sandbox(permissions: Permissions) -> &'static str {
+    match permissions {
+        Permissions::Read => "sandbox_mode=\"read-only\"",
+        Permissions::Edit => "sandbox_mode=\"workspace-write\"",
+        Permissions::All => "sandbox_mode=\"danger-full-access\"",
+    }
+}

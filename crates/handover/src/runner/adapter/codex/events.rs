@@ -1,0 +1,112 @@
+//! The event stream of `codex exec --json`.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::super::account::{Account, Verdict, short};
+use super::super::listener::Dialect;
+use super::super::said::{End, Spent};
+use super::super::stream::event;
+
+#[derive(Debug, Default)]
+pub(in super::super) struct Events {
+    ended: Option<Verdict>,
+    /// What went wrong last, where no later line says that the turn failed.
+    error: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Line {
+    #[serde(rename = "type")]
+    kind: String,
+    thread_id: Option<String>,
+    item: Option<Box<RawValue>>,
+    usage: Option<Usage>,
+    message: Option<String>,
+    error: Option<Failure>,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    #[serde(rename = "type")]
+    kind: String,
+    text: Option<String>,
+    message: Option<String>,
+    server: Option<String>,
+    tool: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Usage {
+    #[serde(default)]
+    input_tokens: u64,
+    #[serde(default)]
+    output_tokens: u64,
+}
+
+#[derive(Deserialize)]
+struct Failure {
+    message: Option<String>,
+}
+
+impl Dialect for Events {
+    fn line(&mut self, line: &[u8], account: &mut Account) {
+        let Some(line) = event::<Line>(line) else { return };
+        let item = || line.item.as_ref().and_then(|item| serde_json::from_str::<Item>(item.get()).ok());
+        match line.kind.as_str() {
+            "thread.started" => account.conversation(line.thread_id.as_deref().unwrap_or_default()),
+            "item.started" => started(item(), account),
+            "item.completed" => completed(item(), account),
+            "turn.completed" => {
+                if let Some(usage) = line.usage {
+                    // Cached input is part of the input, reasoning part of the output.
+                    let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
+                    account.tokens(Spent::WholeConversation(tokens));
+                }
+                self.ended = Some(Verdict::Answered);
+            }
+            "turn.failed" => {
+                let told = line.error.and_then(|error| error.message).or_else(|| self.error.take());
+                let reason = short(told.as_deref().unwrap_or("the turn failed"));
+                self.ended = Some(Verdict::Ended(End::ApiError { reason }));
+            }
+            // It tries again after some of these, so this alone is no end.
+            "error" => self.error = line.message,
+            _ => account.progress(),
+        }
+    }
+
+    fn verdict(&self, stderr_tail: &str, account: &mut Account) -> Verdict {
+        if stderr_tail.contains("no rollout found for thread id") {
+            return Verdict::Ended(End::NoConversation);
+        }
+        if let (None | Some(Verdict::Answered), Some(error)) = (&self.ended, &self.error) {
+            account.warn(error);
+        }
+        self.ended.clone().unwrap_or(Verdict::Open("it ended within its turn"))
+    }
+}
+
+/// Tools are counted when they start: one that is killed has no end.
+fn started(item: Option<Item>, account: &mut Account) {
+    let Some(item) = item else { return };
+    match item.kind.as_str() {
+        "agent_message" | "reasoning" | "error" | "todo_list" => account.progress(),
+        "mcp_tool_call" => {
+            let (server, tool) = (item.server.unwrap_or_default(), item.tool.unwrap_or_default());
+            account.tool_call(&format!("{server}.{tool}"));
+        }
+        tool => account.tool_call(tool),
+    }
+}
+
+fn completed(item: Option<Item>, account: &mut Account) {
+    let Some(item) = item else { return };
+    match (item.kind.as_str(), item.text, item.message) {
+        ("agent_message", Some(text), _) => account.block(&text),
+        ("error", _, Some(message)) => account.warn(&message),
+        // Edits of files are told once, when they are done.
+        ("file_change", ..) => account.tool_call("file_change"),
+        _ => account.progress(),
+    }
+}

@@ -1,0 +1,85 @@
+//! Gemini: its command line in a home of its own, over ACP in the person's home.
+//!
+//! Its command line has no way to name an MCP server for one run: settings come from its home, from the repository, or
+//! from files that only root may own. In a home of our own we can put an extension; in the person's home a conversation
+//! over ACP brings its server along. There a conversation can be resumed once at most: loading it leaves a stub, and the
+//! next start takes the stub for a broken conversation and removes both.
+//!
+//! How it lies: the exit code of a refused request is its HTTP status without the high bits.
+
+mod events;
+
+use std::path::Path;
+
+use serde_json::json;
+
+use super::order::{Home, Input, Launch, Order, Permissions, Server, Unlaunchable};
+
+pub(super) use events::Events;
+
+pub(super) fn launch(order: &Order) -> Result<Launch, Unlaunchable> {
+    let mut launch = order.start()?;
+    // In a folder it does not trust it starts no MCP server.
+    launch.set("GEMINI_CLI_TRUST_WORKSPACE", "true");
+    launch.say(&["--approval-mode", mode(order.permissions)]);
+    if let Some(model) = &order.model {
+        launch.say(&["-m", model]);
+    }
+    match &order.home {
+        Home::User => {
+            launch.say(&["--acp"]);
+            launch.input = Input::Relay;
+        }
+        Home::Own(home) => run(&mut launch, order, home)?,
+    }
+    launch.arguments.extend(order.args.iter().cloned());
+    Ok(launch)
+}
+
+fn run(launch: &mut Launch, order: &Order, home: &Path) -> Result<(), Unlaunchable> {
+    // The same in every turn, so turns of one agent at the same time do not disturb each other.
+    let extension = home.join(".gemini/extensions").join(Server::NAME);
+    launch.files.push((extension.join("gemini-extension.json"), manifest(&order.server)));
+    launch.folders.push(extension);
+    for (name, value) in &order.server.environment {
+        launch.set(name, value.clone());
+    }
+    let policy = launch.write(order, "policy.toml", policy(order.permissions))?;
+    launch.say(&["-o", "stream-json", "--policy", &policy]);
+    if let Some(conversation) = &order.resume {
+        launch.say(&["--resume", conversation]);
+    }
+    let spoken = launch.write(order, "message.md", order.spoken())?;
+    launch.input = Input::File(spoken.into());
+    Ok(())
+}
+
+/// Over ACP, what the mode does not allow is asked, and `acp::covers` answers. Without, such a tool is not even offered.
+fn mode(permissions: Permissions) -> &'static str {
+    match permissions {
+        Permissions::Read => "default",
+        Permissions::Edit => "auto_edit",
+        Permissions::All => "yolo",
+    }
+}
+
+/// Values are filled in from its own environment when it starts.
+fn manifest(server: &Server) -> String {
+    let environment: serde_json::Map<_, _> =
+        server.environment.iter().map(|(name, _)| (name.clone(), format!("${name}").into())).collect();
+    let entry = json!({"command": server.program, "args": server.arguments, "env": environment});
+    json!({"name": Server::NAME, "version": "1.0.0", "mcpServers": {Server::NAME: entry}}).to_string()
+}
+
+/// What is allowed beside what the mode allows.
+fn policy(permissions: Permissions) -> String {
+    let ours = format!("[[rule]]\nmcpName = \"{}\"\ntoolName = \"*\"\n{ALLOW}", Server::NAME);
+    match permissions {
+        Permissions::Read => ours,
+        Permissions::Edit | Permissions::All => {
+            format!("{ours}\n[[rule]]\ntoolName = \"run_shell_command\"\n{ALLOW}")
+        }
+    }
+}
+
+const ALLOW: &str = "decision = \"allow\"\npriority = 500\n";

@@ -1,0 +1,164 @@
+//! The event stream of `opencode run --format json`.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::super::account::{Account, Verdict, short};
+use super::super::listener::Dialect;
+use super::super::said::End;
+use super::super::stream::event;
+
+#[derive(Debug, Default)]
+pub(in super::super) struct Events {
+    last: Last,
+}
+
+/// The last thing that says how the run stands.
+#[derive(Debug, Default)]
+enum Last {
+    #[default]
+    Nothing,
+    Step,
+    /// A tool was refused because nobody could be asked.
+    Refused,
+    Finished(String),
+    Failed(End),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Line {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(rename = "sessionID")]
+    session_id: Option<String>,
+    part: Option<Box<RawValue>>,
+    error: Option<Failure>,
+}
+
+#[derive(Deserialize)]
+struct Part {
+    text: Option<String>,
+    tool: Option<String>,
+    state: Option<State>,
+    reason: Option<String>,
+    tokens: Option<Tokens>,
+    cost: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct State {
+    error: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Tokens {
+    total: Option<u64>,
+    #[serde(default)]
+    input: u64,
+    #[serde(default)]
+    output: u64,
+    #[serde(default)]
+    reasoning: u64,
+    cache: Option<Cache>,
+}
+
+#[derive(Deserialize)]
+struct Cache {
+    #[serde(default)]
+    read: u64,
+    #[serde(default)]
+    write: u64,
+}
+
+#[derive(Deserialize)]
+struct Failure {
+    name: Option<String>,
+    data: Option<FailureData>,
+}
+
+#[derive(Deserialize)]
+struct FailureData {
+    message: Option<String>,
+}
+
+impl Dialect for Events {
+    fn line(&mut self, line: &[u8], account: &mut Account) {
+        let Some(line) = event::<Line>(line) else { return };
+        account.conversation(line.session_id.as_deref().unwrap_or_default());
+        let part = line.part.as_ref().and_then(|part| serde_json::from_str::<Part>(part.get()).ok());
+        match (line.kind.as_str(), part) {
+            ("text", Some(Part { text: Some(text), .. })) => account.block(&text),
+            ("tool_use", Some(part)) => self.tool(part, account),
+            ("step_start", _) => {
+                self.last = Last::Step;
+                account.progress();
+            }
+            ("step_finish", Some(part)) => self.step_finish(part, account),
+            ("error", _) => self.last = Last::Failed(failure(line.error)),
+            _ => account.progress(),
+        }
+    }
+
+    fn verdict(&self, stderr_tail: &str, account: &mut Account) -> Verdict {
+        if stderr_tail.contains("Falling back to default agent") {
+            account.warn("the agent its arguments name does not exist; another one did the work");
+        }
+        match &self.last {
+            Last::Nothing if stderr_tail.contains("Session not found") => Verdict::Ended(End::NoConversation),
+            Last::Nothing => Verdict::Open("it printed no event"),
+            Last::Step => Verdict::Open("it ended within a step"),
+            Last::Refused => Verdict::Open("a tool was not permitted and it gave up without an answer"),
+            Last::Finished(reason) => match reason.as_str() {
+                "stop" => Verdict::Answered,
+                "tool-calls" => Verdict::Open("it ended after a tool call without an answer"),
+                "length" => Verdict::Open("its answer was cut at the model's limit"),
+                "content-filter" => Verdict::Open("its answer was withheld by the model's filter"),
+                _ => Verdict::Open("its last step ended for an unknown reason"),
+            },
+            Last::Failed(end) => Verdict::Ended(end.clone()),
+        }
+    }
+}
+
+impl Events {
+    /// Told when it is over; one that is killed is never seen.
+    fn tool(&mut self, part: Part, account: &mut Account) {
+        account.tool_call(part.tool.as_deref().unwrap_or("a tool"));
+        let error = part.state.and_then(|state| state.error).unwrap_or_default();
+        self.last = if error.contains("rejected permission") { Last::Refused } else { Last::Step };
+    }
+
+    fn step_finish(&mut self, part: Part, account: &mut Account) {
+        if let Some(tokens) = part.tokens {
+            account.add_tokens(tokens.sum());
+        }
+        if let Some(cost) = part.cost {
+            account.add_usd(cost);
+        }
+        let reason = part.reason.unwrap_or_default();
+        // A refusal says more than the end of its step.
+        if !(matches!(self.last, Last::Refused) && reason == "tool-calls") {
+            self.last = Last::Finished(reason);
+        }
+        account.progress();
+    }
+}
+
+impl Tokens {
+    fn sum(&self) -> u64 {
+        let (read, write) = self.cache.as_ref().map_or((0, 0), |cache| (cache.read, cache.write));
+        let parts = [self.input, self.output, self.reasoning, read, write];
+        self.total.unwrap_or_else(|| parts.into_iter().fold(0, u64::saturating_add))
+    }
+}
+
+fn failure(error: Option<Failure>) -> End {
+    let (name, data) = error.map_or((None, None), |error| (error.name, error.data));
+    let name = name.unwrap_or_default();
+    let reason = data.and_then(|data| data.message).unwrap_or_else(|| name.clone());
+    match name.as_str() {
+        "APIError" | "ProviderAuthError" | "ContextOverflowError" => End::ApiError { reason: short(&reason) },
+        _ => End::Failed { code: None, reason: short(&reason) },
+    }
+}

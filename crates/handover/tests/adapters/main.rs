@@ -1,0 +1,10 @@
+//! The adapters against what real programs printed.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod bounded;
+mod hostile;
+mod launches;
+mod permits;
+mod recorded;
+mod replay;
+mod talks;
