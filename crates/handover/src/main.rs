@@ -7,6 +7,10 @@ mod cli;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // A turn's host is started for every program and stays beside it: it needs nothing of the rest.
+    if let Some(code) = handover::runner::host::command(std::env::args_os()) {
+        return code;
+    }
     match cli::run() {
         Ok(code) => code,
         Err(error) => {

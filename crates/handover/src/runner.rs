@@ -9,8 +9,12 @@
 //! ```
 
 pub mod adapter;
+#[cfg(unix)]
+pub mod artifacts;
+pub mod branch;
 pub mod brief;
 pub mod budget;
 pub mod chain;
+pub mod host;
 pub mod next;
 pub mod team;

@@ -8,11 +8,11 @@
 mod child;
 mod create;
 mod folder;
-mod git;
+pub(crate) mod git;
 mod name;
-mod problem;
+pub(crate) mod problem;
 mod remove;
-mod repository;
+pub(crate) mod repository;
 mod status;
 
 use std::path::{Path, PathBuf};

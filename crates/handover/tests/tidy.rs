@@ -130,6 +130,7 @@ const BANS: &[Ban] = &[
             ("crates/handover/src/demo.rs", "measures"),
             ("crates/handover/src/demo/", "measures"),
             ("crates/handover/src/keeper.rs", "counts waking time, which no clock of ours shows"),
+            ("crates/handover/src/runner/host/kin.rs", "bounds the waits of the host"),
         ],
         reason: "time is an argument, except where a wait is bounded or measured",
     },

@@ -27,6 +27,12 @@ const SETTINGS: &[&str] = &[
     "hook.post-checkout.enabled=false",
     "hook.post-index-change.enabled=false",
     "hook.reference-transaction.enabled=false",
+    "hook.pre-commit.enabled=false",
+    "hook.prepare-commit-msg.enabled=false",
+    "hook.commit-msg.enabled=false",
+    "hook.post-commit.enabled=false",
+    "hook.pre-merge-commit.enabled=false",
+    "hook.post-merge.enabled=false",
     "core.fsmonitor=false",
     "submodule.recurse=false",
     // Who loses a race for a branch waits for the winner, and then is told that the branch exists.
@@ -63,11 +69,14 @@ impl Default for Git {
 
 /// One call: a folder, and the arguments as an array.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(crate) struct Call {
     folder: PathBuf,
     access: Access,
     reach: Reach,
     arguments: Vec<OsString>,
+    /// Stronger than every configuration file.
+    settings: Vec<(String, String)>,
+    environment: Vec<(&'static str, String)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,41 +96,52 @@ enum Reach {
 
 /// What git said. A status other than zero is left to the caller.
 #[derive(Debug)]
-pub(super) struct Output {
+pub(crate) struct Output {
     command: String,
     code: Option<i32>,
-    pub(super) stdout: Vec<u8>,
-    pub(super) stderr: String,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
     /// There was more than we keep.
-    pub(super) cut: bool,
+    pub(crate) cut: bool,
 }
 
 impl Call {
-    pub(super) fn read(folder: &Path, arguments: &[&str]) -> Self {
+    pub(crate) fn read(folder: &Path, arguments: &[&str]) -> Self {
         Self::new(folder, Access::Read, arguments)
     }
 
-    pub(super) fn write(folder: &Path, arguments: &[&str]) -> Self {
+    pub(crate) fn write(folder: &Path, arguments: &[&str]) -> Self {
         Self::new(folder, Access::Write, arguments)
     }
 
     fn new(folder: &Path, access: Access, arguments: &[&str]) -> Self {
         let arguments = arguments.iter().map(OsString::from).collect();
-        Self { folder: folder.to_owned(), access, reach: Reach::Upwards, arguments }
+        let (settings, environment) = (Vec::new(), Vec::new());
+        Self { folder: folder.to_owned(), access, reach: Reach::Upwards, arguments, settings, environment }
     }
 
-    pub(super) fn here_only(mut self) -> Self {
+    pub(crate) fn here_only(mut self) -> Self {
         self.reach = Reach::HereOnly;
         self
     }
 
-    pub(super) fn and(mut self, argument: impl AsRef<OsStr>) -> Self {
+    pub(crate) fn and(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.arguments.push(argument.as_ref().to_owned());
         self
     }
 
+    pub(crate) fn set(mut self, settings: &[(String, String)]) -> Self {
+        self.settings.extend_from_slice(settings);
+        self
+    }
+
+    pub(crate) fn env(mut self, name: &'static str, value: &str) -> Self {
+        self.environment.push((name, value.to_owned()));
+        self
+    }
+
     /// Again and again while git is only disturbed by another.
-    pub(super) async fn run(self, git: &Git) -> Result<Output, Problem> {
+    pub(crate) async fn run(self, git: &Git) -> Result<Output, Problem> {
         let mut tries = 1;
         loop {
             let output = self.run_once(git).await?;
@@ -170,6 +190,12 @@ impl Call {
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_ASKPASS", "")
             .env("GCM_INTERACTIVE", "never");
+        // Not as an argument: the name of a driver may contain anything.
+        command.env("GIT_CONFIG_COUNT", self.settings.len().to_string());
+        for (number, (name, value)) in self.settings.iter().enumerate() {
+            command.env(format!("GIT_CONFIG_KEY_{number}"), name).env(format!("GIT_CONFIG_VALUE_{number}"), value);
+        }
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         if self.access == Access::Read {
             command.env("GIT_OPTIONAL_LOCKS", "0");
         }
@@ -191,7 +217,7 @@ impl Call {
 }
 
 impl Output {
-    pub(super) fn is_success(&self) -> bool {
+    pub(crate) fn is_success(&self) -> bool {
         self.code == Some(0)
     }
 
@@ -202,21 +228,21 @@ impl Output {
         !self.is_success() && lines.any(|line| line.contains("failed to read ") && line.contains("/commondir"))
     }
 
-    pub(super) fn code(&self) -> Option<i32> {
+    pub(crate) fn code(&self) -> Option<i32> {
         self.code
     }
 
     /// Without the line's end.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.stdout).trim_end_matches(['\r', '\n']).to_owned()
     }
 
-    pub(super) fn failure(&self) -> Problem {
+    pub(crate) fn failure(&self) -> Problem {
         Problem::failed(&self.command, &self.stderr)
     }
 
     /// Success and all of the output, or else what git said.
-    pub(super) fn whole(self) -> Result<Self, Problem> {
+    pub(crate) fn whole(self) -> Result<Self, Problem> {
         if !self.is_success() {
             return Err(self.failure());
         }

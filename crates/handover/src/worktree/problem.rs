@@ -165,16 +165,16 @@ impl Problem {
         }
     }
 
-    pub(super) fn input(field: &'static str, problem: impl Into<String>) -> Self {
+    pub(crate) fn input(field: &'static str, problem: impl Into<String>) -> Self {
         Self::InvalidInput { field, problem: problem.into() }
     }
 
-    pub(super) fn failed(command: &str, stderr: &str) -> Self {
+    pub(crate) fn failed(command: &str, stderr: &str) -> Self {
         Self::GitFailed { command: command.to_owned(), stderr: readable(stderr) }
     }
 
     /// A failure that left something behind says what.
-    pub(super) fn with_remains(self, remains: &[String]) -> Self {
+    pub(crate) fn with_remains(self, remains: &[String]) -> Self {
         if remains.is_empty() {
             return self;
         }
@@ -240,7 +240,7 @@ impl fmt::Display for Dirt {
 }
 
 /// Foreign text, bounded and without control characters.
-pub(super) fn readable(text: &str) -> String {
+pub(crate) fn readable(text: &str) -> String {
     let plain = |c: char| if c.is_control() { ' ' } else { c };
     let lines = text.trim().lines().map(str::trim_end).filter(|line| !line.is_empty());
     let text = lines.map(|line| line.chars().map(plain).collect::<String>()).collect::<Vec<_>>().join("\n");

@@ -8,34 +8,34 @@ use super::problem::{MissingBase, Problem};
 
 /// A repository, whichever of its worktrees it was found from.
 #[derive(Debug)]
-pub(super) struct Repository {
+pub(crate) struct Repository {
     /// The main worktree, or the bare repository itself; `place` finds the same folder.
-    pub(super) home: PathBuf,
+    pub(crate) home: PathBuf,
 }
 
 /// A worktree as git lists it.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
-    pub(super) path: PathBuf,
+pub(crate) struct Entry {
+    pub(crate) path: PathBuf,
     /// The whole name, `refs/heads/…`; none when a commit is checked out.
-    pub(super) branch: Option<String>,
-    pub(super) locked: Option<String>,
+    pub(crate) branch: Option<String>,
+    pub(crate) locked: Option<String>,
 }
 
 /// What a branch starts from, or should have come to.
 #[derive(Debug)]
-pub(super) struct Base {
+pub(crate) struct Base {
     /// A branch or another name that moves, else the commit.
-    pub(super) name: String,
-    pub(super) commit: String,
+    pub(crate) name: String,
+    pub(crate) commit: String,
 }
 
-pub(super) fn reference(branch: &str) -> String {
+pub(crate) fn reference(branch: &str) -> String {
     format!("refs/heads/{branch}")
 }
 
 impl Repository {
-    pub(super) async fn find(git: &Git, folder: &Path) -> Result<Self, Problem> {
+    pub(crate) async fn find(git: &Git, folder: &Path) -> Result<Self, Problem> {
         let lost = || Problem::NotARepository { path: folder.to_owned() };
         let folder = std::path::absolute(folder).map_err(|_| lost())?;
         let arguments =
@@ -69,7 +69,7 @@ impl Repository {
     }
 
     /// Git's own opinion of a name for a branch.
-    pub(super) async fn allows(&self, git: &Git, branch: &str) -> Result<(), Problem> {
+    pub(crate) async fn allows(&self, git: &Git, branch: &str) -> Result<(), Problem> {
         let output = Call::read(&self.home, &["check-ref-format", "--branch"]).and(branch).run(git).await?;
         if output.is_success() && output.text() == branch {
             return Ok(());
@@ -78,7 +78,7 @@ impl Repository {
     }
 
     /// All worktrees, the main one first.
-    pub(super) async fn worktrees(&self, git: &Git) -> Result<Vec<Entry>, Problem> {
+    pub(crate) async fn worktrees(&self, git: &Git) -> Result<Vec<Entry>, Problem> {
         let list = ["worktree", "list", "--porcelain"];
         let output = Call::read(&self.home, &list).and("-z").run(git).await?;
         // Wrong usage: gits before 2.36 do not know `-z`. A line break in a path could then show an entry that is not
@@ -89,14 +89,14 @@ impl Repository {
         Ok(entries(&output.whole()?, 0))
     }
 
-    pub(super) async fn commit(&self, git: &Git, name: &str) -> Result<Option<String>, Problem> {
+    pub(crate) async fn commit(&self, git: &Git, name: &str) -> Result<Option<String>, Problem> {
         let arguments = ["rev-parse", "--verify", "--quiet", "--end-of-options"];
         let output = Call::read(&self.home, &arguments).and(format!("{name}^{{commit}}")).run(git).await?;
         Ok(if output.is_success() { Some(output.text()) } else { None })
     }
 
     /// The named base, or what the main worktree has checked out.
-    pub(super) async fn base(&self, git: &Git, base: Option<&str>) -> Result<Base, Problem> {
+    pub(crate) async fn base(&self, git: &Git, base: Option<&str>) -> Result<Base, Problem> {
         let Some(name) = base.filter(|base| *base != "HEAD") else { return self.head(git).await };
         name::check_base(name)?;
         // A branch is meant, even when a tag has the same name.
@@ -129,7 +129,7 @@ impl Repository {
         Ok(!some.stdout.is_empty() || self.commit(git, "HEAD").await?.is_some())
     }
 
-    pub(super) async fn contains(&self, git: &Git, base: &str, commit: &str) -> Result<bool, Problem> {
+    pub(crate) async fn contains(&self, git: &Git, base: &str, commit: &str) -> Result<bool, Problem> {
         let arguments = ["merge-base", "--is-ancestor", "--end-of-options"];
         let output = Call::read(&self.home, &arguments).and(commit).and(base).run(git).await?;
         match output.code() {
@@ -140,7 +140,7 @@ impl Repository {
     }
 
     /// Deletes the branch if it is still where we saw it.
-    pub(super) async fn delete_branch(&self, git: &Git, branch: &str, tip: &str) -> Result<(), Problem> {
+    pub(crate) async fn delete_branch(&self, git: &Git, branch: &str, tip: &str) -> Result<(), Problem> {
         let call = Call::write(&self.home, &["update-ref", "-d", "--end-of-options"]);
         call.and(reference(branch)).and(tip).run(git).await?.whole().map(drop)
     }
@@ -165,12 +165,12 @@ fn entries(output: &Output, separator: u8) -> Vec<Entry> {
 }
 
 #[cfg(unix)]
-fn path(bytes: &[u8]) -> PathBuf {
+pub(crate) fn path(bytes: &[u8]) -> PathBuf {
     use std::os::unix::ffi::OsStrExt;
     PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
 }
 
 #[cfg(not(unix))]
-fn path(bytes: &[u8]) -> PathBuf {
+pub(crate) fn path(bytes: &[u8]) -> PathBuf {
     PathBuf::from(String::from_utf8_lossy(bytes).into_owned())
 }

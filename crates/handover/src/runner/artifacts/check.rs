@@ -1,0 +1,147 @@
+//! Which paths an output may write, and what is there now.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use sha2::{Digest, Sha256};
+
+use super::disk::{Found, Root};
+use super::journal::{Entry, Place, Record};
+use super::{ARTIFACTS_MAX, Artifact, BYTES_MAX, Operation, Problem, Unfit, Why};
+
+/// For a new file; the mask of the process takes away from it.
+const MODE_NEW: u32 = 0o666;
+
+/// An output whose paths are all right by themselves.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// The same for the same output.
+    pub(super) output: String,
+    files: Vec<(String, Operation, String)>,
+}
+
+impl Plan {
+    pub(super) fn of(artifacts: &[Artifact]) -> Result<Self, Problem> {
+        if artifacts.len() > ARTIFACTS_MAX {
+            return Err(Problem::TooMany { count: artifacts.len() });
+        }
+        let bytes = artifacts.iter().map(|artifact| artifact.content.len()).sum();
+        if bytes > BYTES_MAX {
+            return Err(Problem::TooLarge { bytes });
+        }
+        let (mut files, mut unfit) = (Vec::new(), Vec::new());
+        for artifact in artifacts {
+            match resolve(&artifact.path) {
+                Some(path) => files.push((path, artifact.operation, digest(artifact.content.as_bytes()))),
+                None => unfit.push(Unfit { path: artifact.path.clone(), why: Why::Outside }),
+            }
+        }
+        unfit.extend(duplicates(&files));
+        if !unfit.is_empty() {
+            return Err(Problem::Unfit(unfit));
+        }
+        let mut whole = Sha256::new();
+        for (path, operation, content) in &files {
+            whole.update(format!("{operation:?} {content} {path}\0"));
+        }
+        Ok(Self { output: hex(&whole.finalize()), files })
+    }
+
+    pub(super) fn paths(&self) -> Vec<String> {
+        self.files.iter().map(|(path, ..)| path.clone()).collect()
+    }
+
+    /// Against what is there. Nothing is written yet.
+    pub(super) fn fit(self, root: &Root, made: &BTreeSet<String>) -> Result<Record, Problem> {
+        let mut record = Record { output: self.output, folders: Vec::new(), entries: Vec::new() };
+        let mut folders = BTreeSet::new();
+        let mut unfit = Vec::new();
+        for (number, (path, operation, digest)) in self.files.into_iter().enumerate() {
+            let found = root.look(&path)?;
+            let fits = match (&found, operation) {
+                (Found::Nothing, Operation::Create) | (Found::File { .. }, Operation::Update) => Ok(()),
+                (Found::Nothing | Found::File { .. }, _) if made.contains(&path) => Ok(()),
+                (Found::Nothing, Operation::Update) => Err(Why::Missing),
+                (Found::File { .. }, Operation::Create) => Err(Why::Exists),
+                (Found::Other | Found::Blocked, Operation::Create) => Err(Why::Exists),
+                (Found::Other | Found::Blocked, Operation::Update) => Err(Why::Missing),
+            };
+            if let Err(why) = fits {
+                unfit.push(Unfit { path, why });
+                continue;
+            }
+            // The kernel itself takes the bits above away from a file that is written to.
+            let (place, mode) = match found {
+                Found::File { mode } => (Place::Taken, mode & 0o777),
+                Found::Nothing | Found::Other | Found::Blocked => (Place::Free, MODE_NEW),
+            };
+            missing_folders(root, &path, &mut folders)?;
+            let part = part(&record.output, number);
+            record.entries.push(Entry { path, part, digest, place, mode });
+        }
+        if !unfit.is_empty() {
+            return Err(Problem::Unfit(unfit));
+        }
+        // A folder sorts before what is in it.
+        record.folders = folders.into_iter().collect();
+        Ok(record)
+    }
+}
+
+pub(super) fn digest(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn part(output: &str, number: usize) -> String {
+    format!(".handover-{}-{number}.part", &output[..12])
+}
+
+/// None for what is not a file inside of the root.
+fn resolve(path: &str) -> Option<String> {
+    if path.starts_with('/') || path.ends_with('/') || path.contains(['\\', '\0']) {
+        return None;
+    }
+    let mut parts = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    // A path that ends in one of them names a folder.
+    let is_file = !matches!(path.rsplit('/').next(), Some("." | ".."));
+    let is_outside = parts.is_empty() || parts.iter().any(|part| part.eq_ignore_ascii_case(".git"));
+    if is_file && !is_outside { Some(parts.join("/")) } else { None }
+}
+
+/// The later one of two that cannot both be files.
+fn duplicates(files: &[(String, Operation, String)]) -> Vec<Unfit> {
+    let (mut names, mut folders) = (BTreeSet::new(), BTreeSet::new());
+    let mut found = Vec::new();
+    for (path, ..) in files {
+        let above: Vec<&str> = path.match_indices('/').map(|(at, _)| &path[..at]).collect();
+        if folders.contains(path.as_str())
+            || above.iter().any(|folder| names.contains(folder))
+            || !names.insert(path.as_str())
+        {
+            found.push(Unfit { path: path.clone(), why: Why::Duplicate });
+        }
+        folders.extend(above);
+    }
+    found
+}
+
+fn missing_folders(root: &Root, path: &str, folders: &mut BTreeSet<String>) -> io::Result<()> {
+    for (at, _) in path.match_indices('/') {
+        let folder = &path[..at];
+        if !folders.contains(folder) && matches!(root.look(folder)?, Found::Nothing) {
+            folders.insert(folder.to_owned());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,179 @@
+//! Files beneath a root, reached folder by folder without following a link.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, RenameFlags, fchmod, mkdirat, openat, renameat, renameat_with, statat, unlinkat,
+};
+use rustix::io::Errno;
+
+use super::BYTES_MAX;
+use super::check::digest;
+use super::journal::{Entry, Place};
+
+const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).union(OFlags::RDONLY);
+
+#[derive(Debug)]
+pub(super) struct Root(OwnedFd);
+
+/// What is at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    Nothing,
+    File {
+        mode: u32,
+    },
+    /// A folder, a link or something else.
+    Other,
+    /// A link or a file is where a folder should be.
+    Blocked,
+}
+
+impl Root {
+    /// The root's own path is ours, so its links are followed.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
+        Ok(Self(rustix::fs::open(path, flags, Mode::empty())?))
+    }
+
+    pub(super) fn look(&self, path: &str) -> io::Result<Found> {
+        let (folder, name) = split(path);
+        let folder = match self.folder(folder) {
+            Ok(folder) => folder,
+            Err(Errno::NOENT) => return Ok(Found::Nothing),
+            Err(Errno::NOTDIR | Errno::LOOP) => return Ok(Found::Blocked),
+            Err(error) => return Err(error.into()),
+        };
+        match statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
+                Ok(Found::File { mode: Mode::from_raw_mode(stat.st_mode).as_raw_mode() })
+            }
+            Ok(_) => Ok(Found::Other),
+            Err(Errno::NOENT) => Ok(Found::Nothing),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub(super) fn make_folder(&self, path: &str) -> io::Result<()> {
+        step();
+        let (folder, name) = split(path);
+        match mkdirat(self.folder(folder)?, name, Mode::from_raw_mode(0o777)) {
+            // Somebody else made it, or we did before a stop.
+            Ok(()) | Err(Errno::EXIST) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Only an empty one goes.
+    pub(super) fn remove_folder(&self, path: &str) -> io::Result<()> {
+        let (folder, name) = split(path);
+        match self.remove(folder, name, AtFlags::REMOVEDIR) {
+            Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => Ok(()),
+            other => Ok(other?),
+        }
+    }
+
+    /// Beside the path, whole and on the disk.
+    pub(super) fn write_part(&self, entry: &Entry, content: &[u8]) -> io::Result<()> {
+        self.remove_part(entry)?;
+        step();
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::WRONLY | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(entry.mode);
+        let mut file = File::from(openat(self.folder(split(&entry.path).0)?, &entry.part, flags, mode)?);
+        step();
+        file.write_all(content)?;
+        if entry.place == Place::Taken {
+            // The mask of the process does not hold for what was there before.
+            fchmod(&file, mode)?;
+        }
+        step();
+        file.sync_all()
+    }
+
+    pub(super) fn remove_part(&self, entry: &Entry) -> io::Result<()> {
+        Ok(self.remove(split(&entry.path).0, &entry.part, AtFlags::empty())?)
+    }
+
+    /// What is not there is removed.
+    fn remove(&self, folder: &str, name: &str, flags: AtFlags) -> Result<(), Errno> {
+        step();
+        let folder = match self.folder(folder) {
+            Ok(folder) => folder,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        // A disk that cannot be written to says so before it looks.
+        unlinkat(&folder, name, flags).or_else(|error| match statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => Ok(()),
+            Ok(_) | Err(_) => Err(error),
+        })
+    }
+
+    pub(super) fn put(&self, entry: &Entry) -> io::Result<()> {
+        self.rename(entry, &entry.part, split(&entry.path).1)
+    }
+
+    /// What was put goes back. An exchange is its own reverse.
+    pub(super) fn take_back(&self, entry: &Entry) -> io::Result<()> {
+        self.rename(entry, split(&entry.path).1, &entry.part)
+    }
+
+    fn rename(&self, entry: &Entry, from: &str, to: &str) -> io::Result<()> {
+        step();
+        let folder = self.folder(split(&entry.path).0)?;
+        let flags = match entry.place {
+            Place::Free => RenameFlags::NOREPLACE,
+            Place::Taken => RenameFlags::EXCHANGE,
+        };
+        match renameat_with(&folder, from, &folder, to, flags) {
+            // Some file systems know neither: it is then replaced at once, and cannot be put back.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => Ok(renameat(&folder, from, &folder, to)?),
+            other => Ok(other?),
+        }
+    }
+
+    /// Whether the part has the content it was made with. After an exchange it has what was there before.
+    pub(super) fn has_part(&self, entry: &Entry) -> io::Result<bool> {
+        // Not waiting for the other end of a pipe that somebody put there.
+        let flags = OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let folder = self.folder(split(&entry.path).0);
+        let file = match folder.and_then(|folder| openat(folder, &entry.part, flags, Mode::empty())) {
+            Ok(file) => File::from(file),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        };
+        let mut bytes = Vec::new();
+        if file.metadata()?.is_file() {
+            file.take(BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
+        }
+        Ok(digest(&bytes) == entry.digest)
+    }
+
+    /// What was made, moved and removed in a folder is on the disk.
+    pub(super) fn sync_folder(&self, folder: &str) -> io::Result<()> {
+        step();
+        File::from(self.folder(folder)?).sync_all()
+    }
+
+    fn folder(&self, path: &str) -> Result<OwnedFd, Errno> {
+        let mut folder = openat(self.0.as_fd(), ".", FOLDER, Mode::empty())?;
+        for part in path.split('/').filter(|part| !part.is_empty()) {
+            folder = openat(&folder, part, FOLDER, Mode::empty())?;
+        }
+        Ok(folder)
+    }
+}
+
+/// Folder and name.
+pub(super) fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
+}
+
+/// Before everything that changes the disk: a test stops the process here.
+pub(super) fn step() {
+    #[cfg(test)]
+    super::tests::step();
+}

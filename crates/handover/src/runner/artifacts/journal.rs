@@ -1,0 +1,113 @@
+//! How far an output has come: a file whose name is its state.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::disk::step;
+
+#[derive(Debug)]
+pub(super) struct Journal {
+    folder: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Parts may lie beside their places.
+    Staging,
+    /// All parts are on the disk, some at their places.
+    Committed,
+    Done,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Record {
+    /// The digest of the whole output.
+    pub(super) output: String,
+    /// Those that are made for it, outer ones first.
+    pub(super) folders: Vec<String>,
+    pub(super) entries: Vec<Entry>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Entry {
+    pub(super) path: String,
+    /// The name of its part, in the same folder.
+    pub(super) part: String,
+    pub(super) digest: String,
+    pub(super) place: Place,
+    pub(super) mode: u32,
+}
+
+/// What was at the path when it was checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Place {
+    Free,
+    Taken,
+}
+
+impl Journal {
+    /// Made if it is not there, in a folder that is.
+    pub(super) fn open(folder: &Path) -> io::Result<Self> {
+        match DirBuilder::new().mode(0o700).create(folder) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            made => {
+                made?;
+                // A journal that is gone after a stop would leave its parts behind.
+                File::open(folder.parent().unwrap_or(folder))?.sync_all()?;
+            }
+        }
+        Ok(Self { folder: folder.to_owned() })
+    }
+
+    pub(super) fn read(&self, standing: Standing) -> io::Result<Option<Record>> {
+        match fs::read(self.path(standing)) {
+            Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn begin(&mut self, record: &Record) -> io::Result<()> {
+        let part = self.folder.join("staging.part");
+        step();
+        let mut file = File::create(&part)?;
+        file.write_all(&serde_json::to_vec(record)?)?;
+        file.sync_all()?;
+        step();
+        fs::rename(&part, self.path(Standing::Staging))?;
+        self.sync()
+    }
+
+    pub(super) fn advance(&mut self, from: Standing, to: Standing) -> io::Result<()> {
+        step();
+        fs::rename(self.path(from), self.path(to))?;
+        self.sync()
+    }
+
+    pub(super) fn forget(&mut self) -> io::Result<()> {
+        step();
+        match fs::remove_file(self.path(Standing::Staging)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        self.sync()
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        step();
+        File::open(&self.folder)?.sync_all()
+    }
+
+    fn path(&self, standing: Standing) -> PathBuf {
+        self.folder.join(match standing {
+            Standing::Staging => "staging.json",
+            Standing::Committed => "committed.json",
+            Standing::Done => "done.json",
+        })
+    }
+}

@@ -1,0 +1,425 @@
+//! Stopped at every step, on a full disk, with hostile paths and links: all or none.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use rustix::process::{Signal, getpid, kill_process};
+use tempfile::TempDir;
+
+use super::*;
+
+/// The step at which the process is stopped.
+const STOP_AT: &str = "HANDOVER_TEST_STOP_AT";
+/// What a process of its own applies, and where.
+const OUTPUT: &str = "HANDOVER_TEST_OUTPUT";
+const FOLDER: &str = "HANDOVER_TEST_FOLDER";
+static STEPS: AtomicU32 = AtomicU32::new(0);
+
+pub(super) fn step() {
+    let Some(stop) = std::env::var(STOP_AT).ok().and_then(|stop| stop.parse::<u32>().ok()) else { return };
+    if STEPS.fetch_add(1, Ordering::SeqCst) + 1 == stop {
+        kill_process(getpid(), Signal::KILL).unwrap();
+    }
+}
+
+/// Every path with its permissions and content; folders have none.
+type Tree = BTreeMap<String, (u32, Option<String>)>;
+
+struct Scene {
+    folder: TempDir,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let scene = Self { folder: TempDir::new().unwrap() };
+        fs::create_dir_all(scene.root().join("dir")).unwrap();
+        for (path, mode) in [("keep.txt", 0o644), ("run.sh", 0o755), ("dir/old.txt", 0o600), ("mine.txt", 0o640)] {
+            let path = scene.root().join(path);
+            fs::write(&path, "old").unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        }
+        scene
+    }
+
+    fn root(&self) -> PathBuf {
+        self.folder.path().join("root")
+    }
+
+    fn journal(&self) -> PathBuf {
+        self.folder.path().join("journal")
+    }
+
+    fn tree(&self) -> Tree {
+        tree(&self.root())
+    }
+
+    fn apply(&self, artifacts: &[Artifact]) -> Result<Applied, Problem> {
+        apply(&self.root(), &self.journal(), artifacts, &made())
+    }
+
+    /// In a process that is stopped there; false when it got to its end.
+    fn is_stopped(&self, output: &str, stop: u32) -> bool {
+        let mut command = this_test("applied_in_a_process_of_its_own");
+        command.env(FOLDER, self.folder.path()).env(OUTPUT, output).env(STOP_AT, stop.to_string());
+        let output = command.output().unwrap();
+        assert!(output.status.success() || output.status.code().is_none(), "{output:?}");
+        !output.status.success()
+    }
+}
+
+fn this_test(name: &str) -> Command {
+    #[expect(clippy::disallowed_methods, reason = "a test starts itself")]
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", &format!("{}::{name}", module_path!().split_once("::").unwrap().1)]);
+    command
+}
+
+fn tree(root: &Path) -> Tree {
+    let mut tree = Tree::new();
+    collect(root, "", &mut tree);
+    tree
+}
+
+fn collect(folder: &Path, prefix: &str, tree: &mut Tree) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let name = format!("{prefix}{}", entry.file_name().to_str().unwrap());
+        let data = entry.metadata().unwrap();
+        let mode = data.permissions().mode() & 0o7777;
+        if data.is_dir() {
+            collect(&entry.path(), &format!("{name}/"), tree);
+            tree.insert(name, (mode, None));
+        } else {
+            let content = fs::read_to_string(entry.path()).unwrap_or_default();
+            tree.insert(name, (mode, Some(content)));
+        }
+    }
+}
+
+fn made() -> BTreeSet<String> {
+    ["mine.txt".to_owned(), "gone.txt".to_owned()].into()
+}
+
+fn create(path: &str, content: &str) -> Artifact {
+    Artifact { path: path.to_owned(), operation: Operation::Create, content: content.to_owned() }
+}
+
+fn update(path: &str, content: &str) -> Artifact {
+    Artifact { operation: Operation::Update, ..create(path, content) }
+}
+
+fn output(name: &str) -> Vec<Artifact> {
+    match name {
+        "first" => vec![
+            update("run.sh", "new run"),
+            update("dir/old.txt", "new old"),
+            create("new.txt", "new"),
+            create("deep/er/x.txt", "x"),
+            create("./deep/../deep/er//y.txt", ""),
+            create("mine.txt", "mine again"),
+            update("gone.txt", "back"),
+        ],
+        _ => vec![update("run.sh", "other run"), create("new.txt", "other new"), create("deep/z.txt", "z")],
+    }
+}
+
+fn whole(before: &Tree) -> Tree {
+    let mut tree = before.clone();
+    let file = |mode, text: &str| (mode, Some(text.to_owned()));
+    tree.insert("run.sh".to_owned(), file(0o755, "new run"));
+    tree.insert("dir/old.txt".to_owned(), file(0o600, "new old"));
+    tree.insert("mine.txt".to_owned(), file(0o640, "mine again"));
+    for (path, text) in [("new.txt", "new"), ("deep/er/x.txt", "x"), ("deep/er/y.txt", ""), ("gone.txt", "back")] {
+        tree.insert(path.to_owned(), file(0o644, text));
+    }
+    for folder in ["deep", "deep/er"] {
+        tree.insert(folder.to_owned(), (0o755, None));
+    }
+    tree
+}
+
+fn unfit(path: &str, why: Why) -> Problem {
+    Problem::Unfit(vec![Unfit { path: path.to_owned(), why }])
+}
+
+#[test]
+fn applied_in_a_process_of_its_own() {
+    let (Some(folder), Ok(name)) = (std::env::var_os(FOLDER), std::env::var(OUTPUT)) else { return };
+    let folder = PathBuf::from(folder);
+    apply(&folder.join("root"), &folder.join("journal"), &output(&name), &made()).unwrap();
+}
+
+#[test]
+fn a_whole_output_comes_and_comes_once() {
+    let scene = Scene::new();
+    let expected = whole(&scene.tree());
+    let applied = scene.apply(&output("first")).unwrap();
+    assert_eq!(applied.paths[3..5], ["deep/er/x.txt", "deep/er/y.txt"]);
+    assert_eq!(applied.finished, Vec::<String>::new());
+    assert_eq!(scene.tree(), expected);
+    fs::write(scene.root().join("new.txt"), "changed since").unwrap();
+    assert_eq!(scene.apply(&output("first")), Ok(applied));
+    assert_eq!(fs::read_to_string(scene.root().join("new.txt")).unwrap(), "changed since");
+    assert_eq!(scene.apply(&[]).unwrap().paths, Vec::<String>::new());
+}
+
+#[test]
+fn stopped_at_any_step_it_is_all_or_none() {
+    let mut seen = BTreeSet::new();
+    for stop in 1.. {
+        let scene = Scene::new();
+        let before = scene.tree();
+        let is_stopped = scene.is_stopped("first", stop);
+        let recovered = recover(&scene.root(), &scene.journal()).unwrap();
+        let tree = scene.tree();
+        let expected = match recovered {
+            Recovered::Finished { .. } => whole(&before),
+            // Before its first step, or after its last.
+            Recovered::Nothing if tree == whole(&before) => whole(&before),
+            Recovered::Undone | Recovered::Nothing => before.clone(),
+        };
+        assert_eq!(tree, expected, "step {stop}: {recovered:?}");
+        seen.insert(format!("{recovered:?}").split(' ').next().unwrap().to_owned());
+        scene.apply(&output("first")).unwrap();
+        assert_eq!(scene.tree(), whole(&before), "step {stop}");
+        if !is_stopped {
+            assert!(stop > 50, "{stop}");
+            break;
+        }
+    }
+    assert_eq!(seen.into_iter().collect::<Vec<_>>(), ["Finished", "Nothing", "Undone"]);
+}
+
+#[test]
+fn stopped_again_and_again_it_comes_to_its_end() {
+    for first in (1..75).step_by(3) {
+        let scene = Scene::new();
+        let before = scene.tree();
+        scene.is_stopped("first", first);
+        let mut stops = 0;
+        // Each time a little further, so that it must come to an end.
+        while scene.is_stopped("first", 5 + stops * 4) {
+            stops += 1;
+        }
+        assert_eq!(scene.tree(), whole(&before), "step {first}");
+    }
+}
+
+#[test]
+fn another_output_follows_one_that_was_stopped() {
+    let files = [("run.sh", 0o755, "other run"), ("new.txt", 0o644, "other new"), ("deep/z.txt", 0o644, "z")];
+    for stop in 1..80 {
+        let scene = Scene::new();
+        let before = scene.tree();
+        scene.is_stopped("first", stop);
+        let applied = scene.apply(&output("second")).unwrap();
+        let is_first_there = scene.tree().contains_key("deep/er/x.txt");
+        let mut expected = if is_first_there { whole(&before) } else { before };
+        for (path, mode, text) in files {
+            expected.insert(path.to_owned(), (mode, Some(text.to_owned())));
+        }
+        expected.insert("deep".to_owned(), (0o755, None));
+        assert_eq!(scene.tree(), expected, "step {stop}: {applied:?}");
+        assert!(is_first_there || applied.finished.is_empty());
+    }
+}
+
+#[test]
+fn a_part_that_was_swept_away_is_written_again() {
+    for stop in 1..80 {
+        let scene = Scene::new();
+        let before = scene.tree();
+        scene.is_stopped("first", stop);
+        for (path, _) in scene.tree() {
+            if path.ends_with("-2.part") {
+                fs::remove_file(scene.root().join(path)).unwrap();
+            }
+        }
+        scene.apply(&output("first")).unwrap();
+        assert_eq!(scene.tree(), whole(&before), "step {stop}");
+    }
+}
+
+#[test]
+fn what_does_not_fit_changes_nothing_and_is_named() {
+    let scene = Scene::new();
+    symlink("keep.txt", scene.root().join("link")).unwrap();
+    symlink("dir", scene.root().join("folder-link")).unwrap();
+    let before = scene.tree();
+    let table = [
+        (create("keep.txt", ""), Why::Exists),
+        (create("dir", ""), Why::Exists),
+        (create("link", ""), Why::Exists),
+        (create("keep.txt/x", ""), Why::Exists),
+        (create("folder-link/x", ""), Why::Exists),
+        (create("folder-link/x/y", ""), Why::Exists),
+        (update("nothing", ""), Why::Missing),
+        (update("no/thing", ""), Why::Missing),
+        (update("dir", ""), Why::Missing),
+        (update("link", ""), Why::Missing),
+        (update("folder-link/old.txt", ""), Why::Missing),
+        (update("keep.txt/x", ""), Why::Missing),
+    ];
+    for (artifact, why) in table {
+        let path = artifact.path.clone();
+        assert_eq!(scene.apply(&[create("fine", ""), artifact]), Err(unfit(&path, why)));
+    }
+    let all = scene.apply(&[create("keep.txt", ""), update("nothing", "")]).unwrap_err();
+    assert_eq!(all.codes(), ["ARTIFACT_EXISTS:keep.txt", "ARTIFACT_MISSING:nothing"]);
+    assert_eq!(scene.tree(), before);
+    assert_eq!(fs::read_dir(scene.journal()).unwrap().count(), 0);
+}
+
+#[test]
+fn hostile_paths_are_refused() {
+    let scene = Scene::new();
+    let before = scene.tree();
+    let outside = [
+        "",
+        ".",
+        "..",
+        "/",
+        "/etc/passwd",
+        "../x",
+        "a/../../x",
+        "a/",
+        "a/.",
+        "a/..",
+        "a\\b",
+        "a\0b",
+        ".git",
+        ".GIT/x",
+        "a/.Git/hooks/x",
+        "./.gIt",
+        "a/../.git/config",
+        "dir/..",
+        "/dev/null",
+    ];
+    for path in outside {
+        assert_eq!(scene.apply(&[create(path, "")]), Err(unfit(path, Why::Outside)), "{path:?}");
+    }
+    for (one, other) in [("a", "a"), ("a", "./a"), ("a", "a/b"), ("a/b", "a"), ("x/../a", "a//b/c")] {
+        let Err(Problem::Unfit(found)) = scene.apply(&[create(one, ""), create(other, "")]) else { panic!("{one}") };
+        assert!(matches!(found[..], [Unfit { why: Why::Duplicate, .. }]), "{found:?}");
+    }
+    let many = vec![create("a", ""); ARTIFACTS_MAX + 1];
+    assert_eq!(scene.apply(&many), Err(Problem::TooMany { count: ARTIFACTS_MAX + 1 }));
+    let large = [create("a", &"x".repeat(BYTES_MAX)), create("b", "x")];
+    assert_eq!(scene.apply(&large), Err(Problem::TooLarge { bytes: BYTES_MAX + 1 }));
+    assert_eq!(scene.tree(), before);
+}
+
+#[test]
+fn odd_names_are_names() {
+    let scene = Scene::new();
+    let odd = [".gitignore", ".github/x", "a b", "-rf", "ünï", "$(x)", "a\nb", "...", "git", ".handover-1.part"];
+    scene.apply(&odd.map(|path| create(path, path))).unwrap();
+    for path in odd {
+        assert_eq!(fs::read_to_string(scene.root().join(path)).unwrap(), path);
+    }
+    scene.apply(&[create(&"n".repeat(255), "")]).unwrap();
+    let before = scene.tree();
+    let problem = scene.apply(&[create("first", ""), create(&"n".repeat(256), "")]).unwrap_err();
+    assert!(matches!(problem, Problem::Failed { .. }), "{problem:?}");
+    assert_eq!(scene.tree(), before);
+}
+
+#[test]
+fn a_link_that_is_swapped_in_leads_nowhere() {
+    let scene = Scene::new();
+    let outside = scene.folder.path().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("victim"), "safe").unwrap();
+    let (place, aside) = (scene.root().join("swap"), scene.root().join("aside"));
+    fs::create_dir(&place).unwrap();
+    fs::write(place.join("victim"), "ours").unwrap();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                // A folder that an output made meanwhile stands in the way of some of these.
+                drop(fs::rename(&place, &aside));
+                drop(symlink(&outside, &place));
+                drop(fs::remove_file(&place));
+                drop(fs::remove_dir_all(&place));
+                drop(fs::rename(&aside, &place));
+            }
+        });
+        let mut applied = 0;
+        for number in 0..300 {
+            let journal = scene.folder.path().join(format!("journal{number}"));
+            let artifacts = [update("swap/victim", &number.to_string()), create(&format!("swap/{number}"), "x")];
+            applied += u32::from(apply(&scene.root(), &journal, &artifacts, &BTreeSet::new()).is_ok());
+        }
+        stop.store(true, Ordering::Relaxed);
+        assert!(applied < 300, "the swap was never met");
+    });
+    assert_eq!(fs::read_to_string(outside.join("victim")).unwrap(), "safe");
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 1);
+}
+
+#[test]
+fn a_thousand_come() {
+    let scene = Scene::new();
+    let artifacts: Vec<_> =
+        (0..1_000).map(|number| create(&format!("many/{}/{number}", number % 30), &"x".repeat(16_000))).collect();
+    scene.apply(&artifacts).unwrap();
+    assert_eq!(scene.tree().len(), 5 + 1_000 + 31);
+}
+
+/// Where the user may mount, a disk of 256 kB with a folder that cannot be written to.
+#[test]
+fn on_a_full_or_locked_disk_it_is_all_or_none() {
+    const DISK: &str = "HANDOVER_TEST_DISK";
+    let Some(disk) = std::env::var_os(DISK) else {
+        let folder = TempDir::new().unwrap();
+        let script = "cd \"$HANDOVER_TEST_DISK\" && mount -t tmpfs -o size=256k,nr_inodes=40 none . && cd . || exit 99
+            cd \"$HANDOVER_TEST_DISK\" && mkdir -p root/locked && mount -t tmpfs -o ro none root/locked || exit 99
+            exec \"$@\"";
+        let inner = this_test("on_a_full_or_locked_disk_it_is_all_or_none");
+        #[expect(clippy::disallowed_methods, reason = "a test starts itself with a disk of its own")]
+        let mut command = Command::new("unshare");
+        command.args(["--map-root-user", "--mount", "sh", "-c", script, "sh"]);
+        command.arg(inner.get_program()).args(inner.get_args()).env(DISK, folder.path());
+        let Ok(output) = command.output() else { return };
+        // Not everybody may do this.
+        if output.status.code() == Some(99) || String::from_utf8_lossy(&output.stderr).starts_with("unshare") {
+            eprintln!("no disk: {}", String::from_utf8_lossy(&output.stderr));
+            return;
+        }
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        return;
+    };
+    let disk = PathBuf::from(disk);
+    let (root, journal) = (disk.join("root"), disk.join("journal"));
+    fs::write(root.join("old"), "old").unwrap();
+    let before = tree(&root);
+    let locked = apply(&root, &journal, &[update("old", "new"), create("locked/x/y", "")], &BTreeSet::new());
+    assert_eq!(locked, Err(Problem::Failed { problem: "Read-only file system (os error 30)".to_owned() }));
+    assert_eq!(tree(&root), before);
+    let mut seen = (0, 0);
+    for number in 0..80 {
+        let before = tree(&root);
+        // More and more, larger and larger: room or names run out at another place each time.
+        let content = "x".repeat(number * 700);
+        let mut artifacts = vec![update("old", &format!("{number}"))];
+        artifacts.extend((0..number % 13 + 1).map(|file| create(&format!("{number}/{file}/f"), &content)));
+        match apply(&root, &journal, &artifacts, &BTreeSet::new()) {
+            Ok(_) => {
+                seen.0 += 1;
+                assert_eq!(fs::read_to_string(root.join("old")).unwrap(), number.to_string());
+                fs::remove_dir_all(root.join(number.to_string())).unwrap();
+            }
+            Err(problem) => {
+                seen.1 += 1;
+                assert!(matches!(&problem, Problem::Failed { problem } if problem.contains("No space")), "{problem:?}");
+                assert_eq!(tree(&root), before, "{number}");
+            }
+        }
+    }
+    assert!(seen.0 > 5 && seen.1 > 5, "{seen:?}");
+}

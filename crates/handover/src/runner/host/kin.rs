@@ -1,0 +1,185 @@
+//! All that came from a host: its children and theirs, wherever they went.
+//!
+//! A child that nobody waited for keeps its number, and only the host waits for its own children. So its direct
+//! children are signalled by number; when one dies, what it had started becomes a direct child in turn. Where one
+//! cannot be killed, those below it are reached by a handle that is checked after it was opened.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use rustix::event::{Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpgrp, getpid, kill_process, kill_process_group, wait};
+
+use super::Survivor;
+
+/// A process dies within this time, unless it is stuck in the kernel.
+const DEATH: Duration = Duration::from_millis(500);
+const PAUSE_MIN: Duration = Duration::from_millis(1);
+const PAUSE_MAX: Duration = Duration::from_millis(50);
+const SURVIVORS_MAX: usize = 20;
+
+/// Whether anything is left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kin {
+    Alive,
+    Gone,
+}
+
+/// A process as the kernel shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Process {
+    pub(super) pid: Pid,
+    pub(super) parent: i32,
+    pub(super) group: Option<Pid>,
+    pub(super) name: String,
+    pub(super) is_zombie: bool,
+}
+
+/// Whom group signals may reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Session {
+    /// Nobody but our kin can be in a group of ours.
+    Own,
+    Shared,
+}
+
+/// Takes the ends of all that have ended.
+pub(super) fn reap(mut each: impl FnMut(Pid, WaitStatus)) -> Kin {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) => each(pid, status),
+            Ok(None) => return Kin::Alive,
+            Err(Errno::INTR) => {}
+            Err(_) => return Kin::Gone,
+        }
+    }
+}
+
+/// Kills until nothing is left, also what is born meanwhile; who is left at the given time is named.
+pub(super) fn end_all(session: Session, until: Instant, mut each: impl FnMut(Pid, WaitStatus)) -> Vec<Survivor> {
+    let begun = now();
+    let mut pause = PAUSE_MIN;
+    let mut seen = BTreeSet::new();
+    while reap(&mut each) == Kin::Alive {
+        let children = children();
+        let known = seen.len();
+        for child in &children {
+            kill(child, session);
+            seen.insert(child.pid.as_raw_pid());
+        }
+        let now = now();
+        if now >= until {
+            return survivors();
+        }
+        // One that forks and ends at once is caught only by looking again at once.
+        if seen.len() > known {
+            pause = PAUSE_MIN;
+            continue;
+        }
+        if now - begun > DEATH {
+            kill_below(&children);
+        }
+        rest(pause);
+        pause = (pause * 2).min(PAUSE_MAX);
+    }
+    Vec::new()
+}
+
+pub(super) fn now() -> Instant {
+    #[expect(clippy::disallowed_methods, reason = "bounds the waits of the host")]
+    Instant::now()
+}
+
+pub(super) fn rest(time: Duration) {
+    // A wake before the time is harmless.
+    let _ = poll(&mut [], Some(&timespec(time)));
+}
+
+pub(super) fn timespec(time: Duration) -> Timespec {
+    Timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: i64::from(time.subsec_nanos()) }
+}
+
+/// A whole group dies at once, so none of it can fork away.
+fn kill(child: &Process, session: Session) {
+    match (session, child.group) {
+        // The host may be in the group, if the child went there.
+        (Session::Own, Some(group)) if group != getpgrp() => {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        (Session::Own | Session::Shared, _) => {}
+    }
+    // Who cannot be killed is named in the end.
+    let _ = kill_process(child.pid, Signal::KILL);
+}
+
+fn kill_below(children: &[Process]) {
+    let direct = |process: &Process| children.iter().any(|child| child.pid == process.pid);
+    for process in below(getpid(), &all()).into_iter().filter(|process| !direct(process)) {
+        kill_checked(process.pid, |again| again.parent == process.parent);
+    }
+}
+
+/// A number may belong to another by the time it is used; a handle does not change hands.
+#[cfg(target_os = "linux")]
+pub(super) fn kill_checked(pid: Pid, is_same: impl FnOnce(&Process) -> bool) {
+    use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
+    let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { return };
+    if process(pid).is_some_and(|process| is_same(&process)) {
+        // Who cannot be killed is named in the end.
+        let _ = pidfd_send_signal(handle, Signal::KILL);
+    }
+}
+
+/// Nothing is found to be killed where there is no /proc.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn kill_checked(_pid: Pid, _is_same: impl FnOnce(&Process) -> bool) {}
+
+fn survivors() -> Vec<Survivor> {
+    let living = below(getpid(), &all()).into_iter().filter(|process| !process.is_zombie);
+    let named = living.map(|it| Survivor { pid: it.pid.as_raw_pid().unsigned_abs(), name: it.name });
+    named.take(SURVIVORS_MAX).collect()
+}
+
+/// All descendants, of one picture of the processes.
+pub(super) fn below(root: Pid, all: &[Process]) -> Vec<Process> {
+    let mut found: Vec<Process> = Vec::new();
+    let mut parents = vec![root.as_raw_pid()];
+    while let Some(parent) = parents.pop() {
+        for process in all.iter().filter(|process| process.parent == parent) {
+            parents.push(process.pid.as_raw_pid());
+            found.push(process.clone());
+        }
+    }
+    found
+}
+
+fn children() -> Vec<Process> {
+    let own = getpid();
+    let path = format!("/proc/self/task/{}/children", own.as_raw_pid());
+    // A kernel may be built without this file.
+    let Ok(text) = std::fs::read_to_string(path) else {
+        return all().into_iter().filter(|process| process.parent == own.as_raw_pid()).collect();
+    };
+    text.split_ascii_whitespace().filter_map(|word| process(Pid::from_raw(word.parse().ok()?)?)).collect()
+}
+
+/// None where there is no /proc.
+pub(super) fn all() -> Vec<Process> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| process(Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?)).collect()
+}
+
+pub(super) fn process(pid: Pid) -> Option<Process> {
+    let text = std::fs::read(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    // The name stands in brackets and may itself contain some.
+    let (head, tail) = text.rsplit_once(')')?;
+    let mut words = tail.split_ascii_whitespace();
+    let is_zombie = matches!(words.next()?, "Z" | "X");
+    let parent = words.next()?.parse().ok()?;
+    // One that is just ending has none, which is shown as -1.
+    let group = words.next()?.parse().ok().filter(|group| *group > 0).and_then(Pid::from_raw);
+    let name = head.split_once('(')?.1.to_owned();
+    Some(Process { pid, parent, group, name, is_zombie })
+}

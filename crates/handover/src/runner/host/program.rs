@@ -1,0 +1,132 @@
+//! Starts the program: through our own binary once more, which asks the kernel to end it with the host.
+//!
+//! Only a process can ask for its own death signal, and what runs between fork and exec cannot be safe code. So the
+//! host starts `handover turn-host --child`, which asks and then becomes the program. The kernel forgets the request in
+//! children of the program and in set-user-ID programs: those are the sweep's.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{ChildStdin, Command, ExitCode, Stdio};
+
+use rustix::process::Pid;
+
+use super::{Inherit, Input, Launch, TURN, record};
+
+pub(super) const CHILD: &str = "--child";
+/// As shells say that a command could not be run.
+const CODE_REFUSED: u8 = 127;
+
+#[derive(Debug)]
+pub(super) struct Program {
+    pub(super) pid: Pid,
+    /// Becomes readable when the program ends. None on a kernel that has no such handle.
+    pub(super) handle: Option<OwnedFd>,
+    pub(super) stdin: Option<ChildStdin>,
+    pub(super) stdout: File,
+    pub(super) stderr: File,
+}
+
+/// From the thread that lives as long as the host: the death signal is bound to it.
+pub(super) fn start(folder: &Path, launch: &Launch) -> Result<Program, String> {
+    // A missing folder and a missing program look the same to the one who starts it.
+    if !launch.directory.is_dir() {
+        return Err(format!("{} is not a folder", launch.directory.display()));
+    }
+    let mut command = stage(folder, launch);
+    command.current_dir(&launch.directory).process_group(0);
+    if let Inherit::Only(names) = &launch.inherit {
+        command.env_clear();
+        command.envs(names.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+    }
+    command.envs(&launch.environment).env(TURN, &launch.turn);
+    command.stdin(input(&launch.input)?).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let failed = |error: std::io::Error| format!("{} cannot be started: {error}", launch.program.display());
+    let mut child = command.spawn().map_err(failed)?;
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let streams = (child.stdout.take(), child.stderr.take());
+    let (Some(pid), (Some(stdout), Some(stderr))) = (pid, streams) else {
+        return Err("the program has no number or no pipes".to_owned());
+    };
+    let (stdout, stderr) = (File::from(OwnedFd::from(stdout)), File::from(OwnedFd::from(stderr)));
+    Ok(Program { pid, handle: handle(pid), stdin: child.stdin.take(), stdout, stderr })
+}
+
+/// Asks for the death signal and becomes the program; returns only when that fails.
+pub(super) fn become_it(folder: &Path, parent: &OsStr) -> ExitCode {
+    if !is_bound(parent) {
+        return ExitCode::from(CODE_REFUSED);
+    }
+    let why = match record::launch(folder) {
+        Ok(launch) => {
+            let error = command(&launch).exec();
+            format!("{} cannot be started: {error}", launch.program.display())
+        }
+        Err(error) => format!("{} cannot be read: {error}", record::LAUNCH),
+    };
+    drop(record::write(folder, record::REFUSAL, &why));
+    ExitCode::from(CODE_REFUSED)
+}
+
+/// Why the process could not become the program, if so.
+pub(super) fn refusal(folder: &Path, code: i32) -> Option<String> {
+    if code == i32::from(CODE_REFUSED) { record::read(folder, record::REFUSAL).ok() } else { None }
+}
+
+fn input(input: &Input) -> Result<Stdio, String> {
+    match input {
+        Input::Nothing => Ok(Stdio::null()),
+        Input::Relay => Ok(Stdio::piped()),
+        Input::File(path) => match File::open(path) {
+            Ok(file) => Ok(Stdio::from(file)),
+            Err(error) => Err(format!("the input {} cannot be read: {error}", path.display())),
+        },
+    }
+}
+
+/// Our own file, also when it was replaced or deleted meanwhile.
+#[cfg(target_os = "linux")]
+fn stage(folder: &Path, _launch: &Launch) -> Command {
+    #[expect(clippy::disallowed_methods, reason = "the host starts its program; folder and environment are chosen")]
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0("handover").args([super::COMMAND, CHILD]).arg(folder).arg(std::process::id().to_string());
+    command
+}
+
+/// There is no death signal: the program is started as it is.
+#[cfg(not(target_os = "linux"))]
+fn stage(_folder: &Path, launch: &Launch) -> Command {
+    command(launch)
+}
+
+fn command(launch: &Launch) -> Command {
+    #[expect(clippy::disallowed_methods, reason = "the host starts its program; folder and environment are chosen")]
+    let mut command = Command::new(&launch.program);
+    command.args(&launch.arguments);
+    command
+}
+
+/// Whether the kernel ends us with the host; false when the host was gone before it could be asked.
+#[cfg(target_os = "linux")]
+fn is_bound(parent: &OsStr) -> bool {
+    use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+    let parent = parent.to_str().and_then(|parent| parent.parse().ok()).and_then(Pid::from_raw);
+    set_parent_process_death_signal(Some(Signal::KILL)).is_ok() && parent.is_some() && getppid() == parent
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_bound(_parent: &OsStr) -> bool {
+    true
+}
+
+#[cfg(target_os = "linux")]
+fn handle(pid: Pid) -> Option<OwnedFd> {
+    rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn handle(_pid: Pid) -> Option<OwnedFd> {
+    None
+}

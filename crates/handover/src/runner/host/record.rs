@@ -1,0 +1,53 @@
+//! The files of a turn's folder that say what to start and how it ended: whole, on the disk, for our eyes only.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::{Ended, Launch};
+
+pub(super) const LAUNCH: &str = "launch.json";
+pub(super) const END: &str = "end.json";
+/// Why a process could not become the program.
+pub(super) const REFUSAL: &str = "refusal.json";
+
+/// An environment and its arguments; the kernel takes no more either.
+const BYTES_MAX: u64 = 4 << 20;
+
+/// How the turn of this folder ended; none while it runs, or when its host was killed.
+pub fn ended(folder: &Path) -> io::Result<Option<Ended>> {
+    match read(folder, END) {
+        Ok(ended) => Ok(Some(ended)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+pub(super) fn launch(folder: &Path) -> io::Result<Launch> {
+    read(folder, LAUNCH)
+}
+
+pub(super) fn read<T: DeserializeOwned>(folder: &Path, name: &str) -> io::Result<T> {
+    let mut bytes = Vec::new();
+    File::open(folder.join(name))?.take(BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(serde_json::from_slice(&bytes)?)
+}
+
+/// After a crash there is the whole file or none.
+pub(super) fn write<T: Serialize>(folder: &Path, name: &str, value: &T) -> io::Result<()> {
+    let part = folder.join(format!("{name}.part"));
+    let mut file = create(&part)?;
+    file.write_all(&serde_json::to_vec(value)?)?;
+    file.sync_all()?;
+    fs::rename(&part, folder.join(name))?;
+    File::open(folder)?.sync_all()
+}
+
+/// A program's output may hold secrets, and its environment does.
+pub(super) fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
+}

@@ -1,0 +1,288 @@
+//! The host's one loop: it waits for the program, its output, the lifeline and the time, and then ends everything.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, Signal, WaitStatus, kill_process_group};
+
+use super::events::{Events, PIPE_BYTES};
+use super::kin::{self, Kin, Session, now};
+use super::output::{Output, Relay, Which};
+use super::program::{self, Program};
+use super::{End, Ended, Launch};
+
+/// All of a turn is ended within this time.
+const ENDING_MAX: Duration = Duration::from_secs(10);
+const GRACE_MAX: Duration = Duration::from_secs(5);
+/// What outlives the program for so long is a leak; a last line on its way out is not.
+const LINGER: Duration = Duration::from_millis(500);
+/// Orphans that ended are taken at least so often. No event tells of them without a signal handler.
+const REAP_INTERVAL: Duration = Duration::from_secs(5);
+/// Without a handle of the program to wait on.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+
+#[derive(Debug)]
+pub(super) struct Turn<'a> {
+    program: Pid,
+    handle: Option<OwnedFd>,
+    /// Becomes none when the lifeline has ended.
+    lifeline: Option<File>,
+    input: Option<Relay>,
+    output: Output,
+    events: &'a mut Events,
+    phase: Phase,
+    deadline: Instant,
+    grace: Duration,
+    status: Option<WaitStatus>,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Working,
+    /// SIGTERM was sent.
+    Asked {
+        how: End,
+        since: Instant,
+        until: Instant,
+    },
+    /// The program ended by itself.
+    Lingering {
+        until: Instant,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Handle,
+    Lifeline,
+    Input,
+    Output(Which),
+    Relay,
+}
+
+impl<'a> Turn<'a> {
+    pub(super) fn new(
+        launch: &Launch,
+        program: Program,
+        lifeline: File,
+        output: Output,
+        events: &'a mut Events,
+    ) -> Self {
+        let mut turn = Self {
+            program: program.pid,
+            handle: program.handle,
+            lifeline: Some(lifeline),
+            input: program.stdin.map(|pipe| Relay::new(File::from(OwnedFd::from(pipe)))),
+            output,
+            events,
+            phase: Phase::Working,
+            deadline: now() + Duration::from_secs(u64::from(launch.seconds_max)),
+            grace: Duration::from_millis(u64::from(launch.grace_ms)).min(GRACE_MAX),
+            status: None,
+        };
+        turn.output.stdout.pipe = Some(program.stdout);
+        turn.output.stderr.pipe = Some(program.stderr);
+        turn
+    }
+
+    /// Until the program and what belongs to it have ended, or may be killed.
+    pub(super) fn work(&mut self) {
+        loop {
+            let (program, status) = (self.program, &mut self.status);
+            let kin = kin::reap(|pid, end| {
+                if pid == program {
+                    *status = Some(end);
+                }
+            });
+            let now = now();
+            if self.is_over(kin, now) {
+                return;
+            }
+            let told = self.events.grew(self.output.bytes(), now);
+            let wake = [Some(self.next(now)), told].into_iter().flatten().min();
+            for source in self.wait(wake.unwrap_or(now).saturating_duration_since(now)) {
+                self.handle(source);
+            }
+        }
+    }
+
+    fn is_over(&mut self, kin: Kin, now: Instant) -> bool {
+        match &mut self.phase {
+            Phase::Working if self.status.is_some() => {
+                self.phase = Phase::Lingering { until: now + LINGER };
+                kin == Kin::Gone && self.output.is_closed()
+            }
+            Phase::Working => {
+                if let Some(how) = self.reason(now) {
+                    // It was not waited for yet, so its number is still its own.
+                    let _ = kill_process_group(self.program, Signal::TERM);
+                    self.input = None;
+                    self.phase = Phase::Asked { how, since: now, until: now + self.grace };
+                }
+                false
+            }
+            Phase::Asked { until, .. } => {
+                if self.status.is_some() {
+                    *until = (*until).min(now + LINGER);
+                }
+                kin == Kin::Gone || now >= *until
+            }
+            Phase::Lingering { until } => {
+                let is_quiet = kin == Kin::Gone && self.output.is_closed();
+                is_quiet || now >= *until || self.lifeline.is_none()
+            }
+        }
+    }
+
+    /// Why the program must end now.
+    fn reason(&self, now: Instant) -> Option<End> {
+        if let Some(why) = &self.output.lost {
+            return Some(End::Lost { why: why.clone() });
+        }
+        if self.output.is_too_much {
+            return Some(End::TooMuch);
+        }
+        if self.lifeline.is_none() {
+            return Some(End::CutOff);
+        }
+        if now >= self.deadline { Some(End::TimedOut) } else { None }
+    }
+
+    fn next(&self, now: Instant) -> Instant {
+        let timer = match &self.phase {
+            Phase::Working => self.deadline,
+            Phase::Asked { until, .. } | Phase::Lingering { until } => *until,
+        };
+        // An orphan's end wakes nobody, and in the end everything waits for it.
+        let look = match &self.phase {
+            Phase::Working if self.handle.is_some() => REAP_INTERVAL,
+            Phase::Working | Phase::Asked { .. } | Phase::Lingering { .. } => LOOK_INTERVAL,
+        };
+        timer.min(now + look)
+    }
+
+    fn wait(&self, time: Duration) -> Vec<Source> {
+        let mut sources = Vec::with_capacity(6);
+        let mut polled = Vec::with_capacity(6);
+        let mut add = |source, fd, flags| {
+            sources.push(source);
+            polled.push(PollFd::from_borrowed_fd(fd, flags));
+        };
+        // An end that was taken is no news.
+        if let (Some(handle), None) = (&self.handle, self.status) {
+            add(Source::Handle, handle.as_fd(), PollFlags::IN);
+        }
+        let is_input_busy = self.input.as_ref().is_some_and(Relay::is_busy);
+        if let Some(lifeline) = &self.lifeline {
+            // Its end is seen also while nothing is read from it.
+            let flags = if is_input_busy { PollFlags::empty() } else { PollFlags::IN };
+            add(Source::Lifeline, lifeline.as_fd(), flags);
+        }
+        if let Some(input) = self.input.as_ref().filter(|input| input.is_busy()) {
+            add(Source::Input, input.pipe.as_fd(), PollFlags::OUT);
+        }
+        let relay = self.output.busy_relay();
+        if let Some(relay) = relay {
+            add(Source::Relay, relay.pipe.as_fd(), PollFlags::OUT);
+        }
+        // Who writes more than is kept may wait for its end with it.
+        if !self.output.is_full() {
+            if let (Some(pipe), None) = (&self.output.stdout.pipe, relay) {
+                add(Source::Output(Which::Stdout), pipe.as_fd(), PollFlags::IN);
+            }
+            if let Some(pipe) = &self.output.stderr.pipe {
+                add(Source::Output(Which::Stderr), pipe.as_fd(), PollFlags::IN);
+            }
+        }
+        // Interrupted, it is simply done again.
+        let count = poll(&mut polled, Some(&kin::timespec(time))).unwrap_or(0);
+        let ready = sources.into_iter().zip(&polled).filter(|(_, fd)| count > 0 && !fd.revents().is_empty());
+        ready.map(|(source, _)| source).collect()
+    }
+
+    fn handle(&mut self, source: Source) {
+        match source {
+            // The next round takes its end.
+            Source::Handle => {}
+            Source::Output(which) => self.output.read(which),
+            Source::Relay => self.output.write_relay(),
+            Source::Input => {
+                if self.input.as_mut().is_some_and(|input| input.write().is_err()) {
+                    self.input = None;
+                }
+            }
+            Source::Lifeline => self.read_lifeline(),
+        }
+    }
+
+    /// The lifeline is at its end as soon as nobody can write to it, whatever is still in it.
+    fn read_lifeline(&mut self) {
+        let Some(lifeline) = &mut self.lifeline else { return };
+        let mut polled = [PollFd::new(lifeline, PollFlags::IN)];
+        let _ = poll(&mut polled, Some(&kin::timespec(Duration::ZERO)));
+        let is_held = !polled[0].revents().intersects(PollFlags::HUP | PollFlags::ERR);
+        let read = match &mut self.input {
+            Some(input) if !input.is_busy() => input.take(lifeline),
+            Some(_) => Ok(1),
+            None => lifeline.read(&mut [0; PIPE_BYTES]),
+        };
+        let is_read = match read {
+            Ok(count) => count > 0,
+            Err(error) => error.kind() == ErrorKind::Interrupted,
+        };
+        if !is_held || !is_read {
+            self.lifeline = None;
+        }
+    }
+
+    /// Ends what is left, and says how it was.
+    pub(super) fn end(&mut self, folder: &Path, session: Session) -> Ended {
+        self.output.drain();
+        let is_open = !self.output.is_closed();
+        let since = match &self.phase {
+            Phase::Asked { since, .. } => *since,
+            Phase::Working | Phase::Lingering { .. } => now(),
+        };
+        let mut killed = 0;
+        #[cfg(not(target_os = "linux"))]
+        let _ = kill_process_group(self.program, Signal::KILL);
+        let (program, status) = (self.program, &mut self.status);
+        let survivors = kin::end_all(session, since + ENDING_MAX, |pid, end| {
+            killed += u32::from(end.terminating_signal() == Some(Signal::KILL.as_raw()));
+            if pid == program {
+                *status = Some(end);
+            }
+        });
+        self.output.drain();
+        self.output.finish(self.lifeline.is_none());
+        let (leaked, how) = match &self.phase {
+            Phase::Asked { how, .. } => (false, how.clone()),
+            Phase::Working | Phase::Lingering { .. } => (killed > 0 || is_open, self.own_end(folder)),
+        };
+        let (stdout_bytes, stderr_bytes) = self.output.bytes();
+        Ended { leaked, killed, survivors, stdout_bytes, stderr_bytes, ..Ended::without_output(how) }
+    }
+
+    /// How the program ended by itself.
+    fn own_end(&self, folder: &Path) -> End {
+        if let Some(why) = &self.output.lost {
+            return End::Lost { why: why.clone() };
+        }
+        if self.output.is_too_much {
+            return End::TooMuch;
+        }
+        let (code, signal) = self.status.map_or((None, None), |end| (end.exit_status(), end.terminating_signal()));
+        match (code, signal) {
+            (Some(code), _) => match program::refusal(folder, code) {
+                Some(why) => End::SpawnFailed { why },
+                None => End::Exited { code },
+            },
+            (None, Some(signal)) => End::Signalled { signal },
+            (None, None) => End::Lost { why: "the end of the program was not seen".to_owned() },
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! The turn host with real processes: every way a program can end, leave something behind, or be cut off.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test fails where something unforeseen happens")]
+
+#[path = "host/crowd.rs"]
+mod crowd;
+#[path = "host/ends.rs"]
+mod ends;
+#[path = "host/leftovers.rs"]
+mod leftovers;
+#[path = "host/relay.rs"]
+mod relay;
+#[path = "host/scene.rs"]
+mod scene;

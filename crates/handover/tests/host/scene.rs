@@ -1,0 +1,112 @@
+//! A folder for turns, and a look at what is left of one.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use handover::runner::host::{End, Ended, Event, Host, Inherit, Input, Launch};
+use tempfile::TempDir;
+
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_handover");
+static TURNS: AtomicU32 = AtomicU32::new(0);
+
+pub(crate) struct Scene {
+    folder: TempDir,
+}
+
+impl Scene {
+    pub(crate) fn new() -> Self {
+        Self { folder: TempDir::new().unwrap() }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join(name)
+    }
+
+    /// A misbehaving program with generous bounds and a name of its own.
+    pub(crate) fn launch(&self, arguments: &[&str]) -> Launch {
+        let number = TURNS.fetch_add(1, Ordering::SeqCst);
+        Launch {
+            turn: format!("turn_{}_{number}", std::process::id()),
+            program: Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/host/misbehave.sh"),
+            arguments: arguments.iter().map(|&argument| argument.to_owned()).collect(),
+            directory: self.path(""),
+            inherit: Inherit::Only(vec!["PATH".to_owned()]),
+            environment: BTreeMap::new(),
+            input: Input::Nothing,
+            output_bytes_max: 1 << 20,
+            seconds_max: 60,
+            grace_ms: 300,
+        }
+    }
+
+    pub(crate) fn turn(&self, launch: &Launch) -> PathBuf {
+        self.path(&launch.turn)
+    }
+
+    pub(crate) fn start(&self, launch: &Launch) -> Host {
+        Host::start(Path::new(BINARY), &self.turn(launch), launch).unwrap()
+    }
+
+    /// To its end; nothing of it lives then.
+    pub(crate) async fn run(&self, launch: &Launch) -> Ended {
+        let ended = self.start(launch).wait().await.unwrap();
+        assert_eq!(living(&launch.turn), Vec::<String>::new());
+        ended
+    }
+
+    /// Cut off when the program is ready; everything is over in ten seconds.
+    pub(crate) async fn cut(&self, launch: &Launch) -> Ended {
+        let mut host = self.start(launch);
+        while !self.stdout(launch).contains("ready") {
+            host.event().await.unwrap();
+        }
+        let begun = now();
+        host.cut_off();
+        let ended = host.wait().await.unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+        assert_eq!(living(&launch.turn), Vec::<String>::new());
+        assert_eq!((&ended.how, ended.leaked), (&End::CutOff, false));
+        ended
+    }
+
+    pub(crate) fn stdout(&self, launch: &Launch) -> String {
+        String::from_utf8(fs::read(self.turn(launch).join("stdout")).unwrap_or_default()).unwrap()
+    }
+}
+
+pub(crate) fn now() -> Instant {
+    #[expect(clippy::disallowed_methods, reason = "bounds what a test waits for")]
+    Instant::now()
+}
+
+/// The number of the program.
+pub(crate) async fn started(host: &mut Host) -> u32 {
+    match host.event().await {
+        Some(Event::Started { pid }) => pid,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Every process that lives and has this turn in its environment.
+pub(crate) fn living(turn: &str) -> Vec<String> {
+    let mark = format!("HANDOVER_TURN={turn}");
+    let has_mark = |pid: &String| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|item| item == mark.as_bytes())
+    };
+    processes().into_iter().filter(has_mark).collect()
+}
+
+pub(crate) fn processes() -> Vec<String> {
+    let names = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.parse::<u32>().is_ok()).collect()
+}
+
+/// The words after a process's name: state, parent, group, session.
+pub(crate) fn stat(pid: &str) -> Option<Vec<String>> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    Some(text.rsplit_once(')')?.1.split_ascii_whitespace().map(str::to_owned).collect())
+}
