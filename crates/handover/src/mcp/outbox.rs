@@ -61,6 +61,8 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
 
     /// Writes all that was put in by anyone. May be dropped on the way; the next one goes on where it was.
     pub(super) async fn flush(&self) -> io::Result<()> {
+        // Answers often come in groups, because commands share a commit: whoever is ready too puts theirs in first.
+        tokio::task::yield_now().await;
         let done = self.write_all().await;
         if done.is_err() {
             self.0.broken.cancel();
