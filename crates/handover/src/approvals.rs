@@ -40,10 +40,15 @@ pub async fn show(service: &Service, id: ApprovalId) -> Result<Approval, Error> 
     service.view(move |world| world.approval(id).cloned()).await
 }
 
-/// By a person: the door has made sure of that.
-pub async fn decide(service: &Service, id: ApprovalId, decision: Decision) -> Result<ApprovalStatus, Error> {
+/// With the rights the door has found; the rules say whose are enough.
+pub async fn decide(
+    service: &Service,
+    rights: Rights,
+    id: ApprovalId,
+    decision: Decision,
+) -> Result<ApprovalStatus, Error> {
     let command = Command::DecideApproval { approval: id, decision };
-    let reply = service.execute(Caller::with_rights(Rights::Person), command).await?;
+    let reply = service.execute(Caller::with_rights(rights), command).await?;
     let Reply::ApprovalDecided { status } = reply else {
         return Err(Error::Fault(store::Fault::Bug { what: format!("an approval was answered by {reply:?}") }));
     };

@@ -5,6 +5,8 @@
 
 #[path = "branch/commit.rs"]
 mod commit;
+#[path = "worktree/git.rs"]
+mod git;
 #[path = "branch/hostile.rs"]
 mod hostile;
 #[path = "branch/merge.rs"]

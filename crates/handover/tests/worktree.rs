@@ -5,6 +5,8 @@
 
 #[path = "worktree/create.rs"]
 mod create;
+#[path = "worktree/git.rs"]
+mod git;
 #[path = "worktree/hostile.rs"]
 mod hostile;
 #[path = "worktree/remove.rs"]

@@ -59,7 +59,7 @@ texts! {
 
 /// Files that were named, to find one that is named twice or lies where a folder must be. Linear in what it is given.
 #[derive(Debug, Default)]
-pub(crate) struct Files<'p> {
+pub struct Files<'p> {
     children: HashMap<(usize, &'p str), usize>,
     /// By number; a folder, or a file.
     is_file: Vec<bool>,
@@ -67,7 +67,7 @@ pub(crate) struct Files<'p> {
 
 impl<'p> Files<'p> {
     /// Whether it fits beside those before it.
-    pub(crate) fn add(&mut self, path: &'p str) -> bool {
+    pub fn add(&mut self, path: &'p str) -> bool {
         let Some(parts) = resolve(path).filter(|parts| !parts.is_empty()) else { return true };
         if self.is_file.is_empty() {
             self.is_file.push(false);

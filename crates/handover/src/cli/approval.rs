@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use engine::Rights;
 use engine::approval::{ApprovalStatus, Decision};
 use engine::id::ApprovalId;
 use handover::office::Office;
@@ -104,7 +105,7 @@ async fn decide(office: &Office, id: ApprovalId, decision: Decision, json: bool)
         eprintln!("{stranger}");
         return Ok(ExitCode::from(1));
     }
-    match approvals::decide(office.desk.service(), id, decision).await {
+    match approvals::decide(office.desk.service(), Rights::Person, id, decision).await {
         Ok(status) if json => say(&object([("success", true.into()), ("status", status.as_str().into())]).to_string())?,
         Ok(status) => say(&format!("{id} is {status}"))?,
         Err(error) => return refused(error, json),

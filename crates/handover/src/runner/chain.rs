@@ -95,39 +95,40 @@ mod tests {
         Chain::of(&turns, 1)
     }
 
-    fn then(before: &str, says: &str) -> String {
-        let says = serde_json::from_str(&format!("\"{says}\"")).ok();
-        let verdict =
-            Verdict { kind: None, says, codes: vec!["X".to_owned()], warnings: Vec::new(), summary: "s".to_owned() };
-        let next = next(&verdict, &chain(before), 2);
+    /// What follows after these turns; the last of them is the one that just ended.
+    fn then(turns: &str) -> String {
+        let chain = chain(turns);
+        let Some((_, Some(verdict))) = chain.last.clone() else { return "nothing".to_owned() };
+        let next = next(&verdict, &chain, 2);
         if let Next::GiveUp { kind, .. } = next { kind.to_string() } else { format!("{next:?}") }
     }
 
     #[test]
     fn the_table_of_the_rules() {
         let cases = [
-            ("", "done", "Finish"),
-            ("", "goes_on", "GoOn"),
-            ("", "asks", "Ask"),
-            ("", "wants_approval", "AskApproval"),
-            ("", "blocked", "Block"),
-            ("", "bad", "Repair"),
-            ("bad", "bad", "Repair"),
-            ("bad repair:bad", "bad", "Repair"),
-            ("bad repair:bad repair:bad", "bad", "verification_fail"),
-            ("bad repair:bad repair:bad", "done", "Finish"),
+            ("done", "Finish"),
+            ("goes_on", "GoOn"),
+            ("asks", "Ask"),
+            ("wants_approval", "AskApproval"),
+            ("blocked", "Block"),
+            // Two repairs and no third.
+            ("bad", "Repair"),
+            ("bad repair:bad", "Repair"),
+            ("bad repair:bad repair:bad", "verification_fail"),
+            ("bad repair:bad repair:done", "Finish"),
             // What was valid in between begins the count anew.
-            ("bad repair:goes_on next:bad repair:bad", "bad", "Repair"),
-            ("bad repair:silent repair:bad", "bad", "Repair"),
-            ("goes_on", "goes_on", "GoOn"),
-            ("goes_on next:goes_on", "goes_on", "ambiguity"),
+            ("bad repair:goes_on next:bad repair:bad", "Repair"),
+            // A program that was not heard used up nothing.
+            ("bad repair:silent repair:bad", "Repair"),
+            ("goes_on next:goes_on", "GoOn"),
+            ("goes_on next:goes_on next:goes_on", "ambiguity"),
             // An answer in between neither counts nor resets.
-            ("goes_on next:asks answer:goes_on", "goes_on", "ambiguity"),
-            ("goes_on next:goes_on", "done", "Finish"),
-            ("goes_on evaluation:goes_on", "goes_on", "GoOn"),
+            ("goes_on next:asks answer:goes_on next:goes_on", "ambiguity"),
+            ("goes_on next:goes_on next:done", "Finish"),
+            ("goes_on evaluation:goes_on next:goes_on", "GoOn"),
         ];
-        for (before, says, expected) in cases {
-            assert_eq!(then(before, says), expected, "after [{before}], {says}");
+        for (turns, expected) in cases {
+            assert_eq!(then(turns), expected, "{turns}");
         }
     }
 }

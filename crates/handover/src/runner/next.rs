@@ -106,7 +106,7 @@ pub enum Next {
 /// Two turns in a row may report progress; the third means that the agent goes in circles.
 const GOES_ON_MAX: u32 = 2;
 
-/// What follows, given what came before in this attempt. `chain` does not hold this turn yet.
+/// What follows from the end of a turn. `chain` is that of its attempt, this turn included, as it is stored.
 pub fn next(verdict: &Verdict, chain: &Chain, repairs_max: u32) -> Next {
     let Some(says) = verdict.says else {
         if chain.repairs < repairs_max {
@@ -118,11 +118,10 @@ pub fn next(verdict: &Verdict, chain: &Chain, repairs_max: u32) -> Next {
     };
     match says {
         Says::Done => Next::Finish,
-        Says::GoesOn if chain.goes_on >= GOES_ON_MAX => {
+        Says::GoesOn if chain.goes_on > GOES_ON_MAX => {
             let reason = format!(
                 "IN_PROGRESS_LIMIT: it reported progress {} times in a row: {}",
-                GOES_ON_MAX + 1,
-                verdict.summary
+                chain.goes_on, verdict.summary
             );
             Next::GiveUp { kind: BlockKind::Ambiguity, reason }
         }

@@ -1,7 +1,6 @@
 //! A repository in a temporary folder with a workflow, and tests that see nothing of the user's configuration.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -10,6 +9,8 @@ use handover::runner::branch::{
 };
 use handover::worktree::{Git, Problem, Request};
 use tempfile::TempDir;
+
+pub(crate) use crate::git::{git, program, script};
 
 /// Set for the process in which the test itself runs.
 const INSIDE: &str = "HANDOVER_TEST_INSIDE";
@@ -47,11 +48,6 @@ pub(crate) fn this_test(name: &str) -> Command {
     command.args(["--exact", name, "--nocapture"]).env(INSIDE, "1");
     command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
     command
-}
-
-pub(crate) fn program(path: &Path) -> Command {
-    #[expect(clippy::disallowed_methods, reason = "a test starts itself and git")]
-    Command::new(path)
 }
 
 pub(crate) struct Scene {
@@ -121,30 +117,10 @@ pub(crate) fn author() -> Author {
     Author { name: "Quinn <the> Tester".to_owned(), slug: "quinn".to_owned() }
 }
 
-pub(crate) fn git(folder: &Path, arguments: &[&str]) -> String {
-    let mut command = program(Path::new("git"));
-    command.current_dir(folder).args(["-c", "user.name=Test", "-c", "user.email=test@example.com"]);
-    command.args(["-c", "protocol.file.allow=always"]).args(arguments);
-    let foreign =
-        |name: &str| name.starts_with("GIT_") && !["GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM"].contains(&name);
-    for (name, _) in std::env::vars().filter(|(name, _)| foreign(name)) {
-        command.env_remove(name);
-    }
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
-}
-
 /// Writes and commits everything, as a person or an agent does.
 pub(crate) fn save(folder: &Path, file: &str, text: &str) -> String {
     fs::write(folder.join(file), text).unwrap();
     git(folder, &["add", "--all"]);
     git(folder, &["commit", "--quiet", "-m", file]);
     git(folder, &["rev-parse", "HEAD"])
-}
-
-/// A program for git to start.
-pub(crate) fn script(path: &Path, text: &str) {
-    fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }

@@ -1,12 +1,12 @@
 //! A repository in a temporary folder, and tests that see nothing of the user's configuration.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use handover::worktree::{Git, Made, Problem, Removal, Removed, Request, create, remove};
 use tempfile::TempDir;
+
+pub(crate) use crate::git::{git, program, script};
 
 /// Set for the process in which the test itself runs.
 const INSIDE: &str = "HANDOVER_TEST_INSIDE";
@@ -36,11 +36,6 @@ pub(crate) fn run_alone(name: &str, environment: &[(&str, &str)], body: impl Asy
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
     assert!(said.contains("1 passed"), "{said}");
-}
-
-pub(crate) fn program(path: &Path) -> Command {
-    #[expect(clippy::disallowed_methods, reason = "a test starts itself and git")]
-    Command::new(path)
 }
 
 pub(crate) struct Scene {
@@ -123,29 +118,9 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-pub(crate) fn git(folder: &Path, arguments: &[&str]) -> String {
-    let mut command = program(Path::new("git"));
-    command.current_dir(folder).args(["-c", "user.name=Test", "-c", "user.email=test@example.com"]);
-    command.args(["-c", "protocol.file.allow=always"]).args(arguments);
-    let foreign =
-        |name: &str| name.starts_with("GIT_") && !["GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM"].contains(&name);
-    for (name, _) in std::env::vars().filter(|(name, _)| foreign(name)) {
-        command.env_remove(name);
-    }
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
-}
-
 pub(crate) fn commit(folder: &Path, file: &str, text: &str) -> String {
     fs::write(folder.join(file), text).unwrap();
     git(folder, &["add", "--", file]);
     git(folder, &["commit", "--quiet", "-m", text]);
     git(folder, &["rev-parse", "HEAD"])
-}
-
-/// A program for git to start.
-pub(crate) fn script(path: &Path, text: &str) {
-    fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }

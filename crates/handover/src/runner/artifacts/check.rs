@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::io;
 
 use sha2::{Digest, Sha256};
+use wire::path::{self, FilePath, Files};
 
 use super::disk::{Found, Root};
 use super::journal::{Entry, Place, Record};
 use super::{ARTIFACTS_MAX, Artifact, BYTES_MAX, Operation, Problem, Unfit, Why};
+use crate::digest::{hexadecimal, sha256};
 
 /// For a new file; the mask of the process takes away from it.
 const MODE_NEW: u32 = 0o666;
@@ -32,7 +34,7 @@ impl Plan {
         let (mut files, mut unfit) = (Vec::new(), Vec::new());
         for artifact in artifacts {
             match resolve(&artifact.path) {
-                Some(path) => files.push((path, artifact.operation, digest(artifact.content.as_bytes()))),
+                Some(path) => files.push((path, artifact.operation, sha256(artifact.content.as_bytes()))),
                 None => unfit.push(Unfit { path: artifact.path.clone(), why: Why::Outside }),
             }
         }
@@ -44,7 +46,7 @@ impl Plan {
         for (path, operation, content) in &files {
             whole.update(format!("{operation:?} {content} {path}\0"));
         }
-        Ok(Self { output: hex(&whole.finalize()), files })
+        Ok(Self { output: hexadecimal(&whole.finalize()), files })
     }
 
     pub(super) fn paths(&self) -> Vec<String> {
@@ -88,52 +90,22 @@ impl Plan {
     }
 }
 
-pub(super) fn digest(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 fn part(output: &str, number: usize) -> String {
     format!(".handover-{}-{number}.part", &output[..12])
 }
 
 /// None for what is not a file inside of the root.
 fn resolve(path: &str) -> Option<String> {
-    if path.starts_with('/') || path.ends_with('/') || path.contains(['\\', '\0']) {
-        return None;
-    }
-    let mut parts = Vec::new();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => drop(parts.pop()?),
-            part => parts.push(part),
-        }
-    }
     // A path that ends in one of them names a folder.
-    let is_file = !matches!(path.rsplit('/').next(), Some("." | ".."));
-    let is_outside = parts.is_empty() || parts.iter().any(|part| part.eq_ignore_ascii_case(".git"));
-    if is_file && !is_outside { Some(parts.join("/")) } else { None }
+    let is_folder = matches!(path.rsplit('/').next(), Some("." | ".."));
+    if is_folder || !FilePath::is_legal(path) { None } else { path::resolve(path).map(|parts| parts.join("/")) }
 }
 
 /// The later one of two that cannot both be files.
 fn duplicates(files: &[(String, Operation, String)]) -> Vec<Unfit> {
-    let (mut names, mut folders) = (BTreeSet::new(), BTreeSet::new());
-    let mut found = Vec::new();
-    for (path, ..) in files {
-        let above: Vec<&str> = path.match_indices('/').map(|(at, _)| &path[..at]).collect();
-        if folders.contains(path.as_str())
-            || above.iter().any(|folder| names.contains(folder))
-            || !names.insert(path.as_str())
-        {
-            found.push(Unfit { path: path.clone(), why: Why::Duplicate });
-        }
-        folders.extend(above);
-    }
-    found
+    let mut named = Files::default();
+    let later = files.iter().filter(|(path, ..)| !named.add(path));
+    later.map(|(path, ..)| Unfit { path: path.clone(), why: Why::Duplicate }).collect()
 }
 
 fn missing_folders(root: &Root, path: &str, folders: &mut BTreeSet<String>) -> io::Result<()> {

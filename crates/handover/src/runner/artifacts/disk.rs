@@ -11,8 +11,8 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::BYTES_MAX;
-use super::check::digest;
 use super::journal::{Entry, Place};
+use crate::digest::sha256;
 
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).union(OFlags::RDONLY);
 
@@ -149,7 +149,7 @@ impl Root {
         if file.metadata()?.is_file() {
             file.take(BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
         }
-        Ok(digest(&bytes) == entry.digest)
+        Ok(sha256(&bytes) == entry.digest)
     }
 
     /// What was made, moved and removed in a folder is on the disk.
