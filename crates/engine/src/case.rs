@@ -260,6 +260,7 @@ impl Cause {
         match self {
             Self::Expired => "its lease expired",
             Self::Killed => "its process was killed",
+            Self::Crashed => "its program gave no answer",
             Self::Closed => "its connection closed",
             Self::Released => "it was released",
             Self::Unregistered => "its agent unregistered",

@@ -130,6 +130,12 @@ pub enum Command {
         attempt: Option<u32>,
         reason: Option<String>,
     },
+    /// The runner gives back a task whose program ended without an answer. It counts against the attempts.
+    Crash {
+        task: TaskId,
+        attempt: u32,
+        reason: String,
+    },
     Move {
         task: TaskId,
         attempt: Option<u32>,

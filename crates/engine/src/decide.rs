@@ -98,6 +98,7 @@ fn run(case: &mut Case<'_>, command: &Command) -> Result<Reply, Stop> {
 
         Command::Claim { task } => claim::claim(case, *task),
         Command::ClaimNext { workflow, include_failed } => claim::claim_next(case, *workflow, *include_failed),
+        Command::Crash { task, attempt, reason } => claim::crash(case, *task, *attempt, reason),
         Command::Release { task, attempt, reason } => claim::release(case, *task, *attempt, reason.as_deref()),
         Command::Sweep { workflow } => claim::sweep(case, *workflow),
         Command::Move { task, attempt, to } => status::move_task(case, *task, *attempt, to),

@@ -248,12 +248,14 @@ pub enum Event {
     KeysForgotten,
 }
 
-/// Why a claim ended without a result. Only the first two count against the attempts.
+/// Why a claim ended without a result. Only the first three count against the attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     Expired,
     Killed,
+    /// The runner saw its program end without an answer.
+    Crashed,
     Closed,
     Released,
     Unregistered,
@@ -262,7 +264,7 @@ pub enum Cause {
 impl Cause {
     pub fn counts(self) -> bool {
         match self {
-            Self::Expired | Self::Killed => true,
+            Self::Expired | Self::Killed | Self::Crashed => true,
             Self::Closed | Self::Released | Self::Unregistered => false,
         }
     }

@@ -35,6 +35,7 @@ impl Command {
             Self::Claim { .. } => "claim",
             Self::ClaimNext { .. } => "claim_next",
             Self::Release { .. } => "release",
+            Self::Crash { .. } => "crash",
             Self::Move { .. } => "move",
             Self::SetTaskPlan { .. } => "set_task_plan",
             Self::ReplanTask { .. } => "replan_task",
@@ -89,6 +90,7 @@ impl Command {
         match self {
             Self::Claim { task }
             | Self::Release { task, .. }
+            | Self::Crash { task, .. }
             | Self::Move { task, .. }
             | Self::ReplanTask { task, .. }
             | Self::AddCheckpoint { task, .. }

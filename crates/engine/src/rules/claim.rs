@@ -1,7 +1,7 @@
 //! Claims as leases: one live claim a task, fenced by an attempt number that only grows.
 
 use crate::case::Case;
-use crate::command::Actor;
+use crate::command::{Actor, Rights};
 use crate::event::{Cause, Event};
 use crate::id::{AgentId, TaskId, WorkflowId};
 use crate::limits;
@@ -201,6 +201,18 @@ pub(crate) fn release(
         case.end_lease(task, holder, Cause::Released, reason);
     }
     Ok(Reply::Released)
+}
+
+/// Says whether the task failed by it.
+pub(crate) fn crash(case: &mut Case<'_>, id: TaskId, attempt: u32, reason: &str) -> Result<Reply, Stop> {
+    if case.caller.rights != Rights::Runner {
+        return Err(Refusal::NotPermitted { problem: "only the runner sees programs crash".to_owned() }.into());
+    }
+    crate::check::summary("reason", reason)?;
+    let (task, _) = case.task(id)?;
+    case.owner(task, Some(attempt))?;
+    let failed = task.holder().and_then(|holder| case.end_lease(task, holder, Cause::Crashed, Some(reason)));
+    Ok(Reply::Moved { status: if failed.is_some() { Status::Failed } else { Status::Pending } })
 }
 
 /// Ends what is over in one workflow, a bounded number at a time. Connections known to live are renewed instead.

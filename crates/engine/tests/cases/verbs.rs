@@ -31,7 +31,7 @@ pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Resul
         "heartbeat" | "update" | "unregister" | "renew" | "close" | "kill" => agent(bench, verb, words).map(Ok),
         "workflow" | "status" | "parallel" | "config" | "lock" | "unlock" | "attach" | "detach" | "sweep"
         | "forget" => workflow(bench, verb, words).map(Ok),
-        "claim" | "next" | "release" | "taskplan" | "taskreplan" | "checkpoint" => task(bench, verb, words).map(Ok),
+        "claim" | "next" | "release" | "crash" | "taskplan" | "taskreplan" | "checkpoint" => task(bench, verb, words).map(Ok),
         "repository" | "workspace" | "place" | "assign" | "untemplate" => place(bench, verb, words).map(Ok),
         "token" | "revoke" => token(bench, verb, words).map(Ok),
         "turn" | "ended" | "verified" | "runner" | "gone" | "section" | "ask" | "approve" | "reject"
@@ -93,6 +93,10 @@ fn task(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command, Str
     Ok(match verb {
         "claim" => Command::Claim { task: bench.task(&name) },
         "next" => Command::ClaimNext { workflow: bench.workflow(&name), include_failed: words.flag("failed") },
+        "crash" => {
+            let attempt = attempt.ok_or("which attempt")?;
+            Command::Crash { task: bench.task(&name), attempt, reason: words.word("a reason")? }
+        }
         "release" => Command::Release { task: bench.task(&name), attempt, reason: words.maybe() },
         "taskplan" => {
             let plan = Json::from_stored(words.word("a plan")?);

@@ -75,7 +75,8 @@ impl Crew {
                 Command::Move { task, attempt, to: self.target(status) }
             }
             82..88 => Command::SetTaskPlan { task, attempt, plan: json("[1,2]"), context: Some(json("{\"a\":1}")) },
-            88..92 => Command::ReplanTask { task, attempt, reason: "better".to_owned(), plan: json("[3]") },
+            88..90 => Command::Crash { task, attempt: attempt.unwrap_or(1), reason: "no answer".to_owned() },
+            90..92 => Command::ReplanTask { task, attempt, reason: "better".to_owned(), plan: json("[3]") },
             _ => Command::Release { task, attempt, reason: self.text() },
         })
     }

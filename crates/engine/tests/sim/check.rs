@@ -87,6 +87,7 @@ pub(crate) fn acting(tables: &Tables, step: &Step, task: Option<&Task>) -> Optio
 pub(crate) fn about(command: &Command) -> Option<(TaskId, Option<u32>)> {
     match command {
         Command::Claim { task } | Command::RemoveTask { task, .. } => Some((*task, None)),
+        Command::Crash { task, attempt, .. } => Some((*task, Some(*attempt))),
         Command::Release { task, attempt, .. }
         | Command::Move { task, attempt, .. }
         | Command::SetTaskPlan { task, attempt, .. }
@@ -308,5 +309,5 @@ pub(crate) fn is_conflict(answer: &Result<Reply, Refusal>) -> bool {
 }
 
 pub(crate) fn counts(cause: Cause) -> u32 {
-    u32::from(matches!(cause, Cause::Expired | Cause::Killed))
+    u32::from(matches!(cause, Cause::Expired | Cause::Killed | Cause::Crashed))
 }

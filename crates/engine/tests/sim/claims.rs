@@ -126,6 +126,7 @@ pub(crate) fn ended(seen: &Seen<'_>) -> Verdict {
             Cause::Expired => live_holder(before, task, step).is_none(),
             Cause::Killed => closed(SessionEnd::Killed),
             Cause::Closed => closed(SessionEnd::Closed),
+            Cause::Crashed => matches!(&step.command, Command::Crash { task, .. } if task == id),
             Cause::Released => matches!(&step.command, Command::Release { task, .. } if task == id),
             Cause::Unregistered => {
                 matches!(step.command, Command::Unregister) && acting(before, step, None) == Some(*agent)

@@ -136,7 +136,7 @@ impl Screen {
                 self.recovered += 1;
                 self.holders.remove(&task);
                 let why = match cause {
-                    Cause::Killed => "its process was killed",
+                    Cause::Killed | Cause::Crashed => "its process was killed",
                     Cause::Expired => "its lease ended",
                     Cause::Closed => "its connection closed",
                     Cause::Released | Cause::Unregistered => "it was given back",

@@ -14,7 +14,7 @@ use super::chance::Chance;
 use super::plans::text;
 
 /// Every command, as it is called in the code.
-const ALL: [&str; 51] = [
+const ALL: [&str; 52] = [
     "Register",
     "Heartbeat",
     "UpdateAgent",
@@ -40,6 +40,7 @@ const ALL: [&str; 51] = [
     "Claim",
     "ClaimNext",
     "Release",
+    "Crash",
     "Move",
     "SetTaskPlan",
     "ReplanTask",

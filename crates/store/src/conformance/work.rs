@@ -40,6 +40,7 @@ impl Script {
             6 => {
                 Command::ReplanTask { task: id, attempt, reason: text(&mut self.chance), plan: json(&mut self.chance) }
             }
+            9 => Command::Crash { task: id, attempt: task.attempt, reason: text(&mut self.chance) },
             7 | 8 => Command::Release { task: id, attempt, reason: maybe_text(&mut self.chance) },
             _ => Command::Move { task: id, attempt, to: self.target(task) },
         };

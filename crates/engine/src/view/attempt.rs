@@ -1,0 +1,72 @@
+//! Everything that says where an attempt stands, so that whoever takes it up goes on as the one before would have.
+
+use super::rows_of;
+use crate::approval::Approval;
+use crate::checkpoint::Checkpoint;
+use crate::id::TaskId;
+use crate::inbox::{Message, MessageKind, Owner};
+use crate::list::{List, Whose};
+use crate::task::{Detail, Task};
+use crate::turn::{Spent, Turn};
+use crate::verification::Verification;
+use crate::workflow::{Workflow, WorkflowDetail};
+use crate::world::{Fact, Need, Stop, World};
+
+/// More turns than any attempt has before a limit stops it.
+const TURN_ROWS: u32 = 500;
+/// A question is asked and answered within the last ones.
+const CHECKPOINT_ROWS: u32 = 50;
+const APPROVAL_ROWS: u32 = 500;
+const MAIL_ROWS: u32 = 500;
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Attempt {
+    pub task: Task,
+    pub detail: Detail,
+    pub workflow: Workflow,
+    pub workflow_detail: WorkflowDetail,
+    /// Of this attempt, oldest first.
+    pub turns: Vec<Turn>,
+    pub verifications: Vec<Verification>,
+    /// Asked from this task, newest first.
+    pub approvals: Vec<Approval>,
+    /// Asked of a person from this task, newest first.
+    pub questions: Vec<Message>,
+    /// The newest, oldest first.
+    pub checkpoints: Vec<Checkpoint>,
+    pub spent: Spent,
+    pub spent_workflow: Spent,
+}
+
+pub fn attempt(world: &World, id: TaskId) -> Result<Attempt, Stop> {
+    let task = world.task(id)?;
+    let after = task.checkpoints.saturating_sub(CHECKPOINT_ROWS);
+    let newest = Need::Checkpoints { task: id, after, limit: CHECKPOINT_ROWS };
+    let turns = List::Turns { of: Whose::Task(id), before: None, limit: TURN_ROWS };
+    let verifications = List::Verifications { task: id, after: 0, limit: TURN_ROWS };
+    let approvals = List::Approvals { statuses: Vec::new(), before: None, limit: APPROVAL_ROWS };
+    let mail = List::Mail { owner: Owner::Human, before: u32::MAX, limit: MAIL_ROWS };
+    let (own, whole) = (List::Spent(Whose::Task(id)), List::Spent(Whose::Workflow(task.workflow)));
+    let lists = [&turns, &verifications, &approvals, &mail, &own, &whole].map(|list| Need::List(list.clone()));
+    let rows = [Need::Workflow(task.workflow), Need::WorkflowDetail(task.workflow), Need::Detail(id), newest.clone()];
+    world.want(lists.into_iter().chain(rows))?;
+    let spent = |list: List| -> Result<Spent, Stop> {
+        Ok(if let Fact::Spent(spent) = world.list(list)? { *spent } else { Spent::default() })
+    };
+    let of_attempt = |turn: &&Turn| turn.attempt == task.attempt;
+    let asked = |message: &&Message| message.draft.task == Some(id) && message.draft.kind == MessageKind::Question;
+    let from_here = |approval: &&Approval| approval.waiting.is_some_and(|waiting| waiting.task == id);
+    Ok(Attempt {
+        task: task.clone(),
+        detail: world.detail(id)?.clone(),
+        workflow: world.workflow(task.workflow)?.clone(),
+        workflow_detail: world.workflow_detail(task.workflow)?.clone(),
+        turns: rows_of!(world, TurnRows, turns).iter().filter(of_attempt).rev().cloned().collect(),
+        verifications: rows_of!(world, VerificationRows, verifications).to_vec(),
+        approvals: rows_of!(world, ApprovalRows, approvals).iter().filter(from_here).cloned().collect(),
+        questions: rows_of!(world, Messages, mail).iter().filter(asked).cloned().collect(),
+        checkpoints: world.checkpoints(&newest)?.to_vec(),
+        spent: spent(own)?,
+        spent_workflow: spent(whole)?,
+    })
+}
