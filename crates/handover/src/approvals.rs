@@ -50,7 +50,7 @@ pub async fn decide(
     let command = Command::DecideApproval { approval: id, decision };
     let reply = service.execute(Caller::with_rights(rights), command).await?;
     let Reply::ApprovalDecided { status } = reply else {
-        return Err(Error::Fault(store::Fault::Bug { what: format!("an approval was answered by {reply:?}") }));
+        return Err(Error::unexpected(&reply));
     };
     Ok(status)
 }

@@ -6,6 +6,7 @@ mod doctor;
 mod door;
 mod log;
 mod outline;
+mod run;
 mod show;
 mod status;
 mod token;
@@ -79,6 +80,9 @@ enum StoredVerb {
     Mcp(door::Mcp),
     /// Serve MCP, the HTTP API and events on one port of this machine
     Serve(door::Serve),
+    /// Work a workflow to its verified end with the agents of .handover/config.toml
+    #[command(after_long_help = run::HELP)]
+    Run(run::Run),
     /// Write everything in the store as JSON lines
     Export {
         /// Where to write; standard output without it
@@ -175,6 +179,7 @@ async fn with_store(named: Option<&str>, verb: StoredVerb) -> anyhow::Result<Exi
         StoredVerb::Status(asked) => status::run(&office, &asked).await,
         StoredVerb::Mcp(_) => anyhow::bail!("an agent's client is served on a thread of its own"),
         StoredVerb::Serve(asked) => door::serve(office, &asked).await,
+        StoredVerb::Run(asked) => run::run(&office, &asked).await,
         StoredVerb::Export { output } => transfer::export(store, output).await,
         StoredVerb::Import { input } => transfer::import(store, input).await,
         StoredVerb::Log { command } => log::run(store, command).await,

@@ -1,6 +1,6 @@
 //! What can go wrong with a command: the rules say no, or the machine failed.
 
-use engine::Refusal;
+use engine::{Refusal, Reply};
 use store::Fault;
 
 #[derive(Debug, thiserror::Error)]
@@ -14,6 +14,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// A command was answered by the answer of another one.
+    pub fn unexpected(reply: &Reply) -> Self {
+        Self::Fault(Fault::Bug { what: format!("a command was answered by {reply:?}") })
+    }
+
     /// What a caller is told, who need not know where on this machine things lie.
     pub fn told(&self) -> String {
         match self {

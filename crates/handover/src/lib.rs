@@ -12,6 +12,7 @@ pub mod http;
 pub mod keeper;
 pub mod live;
 pub mod mcp;
+pub mod objects;
 pub mod office;
 pub mod person;
 pub mod place;

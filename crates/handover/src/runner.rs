@@ -11,10 +11,25 @@
 pub mod adapter;
 #[cfg(unix)]
 pub mod artifacts;
+mod asks;
+pub mod attempt;
 pub mod branch;
 pub mod brief;
 pub mod budget;
 pub mod chain;
+mod finish;
 pub mod host;
+mod judge;
 pub mod next;
+pub mod open;
+pub mod place;
+pub mod plan_file;
+pub mod program;
+pub mod run;
+pub mod screen;
+pub mod shop;
+pub mod step;
 pub mod team;
+mod tell;
+mod turn;
+pub mod verdicts;

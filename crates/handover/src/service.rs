@@ -4,14 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::command::Key;
-use engine::id::{AgentId, Ids, WorkflowId};
+use engine::id::{AgentId, Ids, TaskId, WorkflowId};
 use engine::list::List;
 use engine::offer::{self, Ask, Page};
 use engine::plan::{Place, Plan, PlanTask};
-use engine::{Caller, Change, Command, Fact, Need, Refusal, Reply, Rights, Stamp, Stop, Timestamp, World, decide};
+use engine::{
+    Caller, Change, Command, Fact, Json, Need, Refusal, Reply, Rights, Stamp, Stop, Timestamp, World, decide,
+};
 use sha2::{Digest, Sha256};
 pub use store::{Cursor, Entry, Page as LogPage, Watch};
 use store::{Job, Store};
+use wire::json::Value;
 
 use crate::clock::Clock;
 use crate::error::Error;
@@ -84,6 +87,36 @@ impl Service {
         let needs = command.scope(&caller);
         let step = move |world: &World| decide(world, &caller, &command, stamp);
         Ok(self.store.transact(Job { needs, now: stamp.now, step: Arc::new(step) }).await?)
+    }
+
+    /// Merges payloads into a section of the project context: read, merged and written in one transaction, so that of two
+    /// writers none loses the other's words.
+    pub async fn merge_section(
+        &self,
+        caller: Caller,
+        name: String,
+        payloads: Vec<Value>,
+        task: TaskId,
+    ) -> Result<Reply, Error> {
+        let stamp = Stamp { now: self.clock.now(), seed: random::seed()? };
+        let step = move |world: &World| {
+            let stored = match world.section(&name) {
+                Ok(stored) => stored,
+                Err(Stop::Missing(needs)) => return Err(needs),
+                Err(Stop::Refused(_) | Stop::Recorded(_)) => None,
+            };
+            let body = stored.and_then(|section| wire::json::parse(section.body.as_str()).ok());
+            let merged = wire::handoff::merge_all(&body.map_or(Value::Null, |node| node.to_value()), &payloads);
+            let command = Command::WriteSection {
+                name: name.clone(),
+                version: stored.map_or(0, |section| section.version),
+                body: Json::from_stored(merged.value.to_string()),
+                task: Some(task),
+            };
+            decide(world, &caller, &command, stamp)
+        };
+        let change = self.store.transact(Job { needs: Vec::new(), now: stamp.now, step: Arc::new(step) }).await?;
+        Ok(change.reply?)
     }
 
     /// Whether a command would be refused now. Nothing happens.

@@ -1,6 +1,6 @@
 //! YAML as the values we know: plans and templates are written by people.
 
-use saphyr::{LoadableYamlNode as _, Scalar, Yaml};
+use saphyr::{LoadableYamlNode as _, MarkedYaml, Scalar, Yaml, YamlData};
 use wire::json::{Number, Object, Value};
 
 /// One document. Keys must be texts and appear once; anchors and tags are resolved or refused by the reader.
@@ -45,4 +45,38 @@ fn value(node: &Yaml<'_>, depth: usize) -> Result<Value, String> {
         Yaml::Representation(text, ..) => Ok(text.as_ref().into()),
         Yaml::Alias(_) | Yaml::BadValue => Err("it has a value that cannot be read".to_owned()),
     }
+}
+
+/// Where everything stands: JSON pointers with their lines, from 1. Nothing for a text that cannot be read.
+pub fn lines(text: &str) -> Vec<(String, usize)> {
+    let mut found = Vec::new();
+    if let Ok(documents) = MarkedYaml::load_from_str(text)
+        && let Some(first) = documents.first()
+    {
+        walk(first, String::new(), first.span.start.line(), &mut found);
+    }
+    found
+}
+
+fn walk(node: &MarkedYaml<'_>, pointer: String, line: usize, found: &mut Vec<(String, usize)>) {
+    match &node.data {
+        YamlData::Sequence(items) => {
+            for (index, item) in items.iter().enumerate() {
+                walk(item, format!("{pointer}/{index}"), item.span.start.line(), found);
+            }
+        }
+        YamlData::Mapping(members) => {
+            for (key, member) in members {
+                let YamlData::Value(Scalar::String(name)) = &key.data else { continue };
+                let name = name.replace('~', "~0").replace('/', "~1");
+                walk(member, format!("{pointer}/{name}"), key.span.start.line(), found);
+            }
+        }
+        YamlData::Representation(..)
+        | YamlData::Value(_)
+        | YamlData::Tagged(..)
+        | YamlData::Alias(_)
+        | YamlData::BadValue => {}
+    }
+    found.push((pointer, line));
 }

@@ -31,7 +31,9 @@ pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Resul
         "heartbeat" | "update" | "unregister" | "renew" | "close" | "kill" => agent(bench, verb, words).map(Ok),
         "workflow" | "status" | "parallel" | "config" | "lock" | "unlock" | "attach" | "detach" | "sweep"
         | "forget" => workflow(bench, verb, words).map(Ok),
-        "claim" | "next" | "release" | "crash" | "taskplan" | "taskreplan" | "checkpoint" => task(bench, verb, words).map(Ok),
+        "claim" | "next" | "release" | "crash" | "taskplan" | "taskreplan" | "checkpoint" => {
+            task(bench, verb, words).map(Ok)
+        }
         "repository" | "workspace" | "place" | "assign" | "untemplate" => place(bench, verb, words).map(Ok),
         "token" | "revoke" => token(bench, verb, words).map(Ok),
         "turn" | "ended" | "verified" | "runner" | "gone" | "section" | "ask" | "approve" | "reject"

@@ -190,6 +190,14 @@ pub async fn workspace(git: &Git, line: &Line, request: &Request) -> Result<Made
     }
 }
 
+/// The worktree that has a branch checked out.
+pub async fn standing(git: &Git, repository: &Path, branch: &str) -> Result<Option<Workspace>, Problem> {
+    let found = Repository::find(git, repository).await?;
+    let name = reference(branch);
+    let entry = found.worktrees(git).await?.into_iter().find(|entry| entry.branch.as_deref() == Some(&name));
+    Ok(entry.map(|entry| Workspace { repository: repository.to_owned(), path: entry.path, branch: branch.to_owned() }))
+}
+
 impl Author {
     /// What git would cut out of a name, and what would end the variable, is gone.
     fn environment(&self, call: Call) -> Call {

@@ -5,7 +5,7 @@ use engine::Timestamp;
 use engine::agent::Agent;
 use engine::id::TurnId;
 use engine::section::Section;
-use engine::task::{Detail, Task};
+use engine::task::{Detail, State, Task};
 use engine::workflow::{Workflow, WorkflowDetail};
 use wire::json::{Object, Value, object, parse};
 use wire::message::{Brief, Payload, Wire};
@@ -111,6 +111,15 @@ pub fn brief(given: &Given<'_>) -> Result<Option<Brief>, Untold> {
         Some(Wire { payload: Payload::Brief(brief), .. }) => Ok(Some(brief)),
         Some(_) | None => Err(Untold::Brief(problems)),
     }
+}
+
+/// What a finished task leaves for those that need it: its outcome, and what was noted with it.
+pub fn notes(task: &Task, detail: &Detail) -> Vec<String> {
+    let State::Completed { outcome, .. } = &task.state else { return Vec::new() };
+    let detail = detail.outcome_detail.as_ref().and_then(|json| parse(json.as_str()).ok()).map(|node| node.to_value());
+    let list = detail.as_ref().and_then(|detail| detail.get("notes")).and_then(Value::as_list).unwrap_or_default();
+    let noted = list.iter().filter_map(Value::as_text).map(str::to_owned);
+    std::iter::once(format!("{}: {outcome}", task.name)).chain(noted).collect()
 }
 
 fn goal(given: &Given<'_>, brief: Option<&Brief>) -> String {

@@ -36,6 +36,14 @@ pub struct Team {
 #[error("{}", .0.join("\n"))]
 pub struct NotReady(pub Vec<String>);
 
+impl Member {
+    /// What is started: the program that was found, and its own first arguments.
+    pub fn command(&self) -> Vec<String> {
+        let program = self.program.display().to_string();
+        std::iter::once(program).chain(self.settings.command.iter().skip(1).cloned()).collect()
+    }
+}
+
 impl Team {
     /// Looks everything up. `path` is where programs are looked for.
     pub fn gather(root: &Path, settings: &Settings, path: Option<&std::ffi::OsStr>) -> Result<Self, NotReady> {

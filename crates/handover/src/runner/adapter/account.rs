@@ -47,6 +47,10 @@ impl Account {
         }
     }
 
+    pub(super) fn spent(&self) -> (Option<Spent<f64>>, Option<Spent<u64>>) {
+        (self.usd, self.tokens)
+    }
+
     /// A piece of text that continues the last one.
     pub(super) fn chunk(&mut self, text: &str) {
         self.text.push_str(text);

@@ -1,7 +1,7 @@
 //! Listens to one program's output, in the dialect of its kind.
 
 use super::account::{Account, Verdict};
-use super::said::{Exit, Heard, Said};
+use super::said::{Exit, Heard, Said, Spent};
 use super::stream::Lines;
 use super::{Kind, acp, claude, codex, exec, gemini, opencode};
 
@@ -37,6 +37,11 @@ impl Listener {
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<Heard> {
         self.lines.feed(bytes, |line| self.dialect.line(line, &mut self.account));
         self.account.take_heard()
+    }
+
+    /// What it says to have cost so far.
+    pub fn spent(&self) -> (Option<Spent<f64>>, Option<Spent<u64>>) {
+        self.account.spent()
     }
 
     /// `stderr_tail` is the end of standard error, as much of it as was kept.

@@ -1,0 +1,141 @@
+//! What an attempt asks of people: questions, approvals, and what stands in its way.
+
+use engine::approval::Source;
+use engine::command::{AskApproval, Target};
+use engine::id::TurnId;
+use engine::inbox::{Draft, MessageKind, Owner, Recipients};
+use engine::task::{BlockKind, Priority, State};
+use engine::view::Attempt as Facts;
+use engine::{Command, Reply, approval};
+use wire::handoff::{Contract, Request, Status};
+use wire::json::{Value, object};
+use wire::output::Output;
+use wire::shape::NonBlank;
+use wire::translate::{self, Turn};
+
+use super::attempt::{Attempt, Trouble, cut};
+use super::place::Place;
+use super::shop::What;
+use crate::digest::sha256;
+
+impl Attempt {
+    /// The acts of a turn's output, in the engine's words.
+    fn acts(&self, turn: TurnId) -> Result<Vec<Command>, Trouble> {
+        let text = self.answer(turn)?;
+        let of = Turn { task: self.task, attempt: self.attempt };
+        let acts = self.read(turn, &text, |output| match output {
+            Output::Handoff(verdict) => verdict.contract.as_ref().map(|contract| translate::handoff(contract, of)),
+            Output::Envelope(judged) => judged.value.as_ref().map(|envelope| translate::output(envelope, of)),
+            Output::Missing => None,
+        });
+        acts.map(|acts| acts.commands).ok_or_else(|| Trouble::Other("the output cannot be read again".to_owned()))
+    }
+
+    /// The task pauses first, and then a person is asked: a question without a paused task would be answered too early.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "an output becomes few of the commands there are")]
+    pub(super) async fn ask(&self, facts: &Facts, turn: TurnId) -> Result<(), Trouble> {
+        for command in self.acts(turn)? {
+            match command {
+                Command::Move { .. } if matches!(facts.task.state, State::Paused { .. }) => {}
+                Command::Move { .. } => drop(self.execute(command).await?),
+                Command::Send { ref draft, .. } => {
+                    let question = draft.body.clone();
+                    self.shop.service.execute(self.shop.once(self.seat.agent, turn, "question"), command).await?;
+                    self.tell(facts, What::Asks { question });
+                }
+                _ => drop(self.execute(command).await?),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) async fn ask_approval(&self, facts: &Facts, turn: TurnId) -> Result<(), Trouble> {
+        let text = self.answer(turn)?;
+        let contract = self.read(turn, &text, |output| match output {
+            Output::Handoff(verdict) => verdict.contract.clone(),
+            Output::Envelope(_) | Output::Missing => None,
+        });
+        let place = self.place(facts).await?;
+        let Some(request) = contract.as_ref().and_then(|contract| self.request(contract, &place)) else {
+            return Err(Trouble::Other("the output asks for nothing that could be approved".to_owned()));
+        };
+        let operation = request.operation.clone();
+        let fingerprint = self.fingerprint(&request);
+        let waits = Some((self.task, self.attempt));
+        let ask = AskApproval { source: Source::Handoff, waits, request, fingerprint };
+        let reply = self.execute(Command::AskApproval(Box::new(ask))).await?;
+        let Reply::ApprovalAsked { approval, .. } = reply else { return Err(crate::Error::unexpected(&reply).into()) };
+        self.tell(facts, What::WantsApproval { approval: approval.to_string(), operation });
+        Ok(())
+    }
+
+    fn request(&self, contract: &Contract, place: &Place) -> Option<approval::Request> {
+        let Status::ApprovalRequest { request } = contract.status() else { return None };
+        let Request { rollback, verification, operation, exact_content, scope, risk_level, .. } = request;
+        let text = |found: Option<&NonBlank>| found.map(ToString::to_string).unwrap_or_default();
+        let operation = text(operation.get());
+        Some(approval::Request {
+            operation: if operation.is_empty() { contract.next_action().to_owned() } else { operation },
+            content: text(exact_content.get()),
+            scope: text(scope.get()),
+            directory: place.path().display().to_string(),
+            risk: risk_level.get().map(|risk| risk.word().as_str().to_owned()).unwrap_or_default(),
+            rollback: rollback.to_string(),
+            verification: verification.to_string(),
+        })
+    }
+
+    /// Over everything that is asked, and who asks in which attempt: what is done later must be the same, byte for byte.
+    fn fingerprint(&self, request: &approval::Request) -> String {
+        let approval::Request { operation, content, scope, directory, risk, rollback, verification } = request;
+        let text = |text: &String| Value::from(text.as_str());
+        let sealed = object([
+            ("operation", text(operation)),
+            ("exact_content", text(content)),
+            ("scope", text(scope)),
+            ("directory", text(directory)),
+            ("risk_level", text(risk)),
+            ("rollback", text(rollback)),
+            ("verification", text(verification)),
+            ("task", self.task.to_string().into()),
+            ("attempt", u64::from(self.attempt).into()),
+            ("agent", self.seat.agent.to_string().into()),
+        ]);
+        sha256(sealed.canonical().as_bytes())
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "an output becomes few of the commands there are")]
+    pub(super) async fn block_as_said(&self, facts: &Facts, turn: TurnId) -> Result<(), Trouble> {
+        let found = self.acts(turn)?.into_iter().find_map(|command| match command {
+            Command::Move { to: Target::Blocked { kind, reason, .. }, .. } => Some((kind, reason)),
+            _ => None,
+        });
+        let (kind, reason) = found.ok_or_else(|| Trouble::Other("the output does not say why".to_owned()))?;
+        self.block(facts, kind, reason).await
+    }
+
+    /// A route that names an agent instead of a role.
+    pub(super) async fn route_to_agent(&self, facts: &Facts, kind: BlockKind, reason: &str) {
+        let Some(slug) = self.shop.settings.routes.get(&kind).filter(|route| !route.starts_with("roles.")) else {
+            return;
+        };
+        let draft = Draft {
+            kind: MessageKind::Blocked,
+            priority: Priority::FIRST,
+            subject: Some(format!("{} is blocked: {kind}", facts.task.name)),
+            body: cut(reason),
+            body_json: false,
+            action_required: true,
+            workflow: Some(facts.workflow.id),
+            task: Some(self.task),
+            reply_to: None,
+        };
+        let to = match self.shop.seats.get(slug) {
+            Some(seat) => Recipients::One(Owner::Agent(seat.agent)),
+            None => Recipients::Slug(slug.clone()),
+        };
+        if let Err(error) = self.execute(Command::Send { to, draft }).await {
+            self.tell(facts, What::Warning { text: format!("{slug} was not told: {error}") });
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! One attempt at one task: step after step, until it is over, somebody else's, or the runner is to stop.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::command::Target;
+use engine::id::TaskId;
+use engine::task::{BlockKind, State};
+use engine::view::{self, Attempt as Facts};
+use engine::{Command, Refusal, Timestamp};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::adapter::Kind;
+use super::branch::Author;
+use super::brief;
+use super::budget::Bounds;
+use super::place::Place;
+use super::shop::{News, Seat, Shop, What, Wish};
+use super::step::{Given, Step, step};
+use crate::error::Error;
+use crate::worktree::Problem;
+
+/// What keeps an attempt from going on.
+#[derive(Debug, thiserror::Error)]
+pub enum Trouble {
+    #[error(transparent)]
+    Service(#[from] Error),
+    #[error(transparent)]
+    Git(#[from] Problem),
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    #[error(transparent)]
+    Untold(#[from] brief::Untold),
+    #[error("{0}")]
+    Other(String),
+}
+
+/// A store that does not answer is tried again so often, and then left to the end of the lease.
+const TRIES_MAX: u32 = 8;
+/// How long we sleep at most between two looks at a task that waits; the store wakes us earlier.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// One of our turns may run.
+pub(super) type Room = (OwnedSemaphorePermit, OwnedSemaphorePermit);
+
+/// How an attempt ended, as far as the next one of its agent is concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Over {
+    Ended,
+    /// Its program gave no answer; the next one may fare no better at once.
+    Crashed,
+}
+
+#[derive(Debug)]
+pub struct Attempt {
+    pub shop: Arc<Shop>,
+    pub seat: Arc<Seat>,
+    pub task: TaskId,
+    pub attempt: u32,
+    /// Where it works, once that was made or found.
+    place: tokio::sync::Mutex<Option<Place>>,
+}
+
+impl Attempt {
+    pub fn new(shop: Arc<Shop>, seat: Arc<Seat>, task: TaskId, attempt: u32) -> Self {
+        Self { shop, seat, task, attempt, place: tokio::sync::Mutex::default() }
+    }
+
+    /// Works until there is nothing more to do. Whatever happens, what was begun is found again by the next runner.
+    pub async fn work(self, mut room: Option<Room>) -> Over {
+        let mut tries = 0;
+        loop {
+            match self.go_on(&mut tries, room.take()).await {
+                Ok(over) => return over,
+                Err(Trouble::Service(Error::Refused(refusal))) if is_lost(&refusal) => {
+                    self.leave(None).await;
+                    return Over::Ended;
+                }
+                Err(Trouble::Service(Error::Refused(refusal))) => {
+                    self.give_up(&format!("the store refused: {refusal}")).await;
+                    return Over::Ended;
+                }
+                Err(Trouble::Service(error)) if tries < TRIES_MAX => {
+                    tries += 1;
+                    self.tell_plainly(What::Warning { text: format!("the store does not answer: {error}") });
+                    tokio::time::sleep(Duration::from_millis(100 << tries)).await;
+                }
+                Err(trouble) => {
+                    self.give_up(&trouble.to_string()).await;
+                    return Over::Ended;
+                }
+            }
+        }
+    }
+
+    async fn go_on(&self, tries: &mut u32, mut room: Option<Room>) -> Result<Over, Trouble> {
+        let mut bell = self.shop.service.bell();
+        loop {
+            let facts = self.facts().await?;
+            *tries = 0;
+            let next = step(&facts, &self.given(&facts));
+            let stopping = self.shop.wish() != Wish::Work;
+            match &next {
+                Step::Wait if stopping => return Ok(Over::Ended),
+                Step::Wait => {
+                    room = None;
+                    bell.changed(LOOK).await;
+                    continue;
+                }
+                Step::Turn(..) if stopping => {
+                    self.hand_back(&facts, "the runner was stopped").await?;
+                    return Ok(Over::Ended);
+                }
+                Step::Turn(..) | Step::Finish(_) if room.is_none() => {
+                    // Whoever waits here long may have been told to stop, or has lost the task.
+                    room = self.room().await;
+                    continue;
+                }
+                Step::Turn(..) | Step::Finish(_) | Step::Recover(_) | Step::Merge(_) => {}
+                Step::Ask(_) | Step::AskApproval(_) | Step::BlockAsSaid(_) | Step::Block(..) => {}
+                Step::Crash(_) | Step::Return(_) | Step::Leave => {}
+            }
+            if let Some(over) = self.perform(&facts, next).await? {
+                return Ok(over);
+            }
+        }
+    }
+
+    /// Does one step; says when the attempt is over.
+    async fn perform(&self, facts: &Facts, next: Step) -> Result<Option<Over>, Trouble> {
+        match next {
+            Step::Wait => {}
+            Step::Leave => {
+                self.leave(Some(facts)).await;
+                return Ok(Some(Over::Ended));
+            }
+            Step::Recover(turn) => self.recover(facts, turn).await?,
+            Step::Turn(purpose, because) => self.turn(facts, purpose, because).await?,
+            Step::Finish(turn) => self.finish(facts, turn).await?,
+            Step::Merge(turn) => self.merge(facts, turn).await?,
+            Step::Ask(turn) => self.ask(facts, turn).await?,
+            Step::AskApproval(turn) => self.ask_approval(facts, turn).await?,
+            Step::BlockAsSaid(turn) => self.block_as_said(facts, turn).await?,
+            Step::Block(kind, reason) => self.block(facts, kind, reason).await?,
+            Step::Crash(reason) => {
+                self.crash(facts, reason).await?;
+                return Ok(Some(Over::Crashed));
+            }
+            Step::Return(reason) => {
+                self.hand_back(facts, &reason).await?;
+                return Ok(Some(Over::Ended));
+            }
+        }
+        Ok(None)
+    }
+
+    pub(super) async fn facts(&self) -> Result<Facts, Error> {
+        let task = self.task;
+        self.shop.service.view(move |world| view::attempt(world, task)).await
+    }
+
+    fn given(&self, facts: &Facts) -> Given<'_> {
+        let limits = &self.shop.settings.limits;
+        let (bounds, bounds_workflow) = self.bounds(facts);
+        Given {
+            agent: self.seat.agent,
+            attempt: self.attempt,
+            runner: &self.shop.name,
+            repairs_max: limits.repairs,
+            bounds,
+            bounds_workflow,
+            can_resume: self.seat.member.settings.adapter != Kind::Exec,
+            now: self.now(),
+        }
+    }
+
+    /// Those of the task, and those of its workflow.
+    pub(super) fn bounds(&self, facts: &Facts) -> (Bounds, Bounds) {
+        let task = brief::extra(&facts.detail, "limits");
+        let config = facts.workflow_detail.config.as_ref().and_then(|json| wire::json::parse(json.as_str()).ok());
+        let config = config.map(|node| node.to_value());
+        let workflow = Bounds::named(config.as_ref().and_then(|config| config.get("limits")));
+        (Bounds::of(&self.shop.settings.limits).and(Bounds::named(task.as_ref())), workflow)
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.shop.service.now()
+    }
+
+    /// A place for a turn: one of the agent's and one of the runner's. None when the runner is to stop.
+    async fn room(&self) -> Option<Room> {
+        let mut wish = self.shop.wish.clone();
+        tokio::select! {
+            _ = wish.wait_for(|wish| *wish != Wish::Work) => None,
+            room = async {
+                let own = Arc::clone(&self.seat.room).acquire_owned().await.ok()?;
+                Some((own, Arc::clone(&self.shop.room).acquire_owned().await.ok()?))
+            } => room,
+        }
+    }
+
+    pub(super) async fn place(&self, facts: &Facts) -> Result<Place, Problem> {
+        let mut known = self.place.lock().await;
+        if let Some(place) = &*known {
+            return Ok(place.clone());
+        }
+        let place = self.shop.ground.place(facts.workflow.id, self.task, self.attempt).await?;
+        Ok(known.insert(place).clone())
+    }
+
+    pub(super) fn author(&self) -> Author {
+        let settings = &self.seat.member.settings;
+        let name = match &self.seat.member.who {
+            wire::prompt::Who::Card(card) => card.identity.name.to_string(),
+            wire::prompt::Who::Persona(_) => settings.slug.clone(),
+        };
+        Author { name, slug: settings.slug.clone() }
+    }
+
+    pub(super) fn tell(&self, facts: &Facts, what: What) {
+        let (name, agent) = (facts.task.name.clone(), self.seat.slug.clone());
+        self.shop.tell(News { task: self.task, name, agent, what });
+    }
+
+    pub(super) fn warn(&self, text: &str) {
+        self.tell_plainly(What::Warning { text: text.to_owned() });
+    }
+
+    fn tell_plainly(&self, what: What) {
+        let (name, agent) = (self.task.to_string(), self.seat.slug.clone());
+        self.shop.tell(News { task: self.task, name, agent, what });
+    }
+
+    pub(super) async fn execute(&self, command: Command) -> Result<engine::Reply, Error> {
+        self.shop.service.execute(self.shop.caller(self.seat.agent), command).await
+    }
+
+    pub(super) async fn block(&self, facts: &Facts, kind: BlockKind, reason: String) -> Result<(), Trouble> {
+        let role = self.shop.settings.routes.get(&kind).and_then(|route| route.strip_prefix("roles."));
+        let to = Target::Blocked { kind, reason: cut(&reason), role: role.map(str::to_owned) };
+        self.execute(Command::Move { task: self.task, attempt: Some(self.attempt), to }).await?;
+        self.tell(facts, What::Blocked { kind: kind.to_string(), reason: reason.clone() });
+        self.route_to_agent(facts, kind, &reason).await;
+        Ok(())
+    }
+
+    async fn crash(&self, facts: &Facts, reason: String) -> Result<(), Trouble> {
+        let crash = Command::Crash { task: self.task, attempt: self.attempt, reason: cut(&reason) };
+        let reply = self.execute(crash).await?;
+        let failed = matches!(reply, engine::Reply::Moved { status: engine::task::Status::Failed });
+        self.tell(facts, if failed { What::Failed { reason } } else { What::Returned { reason } });
+        self.leave(Some(facts)).await;
+        Ok(())
+    }
+
+    async fn hand_back(&self, facts: &Facts, reason: &str) -> Result<(), Trouble> {
+        let release = Command::Release { task: self.task, attempt: Some(self.attempt), reason: Some(cut(reason)) };
+        self.execute(release).await?;
+        self.tell(facts, What::Returned { reason: reason.to_owned() });
+        self.leave(Some(facts)).await;
+        Ok(())
+    }
+
+    /// What we cannot mend is somebody's to look at.
+    async fn give_up(&self, reason: &str) {
+        let Ok(facts) = self.facts().await else { return };
+        let ours = facts.task.attempt == self.attempt && facts.task.holder() == Some(self.seat.agent);
+        if ours && !matches!(facts.task.state, State::Paused { .. }) {
+            let _lost = self.block(&facts, BlockKind::ToolFailure, reason.to_owned()).await;
+        }
+        self.leave(Some(&facts)).await;
+    }
+
+    /// Nothing of an attempt that is over stays on the machine, but its branch when its work is nowhere else.
+    async fn leave(&self, facts: Option<&Facts>) {
+        let loaded;
+        let facts = match facts {
+            Some(facts) => facts,
+            None => match self.facts().await {
+                Ok(found) => {
+                    loaded = found;
+                    &loaded
+                }
+                Err(_) => return,
+            },
+        };
+        // A failure here is not the task's: what stays is found by the next attempt, or by `handover doctor`.
+        if let Some(place) = self.known_place(facts).await
+            && let Err(problem) = self.shop.ground.clear(&place, &self.author()).await
+        {
+            self.tell(facts, What::Warning { text: format!("the worktree stays: {problem}") });
+        }
+        let own = |turn: &&engine::turn::Turn| turn.attempt == self.attempt && turn.ended().is_some();
+        let mut folders: Vec<_> = facts.turns.iter().filter(own).map(|turn| self.shop.turn_folder(turn.id)).collect();
+        folders.push(self.shop.attempt_folder(self.task, self.attempt));
+        let remove = move || folders.iter().for_each(|folder| drop(std::fs::remove_dir_all(folder)));
+        let _done = tokio::task::spawn_blocking(remove).await;
+    }
+
+    /// The place of this attempt, if it still has one.
+    async fn known_place(&self, facts: &Facts) -> Option<Place> {
+        let known = self.place.lock().await.take();
+        match known {
+            Some(place) => Some(place),
+            None => self.shop.ground.standing(facts.workflow.id, self.task, self.attempt).await.ok().flatten(),
+        }
+    }
+}
+
+/// The claim is not ours any more, or there is nothing left to work on.
+fn is_lost(refusal: &Refusal) -> bool {
+    matches!(refusal, Refusal::ClaimLost { .. } | Refusal::TaskNotFound { .. } | Refusal::WorkflowNotFound { .. })
+}
+
+/// What fits where a reason is kept.
+pub(super) fn cut(text: &str) -> String {
+    const CHARS_MAX: usize = 8_000;
+    let cut: String = text.chars().take(CHARS_MAX).collect();
+    if cut.trim().is_empty() { "no reason was given".to_owned() } else { cut }
+}

@@ -1,0 +1,208 @@
+//! An output that says "done" is committed, verified, merged, and only then the task is completed.
+
+use engine::command::{RecordVerification, Target};
+use engine::id::TurnId;
+use engine::task::BlockKind;
+use engine::turn::Purpose;
+use engine::verification::Verification;
+use engine::view::Attempt as Facts;
+use engine::{Command, Json};
+use wire::json::{Value, object};
+use wire::output::Output;
+
+use super::attempt::{Attempt, Trouble, cut};
+use super::branch::{Committed, Merged};
+use super::budget;
+use super::chain::Chain;
+use super::place::{Place, left};
+use super::shop::What;
+use super::step::Because;
+
+/// What a "done" says of itself, in either dialect.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Claimed {
+    pub(super) summary: String,
+    /// Notes, or key outputs.
+    pub(super) notes: Vec<String>,
+    pub(super) files: Vec<String>,
+}
+
+/// An output that says "done", and where it stands.
+#[derive(Debug)]
+pub(super) struct Done {
+    pub(super) turn: TurnId,
+    pub(super) place: Place,
+    pub(super) claimed: Claimed,
+    /// After everything was committed; none outside of git.
+    pub(super) head: Option<String>,
+}
+
+impl Attempt {
+    /// What the turn's output claims.
+    pub(super) fn claimed(&self, turn: TurnId) -> Result<Claimed, Trouble> {
+        let text = self.answer(turn)?;
+        let claimed = self.read(turn, &text, |output| match output {
+            Output::Handoff(verdict) => verdict.contract.as_ref().map(|contract| {
+                let notes: Vec<String> = contract.evidence().key_outputs.iter().map(ToString::to_string).collect();
+                let summary = contract.summary().map(str::to_owned).filter(|text| !text.trim().is_empty());
+                let listed = || Some(notes.join("\n")).filter(|text| !text.trim().is_empty());
+                let summary = summary.or_else(listed).unwrap_or_else(|| contract.next_action().to_owned());
+                Claimed { summary, notes, files: Vec::new() }
+            }),
+            Output::Envelope(judged) => judged.value.as_ref().map(|envelope| Claimed {
+                summary: envelope.summary.to_string(),
+                notes: envelope.notes.get().iter().flat_map(|notes| &notes.0).map(ToString::to_string).collect(),
+                files: envelope.artifacts.0.iter().map(|artifact| artifact.path.to_string()).collect(),
+            }),
+            Output::Missing => None,
+        });
+        claimed.ok_or_else(|| Trouble::Other("the output cannot be read again".to_owned()))
+    }
+
+    /// Commits and verifies. What was found is recorded, and says what comes next.
+    pub(super) async fn finish(&self, facts: &Facts, turn: TurnId) -> Result<(), Trouble> {
+        let place = self.place(facts).await?;
+        let claimed = self.claimed(turn)?;
+        let head = match self.commit(facts, &place, &claimed).await? {
+            Ok(head) => head,
+            Err(unmended) => {
+                let evidence = object([("unmended_conflicts", unmended.into())]);
+                return self.verified(facts, turn, super::verdicts::failed(evidence)).await;
+            }
+        };
+        match self.verify(facts, &Done { turn, place, claimed, head }).await? {
+            Some(found) => self.verified(facts, turn, found).await,
+            // Nobody could judge it; the task is blocked by now.
+            None => Ok(()),
+        }
+    }
+
+    /// The head after everything is committed; the paths of a merge that still has its markers.
+    async fn commit(
+        &self,
+        facts: &Facts,
+        place: &Place,
+        claimed: &Claimed,
+    ) -> Result<Result<Option<String>, Vec<String>>, Trouble> {
+        let message =
+            format!("{}\n\n{}\n\nTask: {}\nAttempt: {}", facts.task.name, claimed.summary, self.task, self.attempt);
+        let message: String = message.chars().take(8_000).collect();
+        Ok(match self.shop.ground.commit(place, &message, &self.author()).await? {
+            None => Ok(None),
+            Some(Committed::Clean { head, left: rest } | Committed::Commit { head, left: rest }) => {
+                for text in left(&rest) {
+                    self.tell(facts, What::Warning { text });
+                }
+                Ok(Some(head))
+            }
+            Some(Committed::Unmended { paths }) => Err(paths),
+        })
+    }
+
+    async fn verified(&self, facts: &Facts, turn: TurnId, found: super::verdicts::Found) -> Result<(), Trouble> {
+        let passed = found.has_passed();
+        let problem = (!passed).then(|| found.evidence.to_string());
+        let record = RecordVerification {
+            task: self.task,
+            attempt: self.attempt,
+            turn: Some(turn),
+            mechanical: found.mechanical,
+            semantic: found.semantic,
+            output_ref: found.output_ref,
+            evidence: Json::from_stored(found.evidence.to_string()),
+        };
+        let caller = self.shop.once(self.seat.agent, turn, "verification");
+        self.shop.service.execute(caller, Command::RecordVerification(Box::new(record))).await?;
+        self.tell(facts, What::Verified { passed, problem });
+        Ok(())
+    }
+
+    /// Brings verified work into the workflow's branch and completes the task.
+    pub(super) async fn merge(&self, facts: &Facts, turn: TurnId) -> Result<(), Trouble> {
+        let place = self.place(facts).await?;
+        let claimed = self.claimed(turn)?;
+        let lock = self.shop.merging(facts.workflow.id);
+        let merged = {
+            let _one_at_a_time = lock.lock().await;
+            match self.commit(facts, &place, &claimed).await? {
+                Ok(Some(head)) => {
+                    let message = format!("merge {} ({})", facts.task.name, self.task);
+                    self.shop.ground.merge(&place, &head, &message, &self.author()).await?
+                }
+                Ok(None) => None,
+                Err(paths) => Some(Merged::Conflict { paths, more: false }),
+            }
+        };
+        let commit = match merged {
+            None => None,
+            Some(Merged::Already { tip } | Merged::FastForward { tip } | Merged::Merge { tip }) => {
+                self.tell(facts, What::Merged { commit: tip.clone() });
+                Some(tip)
+            }
+            Some(Merged::Conflict { paths, .. }) => return self.conflict(facts, &place, paths).await,
+            Some(Merged::CheckedOut { path }) => {
+                let reason = format!(
+                    "the workflow's branch is checked out at {}; check out another one there, and let the task go on",
+                    path.display()
+                );
+                return self.block(facts, BlockKind::Dependency, reason).await;
+            }
+        };
+        self.complete(facts, &Done { turn, place, claimed, head: commit }).await
+    }
+
+    /// A conflict goes back to the agent once.
+    async fn conflict(&self, facts: &Facts, place: &Place, paths: Vec<String>) -> Result<(), Trouble> {
+        self.tell(facts, What::Conflict { paths: paths.clone() });
+        if Chain::of(&facts.turns, self.attempt).conflicts > 0 {
+            let reason = format!("its work still conflicts with what others finished: {}", paths.join(", "));
+            return self.block(facts, BlockKind::Dependency, reason).await;
+        }
+        match self.shop.ground.bring(place, facts.workflow.id, &self.author()).await? {
+            Merged::Conflict { paths, .. } => self.turn(facts, Purpose::Conflict, Because::Conflict { paths }).await,
+            // Somebody mended it meanwhile; the next look merges it.
+            Merged::Already { .. } | Merged::FastForward { .. } | Merged::Merge { .. } => Ok(()),
+            Merged::CheckedOut { path } => {
+                Err(Trouble::Other(format!("the workflow's branch is checked out at {}", path.display())))
+            }
+        }
+    }
+
+    async fn complete(&self, facts: &Facts, done: &Done) -> Result<(), Trouble> {
+        let Done { turn, place, claimed, head } = done;
+        let rows = facts.verifications.iter().filter(|row| row.attempt == self.attempt);
+        let failed = rows.clone().filter(|row| !row.has_passed()).count();
+        let found = rows.clone().find(|row| row.turn == Some(*turn));
+        let cost = facts.spent.usd_micros.map(|micros| Value::Number(float(budget::usd(micros))));
+        let word = |verdict: engine::verification::Verdict| Value::from(verdict.as_str());
+        let verification = |row: &Verification| {
+            object([
+                ("mechanical", word(row.mechanical)),
+                ("semantic", word(row.semantic)),
+                ("attempts", u64::try_from(failed + 1).unwrap_or(u64::MAX).into()),
+            ])
+        };
+        let texts = |texts: &[String]| Value::List(texts.iter().map(|text| Value::from(text.as_str())).collect());
+        let detail = object([
+            ("output_ref", found.and_then(|row| row.output_ref.clone()).into()),
+            ("notes", texts(&claimed.notes)),
+            ("files", texts(&claimed.files)),
+            ("commit", head.clone().into()),
+            ("branch", place.branch().map(str::to_owned).into()),
+            ("cost_usd", cost.into()),
+            ("duration_seconds", (facts.spent.ms / 1_000).into()),
+            ("verification", found.map(verification).into()),
+        ]);
+        let to = Target::Completed {
+            outcome: Some(cut(&claimed.summary)),
+            detail: Some(Json::from_stored(detail.to_string())),
+        };
+        self.execute(Command::Move { task: self.task, attempt: Some(self.attempt), to }).await?;
+        self.tell(facts, What::Completed { summary: claimed.summary.clone() });
+        Ok(())
+    }
+}
+
+fn float(number: f64) -> wire::json::Number {
+    wire::json::Number::try_from(number).unwrap_or_else(|_| 0_i64.into())
+}

@@ -1,0 +1,106 @@
+//! What must be there before anything is claimed: a trusted configuration, a team that is complete, and no other runner.
+
+use std::path::PathBuf;
+
+use engine::id::{Ids, SessionId};
+use sha2::{Digest as _, Sha256};
+use tokio::sync::{mpsc, watch};
+
+use super::place::Ground;
+use super::run;
+use super::shop::{News, Parts, Shop, Wish};
+use super::team::{NotReady, Team};
+use crate::office::{self, Office};
+use crate::worktree::{Git, Problem};
+use crate::{settings, trust};
+
+/// Overrides the name by which this machine is known; for several runners on one.
+pub const HOST: &str = "HANDOVER_HOST";
+
+/// Why nothing was started.
+#[derive(Debug, thiserror::Error)]
+pub enum NotOpened {
+    #[error("there is no project here; run `handover init` in its root, then name agents in .handover/config.toml")]
+    NoProject,
+    #[error("read the settings")]
+    Settings(#[from] settings::Unreadable),
+    #[error(transparent)]
+    Untrusted(#[from] trust::Untrusted),
+    #[error("{0}")]
+    NotReady(#[from] NotReady),
+    #[error("RUNNER_ACTIVE another runner of {host} works on this store; stop it first, or let it work")]
+    RunnerActive { host: String },
+    #[error("prepare the runner")]
+    Io(#[from] std::io::Error),
+    #[error(transparent)]
+    Service(#[from] crate::Error),
+    #[error(transparent)]
+    Git(#[from] Problem),
+}
+
+/// A runner that may begin. Dropped, another one may.
+#[derive(Debug)]
+pub struct Opened {
+    pub shop: Shop,
+    pub news: mpsc::Receiver<News>,
+    pub lock: std::fs::File,
+}
+
+/// Opens it. `at_once` bounds how many turns run at a time.
+pub async fn open(office: &Office, at_once: Option<usize>, wish: watch::Receiver<Wish>) -> Result<Opened, NotOpened> {
+    let root = office.place.root.clone().ok_or(NotOpened::NoProject)?;
+    let all = settings::read(Some(&root))?;
+    trust::check(&root, office::data_folder().as_deref())?;
+    let team = Team::gather(&root, &all.team, std::env::var_os("PATH").as_deref())?;
+    let host = host();
+    let Some(lock) = run::only_one(&office.state, &host)? else { return Err(NotOpened::RunnerActive { host }) };
+    let git = Git::default();
+    let is_repository = is_repository(&git, &root).await?;
+    let worktrees = all.worktrees.as_ref().map(|path| root.join(path));
+    let every = all.team.agents.iter().map(|agent| usize::try_from(agent.max_parallel).unwrap_or(usize::MAX));
+    let at_once = at_once.unwrap_or_else(|| every.fold(0_usize, usize::saturating_add));
+    let parts = Parts {
+        service: office.desk.service().clone(),
+        store: absolute(&office.place.store),
+        ground: Ground { git, root, is_repository, worktrees },
+        state: office.state.clone(),
+        settings: all.team,
+        team,
+        session: session(&host),
+        name: host,
+        at_once: at_once.min(tokio::sync::Semaphore::MAX_PERMITS),
+        wish,
+    };
+    let (shop, news) = Shop::open(parts).await?;
+    Ok(Opened { shop, news, lock })
+}
+
+/// The name of this machine.
+pub fn host() -> String {
+    let named = std::env::var(HOST).ok().filter(|name| !name.trim().is_empty());
+    named.unwrap_or_else(|| rustix::system::uname().nodename().to_string_lossy().into_owned())
+}
+
+/// The same for every runner of this name, so that its agents are the same ones after a restart.
+fn session(host: &str) -> SessionId {
+    let hash = Sha256::digest(format!("handover runner {host}").as_bytes());
+    let seed = hash.iter().take(16).fold(0_u128, |seed, byte| (seed << 8) | u128::from(*byte));
+    SessionId::next(&mut Ids::new(seed))
+}
+
+/// Agents work elsewhere, and their server must find the same store.
+fn absolute(store: &str) -> String {
+    if store.contains("://") || store == "memory:" {
+        return store.to_owned();
+    }
+    let path = PathBuf::from(store.strip_prefix("sqlite:").unwrap_or(store));
+    std::path::absolute(&path).unwrap_or(path).display().to_string()
+}
+
+async fn is_repository(git: &Git, root: &std::path::Path) -> Result<bool, Problem> {
+    match crate::worktree::repository::Repository::find(git, root).await {
+        Ok(_) => Ok(true),
+        Err(Problem::NotARepository { .. }) => Ok(false),
+        Err(problem) => Err(problem),
+    }
+}

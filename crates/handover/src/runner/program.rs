@@ -1,0 +1,329 @@
+//! Runs one program for one turn: writes its files, starts it through a host, hears it, and says how it ended.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
+
+use engine::turn::TurnEnd;
+
+use super::adapter::acp::{self, Asked, Permit, Way};
+use super::adapter::{self, Exit, Heard, Input, Kind, Launch, Listener, Order, Said};
+use super::host::{self, End, Ended, Event, Host, Inherit};
+
+/// What a program inherits of our environment: where it finds programs, files and keys of its own, and how it speaks.
+const INHERITED: &[&str] = &[
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LC_ALL",
+    "TZ",
+    "TMPDIR",
+    "TERM",
+    "NO_COLOR",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+    "XDG_CACHE_HOME",
+    "XDG_RUNTIME_DIR",
+    "SSH_AUTH_SOCK",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+    "GOPATH",
+    "JAVA_HOME",
+    "NVM_DIR",
+    "PYENV_ROOT",
+    "VIRTUAL_ENV",
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_BASE_URL",
+    "ANTHROPIC_AUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CONFIG_DIR",
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "CODEX_HOME",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "GOOGLE_CLOUD_PROJECT",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "GOOGLE_GEMINI_BASE_URL",
+    "GEMINI_CLI_HOME",
+    "OPENCODE_CONFIG",
+];
+/// Of standard error, what is asked for what a program says nowhere else.
+const STDERR_TAIL_BYTES: u64 = 16 << 10;
+const READ_BYTES: usize = 256 << 10;
+const GRACE_MS: u32 = 3_000;
+
+/// The program knows nothing of what was said before; it must be told anew.
+pub const NO_CONVERSATION: &str = "the conversation it was to resume is gone";
+
+/// One start of a program.
+#[derive(Debug)]
+pub struct Start {
+    pub turn: String,
+    pub order: Order,
+    /// Added by the settings, stronger than what the adapter says.
+    pub environment: Vec<(String, String)>,
+    pub output_bytes_max: u64,
+    pub seconds_max: u32,
+}
+
+/// Why we end a program that would go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cut {
+    ClaimLost,
+    OverBudget(String),
+    /// The person wants us to stop.
+    Cancelled,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Ran {
+    pub said: Said,
+    pub ended: Ended,
+    pub end: TurnEnd,
+    pub reason: Option<String>,
+}
+
+/// Whoever follows a program while it runs.
+pub trait Follow: Send {
+    fn heard(&mut self, heard: Heard);
+
+    /// What it says to have cost so far.
+    fn spent(&mut self, usd: Option<adapter::Spent<f64>>, tokens: Option<adapter::Spent<u64>>);
+
+    fn permit(&mut self, asked: Asked) -> impl Future<Output = Permit> + Send;
+}
+
+/// Runs it to its end, or until `cut` is ready. A future that is dropped cuts it off.
+pub async fn run(start: &Start, follow: &mut impl Follow, cut: impl Future<Output = Cut> + Send) -> io::Result<Ran> {
+    let order = &start.order;
+    let launch = adapter::launch(order).map_err(io::Error::other)?;
+    write_files(&launch, &order.folder)?;
+    let mut host = Host::start(&host::own_binary()?, &order.folder, &host_launch(start, &launch))?;
+    let mut cut = std::pin::pin!(cut);
+    if let Some((writer, reader)) = host.relay() {
+        let mut talk = Talk { follow };
+        let why = std::sync::Mutex::new(None);
+        let cancel = async {
+            let cut = cut.as_mut().await;
+            why.lock().unwrap_or_else(PoisonError::into_inner).replace(cut);
+        };
+        let talked = acp::converse(order, (reader, writer), &mut talk, cancel).await;
+        let ended = host.wait().await?;
+        let said = talked.end(exit(&ended.how), &stderr_tail(&order.folder));
+        let why = why.into_inner().unwrap_or_else(PoisonError::into_inner);
+        return Ok(judged(said, ended, why.map_or(Closed::ByUs, Closed::Cut)));
+    }
+    let mut ears = Ears::new(order.kind, &order.folder);
+    let why = loop {
+        tokio::select! {
+            event = host.event() => match event {
+                Some(Event::Grew { .. }) => ears.hear(follow)?,
+                Some(Event::Started { .. }) => {}
+                Some(Event::Ended(_)) | None => break None,
+            },
+            why = &mut cut => {
+                host.cut_off();
+                break Some(why);
+            }
+        }
+    };
+    let ended = host.wait().await?;
+    ears.hear(follow)?;
+    let said = ears.listener.end(exit(&ended.how), &stderr_tail(&order.folder));
+    Ok(judged(said, ended, why.map_or(Closed::Not, Closed::Cut)))
+}
+
+/// What a program said whose runner is gone, from the files it left. Blocks while its host still works.
+pub fn recover(folder: &Path, kind: Kind) -> io::Result<Ran> {
+    let ended = host::settle(folder)?;
+    let mut ears = Ears::new(kind, folder);
+    ears.hear(&mut Deaf)?;
+    let said = ears.listener.end(exit(&ended.how), &stderr_tail(folder));
+    Ok(judged(said, ended, Closed::Not))
+}
+
+fn exit(end: &End) -> Exit {
+    match end {
+        End::Exited { code } => Exit::Code(*code),
+        End::Signalled { signal } => Exit::Signal(*signal),
+        End::TimedOut | End::TooMuch | End::CutOff | End::Lost { .. } => Exit::Signal(9),
+        End::SpawnFailed { .. } => Exit::Code(127),
+    }
+}
+
+/// What our side did to the program.
+enum Closed {
+    Not,
+    /// A conversation is over when it has its answer, and its program is then ended.
+    ByUs,
+    Cut(Cut),
+}
+
+/// The host knows why it ended a program; else the program's own story counts.
+fn judged(mut said: Said, ended: Ended, closed: Closed) -> Ran {
+    let has_answer = said.end == adapter::End::Finished;
+    let (end, reason) = match (&ended.how, closed) {
+        (_, Closed::Cut(Cut::ClaimLost)) => (TurnEnd::ClaimLost, Some("the task is no longer held".to_owned())),
+        (_, Closed::Cut(Cut::OverBudget(why))) => (TurnEnd::OverBudget, Some(why)),
+        (_, Closed::Cut(Cut::Cancelled)) => (TurnEnd::Cancelled, Some("the runner was told to stop".to_owned())),
+        (End::TimedOut, _) => (TurnEnd::TimedOut, Some("it took longer than a turn may".to_owned())),
+        (End::TooMuch, _) => (TurnEnd::OverBudget, Some("it wrote more than a turn may".to_owned())),
+        // It may have given its whole answer before the runner was gone.
+        (End::CutOff, Closed::Not) if !has_answer => (TurnEnd::Interrupted, Some("the runner was gone".to_owned())),
+        (End::Lost { why }, _) if !has_answer => (TurnEnd::Interrupted, Some(why.clone())),
+        (End::SpawnFailed { why }, _) => (TurnEnd::SpawnFailed, Some(why.clone())),
+        (End::Exited { .. } | End::Signalled { .. } | End::CutOff | End::Lost { .. }, _) => told(&said),
+    };
+    if ended.leaked {
+        said.warnings.push(format!("LEAKED: it left {} processes or open pipes behind", ended.killed));
+    }
+    Ran { said, ended, end, reason }
+}
+
+fn told(said: &Said) -> (TurnEnd, Option<String>) {
+    match &said.end {
+        adapter::End::Finished => (TurnEnd::Finished, None),
+        adapter::End::Failed { reason, .. } => (TurnEnd::Failed, Some(reason.clone())),
+        adapter::End::ApiError { reason } => (TurnEnd::ApiError, Some(reason.clone())),
+        adapter::End::Signalled { signal } => (TurnEnd::Signalled, Some(format!("signal {signal}"))),
+        adapter::End::OverBudget => (TurnEnd::OverBudget, Some("it spent the dollars it was given".to_owned())),
+        adapter::End::Cancelled => (TurnEnd::Cancelled, None),
+        adapter::End::NoConversation => (TurnEnd::Failed, Some(NO_CONVERSATION.to_owned())),
+    }
+}
+
+fn host_launch(start: &Start, launch: &Launch) -> host::Launch {
+    let order = &start.order;
+    let environment = launch.environment.iter().chain(&start.environment).cloned().collect();
+    host::Launch {
+        turn: start.turn.clone(),
+        program: PathBuf::from(&launch.program),
+        arguments: launch.arguments.clone(),
+        directory: order.worktree.clone(),
+        inherit: Inherit::Only(INHERITED.iter().map(|&name| name.to_owned()).collect()),
+        environment,
+        input: match &launch.input {
+            Input::Nothing => host::Input::Nothing,
+            Input::File(path) => host::Input::File(path.clone()),
+            Input::Relay => host::Input::Relay,
+        },
+        output_bytes_max: start.output_bytes_max,
+        seconds_max: start.seconds_max,
+        grace_ms: GRACE_MS,
+    }
+}
+
+/// Prompts and settings, for the owner's eyes only.
+fn write_files(launch: &Launch, folder: &Path) -> io::Result<()> {
+    let make = |folder: &Path| fs::DirBuilder::new().mode(0o700).recursive(true).create(folder);
+    make(folder)?;
+    launch.folders.iter().try_for_each(|folder| make(folder))?;
+    for (path, text) in &launch.files {
+        if let Some(parent) = path.parent() {
+            make(parent)?;
+        }
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+        file.write_all(text.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// The end of what a program wrote to standard error.
+fn stderr_tail(folder: &Path) -> String {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut file = File::open(folder.join(host::STDERR))?;
+        let from = file.metadata()?.len().saturating_sub(STDERR_TAIL_BYTES);
+        file.seek(SeekFrom::Start(from))?;
+        let mut tail = Vec::new();
+        file.take(STDERR_TAIL_BYTES).read_to_end(&mut tail)?;
+        Ok(tail)
+    };
+    read().map(|tail| String::from_utf8_lossy(&tail).into_owned()).unwrap_or_default()
+}
+
+/// Reads what a program wrote since the last time.
+struct Ears {
+    path: PathBuf,
+    file: Option<File>,
+    listener: Listener,
+}
+
+impl Ears {
+    fn new(kind: Kind, folder: &Path) -> Self {
+        Self { path: folder.join(host::STDOUT), file: None, listener: Listener::new(kind) }
+    }
+
+    /// Reads from a file that is on this machine and in memory, so nobody is kept waiting.
+    fn hear(&mut self, follow: &mut impl Follow) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => match File::open(&self.path) {
+                Ok(file) => self.file.insert(file),
+                // A program that could not be started wrote nothing.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+                Err(error) => return Err(error),
+            },
+        };
+        let mut buffer = vec![0; READ_BYTES];
+        loop {
+            let bytes = file.read(&mut buffer)?;
+            if bytes == 0 {
+                return Ok(());
+            }
+            for heard in self.listener.feed(&buffer[..bytes]) {
+                follow.heard(heard);
+            }
+            let (usd, tokens) = self.listener.spent();
+            if usd.is_some() || tokens.is_some() {
+                follow.spent(usd, tokens);
+            }
+        }
+    }
+}
+
+/// The runner's side of a conversation. The host keeps what the agent says; what we say is in the prompt files.
+struct Talk<'f, F> {
+    follow: &'f mut F,
+}
+
+impl<F: Follow> acp::Host for Talk<'_, F> {
+    fn line(&mut self, _: Way, _: &[u8]) {}
+
+    fn heard(&mut self, heard: Heard) {
+        self.follow.heard(heard);
+    }
+
+    async fn permit(&mut self, asked: Asked) -> Permit {
+        self.follow.permit(asked).await
+    }
+}
+
+/// Nobody listens any more.
+struct Deaf;
+
+impl Follow for Deaf {
+    fn heard(&mut self, _: Heard) {}
+
+    fn spent(&mut self, _: Option<adapter::Spent<f64>>, _: Option<adapter::Spent<u64>>) {}
+
+    async fn permit(&mut self, _: Asked) -> Permit {
+        Permit::RejectOnce
+    }
+}

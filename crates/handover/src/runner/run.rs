@@ -1,0 +1,385 @@
+//! The loop: takes tasks for whoever has room, lets attempts work, and ends when there is nothing left to do.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::id::{TaskId, WorkflowId};
+use engine::list::{List, WorkflowFilter};
+use engine::offer::Ask;
+use engine::task::Task;
+use engine::workflow::{Workflow, WorkflowStatus};
+use engine::{Caller, Command, Fact, Need, Reply, Rights};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::attempt::{Attempt, Over};
+use super::shop::{News, Seat, Shop, What, Wish};
+use crate::error::Error;
+
+/// How long the loop sleeps when nothing wakes it.
+const LOOK: Duration = Duration::from_secs(1);
+/// A runner that was not heard of for a minute counts as gone.
+const SIGN: Duration = Duration::from_secs(10);
+/// Renewing as often as four times in a lease leaves room for a slow disk.
+const RENEWALS_IN_A_LEASE: u32 = 4;
+const RENEWAL_MIN: Duration = Duration::from_millis(250);
+/// After a crash an agent rests: a moment at first, a minute at most.
+const REST_MIN: Duration = Duration::from_millis(250);
+const REST_MAX: Duration = Duration::from_secs(60);
+const WORKFLOWS_MAX: u32 = 200;
+/// Tasks that are looked at for one round of claims.
+const OFFERED_MAX: usize = 200;
+
+/// What to work on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Until it is over, or nothing of it can go on.
+    Workflow(WorkflowId),
+    /// Everything that is ready or started, until we are stopped.
+    All,
+    /// As above, until nothing can be claimed and no turn runs.
+    Once,
+}
+
+/// How it ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    Completed,
+    /// The workflow is not completed, and why nothing can go on.
+    Stuck(String),
+    /// There is nothing more to do for us.
+    Idle,
+    /// We were told to stop.
+    Stopped,
+}
+
+/// Where the next claim of an agent stands.
+#[derive(Debug, Default)]
+struct Rest {
+    crashes: u32,
+    until: Option<Instant>,
+}
+
+#[derive(Debug)]
+pub struct Loop {
+    shop: Arc<Shop>,
+    scope: Scope,
+    attempts: JoinSet<(String, TaskId, Over)>,
+    working: HashMap<TaskId, String>,
+    rests: BTreeMap<String, Rest>,
+    lease: Duration,
+}
+
+impl Loop {
+    pub fn new(shop: Arc<Shop>, scope: Scope) -> Self {
+        let lease = Duration::from_millis(u64::from(engine::limits::LEASE_MS_DEFAULT.0));
+        Self { shop, scope, attempts: JoinSet::new(), working: HashMap::new(), rests: BTreeMap::new(), lease }
+    }
+
+    /// Works to the end. What a runner before us left is taken up first.
+    pub async fn work(mut self) -> Result<Ended, Error> {
+        self.show_life().await?;
+        self.take_up().await?;
+        let mut bell = self.shop.service.bell();
+        let mut wish = self.shop.wish.clone();
+        let (mut sign, mut renewal) = (Instant::now() + SIGN, Instant::now());
+        let ended = loop {
+            if self.shop.wish() != Wish::Work {
+                break Ended::Stopped;
+            }
+            self.claim().await?;
+            if let Some(ended) = self.is_over().await? {
+                break ended;
+            }
+            let look = LOOK.min(self.renewal());
+            tokio::select! {
+                Some(over) = self.attempts.join_next() => self.ended(over.ok()),
+                _ = bell.changed(look) => {}
+                _ = wish.changed() => {}
+            }
+            let now = Instant::now();
+            if now >= renewal {
+                self.renew().await;
+                renewal = now + self.renewal();
+            }
+            if now >= sign {
+                // Missed once, it is given the next time.
+                let _again = self.show_life().await;
+                sign = now + SIGN;
+            }
+        };
+        if ended != Ended::Stopped {
+            // Only those are left that wait for a person; their tasks are paused and stay ours.
+            self.attempts.abort_all();
+        }
+        self.finish().await;
+        let forget = Command::ForgetRunner { name: self.shop.name.clone() };
+        let _gone = self.shop.service.execute(Caller::with_rights(Rights::Runner), forget).await;
+        Ok(ended)
+    }
+
+    fn renewal(&self) -> Duration {
+        (self.lease / RENEWALS_IN_A_LEASE).clamp(RENEWAL_MIN, SIGN)
+    }
+
+    async fn show_life(&self) -> Result<(), Error> {
+        let see = Command::SeeRunner {
+            name: self.shop.name.clone(),
+            host: self.shop.name.clone(),
+            pid: std::process::id(),
+            agents: self.shop.seats.values().map(|seat| seat.slug.clone()).collect(),
+        };
+        self.shop.service.execute(Caller::with_rights(Rights::Runner), see).await.map(|_| ())
+    }
+
+    /// Tasks that our agents hold from before: a runner was stopped or killed, or a person was asked.
+    async fn take_up(&mut self) -> Result<(), Error> {
+        for seat in self.shop.seats.values().cloned().collect::<Vec<_>>() {
+            let agent = seat.agent;
+            let held = self
+                .shop
+                .service
+                .view(move |world| {
+                    let held = world.task_ids(&Need::Held(agent))?;
+                    world.want(held.iter().map(|task| Need::Task(*task)))?;
+                    held.iter().map(|task| world.task(*task).cloned()).collect::<Result<Vec<Task>, _>>()
+                })
+                .await?;
+            for task in held {
+                self.spawn(&seat, task.id, task.attempt, None);
+            }
+        }
+        self.close_orphans().await
+    }
+
+    /// Turns of ours that run for nobody: their tasks were given to others meanwhile.
+    async fn close_orphans(&self) -> Result<(), Error> {
+        let list = List::Running { runner: self.shop.name.clone(), limit: 500 };
+        let rows = self
+            .shop
+            .service
+            .view(move |world| {
+                Ok(if let Fact::TurnRows(rows) = world.list(list.clone())? { rows.clone() } else { Vec::new() })
+            })
+            .await?;
+        for turn in rows.into_iter().filter(|turn| !self.working.contains_key(&turn.task)) {
+            let folder = self.shop.turn_folder(turn.id);
+            let settled = folder.clone();
+            let _ended = tokio::task::spawn_blocking(move || super::host::settle(&settled)).await;
+            let reason = "the task was lost while the runner was gone";
+            let ended = super::turn::unheard(engine::turn::TurnEnd::ClaimLost, reason, 0, self.shop.service.now());
+            let end = Command::EndTurn { turn: turn.id, ended: Box::new(ended) };
+            self.shop.service.execute(self.shop.caller(turn.agent), end).await?;
+            let _gone = std::fs::remove_dir_all(&folder);
+        }
+        Ok(())
+    }
+
+    fn spawn(&mut self, seat: &Arc<Seat>, task: TaskId, attempt: u32, room: Option<super::attempt::Room>) {
+        let slug = seat.member.settings.slug.clone();
+        self.working.insert(task, slug.clone());
+        let work = Attempt::new(Arc::clone(&self.shop), Arc::clone(seat), task, attempt);
+        self.attempts.spawn(async move { (slug, task, work.work(room).await) });
+    }
+
+    fn ended(&mut self, over: Option<(String, TaskId, Over)>) {
+        let Some((slug, task, over)) = over else { return };
+        self.working.remove(&task);
+        let rest = self.rests.entry(slug).or_default();
+        match over {
+            Over::Ended => *rest = Rest::default(),
+            Over::Crashed => {
+                let pause = REST_MIN.saturating_mul(1 << rest.crashes.min(10)).min(REST_MAX);
+                *rest = Rest { crashes: rest.crashes.saturating_add(1), until: Some(Instant::now() + pause) };
+            }
+        }
+    }
+
+    fn rests(&self, slug: &str) -> bool {
+        self.rests.get(slug).and_then(|rest| rest.until).is_some_and(|until| until > Instant::now())
+    }
+
+    async fn renew(&self) {
+        let mut busy: Vec<&String> = self.working.values().collect();
+        busy.sort_unstable();
+        busy.dedup();
+        for seat in busy.into_iter().filter_map(|slug| self.shop.seats.get(slug)) {
+            // A store that does not answer for long is met by the attempts themselves.
+            let _again = self.shop.service.execute(self.shop.caller(seat.agent), Command::Renew).await;
+        }
+    }
+
+    async fn workflows(&self) -> Result<Vec<Workflow>, Error> {
+        if let Scope::Workflow(id) = self.scope {
+            return Ok(vec![self.shop.service.view(move |world| world.workflow(id).cloned()).await?]);
+        }
+        let statuses = vec![WorkflowStatus::Ready, WorkflowStatus::InProgress];
+        let filter = WorkflowFilter { statuses, repository: None };
+        let list = List::Workflows { filter, after: None, offset: 0, limit: WORKFLOWS_MAX };
+        let mut rows = self
+            .shop
+            .service
+            .view(move |world| {
+                Ok(if let Fact::WorkflowRows(rows) = world.list(list.clone())? { rows.clone() } else { Vec::new() })
+            })
+            .await?;
+        // The oldest first, so that none waits for ever.
+        rows.reverse();
+        Ok(rows)
+    }
+
+    /// What can be claimed now, by anybody.
+    async fn offered(&self, workflow: WorkflowId) -> Result<Vec<Task>, Error> {
+        let ask = Ask { workflow, agent: None, include_failed: false, after: None, limit: OFFERED_MAX };
+        Ok(self.shop.service.next_tasks(ask).await?.tasks)
+    }
+
+    /// Everybody who has room and rests not takes what fits.
+    async fn claim(&mut self) -> Result<(), Error> {
+        for workflow in self.workflows().await? {
+            let mut offered = self.offered(workflow.id).await?;
+            for seat in self.shop.seats.values().cloned().collect::<Vec<_>>() {
+                while !offered.is_empty() && can_take(&seat, &offered) && !self.rests(&seat.member.settings.slug) {
+                    let Some(room) = self.room(&seat) else { break };
+                    let claim = Command::ClaimNext { workflow: workflow.id, include_failed: false };
+                    let now = self.shop.service.now();
+                    match self.shop.service.execute(self.shop.caller(seat.agent), claim).await {
+                        Ok(Reply::Claimed { task, attempt, until }) => {
+                            offered.retain(|offered| offered.id != task);
+                            let lease = u64::try_from(until.0 - now.0).unwrap_or(0);
+                            self.lease = self.lease.min(Duration::from_millis(lease));
+                            self.claimed(&seat, task, attempt).await;
+                            self.spawn(&seat, task, attempt, Some(room));
+                        }
+                        // Somebody was faster, or the workflow moved.
+                        Ok(_) | Err(Error::Refused(_)) => break,
+                        Err(error) => return Err(error),
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn claimed(&self, seat: &Seat, task: TaskId, attempt: u32) {
+        let row = self.shop.service.view(move |world| world.task(task).cloned()).await;
+        let name = row.map_or_else(|_| task.to_string(), |task| task.name);
+        self.shop.tell(News { task, name, agent: seat.slug.clone(), what: What::Claimed { attempt } });
+    }
+
+    fn room(&self, seat: &Seat) -> Option<super::attempt::Room> {
+        let own = Arc::clone(&seat.room).try_acquire_owned().ok()?;
+        Some((own, Arc::clone(&self.shop.room).try_acquire_owned().ok()?))
+    }
+
+    /// Nobody works, nobody rests, and nothing can be claimed.
+    async fn is_over(&self) -> Result<Option<Ended>, Error> {
+        let id = match self.scope {
+            Scope::All => return Ok(None),
+            Scope::Once => None,
+            Scope::Workflow(id) => Some(id),
+        };
+        let now = self.shop.service.now();
+        for workflow in self.workflows().await? {
+            match (workflow.status, id) {
+                (WorkflowStatus::Completed, Some(_)) if self.working.is_empty() => return Ok(Some(Ended::Completed)),
+                (WorkflowStatus::Completed, _) => return Ok(None),
+                _ => {}
+            }
+            let id = workflow.id;
+            let running = self.shop.service.view(move |world| world.number(&Need::Running(id, now))).await?;
+            let offered = self.offered(id).await?;
+            let takers = self.shop.seats.values().filter(|seat| can_take(seat, &offered)).count();
+            if running > 0 || takers > 0 {
+                return Ok(None);
+            }
+        }
+        match id {
+            None => Ok(Some(Ended::Idle)),
+            Some(id) => Ok(Some(Ended::Stuck(self.why_stuck(id).await?))),
+        }
+    }
+
+    async fn why_stuck(&self, id: WorkflowId) -> Result<String, Error> {
+        let progress = self.shop.service.view(move |world| engine::view::progress(world, id)).await?;
+        let statuses = [
+            engine::task::Status::Paused,
+            engine::task::Status::Blocked,
+            engine::task::Status::Failed,
+            engine::task::Status::Pending,
+        ];
+        let list = List::Tasks { workflow: id, statuses: statuses.to_vec(), after: None, limit: 500 };
+        let rows = self
+            .shop
+            .service
+            .view(move |world| {
+                Ok(if let Fact::Full(rows) = world.list(list.clone())? { rows.clone() } else { Vec::new() })
+            })
+            .await?;
+        let mut lines = vec![format!("the workflow is {}", progress.workflow.status)];
+        lines.extend(rows.iter().filter_map(stuck).take(20));
+        Ok(lines.join("\n"))
+    }
+
+    /// Lets attempts end: those that wait for a person at once, the others with their turns.
+    async fn finish(&mut self) {
+        let mut renewal = tokio::time::interval(self.renewal());
+        while !self.attempts.is_empty() {
+            tokio::select! {
+                over = self.attempts.join_next() => self.ended(over.and_then(Result::ok)),
+                _ = renewal.tick() => self.renew().await,
+            }
+        }
+    }
+}
+
+fn can_take(seat: &Seat, offered: &[Task]) -> bool {
+    let settings = &seat.member.settings;
+    let role = settings.roles.first().map_or("worker", String::as_str);
+    offered.iter().any(|task| {
+        task.role.as_deref().is_none_or(|wanted| wanted == role)
+            && task.capabilities.iter().all(|wanted| settings.capabilities.contains(wanted))
+    })
+}
+
+/// Why a task does not go on, in a line.
+fn stuck(task: &Task) -> Option<String> {
+    use engine::task::State;
+    let name = &task.name;
+    match &task.state {
+        State::Paused { reason, .. } => {
+            Some(format!("{name} is paused: {}", reason.as_deref().unwrap_or("it waits for an answer")))
+        }
+        State::Blocked(block) => Some(format!("{name} is blocked by {}: {}", block.kind, block.reason)),
+        State::Failed { error, .. } => Some(format!("{name} failed: {error}")),
+        State::Pending { .. } if task.unmet == 0 => {
+            let role = task.role.as_ref().map(|role| format!("the role {role}"));
+            let needs: Vec<String> = role.into_iter().chain(task.capabilities.iter().cloned()).collect();
+            (!needs.is_empty()).then(|| format!("{name} waits for an agent with {}", needs.join(", ")))
+        }
+        State::Pending { .. }
+        | State::Planning { .. }
+        | State::InProgress { .. }
+        | State::Completed { .. }
+        | State::Skipped { .. } => None,
+    }
+}
+
+/// One runner of this name on this machine: whoever holds the file is it, until its process ends.
+pub fn only_one(state: &Path, host: &str) -> std::io::Result<Option<std::fs::File>> {
+    std::fs::create_dir_all(state)?;
+    let name: String =
+        host.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect();
+    let file = std::fs::OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(state.join(format!("runner-{name}.lock")))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(std::fs::TryLockError::WouldBlock) => Ok(None),
+        Err(std::fs::TryLockError::Error(error)) => Err(error),
+    }
+}

@@ -1,0 +1,251 @@
+//! What a person sees of a run: one line for each turn that runs, what is finished above them; or events, for programs.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Color, Style};
+use engine::id::TurnId;
+use engine::turn::TurnEnd;
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::shop::{News, What};
+
+/// How it is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// Lines that stay, and below them one for each running turn.
+    Live,
+    Lines,
+    Json,
+}
+
+#[derive(Debug)]
+struct Row {
+    agent: String,
+    task: String,
+    began: Instant,
+    tools: u32,
+    usd_micros: Option<u64>,
+    tokens: Option<u64>,
+    doing: String,
+}
+
+/// The widest line that is drawn: a line that wraps could not be taken back.
+const WIDTH_MAX: usize = 200;
+
+#[derive(Debug)]
+pub struct Screen<W> {
+    out: W,
+    look: Look,
+    width: usize,
+    rows: BTreeMap<TurnId, Row>,
+    /// How many lines of the last drawing can be taken back.
+    drawn: usize,
+}
+
+impl<W: Write> Screen<W> {
+    pub fn new(out: W, look: Look, width: usize) -> Self {
+        Self { out, look, width: width.clamp(20, WIDTH_MAX), rows: BTreeMap::new(), drawn: 0 }
+    }
+
+    pub fn tell(&mut self, news: &News) -> io::Result<()> {
+        self.follow(news);
+        if self.look == Look::Json {
+            let event = event(news);
+            return if event.is_null() { Ok(()) } else { writeln!(self.out, "{event}") };
+        }
+        if let Some((style, text)) = line(news) {
+            self.erase()?;
+            let (begin, end) = (style.render(), style.render_reset());
+            writeln!(self.out, "{:<12} {:<20} {begin}{text}{end}", fit(&news.agent, 12), fit(&news.name, 20))?;
+        }
+        self.draw()
+    }
+
+    fn follow(&mut self, news: &News) {
+        match &news.what {
+            What::Started { turn, .. } => {
+                let row = Row {
+                    agent: news.agent.clone(),
+                    task: news.name.clone(),
+                    began: Instant::now(),
+                    tools: 0,
+                    usd_micros: None,
+                    tokens: None,
+                    doing: "started".to_owned(),
+                };
+                self.rows.insert(*turn, row);
+            }
+            What::Tool { turn, name } => {
+                if let Some(row) = self.rows.get_mut(turn) {
+                    row.tools = row.tools.saturating_add(1);
+                    row.doing.clone_from(name);
+                }
+            }
+            What::Text { turn, text } => {
+                if let Some(row) = self.rows.get_mut(turn) {
+                    row.doing = text.split_whitespace().collect::<Vec<_>>().join(" ");
+                }
+            }
+            What::Spent { turn, usd_micros, tokens } => {
+                if let Some(row) = self.rows.get_mut(turn) {
+                    (row.usd_micros, row.tokens) = (*usd_micros, *tokens);
+                }
+            }
+            What::Ended { turn, .. } => drop(self.rows.remove(turn)),
+            What::Claimed { .. }
+            | What::Checking { .. }
+            | What::Verified { .. }
+            | What::Merged { .. }
+            | What::Conflict { .. }
+            | What::Completed { .. }
+            | What::Asks { .. }
+            | What::WantsApproval { .. }
+            | What::Blocked { .. }
+            | What::Failed { .. }
+            | What::Returned { .. }
+            | What::Warning { .. } => {}
+        }
+    }
+
+    /// A line for each running turn, with what changes by itself: the seconds.
+    pub fn draw(&mut self) -> io::Result<()> {
+        if self.look != Look::Live {
+            return Ok(());
+        }
+        self.erase()?;
+        for row in self.rows.values() {
+            let cost = match (row.usd_micros, row.tokens) {
+                (Some(micros), _) => format!("${}.{:02}", micros / 1_000_000, micros % 1_000_000 / 10_000),
+                (None, Some(tokens)) => format!("{tokens} tokens"),
+                (None, None) => String::new(),
+            };
+            let text = format!(
+                "  {:<12} {:<20} {:>4} s  {:>3} calls  {cost:<10} {}",
+                fit(&row.agent, 12),
+                fit(&row.task, 20),
+                row.began.elapsed().as_secs(),
+                row.tools,
+                row.doing
+            );
+            writeln!(self.out, "{}", fit(&text, self.width - 1))?;
+        }
+        self.drawn = self.rows.len();
+        self.out.flush()
+    }
+
+    fn erase(&mut self) -> io::Result<()> {
+        if self.drawn > 0 {
+            write!(self.out, "\x1b[{}A\x1b[J", self.drawn)?;
+            self.drawn = 0;
+        }
+        Ok(())
+    }
+
+    /// The last word.
+    pub fn end(&mut self, text: &str) -> io::Result<()> {
+        self.rows.clear();
+        self.erase()?;
+        if self.look != Look::Json {
+            writeln!(self.out, "{text}")?;
+        }
+        self.out.flush()
+    }
+}
+
+/// As much of a text as fits, in one line; what would steer a terminal is left out.
+fn fit(text: &str, width: usize) -> String {
+    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if clean.chars().count() <= width {
+        return clean;
+    }
+    clean.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}
+
+fn line(news: &News) -> Option<(Style, String)> {
+    let plain = Style::new();
+    let colour = |colour: AnsiColor| Style::new().fg_color(Some(Color::Ansi(colour)));
+    let text = |text: &str| fit(text, 160);
+    Some(match &news.what {
+        What::Claimed { attempt: 1 } => (plain, "claimed".to_owned()),
+        What::Claimed { attempt } => (plain, format!("claimed, attempt {attempt}")),
+        What::Started { purpose: engine::turn::Purpose::First, .. } => return None,
+        What::Started { purpose, .. } => (colour(AnsiColor::Cyan), format!("another turn: {purpose}")),
+        What::Ended { end, reason, verdict, ms, .. } => {
+            let codes = verdict.as_deref().map(codes).unwrap_or_default();
+            let seconds = ms / 1_000;
+            match (end, reason) {
+                (TurnEnd::Finished, _) if codes.is_empty() => return None,
+                (TurnEnd::Finished, _) => (colour(AnsiColor::Yellow), format!("its output is not valid: {codes}")),
+                (end, Some(reason)) => (colour(AnsiColor::Yellow), text(&format!("{end} after {seconds} s: {reason}"))),
+                (end, None) => (colour(AnsiColor::Yellow), format!("{end} after {seconds} s")),
+            }
+        }
+        What::Checking { command } => (plain, text(&format!("checks: {command}"))),
+        What::Verified { passed: true, .. } => (plain, "verified".to_owned()),
+        What::Verified { passed: false, problem } => {
+            let problem = problem.as_deref().unwrap_or_default();
+            (colour(AnsiColor::Yellow), text(&format!("verification failed: {problem}")))
+        }
+        What::Merged { commit } => (plain, format!("merged as {}", commit.chars().take(10).collect::<String>())),
+        What::Conflict { paths } => (colour(AnsiColor::Yellow), text(&format!("conflicts: {}", paths.join(", ")))),
+        What::Completed { summary } => (colour(AnsiColor::Green), text(&format!("completed: {summary}"))),
+        What::Asks { question } => (colour(AnsiColor::Magenta), text(&format!("asks: {question}"))),
+        What::WantsApproval { approval, operation } => {
+            let how = format!("asks for {approval}: {operation} (handover approval show {approval})");
+            (colour(AnsiColor::Magenta), text(&how))
+        }
+        What::Blocked { kind, reason } => (colour(AnsiColor::Red), text(&format!("blocked by {kind}: {reason}"))),
+        What::Failed { reason } => (colour(AnsiColor::Red), text(&format!("failed: {reason}"))),
+        What::Returned { reason } => (colour(AnsiColor::Yellow), text(&format!("given back: {reason}"))),
+        What::Warning { text: warning } => (colour(AnsiColor::Yellow), text(&format!("warning: {warning}"))),
+        What::Tool { .. } | What::Text { .. } | What::Spent { .. } => return None,
+    })
+}
+
+/// What was wrong with an output; empty when nothing was.
+fn codes(verdict: &str) -> String {
+    let Ok(verdict) = serde_json::from_str::<super::next::Verdict>(verdict) else { return String::new() };
+    if verdict.says.is_some() { String::new() } else { fit(&verdict.codes.join(", "), 120) }
+}
+
+/// An event for programs; null for what only a person wants to see pass by.
+fn event(news: &News) -> serde_json::Value {
+    let base = |event: &str, more: serde_json::Value| {
+        let mut all = json!({"event": event, "task_id": news.task.to_string(), "task": news.name, "agent": news.agent});
+        if let (Some(all), serde_json::Value::Object(more)) = (all.as_object_mut(), more) {
+            all.extend(more);
+        }
+        all
+    };
+    match &news.what {
+        What::Claimed { attempt } => base("claimed", json!({"attempt": attempt})),
+        What::Started { turn, purpose } => {
+            base("turn_started", json!({"turn_id": turn.to_string(), "purpose": purpose.as_str()}))
+        }
+        What::Tool { turn, name } => base("tool_call", json!({"turn_id": turn.to_string(), "tool": name})),
+        What::Text { .. } | What::Spent { .. } => serde_json::Value::Null,
+        What::Ended { turn, end, reason, verdict, ms } => {
+            let verdict = verdict.as_deref().and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
+            let turn = turn.to_string();
+            base(
+                "turn_ended",
+                json!({"turn_id": turn, "end": end.as_str(), "reason": reason, "verdict": verdict, "ms": ms}),
+            )
+        }
+        What::Checking { command } => base("checking", json!({"command": command})),
+        What::Verified { passed, problem } => base("verified", json!({"passed": passed, "problem": problem})),
+        What::Merged { commit } => base("merged", json!({"commit": commit})),
+        What::Conflict { paths } => base("conflict", json!({"paths": paths})),
+        What::Completed { summary } => base("completed", json!({"summary": summary})),
+        What::Asks { question } => base("asks", json!({"question": question})),
+        What::WantsApproval { approval, operation } => {
+            base("wants_approval", json!({"approval_id": approval, "operation": operation}))
+        }
+        What::Blocked { kind, reason } => base("blocked", json!({"blocker_type": kind, "reason": reason})),
+        What::Failed { reason } => base("failed", json!({"reason": reason})),
+        What::Returned { reason } => base("returned", json!({"reason": reason})),
+        What::Warning { text } => base("warning", json!({"text": text})),
+    }
+}

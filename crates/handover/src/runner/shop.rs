@@ -1,0 +1,191 @@
+//! What all attempts of a runner share: the store, the team, the ground they work on, and who listens.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use engine::id::{AgentId, SessionId, TaskId, TurnId};
+use engine::turn::Purpose;
+use engine::{Caller, Command, Reply, Rights};
+use tokio::sync::{Semaphore, mpsc, watch};
+
+use super::place::Ground;
+use super::team::{Member, Team};
+use crate::error::Error;
+use crate::service::{self, Service};
+use crate::settings;
+
+/// What the runner is asked to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wish {
+    Work,
+    /// Turns that run may finish; nothing is begun.
+    Finish,
+    /// Everything ends now.
+    Stop,
+}
+
+/// An agent at work.
+#[derive(Debug)]
+pub struct Seat {
+    pub member: Member,
+    pub agent: AgentId,
+    /// The name it has in the store; another runner may have the plain one.
+    pub slug: String,
+    /// As many turns as it may run at once.
+    pub room: Arc<Semaphore>,
+}
+
+/// Something worth a line.
+#[derive(Debug, Clone, PartialEq)]
+pub struct News {
+    pub task: TaskId,
+    pub name: String,
+    pub agent: String,
+    pub what: What,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum What {
+    Claimed { attempt: u32 },
+    Started { turn: TurnId, purpose: Purpose },
+    Tool { turn: TurnId, name: String },
+    Text { turn: TurnId, text: String },
+    Spent { turn: TurnId, usd_micros: Option<u64>, tokens: Option<u64> },
+    Ended { turn: TurnId, end: engine::turn::TurnEnd, reason: Option<String>, verdict: Option<String>, ms: u64 },
+    Checking { command: String },
+    Verified { passed: bool, problem: Option<String> },
+    Merged { commit: String },
+    Conflict { paths: Vec<String> },
+    Completed { summary: String },
+    Asks { question: String },
+    WantsApproval { approval: String, operation: String },
+    Blocked { kind: String, reason: String },
+    Failed { reason: String },
+    Returned { reason: String },
+    Warning { text: String },
+}
+
+/// Signs that nobody takes are dropped; what matters is in the store.
+const NEWS_MAX: usize = 10_000;
+
+#[derive(Debug)]
+pub struct Shop {
+    pub service: Service,
+    /// The store, as our MCP server has to be told it.
+    pub store: String,
+    pub ground: Ground,
+    /// Folders of turns, homes and objects.
+    pub state: PathBuf,
+    pub settings: settings::Team,
+    pub team: Team,
+    pub seats: BTreeMap<String, Arc<Seat>>,
+    /// By which name the store knows this runner.
+    pub name: String,
+    pub session: SessionId,
+    /// As many turns as may run at once.
+    pub room: Arc<Semaphore>,
+    pub wish: watch::Receiver<Wish>,
+    pub news: mpsc::Sender<News>,
+    /// Outside of git one works at a time.
+    pub alone: tokio::sync::Mutex<()>,
+    /// One evaluation of a task's output at a time for each evaluator is enough.
+    merging: Mutex<BTreeMap<engine::id::WorkflowId, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+/// What a shop is made of.
+#[derive(Debug)]
+pub struct Parts {
+    pub service: Service,
+    pub store: String,
+    pub ground: Ground,
+    pub state: PathBuf,
+    pub settings: settings::Team,
+    pub team: Team,
+    pub name: String,
+    pub session: SessionId,
+    pub at_once: usize,
+    pub wish: watch::Receiver<Wish>,
+}
+
+impl Shop {
+    /// Everybody registers: an agent of this runner is the same one after a restart, by the session the runner always has.
+    pub async fn open(parts: Parts) -> Result<(Self, mpsc::Receiver<News>), Error> {
+        let (news, heard) = mpsc::channel(NEWS_MAX);
+        let mut shop = Self {
+            service: parts.service,
+            store: parts.store,
+            ground: parts.ground,
+            state: parts.state,
+            settings: parts.settings,
+            team: parts.team,
+            seats: BTreeMap::new(),
+            name: parts.name,
+            session: parts.session,
+            room: Arc::new(Semaphore::new(parts.at_once)),
+            wish: parts.wish,
+            news,
+            alone: tokio::sync::Mutex::default(),
+            merging: Mutex::default(),
+        };
+        for member in shop.team.members.clone() {
+            let seat = shop.seat(member).await?;
+            shop.seats.insert(seat.member.settings.slug.clone(), Arc::new(seat));
+        }
+        Ok((shop, heard))
+    }
+
+    async fn seat(&self, member: Member) -> Result<Seat, Error> {
+        let settings = &member.settings;
+        let register = engine::command::Register {
+            name: settings.slug.clone(),
+            runtime: format!("handover-{}", settings.adapter.name()),
+            role: settings.roles.first().cloned(),
+            slug: Some(settings.slug.clone()),
+            capabilities: settings.capabilities.clone(),
+            workflow: None,
+            workspace_path: None,
+            metadata: None,
+        };
+        let caller = Caller { session: Some(self.session), ..Caller::with_rights(Rights::Runner) };
+        let reply = self.service.execute(caller, Command::Register(register)).await?;
+        let Reply::Registered { agent, slug, .. } = reply else { return Err(Error::unexpected(&reply)) };
+        let room = usize::try_from(settings.max_parallel).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
+        Ok(Seat { agent, slug, room: Arc::new(Semaphore::new(room)), member })
+    }
+
+    /// The runner acting for an agent.
+    pub fn caller(&self, agent: AgentId) -> Caller {
+        Caller { session: Some(self.session), rights: Rights::Runner, ..Caller::agent(agent) }
+    }
+
+    /// As above, for something that is done once for a turn, however often it is tried.
+    pub fn once(&self, agent: AgentId, turn: TurnId, what: &str) -> Caller {
+        let key = service::key(format!("{} {what}", self.name), format!("{turn} {what}"), &turn.to_string());
+        Caller { key: Some(key), ..self.caller(agent) }
+    }
+
+    pub fn wish(&self) -> Wish {
+        *self.wish.borrow()
+    }
+
+    /// Where the files of a turn are.
+    pub fn turn_folder(&self, turn: TurnId) -> PathBuf {
+        self.state.join("turns").join(turn.to_string())
+    }
+
+    /// Where an attempt keeps what it must know of its artifacts.
+    pub fn attempt_folder(&self, task: TaskId, attempt: u32) -> PathBuf {
+        self.state.join("turns").join(format!("{task}-{attempt}"))
+    }
+
+    /// One of this process merges into a workflow's branch at a time; with other processes the branch itself decides.
+    pub fn merging(&self, workflow: engine::id::WorkflowId) -> Arc<tokio::sync::Mutex<()>> {
+        let mut locks = self.merging.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(locks.entry(workflow).or_default())
+    }
+
+    pub fn tell(&self, news: News) {
+        let _full = self.news.try_send(news);
+    }
+}

@@ -1,0 +1,222 @@
+//! What an attempt needs next, from what is stored about it. Nothing here acts, so a runner that comes back after a crash
+//! goes on as the one before would have.
+//!
+//! ```text
+//! no turn ──> First                      done ──> Finish ──> (verification) ──> Merge, or back to the agent, or blocked
+//! running, nobody runs it ──> Recover    goes on ──> Next
+//! bad ──> Repair                         asks, wants approval ──> Ask… ──> Wait ──> Answer
+//! no answer ──> Crash, or Resume what was only interrupted
+//! ```
+
+use engine::Timestamp;
+use engine::approval::{Approval, ApprovalState};
+use engine::checkpoint::Kind;
+use engine::id::{AgentId, ApprovalId, TurnId};
+use engine::task::{BlockKind, Status};
+use engine::turn::{Purpose, Turn, TurnEnd};
+use engine::view::Attempt;
+
+use super::budget::{Bounds, Over};
+use super::chain::Chain;
+use super::next::{Next, Says, Verdict, next};
+use super::program::NO_CONVERSATION;
+
+/// Two verifications of one attempt may fail, no more.
+const FAILURES_MAX: usize = 2;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// It is over, or somebody else's.
+    Leave,
+    /// It waits for a person, or its workflow is paused.
+    Wait,
+    /// A turn that is recorded as running and that nobody runs.
+    Recover(TurnId),
+    Turn(Purpose, Because),
+    /// The output of this turn is applied and verified.
+    Finish(TurnId),
+    /// It was verified: it comes into the workflow's branch, and the task is completed.
+    Merge(TurnId),
+    Ask(TurnId),
+    AskApproval(TurnId),
+    /// As the agent says.
+    BlockAsSaid(TurnId),
+    Block(BlockKind, String),
+    /// Given back; it counts against the attempts.
+    Crash(String),
+    /// Given back; it counts for nothing.
+    Return(String),
+}
+
+/// Why there is another turn, and with what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Because {
+    Begins,
+    /// What is wrong with the output of that turn.
+    BadOutput(TurnId),
+    /// It reported progress.
+    GoesOn,
+    Answered(String),
+    /// It may do what it asked for; using it up is part of starting the turn.
+    Approved(Option<(ApprovalId, String)>),
+    Interrupted,
+    /// Its work conflicts with the workflow's branch.
+    Conflict {
+        paths: Vec<String>,
+    },
+    Failed {
+        evidence: String,
+    },
+}
+
+/// What the runner knows beside what is stored.
+#[derive(Debug, Clone, Copy)]
+pub struct Given<'a> {
+    pub agent: AgentId,
+    /// The number of the claim we took.
+    pub attempt: u32,
+    pub runner: &'a str,
+    pub repairs_max: u32,
+    pub bounds: Bounds,
+    pub bounds_workflow: Bounds,
+    /// The program can go on with a conversation.
+    pub can_resume: bool,
+    pub now: Timestamp,
+}
+
+pub fn step(facts: &Attempt, given: &Given<'_>) -> Step {
+    let task = &facts.task;
+    if task.attempt != given.attempt || task.holder() != Some(given.agent) {
+        return Step::Leave;
+    }
+    match task.status() {
+        Status::Pending | Status::Planning | Status::InProgress => {}
+        Status::Paused => return paused(facts),
+        Status::Blocked | Status::Failed | Status::Completed | Status::Skipped => return Step::Leave,
+    }
+    if let Some(running) = facts.turns.iter().find(|turn| turn.ended().is_none()) {
+        return if running.runner == given.runner { Step::Recover(running.id) } else { Step::Leave };
+    }
+    let own = facts.turns.iter().rev().find(|turn| turn.purpose != Purpose::Evaluation);
+    let step = match own {
+        None => Step::Turn(Purpose::First, Because::Begins),
+        Some(last) => after(facts, given, last),
+    };
+    if !matches!(step, Step::Turn(..)) {
+        return step;
+    }
+    match over(facts, given) {
+        _ if !facts.workflow.status.is_running() => Step::Wait,
+        Some(over) => Step::Block(BlockKind::Resource, over.to_string()),
+        None => step,
+    }
+}
+
+fn over(facts: &Attempt, given: &Given<'_>) -> Option<Over> {
+    given.bounds.over(facts.spent).or_else(|| given.bounds_workflow.over(facts.spent_workflow))
+}
+
+/// Nothing to do, but to ask what a runner before us paused for and did not come to ask.
+fn paused(facts: &Attempt) -> Step {
+    let asks = |turn: &&Turn| verdict(turn).is_some_and(|verdict| verdict.says == Some(Says::Asks));
+    match facts.turns.last().filter(asks) {
+        Some(turn) if question_after(facts, turn).is_none() => Step::Ask(turn.id),
+        Some(_) | None => Step::Wait,
+    }
+}
+
+fn verdict(turn: &Turn) -> Option<Verdict> {
+    serde_json::from_str(turn.ended()?.verdict.as_ref()?.as_str()).ok()
+}
+
+fn ended_at(turn: &Turn) -> Timestamp {
+    turn.ended().map_or(turn.started, |ended| ended.at)
+}
+
+fn question_after(facts: &Attempt, turn: &Turn) -> Option<Timestamp> {
+    facts.questions.iter().map(|message| message.at).find(|at| *at >= ended_at(turn))
+}
+
+fn approval_after<'f>(facts: &'f Attempt, turn: &Turn) -> Option<&'f Approval> {
+    facts.approvals.iter().find(|approval| approval.asked >= ended_at(turn))
+}
+
+/// What a person said when the task went on; a person may also let it go on without a word.
+fn answer_after(facts: &Attempt, at: Timestamp) -> String {
+    let decided = facts.checkpoints.iter().rev().find(|row| row.note.kind == Kind::Decision && row.at >= at);
+    decided.map_or_else(|| "Go on.".to_owned(), |row| row.note.summary.clone())
+}
+
+fn after(facts: &Attempt, given: &Given<'_>, last: &Turn) -> Step {
+    let Some(ended) = last.ended() else { return Step::Recover(last.id) };
+    let reason = || ended.reason.clone().unwrap_or_else(|| ended.end.to_string());
+    match ended.end {
+        TurnEnd::Finished => {}
+        TurnEnd::TimedOut | TurnEnd::OverBudget => return Step::Block(BlockKind::Resource, reason()),
+        TurnEnd::ClaimLost => return Step::Leave,
+        TurnEnd::Cancelled => return Step::Return(reason()),
+        TurnEnd::Interrupted => {
+            let conversation = given.can_resume && Chain::of(&facts.turns, given.attempt).conversation.is_some();
+            return if conversation {
+                Step::Turn(Purpose::Recovery, Because::Interrupted)
+            } else {
+                Step::Return(reason())
+            };
+        }
+        // What it was told is gone with the conversation; the next turn tells it anew.
+        TurnEnd::Failed if reason() == NO_CONVERSATION => {
+            return Step::Turn(Purpose::Recovery, Because::Interrupted);
+        }
+        TurnEnd::Failed | TurnEnd::Signalled | TurnEnd::SpawnFailed | TurnEnd::ApiError => {
+            return Step::Crash(format!("{}: {}", ended.end, reason()));
+        }
+    }
+    let Some(verdict) = verdict(last) else { return Step::Crash("its verdict cannot be read".to_owned()) };
+    let chain = Chain::of(&facts.turns, given.attempt);
+    match next(&verdict, &chain, given.repairs_max) {
+        Next::Finish => finished(facts, given, last),
+        Next::GoOn => Step::Turn(Purpose::Next, Because::GoesOn),
+        Next::Ask => match question_after(facts, last) {
+            None => Step::Ask(last.id),
+            Some(at) => Step::Turn(Purpose::Answer, Because::Answered(answer_after(facts, at))),
+        },
+        Next::AskApproval => match approval_after(facts, last) {
+            None => Step::AskApproval(last.id),
+            Some(approval) => Step::Turn(Purpose::Answer, decided(approval)),
+        },
+        Next::Block => Step::BlockAsSaid(last.id),
+        Next::Repair => Step::Turn(Purpose::Repair, Because::BadOutput(last.id)),
+        Next::GiveUp { kind, reason } => Step::Block(kind, reason),
+    }
+}
+
+fn decided(approval: &Approval) -> Because {
+    match &approval.state {
+        ApprovalState::Approved { .. } => Because::Approved(Some((approval.id, approval.fingerprint.clone()))),
+        // Used up by a runner that then did not come to start the turn.
+        ApprovalState::Consumed { .. } => Because::Approved(None),
+        ApprovalState::Rejected { reason, .. } => Because::Answered(format!("rejected: {reason}")),
+        ApprovalState::Revoked { reason, .. } => Because::Answered(
+            reason.as_ref().map_or_else(|| "revoked".to_owned(), |reason| format!("revoked: {reason}")),
+        ),
+        ApprovalState::Expired { .. } | ApprovalState::Pending { .. } => {
+            Because::Answered("expired: nobody decided in time".to_owned())
+        }
+    }
+}
+
+/// An output that says "done": verified, found wanting, or to be looked at.
+fn finished(facts: &Attempt, given: &Given<'_>, last: &Turn) -> Step {
+    let of_attempt = facts.verifications.iter().filter(|row| row.attempt == given.attempt);
+    let failures = of_attempt.clone().filter(|row| !row.has_passed()).count();
+    let Some(found) = of_attempt.clone().find(|row| row.turn == Some(last.id)) else { return Step::Finish(last.id) };
+    if found.has_passed() {
+        return Step::Merge(last.id);
+    }
+    let evidence = found.evidence.as_str().to_owned();
+    if failures < FAILURES_MAX {
+        return Step::Turn(Purpose::Verification, Because::Failed { evidence });
+    }
+    let evidence: String = evidence.chars().take(2_000).collect();
+    Step::Block(BlockKind::VerificationFail, format!("its output failed verification {failures} times: {evidence}"))
+}

@@ -1,0 +1,409 @@
+//! One turn of an attempt: recorded, told, run, judged, closed. What is closed is closed once, whoever does it.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::time::Duration;
+
+use engine::command::StartTurn;
+use engine::id::{MessageId, TurnId};
+use engine::task::State;
+use engine::turn::{Ended, Object, Purpose, Spent, Turn, TurnEnd};
+use engine::view::Attempt as Facts;
+use engine::{Actor, Command, Json, Reply};
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+use wire::json::Value;
+
+use super::adapter::acp::{Asked, Permit, covers};
+use super::adapter::{self, Heard, Home, Kind, Order, Permissions, Said, Server};
+use super::attempt::{Attempt, Trouble};
+use super::brief::Told;
+use super::budget::{self, Bounds};
+use super::chain::Chain;
+use super::host;
+use super::next::Verdict;
+use super::place::Place;
+use super::program::{self, Cut, Follow, Ran, Start};
+use super::shop::{What, Wish};
+use super::step::Because;
+use crate::objects;
+use crate::settings::team;
+
+/// What the agent was told, as far as judging its answer needs it: kept beside the turn's files.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Record {
+    /// The INPUT of the handoff, as JSON.
+    input: Option<String>,
+    /// Mail that was shown; it counts as read when the turn ends validly.
+    pub(super) shown: Vec<MessageId>,
+}
+
+/// What is kept of a turn beside how it ended: all it wrote, and what its output is.
+type Kept = (Option<Object>, Option<Verdict>);
+
+const RECORD: &str = "told.json";
+/// The last text of the agent, which holds its output.
+const ANSWER: &str = "answer.txt";
+/// How often we look whether the task is still ours, when the store has not woken us.
+const LOOK: Duration = Duration::from_secs(2);
+
+impl Attempt {
+    pub(super) async fn turn(&self, facts: &Facts, purpose: Purpose, because: Because) -> Result<(), Trouble> {
+        let place = self.place(facts).await?;
+        // Outside of git there is one folder for all.
+        let _alone = match &place {
+            Place::Folder(_) => Some(self.shop.alone.lock().await),
+            Place::Worktree { .. } => None,
+        };
+        self.begin(facts).await?;
+        if let Because::Approved(Some((approval, fingerprint))) = &because {
+            let consume = Command::ConsumeApproval { approval: *approval, fingerprint: fingerprint.clone() };
+            self.execute(consume).await?;
+        }
+        let start = StartTurn {
+            task: self.task,
+            attempt: self.attempt,
+            agent: None,
+            purpose,
+            adapter: self.seat.member.settings.adapter.name().to_owned(),
+            runner: self.shop.name.clone(),
+        };
+        let reply = self.execute(Command::StartTurn(start)).await?;
+        let Reply::TurnStarted { turn, .. } = reply else { return Err(crate::Error::unexpected(&reply).into()) };
+        self.tell(facts, What::Started { turn, purpose });
+        let started = self.now();
+        let ran = match self.start(facts, turn, &place, &because).await {
+            Ok(start) => self.run(facts, turn, &start).await,
+            Err(trouble) => Err(trouble),
+        };
+        match ran {
+            Ok(ran) => self.close(facts, turn, &place, ran).await,
+            // It is recorded, so it must end; then whoever looks at the task sees why.
+            Err(trouble) => {
+                let ms = u64::try_from(self.now().0 - started.0).unwrap_or(0);
+                self.end(facts, turn, unheard(TurnEnd::SpawnFailed, &trouble.to_string(), ms, self.now())).await?;
+                Ok(())
+            }
+        }
+    }
+
+    /// A task that is worked on says so.
+    async fn begin(&self, facts: &Facts) -> Result<(), Trouble> {
+        if !matches!(facts.task.state, State::InProgress { .. }) {
+            let to = engine::command::Target::InProgress { answer: None };
+            self.execute(Command::Move { task: self.task, attempt: Some(self.attempt), to }).await?;
+        }
+        Ok(())
+    }
+
+    async fn start(&self, facts: &Facts, turn: TurnId, place: &Place, because: &Because) -> Result<Start, Trouble> {
+        let settings = &self.seat.member.settings;
+        let chain = Chain::of(&facts.turns, self.attempt);
+        let forgotten = facts.turns.iter().rev().find_map(Turn::ended).is_some_and(|ended| {
+            ended.end == TurnEnd::Failed && ended.reason.as_deref() == Some(program::NO_CONVERSATION)
+        });
+        let resume = chain.conversation.filter(|_| settings.adapter != Kind::Exec && !forgotten);
+        let (told, shown) = self.told(facts, turn, because, resume.is_some()).await?;
+        let folder = self.shop.turn_folder(turn);
+        let record = Record { input: told.input.as_ref().map(Value::to_string), shown };
+        let parent = self.shop.attempt_folder(self.task, self.attempt);
+        write(&folder, &parent, &record)?;
+        let (bounds, bounds_workflow) = self.bounds(facts);
+        let limits = &self.shop.settings.limits;
+        let order = Order {
+            kind: settings.adapter,
+            command: self.seat.member.command(),
+            args: settings.args.clone(),
+            model: settings.model.clone(),
+            message: if settings.adapter == Kind::Exec { told.envelope.clone() } else { told.message.clone() },
+            system: told.system,
+            input: told.input.map(|input| input.to_string()),
+            worktree: place.path().to_owned(),
+            folder,
+            server: self.server(turn)?,
+            resume,
+            permissions: settings.permissions,
+            home: match settings.home {
+                team::Home::User => Home::User,
+                team::Home::Own => Home::Own(self.shop.state.join("homes").join(&settings.slug)),
+            },
+            usd_left: usd_left(bounds, bounds_workflow, facts),
+        };
+        Ok(Start {
+            turn: turn.to_string(),
+            order,
+            environment: settings.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+            output_bytes_max: limits.output_bytes,
+            seconds_max: bounds
+                .turn_seconds(facts.spent, limits.turn_seconds)
+                .min(bounds_workflow.turn_seconds(facts.spent_workflow, limits.turn_seconds))
+                .max(1),
+        })
+    }
+
+    /// Our MCP server, as this agent and attempt. A store's address may hold a password, so it is no argument.
+    pub(super) fn server(&self, turn: TurnId) -> Result<Server, Trouble> {
+        let program = std::env::current_exe()?;
+        let program = program.to_str().ok_or_else(|| Trouble::Other("our own path is no text".to_owned()))?.to_owned();
+        let environment =
+            vec![(host::TURN.to_owned(), turn.to_string()), ("HANDOVER_STORE".to_owned(), self.shop.store.clone())];
+        Ok(Server { program, arguments: vec!["mcp".to_owned()], environment })
+    }
+
+    async fn run(&self, facts: &Facts, turn: TurnId, start: &Start) -> Result<Ran, Trouble> {
+        let (bounds, bounds_workflow) = self.bounds(facts);
+        let (over, exceeded) = watch::channel(None);
+        let mut ears = Ears {
+            attempt: self,
+            facts,
+            turn,
+            bounds,
+            bounds_workflow,
+            earlier: earlier(facts),
+            permissions: self.seat.member.settings.permissions,
+            worktree: &start.order.worktree,
+            over,
+        };
+        Ok(program::run(start, &mut ears, self.cut(exceeded)).await?)
+    }
+
+    /// Ready when the program must not go on.
+    async fn cut(&self, mut exceeded: watch::Receiver<Option<String>>) -> Cut {
+        let mut bell = self.shop.service.bell();
+        let mut wish = self.shop.wish.clone();
+        loop {
+            tokio::select! {
+                _ = wish.wait_for(|wish| *wish == Wish::Stop) => return Cut::Cancelled,
+                Ok(over) = exceeded.wait_for(Option::is_some) => return Cut::OverBudget(over.clone().unwrap_or_default()),
+                _ = bell.changed(LOOK) => {}
+            }
+            if !self.is_ours().await {
+                return Cut::ClaimLost;
+            }
+        }
+    }
+
+    /// A store that does not answer is no reason to end a program.
+    async fn is_ours(&self) -> bool {
+        let (task, agent, attempt) = (self.task, self.seat.agent, self.attempt);
+        let found = self.shop.service.view(move |world| {
+            let task = world.task(task)?;
+            let held = task.attempt == attempt && task.holder() == Some(agent);
+            // The agent said so itself, and may end its turn in peace.
+            let own = matches!(&task.state, State::Blocked(block) if block.by == Actor::Agent(agent));
+            Ok(held || (own && task.attempt == attempt))
+        });
+        match found.await {
+            Ok(ours) => ours,
+            Err(crate::Error::Refused(_)) => false,
+            Err(_) => true,
+        }
+    }
+
+    /// A turn whose runner is gone: its program has ended, or is ended now, and what it said counts.
+    pub(super) async fn recover(&self, facts: &Facts, turn: TurnId) -> Result<(), Trouble> {
+        let Some(row) = facts.turns.iter().find(|row| row.id == turn) else { return Ok(()) };
+        let (folder, kind) = (self.shop.turn_folder(turn), Kind::named(&row.adapter).unwrap_or(Kind::Exec));
+        let recovered = tokio::task::spawn_blocking(move || program::recover(&folder, kind)).await;
+        let recovered = recovered.map_err(|error| Trouble::Other(error.to_string()))?;
+        match recovered {
+            // An evaluation is another agent's, and is made again.
+            Ok(ran) if row.purpose != Purpose::Evaluation => {
+                let place = self.place(facts).await?;
+                self.close(facts, turn, &place, ran).await
+            }
+            Ok(ran) => {
+                let ended = self.ended(facts, turn, &ran, (None, None));
+                Ok(self.end(facts, turn, Ended { end: TurnEnd::Interrupted, ..ended }).await?)
+            }
+            // Recorded, and never started.
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let reason = "the runner was gone before the program started";
+                Ok(self.end(facts, turn, unheard(TurnEnd::Interrupted, reason, 0, self.now())).await?)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Judges what was said, lets it take effect, and ends the turn. Everything before the end may be done again.
+    async fn close(&self, facts: &Facts, turn: TurnId, place: &Place, ran: Ran) -> Result<(), Trouble> {
+        let folder = self.shop.turn_folder(turn);
+        let stream = keep(&self.shop.state, &folder).await?;
+        let verdict = if ran.end == TurnEnd::Finished {
+            std::fs::write(folder.join(ANSWER), &ran.said.text)?;
+            Some(self.judge(facts, turn, place, &ran.said).await?)
+        } else {
+            None
+        };
+        let ended = self.ended(facts, turn, &ran, (stream, verdict));
+        self.end(facts, turn, ended).await?;
+        Ok(())
+    }
+
+    fn ended(&self, facts: &Facts, turn: TurnId, ran: &Ran, (stream, verdict): Kept) -> Ended {
+        let at = self.now();
+        let started = facts.turns.iter().find(|row| row.id == turn).map(|row| row.started);
+        let ms = match ran.ended.started_at {
+            0 => started.map_or(0, |started| at.0 - started.0),
+            began => ran.ended.ended_at - began,
+        };
+        let verdict = verdict.and_then(|verdict| serde_json::to_string(&verdict).ok()).map(Json::from_stored);
+        Ended {
+            at,
+            end: ran.end,
+            reason: ran.reason.as_deref().map(super::attempt::cut),
+            conversation: ran.said.conversation.clone(),
+            spent: spent(facts, &ran.said, u64::try_from(ms).unwrap_or(0)),
+            tool_calls: ran.said.tool_calls,
+            stream,
+            verdict,
+        }
+    }
+
+    pub(super) async fn end(&self, facts: &Facts, turn: TurnId, ended: Ended) -> Result<(), crate::Error> {
+        let verdict = ended.verdict.as_ref().map(|json| json.as_str().to_owned());
+        let (end, reason, ms) = (ended.end, ended.reason.clone(), ended.spent.ms);
+        self.execute(Command::EndTurn { turn, ended: Box::new(ended) }).await?;
+        self.tell(facts, What::Ended { turn, end, reason, verdict, ms });
+        Ok(())
+    }
+
+    /// What was told with a turn, from its folder.
+    pub(super) fn record(&self, turn: TurnId) -> Record {
+        let text = std::fs::read_to_string(self.shop.turn_folder(turn).join(RECORD)).unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or_default()
+    }
+
+    /// The last text of a turn that ended.
+    pub(super) fn answer(&self, turn: TurnId) -> Result<String, Trouble> {
+        Ok(std::fs::read_to_string(self.shop.turn_folder(turn).join(ANSWER))?)
+    }
+}
+
+impl Record {
+    pub(super) fn input(&self) -> Option<Value> {
+        Some(wire::json::parse(self.input.as_ref()?).ok()?.to_value())
+    }
+}
+
+/// A turn that was not heard at all.
+pub(super) fn unheard(end: TurnEnd, reason: &str, ms: u64, at: engine::Timestamp) -> Ended {
+    Ended {
+        at,
+        end,
+        reason: Some(super::attempt::cut(reason)),
+        conversation: None,
+        spent: Spent { usd_micros: None, tokens: None, ms, turns: 1 },
+        tool_calls: 0,
+        stream: None,
+        verdict: None,
+    }
+}
+
+fn write(folder: &Path, parent: &Path, record: &Record) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    for folder in [folder, parent] {
+        std::fs::DirBuilder::new().mode(0o700).recursive(true).create(folder)?;
+    }
+    std::fs::write(folder.join(RECORD), serde_json::to_vec(record)?)
+}
+
+/// Everything the program wrote goes to the object store.
+pub(super) async fn keep(state: &Path, folder: &Path) -> Result<Option<Object>, Trouble> {
+    let (state, path) = (state.to_owned(), folder.join(host::STDOUT));
+    let kept = tokio::task::spawn_blocking(move || match File::open(path) {
+        Ok(file) => objects::put(&state, file).map(Some),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    });
+    Ok(kept.await.map_err(|error| Trouble::Other(error.to_string()))??)
+}
+
+/// What earlier turns of the same conversation cost: programs that count on tell it again.
+fn earlier(facts: &Facts) -> Spent {
+    let last = facts.turns.iter().rev().find_map(|turn| turn.ended()?.conversation.clone());
+    let same = |ended: &&Ended| ended.conversation.is_some() && ended.conversation == last;
+    facts.turns.iter().filter_map(Turn::ended).filter(same).fold(Spent::default(), |sum, ended| sum.and(ended.spent))
+}
+
+/// What this turn cost by itself.
+pub(super) fn spent(facts: &Facts, said: &Said, ms: u64) -> Spent {
+    let same = |ended: &&Ended| ended.conversation.is_some() && ended.conversation == said.conversation;
+    let ended = facts.turns.iter().filter_map(Turn::ended).filter(same);
+    let earlier = ended.fold(Spent::default(), |sum, ended| sum.and(ended.spent));
+    let (usd_micros, tokens) = amounts(said.usd, said.tokens, earlier);
+    Spent { usd_micros, tokens, ms, turns: 1 }
+}
+
+fn amounts(
+    usd: Option<adapter::Spent<f64>>,
+    tokens: Option<adapter::Spent<u64>>,
+    earlier: Spent,
+) -> (Option<u64>, Option<u64>) {
+    let usd = usd.and_then(|usd| match usd {
+        adapter::Spent::ThisTurn(usd) => budget::micros(usd),
+        adapter::Spent::WholeConversation(usd) => {
+            budget::micros(usd).map(|all| all.saturating_sub(earlier.usd_micros.unwrap_or(0)))
+        }
+    });
+    let tokens = tokens.map(|tokens| match tokens {
+        adapter::Spent::ThisTurn(tokens) => tokens,
+        adapter::Spent::WholeConversation(all) => all.saturating_sub(earlier.tokens.unwrap_or(0)),
+    });
+    (usd, tokens)
+}
+
+fn usd_left(bounds: Bounds, bounds_workflow: Bounds, facts: &Facts) -> Option<f64> {
+    match (bounds.usd_left(facts.spent), bounds_workflow.usd_left(facts.spent_workflow)) {
+        (Some(task), Some(workflow)) => Some(task.min(workflow)),
+        (task, workflow) => task.or(workflow),
+    }
+}
+
+/// Follows a program while it runs, and sees when it costs too much.
+struct Ears<'a> {
+    attempt: &'a Attempt,
+    facts: &'a Facts,
+    turn: TurnId,
+    bounds: Bounds,
+    bounds_workflow: Bounds,
+    earlier: Spent,
+    permissions: Permissions,
+    worktree: &'a Path,
+    over: watch::Sender<Option<String>>,
+}
+
+impl Follow for Ears<'_> {
+    fn heard(&mut self, heard: Heard) {
+        let turn = self.turn;
+        match heard {
+            Heard::ToolCall { name } => self.attempt.tell(self.facts, What::Tool { turn, name }),
+            Heard::Text(text) => self.attempt.tell(self.facts, What::Text { turn, text }),
+            Heard::Conversation(_) | Heard::Progress => {}
+        }
+    }
+
+    fn spent(&mut self, usd: Option<adapter::Spent<f64>>, tokens: Option<adapter::Spent<u64>>) {
+        let (usd_micros, tokens) = amounts(usd, tokens, self.earlier);
+        self.attempt.tell(self.facts, What::Spent { turn: self.turn, usd_micros, tokens });
+        let now = Spent { usd_micros, tokens, ms: 0, turns: 0 };
+        let over = self.bounds.over(self.facts.spent.and(now));
+        let over = over.or_else(|| self.bounds_workflow.over(self.facts.spent_workflow.and(now)));
+        if let Some(over) = over {
+            let _nobody_waits = self.over.send(Some(over.to_string()));
+        }
+    }
+
+    async fn permit(&mut self, asked: Asked) -> Permit {
+        if covers(self.permissions, self.worktree, &asked) {
+            return Permit::AllowOnce;
+        }
+        let text = format!("it was not allowed to: {}", asked.title);
+        self.attempt.tell(self.facts, What::Warning { text });
+        Permit::RejectOnce
+    }
+}
+
+/// The text of what a turn is told, and the mail it is shown.
+pub(super) type Shown = (Told, Vec<MessageId>);
