@@ -5,6 +5,7 @@ mod mail;
 mod places;
 mod plans;
 mod reads;
+mod seat;
 mod waits;
 mod wires;
 mod work;
@@ -19,6 +20,8 @@ use engine::{Caller, Command, Refusal, Reply, Rights, Timestamp};
 use tokio_util::sync::CancellationToken;
 use wire::json::Value;
 use wire::lifecycle::{self, Call, Effect, Said, Tool};
+
+pub use seat::Seat;
 
 use crate::error::Error;
 use crate::service::{self, Service};
@@ -37,6 +40,8 @@ pub struct Visitor {
     pub owner: String,
     /// A key that came beside the call.
     pub key: Option<String>,
+    /// The turn of the runner it works for.
+    pub seat: Option<Seat>,
     /// Cancelled when the visitor is about to go, or the door about to close: what only waits ends with what it has.
     pub leaving: CancellationToken,
 }
@@ -51,6 +56,7 @@ impl Visitor {
             bound: false,
             owner: "human".to_owned(),
             key: None,
+            seat: None,
             leaving: CancellationToken::new(),
         }
     }
@@ -182,16 +188,16 @@ impl Desk {
             Ok(request) => request,
             Err(refusal) => return Outcome::Refused(lifecycle::refusal(&refusal)),
         };
+        if let Some(seat) = visitor.seat
+            && let Err(stopped) = self.still_runs(seat).await
+        {
+            return outcome(Err(stopped));
+        }
         let answer = match call.command() {
             Some(command) => self.command(&request, call, command).await,
             None => self.other(&request, call).await,
         };
-        let outcome = match answer {
-            Ok(value) => Outcome::Done(value),
-            Err(Stopped::Said(said)) => Outcome::Refused(said),
-            Err(Stopped::Error(Error::Refused(refusal))) => Outcome::Refused(lifecycle::refusal(&refusal)),
-            Err(Stopped::Error(error)) => Outcome::Failed(fault(&error)),
-        };
+        let outcome = outcome(answer);
         // A write that was done is a sign of life by itself.
         if tool.effect == Effect::Reads || !matches!(outcome, Outcome::Done(_)) {
             self.sign_of_life(&request);
@@ -229,6 +235,12 @@ impl Desk {
 
     /// A call that is one command.
     async fn command(&self, request: &Request<'_>, call: &Call, command: Command) -> Answer {
+        if let Some(seat) = request.visitor.seat {
+            if let Some(answer) = Seat::answers(call, &command) {
+                return answer;
+            }
+            seat.allows(&command)?;
+        }
         let command = self.with_card(call, command);
         let reply = self.service.execute(request.caller.clone(), command).await;
         let reply = reply.map_err(|error| mail::of_a_sender(call, error))?;
@@ -313,6 +325,15 @@ impl Desk {
             world.agent_ids(&need).map(|agents| agents.first().copied())
         });
         Ok(last.await?)
+    }
+}
+
+fn outcome(answer: Answer) -> Outcome {
+    match answer {
+        Ok(value) => Outcome::Done(value),
+        Err(Stopped::Said(said)) => Outcome::Refused(said),
+        Err(Stopped::Error(Error::Refused(refusal))) => Outcome::Refused(lifecycle::refusal(&refusal)),
+        Err(Stopped::Error(error)) => Outcome::Failed(fault(&error)),
     }
 }
 

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 use wire::lifecycle::{self, Effect, Set};
 
-use crate::desk::{self, Desk, Visitor};
+use crate::desk::{self, Desk, Seat, Visitor};
 use crate::error::Error;
 use crate::feed::Feed;
 use crate::keeper::Keeper;
@@ -63,6 +63,11 @@ checkpoint_add after each significant step; finish with task_update_status (comp
 A refusal has a code and a suggestion: follow it. After CLAIM_LOST stop working on that task. \
 Read inbox_read when you start and before you finish. agent_unregister when you leave.";
 
+/// What the model of a turn's program is told instead.
+const BELOW_A_TURN: &str = "Handover runs you for one turn on one task, which is claimed for you: do not register, claim or \
+complete anything. checkpoint_add after each significant step; task_load_context shows what others did; inbox_read your \
+messages. You finish by the output your instructions describe, which is verified; when you cannot go on, say so in it.";
+
 pub struct Reception {
     desk: Desk,
     feed: Feed,
@@ -81,6 +86,8 @@ struct Pipe {
     session: SessionId,
     rights: Rights,
     keeper: Keeper,
+    /// The client is the program of a turn.
+    seat: Option<Seat>,
 }
 
 impl std::fmt::Debug for Reception {
@@ -104,8 +111,20 @@ impl Reception {
 
     /// For a process that a client started: its rights are those the person gave it with the command.
     pub fn with_pipe(mut self, session: SessionId, rights: Rights, keeper: Keeper) -> Self {
-        self.pipe = Some(Pipe { session, rights, keeper });
+        self.pipe = Some(Pipe { session, rights, keeper, seat: None });
         self
+    }
+
+    /// For a process that the program of a turn started: it acts as the turn's agent, and its going ends nothing.
+    pub fn below_a_turn(mut self, seat: Option<Seat>) -> Self {
+        if let Some(pipe) = &mut self.pipe {
+            pipe.seat = seat;
+        }
+        self
+    }
+
+    fn is_seated(&self) -> bool {
+        self.pipe.as_ref().is_some_and(|pipe| pipe.seat.is_some())
     }
 
     pub fn desk(&self) -> &Desk {
@@ -118,7 +137,10 @@ impl Reception {
             Who::Pipe => {
                 let pipe = self.pipe.as_ref()?;
                 pipe.keeper.touch();
-                Some(Visitor::on_session(pipe.session, pipe.rights))
+                Some(match pipe.seat {
+                    Some(seat) => Visitor::seated(seat),
+                    None => Visitor::on_session(pipe.session, pipe.rights),
+                })
             }
             Who::Http { session, parts } => {
                 let visitor = parts.extensions.get::<Visitor>()?.clone();
@@ -180,7 +202,7 @@ impl Backend for Reception {
             name: "handover".to_owned(),
             title: "Handover".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            instructions: INSTRUCTIONS.to_owned(),
+            instructions: if self.is_seated() { BELOW_A_TURN } else { INSTRUCTIONS }.to_owned(),
         }
     }
 
@@ -257,6 +279,9 @@ impl Backend for Reception {
     }
 
     async fn closed(&self, who: &Who) {
+        if matches!(who, Who::Pipe) && self.is_seated() {
+            return;
+        }
         let session = match who {
             Who::Pipe => self.pipe.as_ref().map(|pipe| pipe.session),
             Who::Http { session, .. } => session

@@ -51,8 +51,9 @@ pub(super) fn mcp(named: Option<&str>, asked: &Mcp) -> anyhow::Result<ExitCode> 
     runtime.block_on(async {
         let Office { desk, live, .. } = office::open(named).await?;
         let session = new_session()?;
-        let keeper = Keeper::start(desk.clone(), live, Some(session))?;
-        let reception = Reception::new(desk, &asked.tools).with_pipe(session, rights, keeper);
+        let seat = desk.seat().await?;
+        let keeper = Keeper::start(desk.clone(), live, seat.is_none().then_some(session))?;
+        let reception = Reception::new(desk, &asked.tools).with_pipe(session, rights, keeper).below_a_turn(seat);
         mcp::serve_stdio(Arc::new(reception), mcp::asked_to_stop()).await;
         anyhow::Ok(())
     })?;

@@ -231,7 +231,7 @@ async fn with_ids(office: &Office, asked: &Asked) -> anyhow::Result<Value> {
 /// Does it, and shows what came of it.
 pub(crate) async fn run(office: &Office, asked: &Asked) -> anyhow::Result<ExitCode> {
     keeper::once(&office.desk, &office.live).await;
-    let visitor = Visitor::person();
+    let visitor = office.desk.seat().await?.map_or_else(Visitor::person, Visitor::seated);
     let text = with_ids(office, asked).await?.to_string();
     loop {
         let mut bell = office.desk.service().store().watch();

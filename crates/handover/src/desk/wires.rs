@@ -52,6 +52,7 @@ impl Desk {
             warnings: (!warnings.is_empty()).then_some(warnings),
         };
         for command in acts.commands {
+            request.visitor.seat.map_or(Ok(()), |seat| seat.allows(&command))?;
             let reply = self.service.execute(request.caller.clone(), command).await?;
             note(&mut posted, &reply);
         }

@@ -13,7 +13,7 @@ use wire::lifecycle::{
 };
 
 use super::waits::Wanted;
-use super::{Answer, Desk, Request, Stopped, bad_cursor, limit};
+use super::{Answer, Desk, Request, Seat, Stopped, bad_cursor, limit};
 
 /// Workflows that are looked through for work, oldest first.
 const WORKFLOWS_MAX: u32 = 100;
@@ -136,6 +136,10 @@ impl Desk {
     pub(super) async fn task_next(&self, request: &Request<'_>, asked: &TaskNext) -> Answer {
         let agent = self.acting(request).await?.ok_or(Refusal::AgentNotFound { agent: None })?;
         let budget = asked.max_tokens.map_or(context::MAX_TOKENS_DEFAULT, |Within(tokens)| tokens);
+        if let Some(seat) = request.visitor.seat {
+            // Its task is chosen for it: asking again gives the same one, with its context.
+            return self.seated(seat, budget).await;
+        }
         if let Some(key) = &request.caller.key
             && let Some(first) = self.service.kept(key, "claim_next").await?
         {
@@ -162,6 +166,13 @@ impl Desk {
                 return self.taken(&reply, budget, Some(waiting.cursor()), workflow).await;
             }
         }
+    }
+
+    async fn seated(&self, seat: Seat, budget: u32) -> Answer {
+        let lease = self.service.view(move |world| Ok(world.task(seat.task)?.state.lease().map(|lease| lease.until)));
+        let until = lease.await?.ok_or(Refusal::ClaimLost { task: seat.task, holder: None, attempt: seat.attempt })?;
+        let held = Reply::Claimed { task: seat.task, attempt: seat.attempt, until };
+        self.taken(&held, budget, None, None).await
     }
 
     async fn taken(&self, reply: &Reply, budget: u32, cursor: Option<String>, workflow: Option<WorkflowId>) -> Answer {
