@@ -18,3 +18,5 @@ pub mod chain;
 pub mod host;
 pub mod next;
 pub mod team;
+#[cfg(unix)]
+pub mod verify;
