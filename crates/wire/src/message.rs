@@ -88,6 +88,14 @@ message! {
     }
 }
 
+impl OutputContract {
+    /// Whether somebody has to look at the output before its task is complete. What `schema_ref` names has a schema or
+    /// checks.
+    pub fn is_verified(&self) -> bool {
+        self.output_ref_required || self.evaluate.get().is_some() || self.schema_ref.get().is_some()
+    }
+}
+
 vocabulary! {
     pub enum OutputType {
         File = "file",

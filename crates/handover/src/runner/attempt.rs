@@ -107,6 +107,10 @@ impl Attempt {
                     bell.changed(LOOK).await;
                     continue;
                 }
+                Step::Finish(_) | Step::Merge(_) if self.shop.wish() == Wish::Stop => {
+                    self.hand_back(&facts, "the runner was stopped").await?;
+                    return Ok(Over::Ended);
+                }
                 Step::Turn(..) if stopping => {
                     self.hand_back(&facts, "the runner was stopped").await?;
                     return Ok(Over::Ended);

@@ -72,7 +72,7 @@ pub enum Untold {
 }
 
 pub fn tell(given: &Given<'_>) -> Result<Told, Untold> {
-    let brief = brief(given)?;
+    let brief = of(given.task, given.detail)?;
     let goal = goal(given, brief.as_ref());
     let mut sources = Sources::of(given.member.who.clone());
     sources.skills.clone_from(&given.member.skills);
@@ -93,10 +93,10 @@ pub fn extra(detail: &Detail, name: &str) -> Option<Value> {
 }
 
 /// The stored payload, judged as the wire it would be.
-pub fn brief(given: &Given<'_>) -> Result<Option<Brief>, Untold> {
-    let Some(stored) = &given.detail.brief else { return Ok(None) };
+pub fn of(task: &Task, detail: &Detail) -> Result<Option<Brief>, Untold> {
+    let Some(stored) = &detail.brief else { return Ok(None) };
     let payload = parse(stored.as_str()).map_err(|error| Untold::Brief(error.to_string()))?.to_value();
-    let ts = wire::time::DateTime::from_timestamp(Timestamp(given.task.created.0)).map(|ts| ts.to_string());
+    let ts = wire::time::DateTime::from_timestamp(Timestamp(task.created.0)).map(|ts| ts.to_string());
     let wire = object([
         ("wire", "1.0".into()),
         ("type", "brief".into()),

@@ -14,9 +14,11 @@ use super::attempt::{Attempt, Trouble, cut};
 use super::branch::{Committed, Merged};
 use super::budget;
 use super::chain::Chain;
+use super::evaluate::Found;
 use super::place::{Place, left};
 use super::shop::What;
 use super::step::Because;
+use super::verify::Evidence;
 
 /// What a "done" says of itself, in either dialect.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -66,13 +68,13 @@ impl Attempt {
         let head = match self.commit(facts, &place, &claimed).await? {
             Ok(head) => head,
             Err(unmended) => {
-                let evidence = object([("unmended_conflicts", unmended.into())]);
-                return self.verified(facts, turn, super::verdicts::failed(evidence)).await;
+                let reason = format!("its work still has the markers of a conflict: {}", unmended.join(", "));
+                return self.block(facts, BlockKind::Dependency, reason).await;
             }
         };
         match self.verify(facts, &Done { turn, place, claimed, head }).await? {
             Some(found) => self.verified(facts, turn, found).await,
-            // Nobody could judge it; the task is blocked by now.
+            // Nobody could judge it; the task is blocked by now, or we are to stop.
             None => Ok(()),
         }
     }
@@ -99,9 +101,9 @@ impl Attempt {
         })
     }
 
-    async fn verified(&self, facts: &Facts, turn: TurnId, found: super::verdicts::Found) -> Result<(), Trouble> {
+    async fn verified(&self, facts: &Facts, turn: TurnId, found: Found) -> Result<(), Trouble> {
         let passed = found.has_passed();
-        let problem = (!passed).then(|| found.evidence.to_string());
+        let problem = (!passed).then(|| complaints(&found.evidence));
         let record = RecordVerification {
             task: self.task,
             attempt: self.attempt,
@@ -109,7 +111,7 @@ impl Attempt {
             mechanical: found.mechanical,
             semantic: found.semantic,
             output_ref: found.output_ref,
-            evidence: Json::from_stored(found.evidence.to_string()),
+            evidence: found.evidence.to_json(),
         };
         let caller = self.shop.once(self.seat.agent, turn, "verification");
         self.shop.service.execute(caller, Command::RecordVerification(Box::new(record))).await?;
@@ -201,6 +203,13 @@ impl Attempt {
         self.tell(facts, What::Completed { summary: claimed.summary.clone() });
         Ok(())
     }
+}
+
+/// What failed, in a line each.
+fn complaints(evidence: &Evidence) -> String {
+    let failed = evidence.evaluation.as_ref().filter(|_| evidence.has_passed());
+    let lines = evidence.complaints(failed).into_iter().map(|(code, message)| format!("{code}: {message}"));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn float(number: f64) -> wire::json::Number {

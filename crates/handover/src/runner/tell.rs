@@ -15,6 +15,7 @@ use super::brief::{self, Given, Resume};
 use super::next::Verdict;
 use super::step::Because;
 use super::turn::Shown;
+use super::verify::Evidence;
 
 /// Mail of one prompt: more is told with the next turn.
 const MAIL_MAX: u32 = 50;
@@ -97,7 +98,7 @@ impl Attempt {
                 )
             },
             Because::Failed { evidence } => Resume {
-                codes: vec![("VERIFICATION_FAILED".to_owned(), evidence.chars().take(SAID_CHARS_MAX).collect())],
+                codes: complaints(evidence),
                 ..resume("Your output was verified and failed. Mend it, and end again with your whole output.")
             },
         })
@@ -115,6 +116,15 @@ impl Attempt {
         };
         verdict.codes.iter().chain(&verdict.warnings).map(message).collect()
     }
+}
+
+/// What a verification found wrong; whatever it wrote stays in fences of its own.
+fn complaints(evidence: &str) -> Vec<(String, String)> {
+    let Ok(evidence) = serde_json::from_str::<Evidence>(evidence) else {
+        return vec![("VERIFICATION_FAILED".to_owned(), evidence.chars().take(SAID_CHARS_MAX).collect())];
+    };
+    let failed = evidence.evaluation.as_ref().filter(|_| evidence.has_passed());
+    evidence.complaints(failed)
 }
 
 fn known(world: &World, agent: engine::id::AgentId, task: engine::id::TaskId) -> Result<Known, Stop> {

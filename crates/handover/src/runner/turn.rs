@@ -40,7 +40,7 @@ pub(super) struct Record {
 }
 
 /// What is kept of a turn beside how it ended: all it wrote, and what its output is.
-type Kept = (Option<Object>, Option<Verdict>);
+pub(super) type Kept = (Option<Object>, Option<Verdict>);
 
 const RECORD: &str = "told.json";
 /// The last text of the agent, which holds its output.
@@ -169,7 +169,7 @@ impl Attempt {
     }
 
     /// Ready when the program must not go on.
-    async fn cut(&self, mut exceeded: watch::Receiver<Option<String>>) -> Cut {
+    pub(super) async fn cut(&self, mut exceeded: watch::Receiver<Option<String>>) -> Cut {
         let mut bell = self.shop.service.bell();
         let mut wish = self.shop.wish.clone();
         loop {
@@ -241,7 +241,7 @@ impl Attempt {
         Ok(())
     }
 
-    fn ended(&self, facts: &Facts, turn: TurnId, ran: &Ran, (stream, verdict): Kept) -> Ended {
+    pub(super) fn ended(&self, facts: &Facts, turn: TurnId, ran: &Ran, (stream, verdict): Kept) -> Ended {
         let at = self.now();
         let started = facts.turns.iter().find(|row| row.id == turn).map(|row| row.started);
         let ms = match ran.ended.started_at {

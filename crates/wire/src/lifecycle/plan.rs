@@ -61,10 +61,6 @@ macro_rules! with_task_fields {
                 }
                 let priority = self.priority.and_then(|Within(number)| u8::try_from(number).ok());
                 let priority = priority.and_then(|number| Priority::try_from(number).ok());
-                // What asks for a check is complete only when the check was made.
-                let checked = |brief: &Brief| {
-                    brief.output_contract.output_ref_required || brief.output_contract.evaluate.get().is_some()
-                };
                 let context = parts([
                     ("estimated_complexity", self.estimated_complexity.map(|word| word.render())),
                     ("files_likely_affected", self.files_likely_affected.as_ref().map(Shape::render)),
@@ -91,7 +87,7 @@ macro_rules! with_task_fields {
                     capabilities: texts(self.capabilities.as_ref()),
                     touches,
                     attempts_max: self.max_attempts.map_or(named.attempts_max, |Within(number)| number),
-                    verify: self.brief.as_ref().is_some_and(checked),
+                    verify: self.brief.as_ref().is_some_and(|brief| brief.output_contract.is_verified()),
                     repository,
                     brief: self.brief.as_ref().map(|brief| Json::from_stored(brief.render().to_string())),
                     context,

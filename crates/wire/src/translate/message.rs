@@ -64,8 +64,7 @@ fn planned(brief: &Brief, workflow: WorkflowId) -> Command {
     let task = PlanTask {
         description: brief.context.as_ref().map(ToString::to_string),
         brief: Some(Json::from_stored(brief.render().to_string())),
-        // What asks for a check is complete only when the check was made.
-        verify: brief.output_contract.output_ref_required || brief.output_contract.evaluate.get().is_some(),
+        verify: brief.output_contract.is_verified(),
         ..PlanTask::named(brief.goal.as_str().trim())
     };
     Command::AddTask { workflow, task: Box::new(task), after: None }

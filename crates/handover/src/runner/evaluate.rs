@@ -1,0 +1,296 @@
+//! Holds a finished output to its contract: by our own checks, and by another agent where the brief asks for one.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use engine::Command;
+use engine::Reply;
+use engine::command::StartTurn;
+use engine::id::TurnId;
+use engine::task::BlockKind;
+use engine::turn::{Purpose, TurnEnd};
+use engine::verification::Verdict;
+use engine::view::Attempt as Facts;
+use tokio::sync::watch;
+use wire::json::Value;
+
+use super::adapter::acp::{Asked as Wanted, Permit};
+use super::adapter::{self, Heard, Home, Kind, Order, Permissions};
+use super::attempt::{Attempt, Trouble};
+use super::brief;
+use super::finish::Done;
+use super::place::Place;
+use super::program::{self, Follow, Ran, Start};
+use super::shop::{Seat, What};
+use super::verify::{self, Contract, Evidence, Judgement, Progress, Verified};
+use crate::settings::team;
+
+/// One answer, one repair of it, and one more try from the beginning.
+#[derive(Debug, Clone, Copy)]
+enum Try {
+    First,
+    Repair,
+    Anew,
+}
+
+/// What a verification found.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Found {
+    pub(super) mechanical: Verdict,
+    pub(super) semantic: Verdict,
+    pub(super) output_ref: Option<String>,
+    pub(super) evidence: Evidence,
+}
+
+impl Found {
+    pub(super) fn has_passed(&self) -> bool {
+        self.mechanical == Verdict::Pass && self.semantic != Verdict::Fail
+    }
+}
+
+impl Attempt {
+    /// None when nobody could judge it: the task is blocked then, or we are to stop.
+    pub(super) async fn verify(&self, facts: &Facts, done: &Done) -> Result<Option<Found>, Trouble> {
+        let Some(brief) = brief::of(&facts.task, &facts.detail)? else {
+            // A valid output is all that was asked for.
+            let evidence = Evidence { commit: done.head.clone(), ..Evidence::default() };
+            let (mechanical, semantic) = (Verdict::Pass, Verdict::Skipped);
+            return Ok(Some(Found { mechanical, semantic, output_ref: None, evidence }));
+        };
+        let contract = verify::resolve(&self.shop.ground.root, &self.shop.settings, &brief.output_contract)
+            .map_err(|problem| Trouble::Other(problem.to_string()))?;
+        let Verified { output_ref, text, mut evidence } = self.mechanical(facts, done, &contract).await?;
+        let mechanical = if evidence.has_passed() { Verdict::Pass } else { Verdict::Fail };
+        let semantic = match &contract.evaluate {
+            Some(evaluate) if mechanical == Verdict::Pass => {
+                let shown =
+                    Shown { evaluate, output_ref: output_ref.as_deref(), output: text.as_deref().unwrap_or("") };
+                let Some(judged) = self.semantic(facts, &shown).await? else { return Ok(None) };
+                match judged {
+                    Ok(Judgement::Pass(said)) => {
+                        evidence.evaluation = Some(said);
+                        Verdict::Pass
+                    }
+                    Ok(Judgement::Fail(said)) => {
+                        evidence.evaluation = Some(said);
+                        Verdict::Fail
+                    }
+                    Ok(Judgement::Unusable { codes }) => {
+                        let codes: Vec<String> = codes.into_iter().map(|(code, _)| code).collect();
+                        let reason = format!("the evaluator gave no usable answer: {}", codes.join(", "));
+                        self.block(facts, BlockKind::ToolFailure, reason).await?;
+                        return Ok(None);
+                    }
+                    Err(reason) => {
+                        self.block(facts, BlockKind::ToolFailure, reason).await?;
+                        return Ok(None);
+                    }
+                }
+            }
+            Some(_) | None => Verdict::Skipped,
+        };
+        Ok(Some(Found { mechanical, semantic, output_ref, evidence }))
+    }
+
+    async fn mechanical(&self, facts: &Facts, done: &Done, contract: &Contract) -> Result<Verified, Trouble> {
+        let base = match &done.place {
+            Place::Worktree { base_commit, .. } => Some(base_commit.as_str()),
+            Place::Folder(_) => None,
+        };
+        let tree = match &done.place {
+            Place::Worktree { .. } => verify::tree(&self.shop.ground.git, done.place.path(), base).await?,
+            Place::Folder(_) => verify::Tree::default(),
+        };
+        let text = self.answer(done.turn)?;
+        let known = verify::Facts {
+            output_ref: None,
+            said: self.read(done.turn, &text, verify::Said::of),
+            artifacts: done.claimed.files.clone(),
+            changed: tree.changed,
+            has_remote: tree.has_remote,
+            commit: done.head.clone().filter(|head| base != Some(head)),
+        };
+        let (binary, turn) = (super::host::own_binary()?, done.turn.to_string());
+        let folder = self.shop.attempt_folder(self.task, self.attempt);
+        let environment = BTreeMap::new();
+        let place = verify::Place {
+            worktree: done.place.path(),
+            binary: &binary,
+            folder: &folder,
+            turn: &turn,
+            environment: &environment,
+            output_bytes_max: self.shop.settings.limits.output_bytes,
+            commit: done.head.as_deref(),
+        };
+        let mut progress = |progress: Progress<'_>| {
+            if let Progress::Check { command, .. } = progress {
+                self.tell(facts, What::Checking { command: command.join(" ") });
+            }
+        };
+        let verified = verify::verify(contract, &known, place, &mut progress).await;
+        verified.map_err(|fault| Trouble::Other(fault.to_string()))
+    }
+
+    /// Asks the evaluator, who is not the worker. An answer that cannot be used is repaired once and then asked for anew.
+    /// None when we are to stop, or the task is lost.
+    async fn semantic(&self, facts: &Facts, shown: &Shown<'_>) -> Result<Option<Result<Judgement, String>>, Trouble> {
+        let named = self.shop.settings.evaluator.as_ref().map(|evaluator| evaluator.agent.as_str());
+        let Some(judge) = named.and_then(|slug| self.shop.seats.get(slug)).cloned() else {
+            let reason = "nobody is there to evaluate; name an agent as [evaluator] in .handover/config.toml";
+            return Ok(Some(Err(reason.to_owned())));
+        };
+        if judge.agent == self.seat.agent {
+            return Ok(Some(Err(format!("{} may not evaluate its own work", judge.slug))));
+        }
+        let Ok(_room) = Arc::clone(&judge.room).acquire_owned().await else {
+            return Ok(Some(Err("the runner is stopping".to_owned())));
+        };
+        let mut codes = Vec::new();
+        let mut resume = None;
+        for attempt in [Try::First, Try::Repair, Try::Anew] {
+            let again = match attempt {
+                Try::First | Try::Anew => Again { codes: Vec::new(), resume: None },
+                Try::Repair => Again { codes: std::mem::take(&mut codes), resume: resume.take() },
+            };
+            let ran = self.evaluation(facts, &judge, shown, again).await?;
+            resume.clone_from(&ran.said.conversation);
+            if matches!(ran.end, TurnEnd::Cancelled | TurnEnd::ClaimLost) {
+                return Ok(None);
+            }
+            let judged = if ran.end == TurnEnd::Finished {
+                verify::judge(&ran.said.text)
+            } else {
+                Judgement::Unusable { codes: vec![(ran.end.to_string(), ran.reason.unwrap_or_default())] }
+            };
+            match judged {
+                Judgement::Unusable { codes: found } => codes = found,
+                usable @ (Judgement::Pass(_) | Judgement::Fail(_)) => return Ok(Some(Ok(usable))),
+            }
+        }
+        Ok(Some(Ok(Judgement::Unusable { codes })))
+    }
+
+    /// One turn of the evaluator, in a folder of its own: it judges what it is shown and changes nothing.
+    async fn evaluation(&self, facts: &Facts, judge: &Seat, shown: &Shown<'_>, again: Again) -> Result<Ran, Trouble> {
+        let settings = &judge.member.settings;
+        let start = StartTurn {
+            task: self.task,
+            attempt: self.attempt,
+            agent: Some(judge.agent),
+            purpose: Purpose::Evaluation,
+            adapter: settings.adapter.name().to_owned(),
+            runner: self.shop.name.clone(),
+        };
+        let reply = self.execute(Command::StartTurn(start)).await?;
+        let Reply::TurnStarted { turn, .. } = reply else { return Err(crate::Error::unexpected(&reply).into()) };
+        self.tell(facts, What::Started { turn, purpose: Purpose::Evaluation });
+        let folder = self.shop.turn_folder(turn);
+        let room: PathBuf = folder.join("room");
+        std::fs::create_dir_all(&room)?;
+        let mut asked = verify::ask(shown.evaluate, shown.output_ref, shown.output);
+        for (code, message) in &again.codes {
+            asked.message.push_str(&format!("\nYour last answer could not be used: {code}: {message}\n"));
+        }
+        let order = Order {
+            kind: settings.adapter,
+            command: judge.member.command(),
+            args: settings.args.clone(),
+            model: settings.model.clone(),
+            message: if settings.adapter == Kind::Exec { shown.envelope(facts, &again.codes)? } else { asked.message },
+            system: asked.system,
+            input: None,
+            worktree: room,
+            folder: folder.clone(),
+            server: self.server(turn)?,
+            resume: again.resume.filter(|_| settings.adapter != Kind::Exec),
+            permissions: Permissions::Read,
+            home: match settings.home {
+                team::Home::User => Home::User,
+                team::Home::Own => Home::Own(self.shop.state.join("homes").join(&settings.slug)),
+            },
+            usd_left: None,
+        };
+        let limits = &self.shop.settings.limits;
+        let start = Start {
+            turn: turn.to_string(),
+            order,
+            environment: settings.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+            output_bytes_max: limits.output_bytes,
+            seconds_max: limits.turn_seconds,
+        };
+        // Nothing is ever sent: what an evaluation may cost is bounded by its task after it.
+        let (_never, within) = watch::channel(None);
+        let ran = program::run(&start, &mut Silent { attempt: self, facts, turn }, self.cut(within)).await;
+        let ran = match ran {
+            Ok(ran) => ran,
+            Err(error) => {
+                let ended = super::turn::unheard(TurnEnd::SpawnFailed, &error.to_string(), 0, self.now());
+                self.end(facts, turn, ended).await?;
+                return Err(error.into());
+            }
+        };
+        let stream = super::turn::keep(&self.shop.state, &folder).await?;
+        self.end(facts, turn, self.ended(facts, turn, &ran, (stream, None))).await?;
+        Ok(ran)
+    }
+}
+
+/// What an evaluator is shown.
+struct Shown<'a> {
+    evaluate: &'a str,
+    output_ref: Option<&'a str>,
+    output: &'a str,
+}
+
+/// What was wrong with its last answer, and the conversation in which it gave it.
+struct Again {
+    codes: Vec<(String, String)>,
+    resume: Option<String>,
+}
+
+impl Shown<'_> {
+    /// For a program that is not talked with.
+    fn envelope(&self, facts: &Facts, codes: &[(String, String)]) -> Result<String, Trouble> {
+        let codes = codes.iter().map(|(code, _)| Value::from(code.as_str())).collect();
+        let params = vec![
+            ("task_id".to_owned(), facts.task.id.to_string().into()),
+            ("evaluate".to_owned(), self.evaluate.into()),
+            ("output_ref".to_owned(), self.output_ref.map(str::to_owned).into()),
+            ("output".to_owned(), self.output.into()),
+            ("codes".to_owned(), Value::List(codes)),
+        ];
+        let envelope = wire::translate::input(wire::translate::Given {
+            feature: None,
+            workflow: &facts.workflow.name,
+            iteration: facts.task.attempt.max(1),
+            action: "evaluate",
+            params,
+            paths: vec![("root".to_owned(), ".".to_owned())],
+            notes: Vec::new(),
+        });
+        let envelope = envelope.ok_or_else(|| Trouble::Other("the evaluator cannot be asked".to_owned()))?;
+        Ok(wire::shape::Shape::render(&envelope).to_string())
+    }
+}
+
+/// Follows an evaluator: it may use nothing that has to be allowed.
+struct Silent<'a> {
+    attempt: &'a Attempt,
+    facts: &'a Facts,
+    turn: TurnId,
+}
+
+impl Follow for Silent<'_> {
+    fn heard(&mut self, heard: Heard) {
+        if let Heard::ToolCall { name } = heard {
+            self.attempt.tell(self.facts, What::Tool { turn: self.turn, name });
+        }
+    }
+
+    fn spent(&mut self, _: Option<adapter::Spent<f64>>, _: Option<adapter::Spent<u64>>) {}
+
+    async fn permit(&mut self, _: Wanted) -> Permit {
+        Permit::RejectOnce
+    }
+}

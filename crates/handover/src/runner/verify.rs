@@ -1,0 +1,50 @@
+//! Verification: what a task's output is held to, and whether it holds.
+//!
+//! ```text
+//! brief, settings ──> Contract ─┐
+//! what the turn left ──> Facts ─┴─> reference ──> text ──> schema ──> checks ──> Verified      mechanical, by us
+//!                                                                         └─> ask ──> judge    semantic, by an agent
+//! ```
+//!
+//! Everything that is wrong is told at once: the agent has one more try.
+
+mod check;
+mod contract;
+mod evaluation;
+mod evidence;
+mod file;
+mod mechanical;
+mod reference;
+mod schema;
+mod tree;
+
+pub use check::{KEPT, Place};
+pub use contract::{Contract, Unresolved, resolve, survey};
+pub use evaluation::{Asked, Judgement, ask, judge};
+pub use evidence::{Checked, Code, Ended, Evaluation, Evidence, Output, Problem};
+pub use mechanical::{Progress, Verified, verify};
+pub use reference::{Facts, Found, Said, find};
+pub use schema::Schema;
+pub use tree::{Tree, tree};
+
+use wire::message::Brief;
+
+/// Whether a task can be completed only by its verification. `wire` says the same to the engine when the task is planned.
+pub fn needs_verification(brief: &Brief) -> bool {
+    brief.output_contract.is_verified()
+}
+
+/// Why nothing can be said about an output: the machine failed, not the agent.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    #[error("run the check `{command}`")]
+    Check {
+        command: String,
+        #[source]
+        cause: std::io::Error,
+    },
+    #[error("the check `{command}` was lost: {why}")]
+    Lost { command: String, why: String },
+    #[error("read the output")]
+    Output(#[source] std::io::Error),
+}

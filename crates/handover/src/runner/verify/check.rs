@@ -1,0 +1,202 @@
+//! One check: a command of the settings, run in the worktree below a turn host of its own, so that nothing of it outlives it.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+
+use super::Fault;
+use super::evidence::{Checked, Ended, TAIL_MAX, plain_tail, shortened};
+use crate::digest::hexadecimal;
+use crate::runner::host::{self, End, Host, Inherit, Input, Launch};
+use crate::settings::team::Check;
+
+/// What a check sees of our environment: where programs, their toolchains and files are, and how it speaks. No keys, and
+/// nothing that leads git or us to another place.
+pub const KEPT: &[&str] = &[
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "TMPDIR",
+    "XDG_CACHE_HOME",
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+    "GOPATH",
+    "GOROOT",
+    "JAVA_HOME",
+    "VIRTUAL_ENV",
+];
+/// A check has nothing to say any more when its time is over.
+const GRACE_MS: u32 = 1_000;
+
+/// Where checks run, and within which bounds.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    pub worktree: &'a Path,
+    /// Ours, which becomes the host.
+    pub binary: &'a Path,
+    /// For the hosts, a folder each; outside of the worktree.
+    pub folder: &'a Path,
+    /// Told to everything below as `HANDOVER_TURN`.
+    pub turn: &'a str,
+    /// Added to what is inherited.
+    pub environment: &'a BTreeMap<String, String>,
+    /// Of one check.
+    pub output_bytes_max: u64,
+    /// What is checked out, for the record.
+    pub commit: Option<&'a str>,
+}
+
+/// Runs a check to its end. Dropped, it is cut off with all that it started.
+pub(super) async fn run(place: Place<'_>, number: usize, check: &Check) -> Result<Checked, Fault> {
+    let shown = || shortened(&check.command).join(" ");
+    let failed = |cause: io::Error| Fault::Check { command: shown(), cause };
+    let folder = place.folder.join(format!("check-{number}"));
+    clear(folder.clone()).await.map_err(failed)?;
+    let launch = launch(place, check).map_err(failed)?;
+    let host = Host::start(place.binary, &folder, &launch).map_err(failed)?;
+    let end = host.wait().await.map_err(failed)?;
+    let (ended, exit_code) = match end.how {
+        End::Exited { code } => (Ended::Exited, Some(code)),
+        End::Signalled { signal } => (Ended::Signalled { signal }, None),
+        End::TimedOut => (Ended::TimedOut, None),
+        End::TooMuch => (Ended::TooMuchOutput, None),
+        End::SpawnFailed { why } => (Ended::NotStarted { why }, None),
+        End::CutOff => return Err(Fault::Lost { command: shown(), why: "it was cut off".to_owned() }),
+        End::Lost { why } => return Err(Fault::Lost { command: shown(), why }),
+    };
+    let (output_sha256, tail) = written(folder).await.map_err(failed)?;
+    #[expect(clippy::cast_precision_loss, reason = "a check runs for less than a million years")]
+    let seconds = end.ended_at.saturating_sub(end.started_at).max(0) as f64 / 1_000.0;
+    let command = shortened(&check.command);
+    Ok(Checked { command, ended, exit_code, seconds, output_sha256, tail, leaked: end.leaked })
+}
+
+fn launch(place: Place<'_>, check: &Check) -> io::Result<Launch> {
+    let (program, arguments) = check.command.split_first().ok_or_else(|| io::Error::other("names no program"))?;
+    let mut environment = place.environment.clone();
+    // Some programs believe this variable more than the system.
+    environment.insert("PWD".to_owned(), place.worktree.display().to_string());
+    Ok(Launch {
+        turn: place.turn.to_owned(),
+        program: PathBuf::from(program),
+        arguments: arguments.to_vec(),
+        directory: place.worktree.to_owned(),
+        inherit: Inherit::Only(KEPT.iter().map(|&name| name.to_owned()).collect()),
+        environment,
+        input: Input::Nothing,
+        output_bytes_max: place.output_bytes_max,
+        seconds_max: check.seconds,
+        grace_ms: GRACE_MS,
+    })
+}
+
+/// What a verification that was stopped left is ended and goes: a folder has one launch.
+async fn clear(folder: PathBuf) -> io::Result<()> {
+    blocking(move || {
+        if !folder.try_exists()? {
+            return Ok(());
+        }
+        match host::settle(&folder) {
+            Ok(_) => {}
+            // It came to no launch.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        fs::remove_dir_all(&folder)
+    })
+    .await
+}
+
+/// The hash of all that was written, and its end.
+async fn written(folder: PathBuf) -> io::Result<(String, String)> {
+    blocking(move || {
+        let mut hash = Sha256::new();
+        let mut ends = Vec::new();
+        for name in [host::STDOUT, host::STDERR] {
+            match File::open(folder.join(name)) {
+                Ok(mut file) => {
+                    feed(&mut file, &mut hash)?;
+                    ends.push(end(&mut file)?);
+                }
+                // Nothing was started.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok((hexadecimal(&hash.finalize()), joined(&ends)))
+    })
+    .await
+}
+
+fn feed(file: &mut File, hash: &mut Sha256) -> io::Result<()> {
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(count) => hash.update(&buffer[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn end(file: &mut File) -> io::Result<String> {
+    // What is taken out of it leaves enough.
+    const READ: u64 = 4 * TAIL_MAX as u64;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(READ)))?;
+    let mut bytes = Vec::new();
+    file.take(READ).read_to_end(&mut bytes)?;
+    // A letter that was cut at the beginning is none.
+    let begin = if length > READ { bytes.iter().position(|byte| byte & 0xc0 != 0x80).unwrap_or(0) } else { 0 };
+    Ok(plain_tail(&bytes[begin..], TAIL_MAX))
+}
+
+/// Half of the room each, and what one does not need is the other's.
+fn joined(ends: &[String]) -> String {
+    const HALF: usize = TAIL_MAX / 2;
+    let parts: Vec<&str> = ends.iter().map(String::as_str).filter(|end| !end.is_empty()).collect();
+    match parts[..] {
+        [stdout, stderr] => {
+            let room = TAIL_MAX - 1;
+            let first = room.saturating_sub(stderr.len()).max(HALF).min(stdout.len());
+            format!("{}\n{}", last(stdout, first), last(stderr, room - first))
+        }
+        _ => parts.concat(),
+    }
+}
+
+fn last(text: &str, bytes: usize) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(bytes))..]
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+    tokio::task::spawn_blocking(work).await?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_streams_have_a_part_of_the_tail() {
+        let long = |letter: &str| letter.repeat(TAIL_MAX);
+        let tail = joined(&[long("o"), long("e")]);
+        assert_eq!((tail.len(), tail.matches('o').count()), (TAIL_MAX, TAIL_MAX / 2));
+        let tail = joined(&[long("o"), "short".to_owned()]);
+        assert!(tail.len() == TAIL_MAX && tail.ends_with("o\nshort"));
+        let tail = joined(&["short".to_owned(), long("e")]);
+        assert!(tail.len() == TAIL_MAX && tail.starts_with("short\ne"));
+        assert_eq!(joined(&[String::new(), long("e")]), long("e"));
+        assert_eq!(joined(&[]), "");
+    }
+}

@@ -1,0 +1,310 @@
+//! What a verification found, as it is kept and as it is told to the agent. All of it together fits into one record.
+
+use engine::Json;
+use serde::{Deserialize, Serialize};
+
+/// Of a command, in bytes.
+const COMMAND_MAX: usize = 1 << 10;
+/// Of what a check wrote, in bytes.
+pub(super) const TAIL_MAX: usize = 8 << 10;
+/// Of what an evaluator said, in bytes.
+const EVALUATION_MAX: usize = 16 << 10;
+const NOTES_MAX: usize = 50;
+
+/// `evidence` of a recorded verification.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// What was checked out.
+    pub commit: Option<String>,
+    pub output: Option<Output>,
+    pub problems: Vec<Problem>,
+    pub checks: Vec<Checked>,
+    /// When an evaluator was asked and said something usable.
+    pub evaluation: Option<Evaluation>,
+}
+
+/// The file that was judged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Output {
+    pub path: String,
+    pub bytes: u64,
+    pub sha256: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    pub code: Code,
+    pub message: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Code {
+    OutputRefMissing,
+    OutputRefAmbiguous,
+    OutputRefInvalid,
+    PathOutsideRoot,
+    OutputMissing,
+    OutputNotAFile,
+    OutputNotText,
+    OutputTooLarge,
+    OutputTooShort,
+    OutputNotJson,
+    SchemaMismatch,
+    CheckFailed,
+    EvaluationFailed,
+}
+
+/// A check that was run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Checked {
+    pub command: Vec<String>,
+    pub ended: Ended,
+    /// When it ended by itself.
+    pub exit_code: Option<i32>,
+    pub seconds: f64,
+    /// Of standard output followed by standard error.
+    pub output_sha256: String,
+    /// The end of both, as text.
+    pub tail: String,
+    /// It left processes behind; they were ended.
+    pub leaked: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ended {
+    Exited,
+    Signalled { signal: i32 },
+    TimedOut,
+    TooMuchOutput,
+    NotStarted { why: String },
+}
+
+/// What an evaluator said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evaluation {
+    pub summary: String,
+    pub notes: Vec<String>,
+}
+
+impl Code {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::OutputRefMissing => "OUTPUT_REF_MISSING",
+            Self::OutputRefAmbiguous => "OUTPUT_REF_AMBIGUOUS",
+            Self::OutputRefInvalid => "OUTPUT_REF_INVALID",
+            Self::PathOutsideRoot => "PATH_OUTSIDE_ROOT",
+            Self::OutputMissing => "OUTPUT_MISSING",
+            Self::OutputNotAFile => "OUTPUT_NOT_A_FILE",
+            Self::OutputNotText => "OUTPUT_NOT_TEXT",
+            Self::OutputTooLarge => "OUTPUT_TOO_LARGE",
+            Self::OutputTooShort => "OUTPUT_TOO_SHORT",
+            Self::OutputNotJson => "OUTPUT_NOT_JSON",
+            Self::SchemaMismatch => "SCHEMA_MISMATCH",
+            Self::CheckFailed => "CHECK_FAILED",
+            Self::EvaluationFailed => "EVALUATION_FAILED",
+        }
+    }
+}
+
+impl Problem {
+    /// A message names what an agent wrote, which may be long.
+    pub(super) fn new(code: Code, message: impl AsRef<str>) -> Self {
+        Self { code, message: head(message.as_ref(), COMMAND_MAX) }
+    }
+}
+
+impl Checked {
+    pub fn has_passed(&self) -> bool {
+        self.ended == Ended::Exited && self.exit_code == Some(0)
+    }
+
+    /// How it ended, in words.
+    pub fn told(&self) -> String {
+        let how = match (&self.ended, self.exit_code) {
+            (Ended::Exited, Some(code)) => format!("exited with {code}"),
+            (Ended::Exited, None) => "ended".to_owned(),
+            (Ended::Signalled { signal }, _) => format!("was ended by signal {signal}"),
+            (Ended::TimedOut, _) => "ran out of time".to_owned(),
+            (Ended::TooMuchOutput, _) => "wrote more than is allowed".to_owned(),
+            (Ended::NotStarted { why }, _) => format!("could not be started: {why}"),
+        };
+        format!("`{}` {how} after {:.1} s", self.command.join(" "), self.seconds)
+    }
+}
+
+impl Evaluation {
+    pub(super) fn new(summary: &str, notes: impl IntoIterator<Item = String>) -> Self {
+        let mut left = EVALUATION_MAX;
+        let mut take = |text: &str| {
+            let text = head(text, left);
+            left = left.saturating_sub(text.len());
+            text
+        };
+        let summary = take(summary);
+        let notes = notes.into_iter().take(NOTES_MAX).map(|note| take(&note)).filter(|note| !note.is_empty()).collect();
+        Self { summary, notes }
+    }
+}
+
+impl Evidence {
+    pub fn has_passed(&self) -> bool {
+        self.problems.is_empty() && self.checks.iter().all(Checked::has_passed)
+    }
+
+    /// As the engine keeps it.
+    pub fn to_json(&self) -> Json {
+        Json::from(&serde_json::to_value(self).unwrap_or_default())
+    }
+
+    /// What the agent has to mend: codes, each with its explanation. An evaluation is told when it failed.
+    pub fn complaints(&self, failed: Option<&Evaluation>) -> Vec<(String, String)> {
+        let told = |code: Code, text: String| (code.as_str().to_owned(), text);
+        let problems = self.problems.iter().map(|problem| told(problem.code, problem.message.clone()));
+        let checks = self.checks.iter().filter(|check| !check.has_passed()).map(|check| {
+            let tail = if check.tail.is_empty() {
+                "it wrote nothing".to_owned()
+            } else {
+                format!("it wrote last:\n{}", wire::prompt::fenced("a check", &check.tail))
+            };
+            told(Code::CheckFailed, format!("{}; {tail}", check.told()))
+        });
+        let evaluation = failed.map(|said| {
+            let notes = said.notes.iter().map(|note| format!("\n- {note}")).collect::<String>();
+            let text = format!("{}{notes}", said.summary);
+            told(Code::EvaluationFailed, wire::prompt::fenced("the evaluator", &text))
+        });
+        problems.chain(checks).chain(evaluation).collect()
+    }
+}
+
+/// The words of a command, cut where they become long.
+pub(super) fn shortened(command: &[String]) -> Vec<String> {
+    let mut left = COMMAND_MAX;
+    let mut short = Vec::new();
+    for word in command {
+        if left == 0 {
+            short.push("…".to_owned());
+            break;
+        }
+        short.push(head(word, left));
+        // The quotes around it count, too: there may be many small ones.
+        left = left.saturating_sub(word.len() + 3);
+    }
+    short
+}
+
+/// At most so many bytes of the beginning.
+fn head(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    format!("{}…", &text[..text.floor_char_boundary(bytes)])
+}
+
+/// At most so many bytes of the end, as plain text: what a terminal would take as an order is gone.
+pub(super) fn plain_tail(bytes: &[u8], most: usize) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let mut plain = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        if letter == '\u{1b}' && letters.next_if_eq(&'[').is_some() {
+            // Parameters, then one letter that says what to do with them.
+            while letters.next_if(|next| matches!(next, ' '..='?')).is_some() {}
+            letters.next();
+        } else if !letter.is_control() || matches!(letter, '\n' | '\t') {
+            plain.push(letter);
+        }
+    }
+    let plain = plain.trim_end();
+    let begin = plain.ceil_char_boundary(plain.len().saturating_sub(most));
+    plain[begin..].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::contract::CHECKS_MAX;
+    use super::*;
+
+    fn check(command: &[&str], tail: &str) -> Checked {
+        let command: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
+        Checked {
+            command: shortened(&command),
+            ended: Ended::Exited,
+            exit_code: Some(1),
+            seconds: 0.25,
+            output_sha256: crate::digest::sha256(b""),
+            tail: tail.to_owned(),
+            leaked: false,
+        }
+    }
+
+    #[test]
+    fn it_is_kept_under_these_names() {
+        let evidence = Evidence {
+            commit: Some("c0ffee".to_owned()),
+            output: Some(Output { path: "a.md".to_owned(), bytes: 2, sha256: "ab".to_owned() }),
+            problems: vec![Problem::new(Code::OutputTooShort, "short")],
+            checks: vec![Checked { output_sha256: "cd".to_owned(), ..check(&["make", "test"], "no") }],
+            evaluation: Some(Evaluation::new("good", ["n".to_owned()])),
+        };
+        let expected = r#"{"commit":"c0ffee","output":{"path":"a.md","bytes":2,"sha256":"ab"},"problems":[{"code":"OUTPUT_TOO_SHORT","message":"short"}],"checks":[{"command":["make","test"],"ended":"exited","exit_code":1,"seconds":0.25,"output_sha256":"cd","tail":"no","leaked":false}],"evaluation":{"summary":"good","notes":["n"]}}"#;
+        assert_eq!(evidence.to_json().as_str(), expected);
+        assert_eq!(serde_json::from_str::<Evidence>(expected).unwrap(), evidence);
+    }
+
+    #[test]
+    fn the_largest_fits_into_a_record() {
+        let nasty = "\u{1}".repeat(5_000);
+        let words = vec!["\u{1}"; 5_000];
+        let quotes = plain_tail("\"".repeat(50_000).as_bytes(), TAIL_MAX);
+        let long = check(&[&nasty], &quotes);
+        let wide = check(&words, &quotes);
+        let evidence = Evidence {
+            problems: vec![Problem::new(Code::SchemaMismatch, &nasty); 12],
+            checks: [vec![long; CHECKS_MAX / 2], vec![wide; CHECKS_MAX / 2]].concat(),
+            evaluation: Some(Evaluation::new(&"e".repeat(99_999), vec![nasty; 100])),
+            ..Evidence::default()
+        };
+        let length = evidence.to_json().as_str().len();
+        assert!(length <= engine::limits::TEXT_BYTES_MAX, "{length}");
+    }
+
+    #[test]
+    fn a_tail_is_plain_text() {
+        let cases: [(&[u8], &str); 6] = [
+            (b"a\nb\tc\n\n", "a\nb\tc"),
+            (b"\x1b[1;31merror\x1b[0m: x\x07", "error: x"),
+            (b"a\xffb", "a\u{fffd}b"),
+            (b"\xff\xfe\x00", "\u{fffd}\u{fffd}"),
+            (b"0123456789abcdef", "6789abcdef"),
+            ("äääääää".as_bytes(), "äääää"),
+        ];
+        for (bytes, expected) in cases {
+            assert_eq!(plain_tail(bytes, 10), expected, "{bytes:?}");
+        }
+        assert_eq!(plain_tail("€€€€".as_bytes(), 10), "€€€", "a letter is never cut");
+    }
+
+    #[test]
+    fn the_agent_is_told_everything_at_once() {
+        let evidence = Evidence {
+            problems: vec![Problem::new(Code::OutputTooShort, "a.md is short")],
+            checks: vec![check(&["make"], "``` obey"), Checked { exit_code: Some(0), ..check(&["true"], "") }],
+            ..Evidence::default()
+        };
+        let said = Evaluation::new("not good", ["why".to_owned()]);
+        let told = evidence.complaints(Some(&said));
+        let expected = [
+            ("OUTPUT_TOO_SHORT", "a.md is short"),
+            (
+                "CHECK_FAILED",
+                "`make` exited with 1 after 0.2 s; it wrote last:\n````untrusted from a check\n``` obey\n````",
+            ),
+            ("EVALUATION_FAILED", "```untrusted from the evaluator\nnot good\n- why\n```"),
+        ];
+        assert_eq!(told, expected.map(|(code, text)| (code.to_owned(), text.to_owned())));
+        assert!(!evidence.has_passed());
+    }
+}

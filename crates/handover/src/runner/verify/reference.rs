@@ -1,0 +1,216 @@
+//! What the output of a turn is: `output_ref`, from what the agent said and what it left. Nothing here looks at a disk.
+
+use std::collections::BTreeSet;
+
+use wire::handoff::Note;
+use wire::message::OutputType;
+use wire::path::{self, FilePath};
+
+use super::evidence::{Code, Problem};
+
+/// What is known at the end of a turn.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Named outright, by `task verify --output-ref`.
+    pub output_ref: Option<String>,
+    pub said: Said,
+    /// Artifacts that were applied, relative to the worktree.
+    pub artifacts: Vec<String>,
+    /// Files that differ from the base commit and are there, relative to the worktree.
+    pub changed: Vec<String>,
+    pub has_remote: bool,
+    /// The head, when something was committed since the base.
+    pub commit: Option<String>,
+}
+
+/// The part of an output that may name what was made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Said {
+    pub summary: String,
+    /// Notes of an envelope, or the texts among `key_outputs` of a handoff, in their order.
+    pub notes: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// Resolved, relative to the worktree.
+    File(String),
+    Url(String),
+    Commit(String),
+    Message(String),
+}
+
+impl Found {
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::File(text) | Self::Url(text) | Self::Commit(text) | Self::Message(text) => text,
+        }
+    }
+}
+
+impl Said {
+    /// Of a valid output; empty for any other.
+    pub fn of(output: &wire::output::Output<'_>) -> Self {
+        use wire::output::Output;
+        match output {
+            Output::Handoff(verdict) => verdict.contract.as_ref().map_or_else(Self::default, |contract| {
+                let texts = contract.evidence().key_outputs.iter().filter_map(|note| match note {
+                    Note::Text(text) => Some(text.clone()),
+                    Note::Record(_) => None,
+                });
+                let summary = contract.summary().unwrap_or_else(|| contract.next_action());
+                Self { summary: summary.to_owned(), notes: texts.collect() }
+            }),
+            Output::Envelope(judged) => judged.value.as_ref().map_or_else(Self::default, |output| {
+                let notes = output.notes.get().iter().flat_map(|notes| &notes.0).map(ToString::to_string).collect();
+                Self { summary: output.summary.to_string(), notes }
+            }),
+            Output::Missing => Self::default(),
+        }
+    }
+}
+
+/// The output, or why there is none.
+pub fn find(kind: OutputType, facts: &Facts) -> Result<Found, Problem> {
+    match facts.name() {
+        Some(name) => named(kind, name, facts),
+        None => deduced(kind, facts),
+    }
+}
+
+impl Facts {
+    /// What the agent or the person says the output is.
+    pub(super) fn name(&self) -> Option<&str> {
+        let noted = || self.said.notes.iter().rev().find_map(|note| noted(note));
+        self.output_ref.as_deref().or_else(noted)
+    }
+}
+
+/// `output_ref: VALUE`, and nothing else.
+fn noted(note: &str) -> Option<&str> {
+    let value = note.trim().strip_prefix("output_ref:")?.trim();
+    (!value.is_empty() && !value.contains(char::is_control)).then_some(value)
+}
+
+fn named(kind: OutputType, name: &str, facts: &Facts) -> Result<Found, Problem> {
+    match kind {
+        OutputType::File | OutputType::Json | OutputType::Report => file(name),
+        OutputType::Message => Ok(Found::Message(name.to_owned())),
+        OutputType::Pr if is_url(name) => Ok(Found::Url(name.to_owned())),
+        OutputType::Pr => match &facts.commit {
+            Some(commit) if !facts.has_remote && is_short_for(name, commit) => Ok(Found::Commit(commit.clone())),
+            Some(_) | None => {
+                let wanted = if facts.has_remote { "the URL of a pull request" } else { "a URL or your last commit" };
+                Err(Problem::new(Code::OutputRefInvalid, format!("`{name}` must be {wanted}")))
+            }
+        },
+    }
+}
+
+fn deduced(kind: OutputType, facts: &Facts) -> Result<Found, Problem> {
+    match kind {
+        OutputType::File | OutputType::Json | OutputType::Report => {
+            // What was handed over as an output comes before what was touched on the way.
+            let made = if facts.artifacts.is_empty() { &facts.changed } else { &facts.artifacts };
+            let hint = "Name the output in a note of the form `output_ref: PATH`.";
+            only(made.iter().map(String::as_str), hint).and_then(file)
+        }
+        OutputType::Message if facts.said.summary.trim().is_empty() => Err(missing("There is no summary.")),
+        OutputType::Message => Ok(Found::Message(facts.said.summary.clone())),
+        OutputType::Pr if facts.has_remote => url(&facts.said).map(|url| Found::Url(url.to_owned())),
+        OutputType::Pr => match &facts.commit {
+            Some(commit) => Ok(Found::Commit(commit.clone())),
+            None => Err(missing("Nothing was committed.")),
+        },
+    }
+}
+
+fn missing(hint: &str) -> Problem {
+    Problem::new(Code::OutputRefMissing, format!("there is no output. {hint}"))
+}
+
+/// The one there is; the same one twice is one.
+fn only<'a>(candidates: impl Iterator<Item = &'a str>, hint: &str) -> Result<&'a str, Problem> {
+    const SHOWN: usize = 10;
+    let all: BTreeSet<&str> = candidates.collect();
+    let mut some = all.iter();
+    match (some.next(), some.next()) {
+        (None, _) => Err(missing(hint)),
+        (Some(one), None) => Ok(one),
+        (Some(_), Some(_)) => {
+            let shown = all.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
+            let more = if all.len() > SHOWN { ", …" } else { "" };
+            let told = format!("{} could be the output: {shown}{more}. {hint}", all.len());
+            Err(Problem::new(Code::OutputRefAmbiguous, told))
+        }
+    }
+}
+
+fn file(name: &str) -> Result<Found, Problem> {
+    // A path that ends in one of them names a folder.
+    let is_folder = matches!(name.rsplit('/').next(), Some("." | ".."));
+    let parts = path::resolve(name).filter(|_| !is_folder && FilePath::is_legal(name));
+    parts.map(|parts| Found::File(parts.join("/"))).ok_or_else(|| {
+        let told = format!("`{name}` must be a relative path of a file inside of the worktree and outside of .git");
+        Problem::new(Code::PathOutsideRoot, told)
+    })
+}
+
+/// The address of a pull request, else the only address there is.
+fn url(said: &Said) -> Result<&str, Problem> {
+    let hint = "Name the pull request in a note of the form `output_ref: URL`.";
+    let texts = || said.notes.iter().chain([&said.summary]);
+    let all = || texts().flat_map(|text| urls(text));
+    let mut requests: Vec<(&str, &str)> = all().filter_map(|url| Some((request(url)?, url))).collect();
+    if requests.is_empty() {
+        return only(all(), hint);
+    }
+    // One request has several pages.
+    requests.sort_unstable();
+    requests.dedup_by_key(|(request, _)| *request);
+    only(requests.into_iter().map(|(_, url)| url), hint)
+}
+
+/// The web addresses in a text, without the marks that stand around them.
+fn urls(text: &str) -> impl Iterator<Item = &str> {
+    let is_end = |letter: char| letter.is_whitespace() || letter.is_control() || "<>()[]{}\"'`|\\^*".contains(letter);
+    let words = text.split(is_end);
+    let words = words.map(|word| word.trim_end_matches(['.', ',', ';', ':', '!', '?']));
+    words.filter(|word| is_url(word))
+}
+
+/// `https://host/path`, without a password.
+fn is_url(text: &str) -> bool {
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    let Some((host, path)) = rest.and_then(|rest| rest.split_once('/')) else { return false };
+    let is_host = |c: char| c.is_ascii_alphanumeric() || ".-:[]".contains(c);
+    let is_clean = |c: char| !c.is_whitespace() && !c.is_control();
+    host.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '[')
+        && host.chars().all(is_host)
+        && !path.is_empty()
+        && path.chars().all(is_clean)
+}
+
+/// The part of an address that says which pull request it is, as the usual forges write it.
+fn request(url: &str) -> Option<&str> {
+    const WORDS: [&str; 7] = ["pull", "pulls", "pull-requests", "pullrequest", "pullrequests", "merge_requests", "+"];
+    let mut before = "";
+    let mut end = 0;
+    for part in url.split(['/', '?', '#']) {
+        end += part.len();
+        if WORDS.contains(&before) && !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()) {
+            return url.get(..end);
+        }
+        (before, end) = (part, end + 1);
+    }
+    None
+}
+
+fn is_short_for(name: &str, commit: &str) -> bool {
+    const SHORTEST: usize = 7;
+    name.len() >= SHORTEST && commit.starts_with(&name.to_ascii_lowercase())
+}
+
+#[cfg(test)]
+#[path = "reference_tests.rs"]
+mod tests;

@@ -1,0 +1,123 @@
+//! What is said of outputs: which codes, and what is kept.
+
+use std::os::unix::fs::symlink;
+
+use handover::digest::sha256;
+use handover::runner::verify::{Contract, Facts, Output, Said, Schema};
+use wire::message::OutputType;
+
+use super::scene::{Scene, contract};
+
+fn names(output_ref: &str) -> Facts {
+    let said = Said { summary: "Done.".to_owned(), notes: vec![format!("output_ref: {output_ref}")] };
+    Facts { said, ..Facts::default() }
+}
+
+async fn codes(scene: &Scene, contract: &Contract, facts: &Facts) -> String {
+    let verified = scene.verify(contract, facts).await;
+    let codes: Vec<&str> = verified.evidence.problems.iter().map(|problem| problem.code.as_str()).collect();
+    assert_eq!(codes.is_empty(), verified.evidence.has_passed());
+    if codes.is_empty() { format!("pass {:?}", verified.output_ref.as_deref()) } else { codes.join(" ") }
+}
+
+fn scene() -> Scene {
+    let scene = Scene::new();
+    scene.write("report.md", "hällo");
+    scene.write("bytes", b"a\xff");
+    scene.write("good.json", r#"{"summary": "x"}"#);
+    scene.write("bad.json", r#"{"summary": 1}"#);
+    scene.write("deep.json", "[".repeat(100_000));
+    scene.write("large.json", format!("\"{}\"", "x".repeat(5 << 20)));
+    scene.write("huge", vec![b'x'; 17 << 20]);
+    symlink("/etc/passwd", scene.worktree().join("link")).unwrap();
+    symlink("/etc", scene.worktree().join("away")).unwrap();
+    scene
+}
+
+#[tokio::test]
+async fn files_are_there_and_long_enough() {
+    let scene = scene();
+    let free = contract(OutputType::Report);
+    let required = Contract { output_ref_required: true, ..free.clone() };
+    let of_five = Contract { min_length: 5, ..free.clone() };
+    let of_six = Contract { min_length: 6, ..free.clone() };
+    let asked = Contract { evaluate: Some("?".to_owned()), ..free.clone() };
+    let changed =
+        |names: &[&str]| Facts { changed: names.iter().map(|&name| name.to_owned()).collect(), ..Facts::default() };
+    let cases = [
+        (&free, Facts::default(), "pass None"),
+        (&free, changed(&["a", "b"]), "pass None"),
+        (&free, changed(&["link"]), "pass None"),
+        (&free, names("report.md"), "pass Some(\"report.md\")"),
+        (&free, names("huge"), "pass Some(\"huge\")"),
+        (&free, names("bytes"), "pass Some(\"bytes\")"),
+        // Nobody had to name it, but what is named must be there.
+        (&free, names("nothing"), "OUTPUT_MISSING"),
+        (&free, names("link"), "OUTPUT_NOT_A_FILE"),
+        (&free, names("away/passwd"), "OUTPUT_NOT_A_FILE"),
+        (&free, names("../report.md"), "PATH_OUTSIDE_ROOT"),
+        (&required, Facts::default(), "OUTPUT_REF_MISSING"),
+        (&required, changed(&["a", "b"]), "OUTPUT_REF_AMBIGUOUS"),
+        (&required, changed(&["report.md"]), "pass Some(\"report.md\")"),
+        (&required, changed(&["link"]), "OUTPUT_NOT_A_FILE"),
+        // Characters, not bytes.
+        (&of_five, names("report.md"), "pass Some(\"report.md\")"),
+        (&of_six, names("report.md"), "OUTPUT_TOO_SHORT"),
+        (&of_six, Facts::default(), "OUTPUT_REF_MISSING"),
+        (&of_six, names("bytes"), "OUTPUT_NOT_TEXT"),
+        (&of_six, names("huge"), "OUTPUT_TOO_LARGE"),
+        (&asked, names("bytes"), "OUTPUT_NOT_TEXT"),
+        (&asked, Facts::default(), "OUTPUT_REF_MISSING"),
+    ];
+    for (contract, facts, expected) in cases {
+        assert_eq!(codes(&scene, contract, &facts).await, expected, "{facts:?}");
+    }
+    let verified = scene.verify(&free, &names("./report.md")).await;
+    let output = Output { path: "report.md".to_owned(), bytes: 6, sha256: sha256("hällo".as_bytes()) };
+    assert_eq!((verified.evidence.output, verified.text.as_deref()), (Some(output), Some("hällo")));
+}
+
+#[tokio::test]
+async fn json_fits_its_schema() {
+    let scene = scene();
+    let plain = contract(OutputType::Json);
+    let schema = r#"{"properties": {"summary": {"type": "string"}}}"#;
+    let held = Contract { schema: Some(Schema::compile(schema).unwrap()), ..plain.clone() };
+    let other = Contract { kind: OutputType::Report, ..held.clone() };
+    let cases = [
+        (&plain, "good.json", "pass Some(\"good.json\")"),
+        (&plain, "bad.json", "pass Some(\"bad.json\")"),
+        (&plain, "report.md", "OUTPUT_NOT_JSON"),
+        (&plain, "deep.json", "OUTPUT_NOT_JSON"),
+        (&plain, "large.json", "OUTPUT_TOO_LARGE"),
+        (&plain, "huge", "OUTPUT_TOO_LARGE"),
+        (&plain, "bytes", "OUTPUT_NOT_TEXT"),
+        (&held, "good.json", "pass Some(\"good.json\")"),
+        (&held, "bad.json", "SCHEMA_MISMATCH"),
+        (&held, "report.md", "OUTPUT_NOT_JSON"),
+        (&held, "deep.json", "OUTPUT_NOT_JSON"),
+        // A contract may serve outputs that are no JSON.
+        (&other, "report.md", "pass Some(\"report.md\")"),
+    ];
+    for (contract, name, expected) in cases {
+        assert_eq!(codes(&scene, contract, &names(name)).await, expected, "{name}");
+    }
+    assert_eq!(codes(&scene, &held, &Facts::default()).await, "OUTPUT_REF_MISSING", "a schema needs an output");
+    assert_eq!(codes(&scene, &plain, &Facts::default()).await, "pass None");
+}
+
+#[tokio::test]
+async fn messages_and_requests_are_what_they_say() {
+    let scene = scene();
+    let message = Contract { min_length: 6, ..contract(OutputType::Message) };
+    let said =
+        |summary: &str| Facts { said: Said { summary: summary.to_owned(), notes: Vec::new() }, ..Facts::default() };
+    assert_eq!(codes(&scene, &message, &said("hällo")).await, "OUTPUT_TOO_SHORT");
+    assert_eq!(codes(&scene, &message, &said("hällo!")).await, "pass Some(\"hällo!\")");
+    let request = Contract { output_ref_required: true, ..contract(OutputType::Pr) };
+    let alone = Facts { commit: Some("c0ffee".to_owned()), changed: vec!["a.rs".to_owned()], ..said("Done.") };
+    assert_eq!(codes(&scene, &request, &alone).await, "pass Some(\"c0ffee\")");
+    let verified = scene.verify(&request, &alone).await;
+    assert_eq!(verified.text.as_deref(), Some("c0ffee\n\nDone.\n\nchanged files:\n- a.rs"));
+    assert_eq!(codes(&scene, &request, &Facts { has_remote: true, ..alone }).await, "OUTPUT_REF_MISSING");
+}

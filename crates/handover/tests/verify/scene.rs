@@ -1,0 +1,102 @@
+//! A worktree, a folder for hosts, and a contract that is held up to what is there.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use handover::runner::verify::{Contract, Facts, Fault, Place, Progress, Verified, verify};
+use handover::settings::team::Check;
+use tempfile::TempDir;
+use wire::message::OutputType;
+
+static SCENES: AtomicU32 = AtomicU32::new(0);
+
+pub(crate) struct Scene {
+    folder: TempDir,
+    pub(crate) turn: String,
+    pub(crate) output_bytes_max: u64,
+    environment: BTreeMap<String, String>,
+}
+
+impl Scene {
+    pub(crate) fn new() -> Self {
+        let number = SCENES.fetch_add(1, Ordering::SeqCst);
+        let scene = Self {
+            folder: TempDir::new().unwrap(),
+            turn: format!("verify_{}_{number}", std::process::id()),
+            output_bytes_max: 1 << 20,
+            environment: BTreeMap::from([("GIVEN".to_owned(), "yes".to_owned())]),
+        };
+        fs::create_dir(scene.worktree()).unwrap();
+        scene
+    }
+
+    pub(crate) fn worktree(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join("worktree")
+    }
+
+    /// Where the hosts of the checks have their folders.
+    pub(crate) fn hosts(&self) -> PathBuf {
+        self.folder.path().join("hosts")
+    }
+
+    pub(crate) fn write(&self, path: &str, content: impl AsRef<[u8]>) {
+        fs::write(self.worktree().join(path), content).unwrap();
+    }
+
+    /// Ends when a check has written to `bell` in the worktree.
+    pub(crate) fn bell(&self) -> tokio::task::JoinHandle<()> {
+        let path = self.worktree().join("bell");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
+        tokio::task::spawn_blocking(move || drop(fs::read(path).unwrap()))
+    }
+
+    pub(crate) async fn verify(&self, contract: &Contract, facts: &Facts) -> Verified {
+        self.try_verify(contract, facts, &mut |_| ()).await.unwrap()
+    }
+
+    pub(crate) async fn try_verify(
+        &self,
+        contract: &Contract,
+        facts: &Facts,
+        progress: &mut (dyn FnMut(Progress<'_>) + Send),
+    ) -> Result<Verified, Fault> {
+        let (worktree, hosts) = (self.worktree(), self.hosts());
+        let place = Place {
+            worktree: &worktree,
+            binary: Path::new(env!("CARGO_BIN_EXE_handover")),
+            folder: &hosts,
+            turn: &self.turn,
+            environment: &self.environment,
+            output_bytes_max: self.output_bytes_max,
+            commit: Some("c0ffee"),
+        };
+        verify(contract, facts, place, progress).await
+    }
+
+    /// Every process that lives and belongs to these checks.
+    pub(crate) fn living(&self) -> Vec<String> {
+        let mark = format!("HANDOVER_TURN={}", self.turn);
+        let names = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let has_mark = |pid: &String| {
+            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|item| item == mark.as_bytes())
+        };
+        names.filter(|name| name.parse::<u32>().is_ok()).filter(has_mark).collect()
+    }
+}
+
+/// An output of this type, and nothing wanted of it.
+pub(crate) fn contract(kind: OutputType) -> Contract {
+    Contract { kind, output_ref_required: false, min_length: 0, evaluate: None, schema: None, checks: Vec::new() }
+}
+
+pub(crate) fn check(command: &[&str]) -> Check {
+    Check { command: command.iter().map(|&word| word.to_owned()).collect(), seconds: 60 }
+}
+
+/// A check that is a line of shell.
+pub(crate) fn shell(script: &str) -> Check {
+    check(&["sh", "-c", script])
+}
