@@ -101,10 +101,13 @@ impl Attempt {
             let next = step(&facts, &self.given(&facts));
             let stopping = self.shop.wish() != Wish::Work;
             match &next {
-                Step::Wait if stopping => return Ok(Over::Ended),
+                Step::Wait if stopping || self.shop.closing.is_cancelled() => return Ok(Over::Ended),
                 Step::Wait => {
                     room = None;
-                    bell.changed(LOOK).await;
+                    tokio::select! {
+                        _ = bell.changed(LOOK) => {}
+                        () = self.shop.closing.cancelled() => {}
+                    }
                     continue;
                 }
                 Step::Finish(_) | Step::Merge(_) if self.shop.wish() == Wish::Stop => {

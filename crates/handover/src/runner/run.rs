@@ -110,10 +110,8 @@ impl Loop {
                 sign = now + SIGN;
             }
         };
-        if ended != Ended::Stopped {
-            // Only those are left that wait for a person; their tasks are paused and stay ours.
-            self.attempts.abort_all();
-        }
+        // Those that wait for a person end; their tasks are paused and stay ours.
+        self.shop.closing.cancel();
         self.finish().await;
         let forget = Command::ForgetRunner { name: self.shop.name.clone() };
         let _gone = self.shop.service.execute(Caller::with_rights(Rights::Runner), forget).await;

@@ -8,6 +8,7 @@ use engine::id::{AgentId, SessionId, TaskId, TurnId};
 use engine::turn::Purpose;
 use engine::{Caller, Command, Reply, Rights};
 use tokio::sync::{Semaphore, mpsc, watch};
+use tokio_util::sync::CancellationToken;
 
 use super::place::Ground;
 use super::team::{Member, Team};
@@ -87,9 +88,10 @@ pub struct Shop {
     pub room: Arc<Semaphore>,
     pub wish: watch::Receiver<Wish>,
     pub news: mpsc::Sender<News>,
+    /// Nothing more is to be done: attempts that wait for a person end.
+    pub closing: CancellationToken,
     /// Outside of git one works at a time.
     pub alone: tokio::sync::Mutex<()>,
-    /// One evaluation of a task's output at a time for each evaluator is enough.
     merging: Mutex<BTreeMap<engine::id::WorkflowId, Arc<tokio::sync::Mutex<()>>>>,
 }
 
@@ -125,6 +127,7 @@ impl Shop {
             room: Arc::new(Semaphore::new(parts.at_once)),
             wish: parts.wish,
             news,
+            closing: CancellationToken::new(),
             alone: tokio::sync::Mutex::default(),
             merging: Mutex::default(),
         };
@@ -185,7 +188,11 @@ impl Shop {
         Arc::clone(locks.entry(workflow).or_default())
     }
 
+    /// A program that floods its output must not crowd out what matters.
     pub fn tell(&self, news: News) {
-        let _full = self.news.try_send(news);
+        let passes_by = matches!(news.what, What::Text { .. } | What::Tool { .. } | What::Spent { .. });
+        if !passes_by || self.news.capacity() > NEWS_MAX / 2 {
+            let _full = self.news.try_send(news);
+        }
     }
 }

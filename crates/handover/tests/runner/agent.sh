@@ -1,0 +1,72 @@
+#!/bin/sh
+# A program that plays an agent. What it does is said by its task's description: one word for each turn, the last word for
+# all that follow. Turns are counted in the folder SIM, because the worktree of one attempt is not that of the next.
+read -r envelope
+field() { printf '%s' "$envelope" | sed -n "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p"; }
+task=$(field task_id)
+goal=$(field goal)
+count=$(cat "$SIM/$task" 2>/dev/null || echo 0)
+count=$((count + 1))
+echo "$count" >"$SIM/$task"
+word=$(printf '%s' "$goal" | awk -v n="$count" '{ print $(n > NF ? NF : n) }')
+printf '%s\n' "$envelope" >"$SIM/$task.$count.envelope"
+
+envelope() { # success summary artifacts recommendation
+    printf '{"success": %s, "summary": "%s", "artifacts": [%s], "notes": ["output_ref: out/%s.txt"], "recommendation": "%s"}\n' \
+        "$1" "$2" "$3" "$task" "$4"
+}
+artifact() { printf '{"path": "%s", "operation": "%s", "content": "%s"}' "$1" "$2" "$3"; }
+finished() { envelope true "done in turn $count" "$(artifact "out/$task.txt" create "made by $task in turn $count")" proceed; }
+handoff() { # status more
+    agent=$(sed -n 's/.*"agent_id":"\([^"]*\)".*/\1/p' "$HANDOVER_INPUT")
+    printf '```agent_contract_handoff\n{"agent_status": {"plan_status": "%s", "agent_id": "%s", "pending_steps": [], "next_action": "%s"}, "evidence_report": {"patterns_checked": [], "files_checked": [], "commands_run": [], "key_outputs": ["made it"], "verbatim_outputs": [], "cross_layer_impacts": [%s], "open_gaps": [%s], "verification": {"result": "pass"}}%s}\n```\n' \
+        "$1" "$agent" "${3:-go on}" "$4" "$5" "$2"
+}
+# Our own command line, as an agent would use it; what it answers is kept.
+tool() { "$HANDOVER" "$@" --json >>"$SIM/$task.said" 2>&1; }
+
+case $word in
+finished) finished ;;
+late) sleep 1 && finished ;;
+bad) echo '{"success": true}' ;;
+half) printf '```agent_contract_handoff\n{"agent_status": {"plan' ;;
+nonsense) head -c 4000 /dev/urandom ;;
+nothing) ;;
+twice) finished && envelope true "said twice" "" proceed && finished ;;
+dies) kill -KILL $$ ;;
+exits) echo 'out of paper' >&2 && exit 3 ;;
+never) sleep 1000 ;;
+stubborn) trap '' TERM && while :; do sleep 1; done ;;
+child) setsid sleep 1000 >/dev/null 2>&1 & finished ;;
+clinging) sleep 1000 & finished ;;
+flood) yes ;;
+goes-on) envelope false "not yet" "" retry ;;
+asks) envelope false "which port?" "" escalate ;;
+answered) finished ;;
+exists) envelope true "again" "$(artifact README.md create x)" proceed ;;
+outside) envelope true "out" "$(artifact ../escaped.txt create x)" proceed ;;
+updates) envelope true "mended" "$(artifact README.md update "changed by $task")" proceed ;;
+writes) echo "by hand, $task" >"left-$task.txt" && envelope true "wrote a file" "" proceed ;;
+wrong) envelope true "wrong output" "$(artifact "out/$task.txt" create wrong)" proceed ;;
+mends) envelope true "right output" "$(artifact "out/$task.txt" update right)" proceed ;;
+h-done) handoff COMPLETE ', "user_facing_summary": "handed over"' ;;
+h-learns) handoff COMPLETE ', "update_contracts": [{"contract": "stack", "payload": {"languages": ["sh"]}}, {"contract": "secrets", "payload": {"x": 1}}]' '' '"the other layer"' ;;
+h-asks) handoff NEEDS_INPUT '' 'which colour?' ;;
+h-blocked) handoff BLOCKED '' 'x' '' '"the schema is missing"' ;;
+h-approval) handoff APPROVAL_REQUEST ', "approval_request": {"operation": "drop the table", "exact_content": "DROP TABLE t", "scope": "db", "risk_level": "HIGH", "rollback": "restore", "verification": "count"}' 'may I?' ;;
+h-forged) agent=a0123456789abcdef && handoff COMPLETE '' | sed "s/\"agent_id\": \"[^\"]*\"/\"agent_id\": \"$agent\"/" ;;
+forges)
+    other=$(cat "$SIM/other")
+    tool task checkpoint "$task" progress "as somebody else" --agent-id "$other"
+    tool task claim "$(cat "$SIM/free")"
+    tool task release "$task"
+    tool task status "$task" completed --outcome "I say so"
+    tool approval approve ap_000000000000
+    tool agent unregister "$other"
+    finished
+    ;;
+judge-pass) envelope true "it is good" "" proceed ;;
+judge-fail) envelope false "it is not good" "" retry ;;
+judge-odd) envelope true "hm" "" retry ;;
+*) echo "no such word: $word" >&2 && exit 64 ;;
+esac

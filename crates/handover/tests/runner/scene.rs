@@ -1,0 +1,173 @@
+//! A project with a repository, a team and a plan, worked by the real program.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+pub(crate) struct Scene {
+    folder: TempDir,
+    /// More settings than the agents below.
+    pub(crate) settings: String,
+}
+
+/// What a run came to.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) events: Vec<Value>,
+    pub(crate) stderr: String,
+}
+
+pub(crate) fn program(path: impl AsRef<Path>) -> Command {
+    #[expect(clippy::disallowed_methods, reason = "a test starts our program and git")]
+    Command::new(path.as_ref())
+}
+
+impl Scene {
+    pub(crate) fn new() -> Self {
+        let scene = Self { folder: TempDir::new().unwrap(), settings: String::new() };
+        for folder in ["project", "sim", "data", "home"] {
+            fs::create_dir(scene.folder.path().join(folder)).unwrap();
+        }
+        scene.git(&["init", "--quiet", "--initial-branch=main"]);
+        fs::write(scene.project().join("README.md"), "a project\n").unwrap();
+        scene.git(&["add", "README.md"]);
+        scene.git(&["commit", "--quiet", "-m", "start"]);
+        scene
+    }
+
+    pub(crate) fn project(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join("project")
+    }
+
+    /// Where the agents count their turns and keep what they were told.
+    pub(crate) fn sim(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join("sim")
+    }
+
+    pub(crate) fn git(&self, arguments: &[&str]) -> String {
+        let mut command = program("git");
+        command.current_dir(self.project()).args(["-c", "user.name=t", "-c", "user.email=t@example.org"]);
+        let output = command.args(arguments).output().unwrap();
+        assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// An agent of the script, as the settings name it.
+    pub(crate) fn agent(&mut self, slug: &str, more: &str) {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/runner/agent.sh");
+        self.settings.push_str(&format!(
+            "\n[[agent]]\nslug = \"{slug}\"\nadapter = \"exec\"\npersona = \"You are {slug}.\"\ncommand = [\"{}\"]\n\
+             env = {{ SIM = \"{}\", HANDOVER = \"{}\" }}\n{more}\n",
+            script.display(),
+            self.sim().display(),
+            env!("CARGO_BIN_EXE_handover"),
+        ));
+    }
+
+    /// Our program in the project, knowing nothing of the user who runs the tests.
+    pub(crate) fn handover(&self, arguments: &[&str]) -> Command {
+        let mut command = program(env!("CARGO_BIN_EXE_handover"));
+        command.current_dir(self.project()).args(arguments).env_clear();
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("HOME", self.folder.path().join("home")).env("XDG_DATA_HOME", self.folder.path().join("data"));
+        command.stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn ask(&self, arguments: &[&str]) -> Output {
+        self.handover(arguments).output().unwrap()
+    }
+
+    /// The reply of a command as JSON.
+    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
+        let output = self.ask(&[arguments, &["--json"]].concat());
+        let text = String::from_utf8(output.stdout).unwrap();
+        serde_json::from_str(&text)
+            .unwrap_or_else(|error| panic!("{arguments:?}: {error}: {text}{}", String::from_utf8_lossy(&output.stderr)))
+    }
+
+    /// Writes the settings and accepts them.
+    pub(crate) fn settle(&self) {
+        let folder = self.project().join(".handover");
+        fs::create_dir_all(folder.join("state")).unwrap();
+        fs::write(folder.join("state/.gitignore"), "*\n").unwrap();
+        fs::write(folder.join("config.toml"), &self.settings).unwrap();
+        let offered = self.json(&["trust"]);
+        let hash = offered["sha256"].as_str().unwrap();
+        let accepted = self.ask(&["trust", "--sha256", hash]);
+        assert!(accepted.status.success(), "{}", String::from_utf8_lossy(&accepted.stderr));
+    }
+
+    pub(crate) fn plan(&self, text: &str) -> PathBuf {
+        let path = self.sim().join("plan.yaml");
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// Runs to the end.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
+        let output = self.ask(&[&["run", "--json"], arguments].concat());
+        ran(output)
+    }
+
+    pub(crate) fn run_plan(&self, text: &str) -> Ran {
+        let path = self.plan(text);
+        self.run(&["--plan", path.to_str().unwrap()])
+    }
+
+    /// What is left that should not be: worktrees, folders of turns, processes.
+    pub(crate) fn leftovers(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let worktrees = self.git(&["worktree", "list", "--porcelain"]);
+        found.extend(worktrees.lines().filter(|line| line.starts_with("worktree ")).skip(1).map(str::to_owned));
+        let turns = fs::read_dir(self.project().join(".handover/state/turns"));
+        found.extend(turns.into_iter().flatten().map(|entry| entry.unwrap().path().display().to_string()));
+        let mark = format!("SIM={}", self.sim().display());
+        for entry in fs::read_dir("/proc").unwrap().flatten() {
+            let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
+            if environment.split(|byte| *byte == 0).any(|item| item == mark.as_bytes()) {
+                let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+                found.push(format!("process {:?}: {}", entry.file_name(), String::from_utf8_lossy(&line)));
+            }
+        }
+        found
+    }
+}
+
+pub(crate) fn ran(output: Output) -> Ran {
+    let text = String::from_utf8(output.stdout).unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    let event = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}\n{stderr}"));
+    Ran { code: output.status.code().unwrap_or(-1), events: text.lines().map(event).collect(), stderr }
+}
+
+impl Ran {
+    /// What happened to a task, in words: the events by name, with what tells one from the other.
+    pub(crate) fn story(&self, task: &str) -> String {
+        let of_task = self.events.iter().filter(|event| event["task"] == task);
+        let word = |event: &Value| {
+            let name = event["event"].as_str().unwrap_or_default();
+            Some(match name {
+                "turn_started" => event["purpose"].as_str()?.to_owned(),
+                "turn_ended" if event["end"] == "finished" => match event["verdict"]["says"].as_str() {
+                    Some(says) => says.to_owned(),
+                    None if event["verdict"].is_null() => "heard".to_owned(),
+                    None => format!("bad({})", event["verdict"]["codes"][0].as_str().unwrap_or_default()),
+                },
+                "turn_ended" => event["end"].as_str()?.to_owned(),
+                "verified" if event["passed"] == true => "verified".to_owned(),
+                "verified" => "unverified".to_owned(),
+                "blocked" => format!("blocked({})", event["blocker_type"].as_str().unwrap_or_default()),
+                "claimed" if event["attempt"] == 1 => return None,
+                "claimed" => format!("claimed({})", event["attempt"]),
+                "tool_call" | "checking" | "warning" => return None,
+                other => other.to_owned(),
+            })
+        };
+        of_task.filter_map(word).collect::<Vec<_>>().join(" ")
+    }
+}
