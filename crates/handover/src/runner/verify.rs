@@ -13,17 +13,21 @@ mod contract;
 mod evaluation;
 mod evidence;
 mod file;
+mod finish;
 mod mechanical;
 mod reference;
 mod schema;
+mod tree;
 
 pub use check::{KEPT, Place};
 pub use contract::{Contract, Unresolved, resolve, survey};
 pub use evaluation::{Asked, Judgement, ask, judge};
 pub use evidence::{Checked, Code, Ended, Evaluation, Evidence, Output, Problem};
+pub use finish::{Completed, Finished, Order, Unfinished, finish};
 pub use mechanical::{Progress, Verified, verify};
 pub use reference::{Facts, Found, Said, find};
 pub use schema::Schema;
+pub use tree::{Tree, tree};
 
 use wire::message::Brief;
 

@@ -1,0 +1,33 @@
+//! What git says about a worktree whose output is verified. Commits alone are compared, so no filter of a configuration runs.
+
+use std::path::Path;
+
+use crate::worktree::Problem;
+use crate::worktree::git::{Call, Git};
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tree {
+    /// None without a commit, or outside of a repository.
+    pub head: Option<String>,
+    pub has_remote: bool,
+    /// Files that differ between the base and the head, and are in the head.
+    pub changed: Vec<String>,
+}
+
+/// Without a base nothing counts as changed.
+pub async fn tree(git: &Git, worktree: &Path, base: Option<&str>) -> Result<Tree, Problem> {
+    let head = Call::read(worktree, &["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).run(git).await?;
+    if !head.is_success() {
+        return Ok(Tree::default());
+    }
+    let head = head.text();
+    let remotes = Call::read(worktree, &["remote"]).run(git).await?.whole()?;
+    let mut tree = Tree { has_remote: !remotes.text().is_empty(), changed: Vec::new(), head: Some(head.clone()) };
+    if let Some(base) = base {
+        let arguments = ["diff-tree", "-r", "--name-only", "--no-renames", "--diff-filter=d", "-z", "--end-of-options"];
+        let output = Call::read(worktree, &arguments).and(base).and(&head).run(git).await?.whole()?;
+        let names = output.stdout.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+        tree.changed = names.map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+    }
+    Ok(tree)
+}
