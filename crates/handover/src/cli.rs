@@ -14,6 +14,7 @@ mod tools;
 mod transfer;
 mod trust;
 mod verbs;
+mod verify;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -140,6 +141,10 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     if let Some(asked) = tools::asked(&matches)? {
         let named = matches.get_one::<String>("store").cloned();
         return runtime()?.block_on(async move { tools::run(&office::open(named.as_deref()).await?, &asked).await });
+    }
+    if let Some(asked) = verify::asked(&matches) {
+        let named = matches.get_one::<String>("store").cloned();
+        return runtime()?.block_on(async move { verify::run(&office::open(named.as_deref()).await?, &asked).await });
     }
     let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match arguments.command {

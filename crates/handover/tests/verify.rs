@@ -5,6 +5,8 @@
 
 #[path = "verify/checks.rs"]
 mod checks;
+#[path = "verify/command.rs"]
+mod command;
 #[path = "verify/outputs.rs"]
 mod outputs;
 #[path = "verify/scene.rs"]

@@ -299,6 +299,14 @@ pub fn judge(bytes: &[u8]) -> Judged<'_, Wire> {
     }
 }
 
+/// The payload of a brief by itself, as it is kept with its task.
+pub fn judge_brief(bytes: &[u8]) -> Judged<'_, Brief> {
+    match document::open(bytes, BYTES_MAX) {
+        Err(report) => Judged { value: None, report: *report },
+        Ok((text, node)) => document::read(&node, Report::new(text, Unknown::Warned)),
+    }
+}
+
 impl Payload {
     pub fn kind(&self) -> Type {
         match self {

@@ -3,7 +3,8 @@
 use std::os::unix::fs::symlink;
 
 use handover::digest::sha256;
-use handover::runner::verify::{Contract, Facts, Output, Said, Schema};
+use handover::runner::verify::{Contract, Facts, Output, Said, Schema, Tree, tree};
+use handover::worktree::Git;
 use wire::message::OutputType;
 
 use super::scene::{Scene, contract};
@@ -104,6 +105,38 @@ async fn json_fits_its_schema() {
     }
     assert_eq!(codes(&scene, &held, &Facts::default()).await, "OUTPUT_REF_MISSING", "a schema needs an output");
     assert_eq!(codes(&scene, &plain, &Facts::default()).await, "pass None");
+}
+
+/// With real git: what a branch changed, and what a folder that is no repository says.
+#[tokio::test]
+async fn the_tree_says_what_changed_since_the_base() {
+    let scene = Scene::new();
+    let git = |arguments: &[&str]| {
+        let fixed = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"];
+        #[expect(clippy::disallowed_methods, reason = "a test makes a repository")]
+        let mut command = std::process::Command::new("git");
+        let output = command.current_dir(scene.worktree()).args(fixed).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    let look = async |base: Option<&str>| tree(&Git::default(), &scene.worktree(), base).await.unwrap();
+    assert_eq!(look(None).await, Tree::default());
+    git(&["init", "-q"]);
+    assert_eq!(look(None).await, Tree::default(), "there is no commit yet");
+    ["kept", "gone", "old"].iter().for_each(|name| scene.write(name, name));
+    git(&["add", "-A"]);
+    git(&["commit", "-q", "-m", "base"]);
+    let base = git(&["rev-parse", "HEAD"]);
+    git(&["rm", "-q", "gone"]);
+    git(&["mv", "old", "new name"]);
+    scene.write("kept", "changed");
+    git(&["commit", "-q", "-a", "-m", "work"]);
+    scene.write("untracked", "");
+    let head = Some(git(&["rev-parse", "HEAD"]));
+    let changed = vec!["kept".to_owned(), "new name".to_owned()];
+    assert_eq!(look(Some(&base)).await, Tree { head: head.clone(), has_remote: false, changed });
+    git(&["remote", "add", "origin", "https://example.org/x.git"]);
+    assert_eq!(look(None).await, Tree { head, has_remote: true, changed: Vec::new() });
 }
 
 #[tokio::test]

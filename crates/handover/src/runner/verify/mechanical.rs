@@ -158,7 +158,13 @@ fn mismatch(contract: &Contract, path: &str, text: &str) -> Vec<Problem> {
 /// What there is to say about a pull request without going there.
 fn request(name: &str, facts: &Facts) -> String {
     const FILES: usize = 200;
-    let files = facts.changed.iter().take(FILES).map(|file| format!("\n- {file}")).collect::<String>();
-    let more = if facts.changed.len() > FILES { "\n- …" } else { "" };
-    format!("{name}\n\n{}\n\nchanged files:{files}{more}", facts.said.summary)
+    let mut text = format!("{name}\n\n{}", facts.said.summary);
+    if !facts.changed.is_empty() {
+        text.push_str("\n\nchanged files:");
+    }
+    facts.changed.iter().take(FILES).for_each(|file| text.push_str(&format!("\n- {file}")));
+    if facts.changed.len() > FILES {
+        text.push_str("\n- …");
+    }
+    text
 }

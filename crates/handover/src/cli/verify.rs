@@ -1,0 +1,212 @@
+//! `handover task verify`: the verification that completes a task, for agents that work outside of the runner.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::{ArgMatches, Args, FromArgMatches as _};
+use engine::id::TaskId;
+use handover::desk::Outcome;
+use handover::office::{self, Office};
+use handover::runner::host::TURN;
+use handover::runner::verify::{Asked, Finished, Judgement, Order, Progress, Unfinished, finish};
+use handover::{Error, keeper, person, place, random, settings, trust};
+use wire::json::{Value, object};
+use wire::lifecycle::Said;
+
+use super::show::{self, plain};
+
+/// The noun it stands beside the tools of.
+pub(crate) const NOUN: &str = "task";
+const VERB: &str = "verify";
+
+#[derive(Debug, Args)]
+pub(crate) struct Verify {
+    /// The task: its id, such as tk_0123456789ab
+    #[arg(value_name = "TASK")]
+    task: TaskId,
+    /// What was made: a path in the worktree, the URL of a pull request, a commit, or a message, as the brief asks for
+    #[arg(long, value_name = "REF")]
+    output_ref: String,
+    /// What is true now, in a sentence
+    #[arg(long)]
+    outcome: Option<String>,
+    /// The agent that holds the task: its name or id; a person need not say
+    #[arg(long, value_name = "ID")]
+    agent_id: Option<String>,
+    /// Where the work is; without it the worktree that this is called in
+    #[arg(long, value_name = "FOLDER")]
+    worktree: Option<PathBuf>,
+    /// Print the reply as JSON on one line
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn command() -> clap::Command {
+    let about = "Check the output by the contract of its brief, and complete the task when it passes";
+    Verify::augment_args(clap::Command::new(VERB).about(about))
+}
+
+/// None when something else was typed.
+pub(crate) fn asked(matches: &ArgMatches) -> Option<Verify> {
+    let (noun, inner) = matches.subcommand()?;
+    let (verb, inner) = inner.subcommand().filter(|_| noun == NOUN)?;
+    Verify::from_arg_matches(inner).ok().filter(|_| verb == VERB)
+}
+
+pub(crate) async fn run(office: &Office, asked: &Verify) -> anyhow::Result<ExitCode> {
+    match prepared(office, asked).await? {
+        Ok(prepared) => verify(office, asked, &prepared).await,
+        Err(said) => show::outcome(VERB, &Outcome::Refused(said), asked.json, false),
+    }
+}
+
+type NoEvaluator = fn(Asked) -> std::future::Ready<Result<Judgement, String>>;
+
+struct Prepared {
+    agent: Option<engine::id::AgentId>,
+    root: PathBuf,
+    worktree: PathBuf,
+    team: settings::Team,
+}
+
+/// Who asks, and whether commands of this clone may run.
+async fn prepared(office: &Office, asked: &Verify) -> anyhow::Result<Result<Prepared, Said>> {
+    if std::env::var_os(TURN).is_some_and(|turn| !turn.is_empty()) {
+        let message = "this runs in a turn of the runner, which verifies the output when the turn ends";
+        return Ok(Err(said("NOT_PERMITTED", message, "end your turn with your output")));
+    }
+    let agent = match &asked.agent_id {
+        Some(name) => match office.desk.service().agent_by_slug(name).await? {
+            Some(agent) => Some(agent),
+            None => match name.parse() {
+                Ok(agent) => Some(agent),
+                Err(_) => return Ok(Err(said("AGENT_NOT_FOUND", &format!("there is no agent {name}"), NAME_IT))),
+            },
+        },
+        None => match person::here() {
+            Ok(()) => None,
+            Err(refused) => return Ok(Err(coded(&refused.to_string(), NAME_IT))),
+        },
+    };
+    let data = office::data_folder();
+    let Some(root) = office.place.root.clone() else {
+        return Ok(Err(said("NOT_TRUSTED", "there is no project here whose commands could be trusted", TRUST_IT)));
+    };
+    if let Err(refused) = trust::check(&root, data.as_deref()) {
+        return Ok(Err(coded(&refused.to_string(), TRUST_IT)));
+    }
+    let here = std::env::current_dir().context("find the current folder")?;
+    let folder = asked.worktree.as_ref().map_or(here.clone(), |named| here.join(named));
+    let folder = folder.canonicalize().with_context(|| format!("find {}", folder.display()))?;
+    if place::root(&folder).and_then(|found| found.canonicalize().ok()) != root.canonicalize().ok() {
+        let message = format!("{} is no worktree of {}", folder.display(), root.display());
+        return Ok(Err(said("NOT_TRUSTED", &message, TRUST_IT)));
+    }
+    let worktree = folder.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&root).to_owned();
+    let team = settings::read(Some(&root))?.team;
+    Ok(Ok(Prepared { agent, root, worktree, team }))
+}
+
+const NAME_IT: &str = "name the agent that holds the task with --agent-id";
+const TRUST_IT: &str = "have a person look at the commands with `handover trust`";
+
+async fn verify(office: &Office, asked: &Verify, prepared: &Prepared) -> anyhow::Result<ExitCode> {
+    keeper::once(&office.desk, &office.live).await;
+    let mark = format!("verify_{}", random::token()?);
+    let folder = office.state.join("verify").join(&mark);
+    let order = Order {
+        task: asked.task,
+        agent: prepared.agent,
+        output_ref: &asked.output_ref,
+        outcome: asked.outcome.as_deref(),
+        worktree: &prepared.worktree,
+        root: &prepared.root,
+        folder: &folder,
+        mark: &mark,
+    };
+    // An evaluator's turn is the runner's.
+    let evaluate = None::<NoEvaluator>;
+    let is_silent = asked.json;
+    let mut progress = |progress: Progress<'_>| {
+        if !is_silent {
+            tell(progress);
+        }
+    };
+    let finished = finish(office.desk.service(), &prepared.team, order, evaluate, &mut progress).await;
+    remove(&folder);
+    let outcome = match finished {
+        Ok(Finished::Completed(completed)) => {
+            let Value::Object(mut members) = completed.to_value() else { return Ok(ExitCode::from(3)) };
+            members.insert(0, ("success".to_owned(), true.into()));
+            members.insert(1, ("status".to_owned(), "completed".into()));
+            Outcome::Done(Value::Object(members))
+        }
+        Ok(Finished::Failed { complaints, is_blocked }) => {
+            if !asked.json {
+                complaints.iter().for_each(|(code, text)| eprintln!("{code} {}", show::plain_lines(text)));
+            }
+            Outcome::Refused(failed(&complaints, is_blocked))
+        }
+        Err(unfinished) => Outcome::Refused(refused(unfinished)?),
+    };
+    show::outcome(VERB, &outcome, asked.json, false)
+}
+
+/// What the checks wrote is in the record; the folder was for their hosts.
+fn remove(folder: &Path) {
+    let _kept = std::fs::remove_dir_all(folder);
+}
+
+fn tell(progress: Progress<'_>) {
+    match progress {
+        Progress::Output => {}
+        Progress::Check { number, of, command } => eprintln!("check {number}/{of}: {}", plain(&command.join(" "))),
+        Progress::Checked { check, .. } => eprintln!("  {}", plain(&check.told())),
+    }
+}
+
+fn failed(complaints: &[(String, String)], is_blocked: bool) -> Said {
+    let codes: Vec<&str> = complaints.iter().map(|(code, _)| code.as_str()).collect();
+    let problem =
+        |(code, text): &(String, String)| object([("code", code.as_str().into()), ("message", text.as_str().into())]);
+    let suggestion = if is_blocked {
+        "the task is blocked: a supervisor decides what becomes of it"
+    } else {
+        "mend the output and verify again; a second failure blocks the task"
+    };
+    let details =
+        object([("problems", Value::List(complaints.iter().map(problem).collect())), ("blocked", is_blocked.into())]);
+    Said { details: Some(details), ..said("VERIFICATION_FAILED", &codes.join(", "), suggestion) }
+}
+
+fn refused(unfinished: Unfinished) -> anyhow::Result<Said> {
+    let message = unfinished.to_string();
+    Ok(match unfinished {
+        Unfinished::Error(Error::Refused(refusal)) => wire::lifecycle::refusal(&refusal),
+        Unfinished::NoContract(_) => {
+            said("NO_OUTPUT_CONTRACT", &message, "complete it with `handover task status TASK completed`")
+        }
+        Unfinished::EvaluatorNeeded => {
+            said("EVALUATOR_NEEDED", &message, "have the task worked by `handover run`, which asks the evaluator")
+        }
+        Unfinished::Unresolved(_) => said("CONTRACT_UNUSABLE", &message, "mend the contract in .handover/"),
+        Unfinished::Brief(_) => said("BRIEF_INVALID", &message, "replan the task with a legal brief"),
+        Unfinished::NotEvaluated(_) => said("NOT_EVALUATED", &message, "verify again"),
+        fault @ (Unfinished::Error(Error::Fault(_) | Error::Random(_))
+        | Unfinished::Fault(_)
+        | Unfinished::Git(_)
+        | Unfinished::Binary(_)) => return Err(fault.into()),
+    })
+}
+
+/// A message that begins with its code.
+fn coded(message: &str, suggestion: &str) -> Said {
+    let (code, rest) = message.split_once(' ').unwrap_or(("NOT_TRUSTED", message));
+    let code = ["NOT_A_PERSON", "NOT_TRUSTED"].into_iter().find(|known| *known == code);
+    code.map_or_else(|| said("NOT_TRUSTED", message, suggestion), |code| said(code, rest, suggestion))
+}
+
+fn said(code: &'static str, message: &str, suggestion: &str) -> Said {
+    Said { code, message: message.to_owned(), recoverable: true, suggestion: suggestion.to_owned(), details: None }
+}

@@ -1,0 +1,251 @@
+//! The way to the end of a task for whoever works outside of the runner: the same verification, recorded, and then the task is
+//! completed.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use engine::command::{RecordVerification, Target};
+use engine::id::{AgentId, TaskId};
+use engine::task::{BlockKind, Detail, Task};
+use engine::verification::Verdict;
+use engine::{Caller, Command, Json, Refusal, Reply, Rights};
+use wire::json::{Value, object};
+
+use super::evaluation::{Asked, Judgement, ask};
+use super::{Contract, Facts, Fault, Place, Progress, Unresolved, Verified, resolve, tree, verify};
+use crate::runner::host;
+use crate::settings::Team;
+use crate::worktree::git::Git;
+use crate::{Error, Service, worktree};
+
+/// The shortest lease is a minute; a check may run for longer.
+const RENEW_INTERVAL: Duration = Duration::from_secs(15);
+/// The first failure goes back to the agent.
+const FAILURES_MAX: u32 = 2;
+
+/// What to complete, where, and for whom.
+#[derive(Debug, Clone, Copy)]
+pub struct Order<'a> {
+    pub task: TaskId,
+    /// Who says to hold it; a person need not say.
+    pub agent: Option<AgentId>,
+    pub output_ref: &'a str,
+    /// What is true now, in a sentence.
+    pub outcome: Option<&'a str>,
+    pub worktree: &'a Path,
+    /// The main worktree, whose configuration was accepted.
+    pub root: &'a Path,
+    /// For the hosts of the checks.
+    pub folder: &'a Path,
+    /// Told to everything below the checks; of this verification alone.
+    pub mark: &'a str,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Finished {
+    Completed(Completed),
+    /// Recorded, too: what has to be mended, and whether the task is blocked by now.
+    Failed {
+        complaints: Vec<(String, String)>,
+        is_blocked: bool,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Completed {
+    pub output_ref: Option<String>,
+    pub semantic: Verdict,
+    /// Verifications of this claim, this one included.
+    pub attempts: u32,
+}
+
+/// Why nothing was recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum Unfinished {
+    #[error(transparent)]
+    Error(#[from] Error),
+    #[error("{0} has no brief, so that there is nothing to hold its output to")]
+    NoContract(TaskId),
+    #[error("the brief of the task is not legal: {0}")]
+    Brief(String),
+    #[error(transparent)]
+    Unresolved(#[from] Unresolved),
+    #[error("the output has to be judged by an evaluator, and there is none here")]
+    EvaluatorNeeded,
+    /// What it said is no judgement, also after it was asked again.
+    #[error("the evaluator gave no judgement: {0}")]
+    NotEvaluated(String),
+    #[error(transparent)]
+    Fault(#[from] Fault),
+    #[error(transparent)]
+    Git(#[from] worktree::Problem),
+    #[error("find our own binary")]
+    Binary(#[source] std::io::Error),
+}
+
+/// The evaluator gets the prompt in a fresh conversation; repairing its answer is its part.
+pub async fn finish<E>(
+    service: &Service,
+    team: &Team,
+    order: Order<'_>,
+    evaluate: Option<E>,
+    progress: &mut (dyn FnMut(Progress<'_>) + Send),
+) -> Result<Finished, Unfinished>
+where
+    E: AsyncFnOnce(Asked) -> Result<Judgement, String>,
+{
+    let (held, contract) = prepare(service, team, order).await?;
+    if contract.evaluate.is_some() && evaluate.is_none() {
+        return Err(Unfinished::EvaluatorNeeded);
+    }
+    // Whoever lost the claim is told before a check runs for ten minutes.
+    let nothing = held.found(Verdict::Pass, Verdict::Skipped, None, Json::from_stored("{}".to_owned()));
+    service.would(held.caller(), nothing).await?;
+    let mut verified = held.working(service, mechanical(&contract, order, progress)).await?;
+    let mut complaints = Vec::new();
+    let mut semantic = Verdict::Skipped;
+    if let (Verdict::Pass, Some(criterion), Some(evaluate)) = (verified.mechanical(), &contract.evaluate, evaluate) {
+        let text = verified.text.as_deref().unwrap_or_default();
+        let asked = ask(criterion, verified.output_ref.as_deref(), text);
+        let (verdict, said) = match held.working(service, evaluate(asked)).await.map_err(Unfinished::NotEvaluated)? {
+            Judgement::Pass(said) => (Verdict::Pass, said),
+            Judgement::Fail(said) => (Verdict::Fail, said),
+            Judgement::Unusable { codes } => {
+                let codes = codes.into_iter().map(|(code, _)| code).collect::<Vec<_>>().join(", ");
+                return Err(Unfinished::NotEvaluated(codes));
+            }
+        };
+        semantic = verdict;
+        complaints = verified.evidence.complaints((verdict == Verdict::Fail).then_some(&said));
+        verified.evidence.evaluation = Some(said);
+    } else {
+        complaints.extend(verified.evidence.complaints(None));
+    }
+    held.conclude(service, order, &verified, (semantic, complaints)).await
+}
+
+/// A task, who holds it, and in which claim.
+struct Held {
+    task: TaskId,
+    attempt: u32,
+    holder: AgentId,
+}
+
+async fn prepare(service: &Service, team: &Team, order: Order<'_>) -> Result<(Held, Contract), Unfinished> {
+    let id = order.task;
+    let (task, detail): (Task, Detail) =
+        service.view(move |world| Ok((world.task(id)?.clone(), world.detail(id)?.clone()))).await?;
+    let (holder, attempt) = (task.holder(), task.attempt);
+    let holder = match holder {
+        Some(holder) if order.agent.is_none_or(|agent| agent == holder) => holder,
+        Some(_) | None => return Err(Error::from(Refusal::ClaimLost { task: id, holder, attempt }).into()),
+    };
+    let stored = detail.brief.ok_or(Unfinished::NoContract(id))?;
+    let judged = wire::message::judge_brief(stored.as_str().as_bytes());
+    let problems = judged.report.codes().0.join(", ");
+    let brief = judged.value.ok_or(Unfinished::Brief(problems))?;
+    let contract = resolve(order.root, team, &brief.output_contract)?;
+    Ok((Held { task: id, attempt, holder }, contract))
+}
+
+async fn mechanical(
+    contract: &Contract,
+    order: Order<'_>,
+    progress: &mut (dyn FnMut(Progress<'_>) + Send),
+) -> Result<Verified, Unfinished> {
+    let found = tree(&Git::default(), order.worktree, None).await?;
+    let facts = Facts {
+        output_ref: Some(order.output_ref.to_owned()),
+        has_remote: found.has_remote,
+        commit: found.head.clone(),
+        ..Facts::default()
+    };
+    let binary = host::own_binary().map_err(Unfinished::Binary)?;
+    let place = Place {
+        worktree: order.worktree,
+        binary: &binary,
+        folder: order.folder,
+        turn: order.mark,
+        environment: &BTreeMap::new(),
+        output_bytes_max: crate::settings::team::Limits::default().output_bytes,
+        commit: found.head.as_deref(),
+    };
+    Ok(verify(contract, &facts, place, progress).await?)
+}
+
+impl Held {
+    /// The runner's right to complete, in the name of whoever holds the task.
+    fn caller(&self) -> Caller {
+        Caller { agent: Some(self.holder), ..Caller::with_rights(Rights::Runner) }
+    }
+
+    fn found(&self, mechanical: Verdict, semantic: Verdict, output_ref: Option<String>, evidence: Json) -> Command {
+        let (task, attempt, turn) = (self.task, self.attempt, None);
+        let found = RecordVerification { task, attempt, turn, mechanical, semantic, output_ref, evidence };
+        Command::RecordVerification(Box::new(found))
+    }
+
+    /// Work is a sign of life.
+    async fn working<T>(&self, service: &Service, work: impl Future<Output = T>) -> T {
+        let mut work = std::pin::pin!(work);
+        loop {
+            tokio::select! {
+                done = &mut work => return done,
+                () = tokio::time::sleep(RENEW_INTERVAL) => {
+                    // A claim that is lost is told when the result is recorded.
+                    let _renewed = service.execute(self.caller(), Command::Renew).await;
+                }
+            }
+        }
+    }
+
+    async fn conclude(
+        &self,
+        service: &Service,
+        order: Order<'_>,
+        verified: &Verified,
+        (semantic, complaints): (Verdict, Vec<(String, String)>),
+    ) -> Result<Finished, Unfinished> {
+        let mechanical = verified.mechanical();
+        let output_ref = verified.output_ref.clone();
+        let found = self.found(mechanical, semantic, output_ref.clone(), verified.evidence.to_json());
+        let recorded = service.execute(self.caller(), found).await?;
+        let failures = if let Reply::VerificationRecorded { failures, .. } = recorded { failures } else { 0 };
+        let has_passed = mechanical == Verdict::Pass && semantic != Verdict::Fail;
+        if !has_passed {
+            let is_blocked = failures >= FAILURES_MAX;
+            if is_blocked {
+                let codes = complaints.iter().map(|(code, _)| code.as_str()).collect::<Vec<_>>().join(", ");
+                let reason = format!("its output failed verification {failures} times: {codes}");
+                let kind = BlockKind::VerificationFail;
+                self.move_to(service, Target::Blocked { kind, reason, role: None }).await?;
+            }
+            return Ok(Finished::Failed { complaints, is_blocked });
+        }
+        let completed = Completed { output_ref, semantic, attempts: failures + 1 };
+        let named = || format!("the output {} was verified", completed.output_ref.as_deref().unwrap_or("of the task"));
+        let outcome = order.outcome.map_or_else(named, str::to_owned);
+        let detail = Some(Json::from_stored(completed.to_value().to_string()));
+        self.move_to(service, Target::Completed { outcome: Some(outcome), detail }).await?;
+        Ok(Finished::Completed(completed))
+    }
+
+    async fn move_to(&self, service: &Service, to: Target) -> Result<(), Unfinished> {
+        let act = Command::Move { task: self.task, attempt: Some(self.attempt), to };
+        service.execute(self.caller(), act).await?;
+        Ok(())
+    }
+}
+
+impl Completed {
+    /// As a `complete` says it.
+    pub fn to_value(&self) -> Value {
+        let verification = object([
+            ("mechanical", Verdict::Pass.as_str().into()),
+            ("semantic", self.semantic.as_str().into()),
+            ("attempts", u64::from(self.attempts).into()),
+        ]);
+        object([("output_ref", self.output_ref.clone().into()), ("verification", verification)])
+    }
+}
