@@ -3,8 +3,8 @@
 use engine::approval::Source;
 use engine::command::{AskApproval, Target};
 use engine::id::TurnId;
-use engine::inbox::{Draft, MessageKind, Owner, Recipients};
-use engine::task::{BlockKind, Priority, State};
+use engine::inbox::{Draft, Filter, MessageKind, Owner, Recipients};
+use engine::task::{Priority, State};
 use engine::view::Attempt as Facts;
 use engine::{Command, Reply, approval};
 use wire::handoff::{Contract, Request, Status};
@@ -15,6 +15,7 @@ use wire::translate::{self, Turn};
 
 use super::attempt::{Attempt, Trouble, cut};
 use super::place::Place;
+use super::route::{self, To};
 use super::shop::What;
 use crate::digest::sha256;
 
@@ -41,6 +42,7 @@ impl Attempt {
                 Command::Send { ref draft, .. } => {
                     let question = draft.body.clone();
                     self.shop.service.execute(self.shop.once(self.seat.agent, turn, "question"), command).await?;
+                    self.pass_on(facts, &question).await;
                     self.tell(facts, What::Asks { question });
                 }
                 _ => drop(self.execute(command).await?),
@@ -114,25 +116,45 @@ impl Attempt {
         self.block(facts, kind, reason).await
     }
 
-    /// A route that names an agent instead of a role.
-    pub(super) async fn route_to_agent(&self, facts: &Facts, kind: BlockKind, reason: &str) {
-        let Some(slug) = self.shop.settings.routes.get(&kind).filter(|route| !route.starts_with("roles.")) else {
-            return;
-        };
-        let draft = Draft {
-            kind: MessageKind::Blocked,
+    /// A card may want somebody else to see a question, too.
+    async fn pass_on(&self, facts: &Facts, question: &str) {
+        let subject = || format!("{} asks", facts.task.name);
+        match route::by_card(&self.seat.member.who, question) {
+            Some((To::Agent(slug), _)) => {
+                let texts = (subject(), question.to_owned());
+                self.tell_agent(facts, &slug, MessageKind::Question, texts).await;
+            }
+            Some((To::Role(role), _)) => {
+                let filter = Filter { role: Some(role.clone()), include_silent: true, ..Filter::default() };
+                let draft = self.draft(facts, MessageKind::Question, (subject(), question.to_owned()));
+                if let Err(error) = self.execute(Command::Send { to: Recipients::All(filter), draft }).await {
+                    self.tell(facts, What::Warning { text: format!("nobody with the role {role} was told: {error}") });
+                }
+            }
+            Some((To::Person, _)) | None => {}
+        }
+    }
+
+    fn draft(&self, facts: &Facts, kind: MessageKind, (subject, body): (String, String)) -> Draft {
+        Draft {
+            kind,
             priority: Priority::FIRST,
-            subject: Some(format!("{} is blocked: {kind}", facts.task.name)),
-            body: cut(reason),
+            subject: Some(subject),
+            body: cut(&body),
             body_json: false,
             action_required: true,
             workflow: Some(facts.workflow.id),
             task: Some(self.task),
             reply_to: None,
-        };
+        }
+    }
+
+    /// One agent by its name: ours, or whoever has it.
+    pub(super) async fn tell_agent(&self, facts: &Facts, slug: &str, kind: MessageKind, texts: (String, String)) {
+        let draft = self.draft(facts, kind, texts);
         let to = match self.shop.seats.get(slug) {
             Some(seat) => Recipients::One(Owner::Agent(seat.agent)),
-            None => Recipients::Slug(slug.clone()),
+            None => Recipients::Slug(slug.to_owned()),
         };
         if let Err(error) = self.execute(Command::Send { to, draft }).await {
             self.tell(facts, What::Warning { text: format!("{slug} was not told: {error}") });

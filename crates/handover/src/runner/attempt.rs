@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use engine::command::Target;
 use engine::id::TaskId;
+use engine::inbox::MessageKind;
 use engine::task::{BlockKind, State};
 use engine::view::{self, Attempt as Facts};
 use engine::{Command, Refusal, Timestamp};
@@ -15,6 +16,7 @@ use super::branch::Author;
 use super::brief;
 use super::budget::Bounds;
 use super::place::Place;
+use super::route::{self, To};
 use super::shop::{News, Seat, Shop, What, Wish};
 use super::step::{Given, Step, step};
 use crate::error::Error;
@@ -243,11 +245,16 @@ impl Attempt {
     }
 
     pub(super) async fn block(&self, facts: &Facts, kind: BlockKind, reason: String) -> Result<(), Trouble> {
-        let role = self.shop.settings.routes.get(&kind).and_then(|route| route.strip_prefix("roles."));
-        let to = Target::Blocked { kind, reason: cut(&reason), role: role.map(str::to_owned) };
+        let said = route::by_card(&self.seat.member.who, &reason).map(|(to, _)| to);
+        let route = said.or_else(|| route::by_settings(&self.shop.settings.routes, kind));
+        let role = if let Some(To::Role(role)) = &route { Some(role.clone()) } else { None };
+        let to = Target::Blocked { kind, reason: cut(&reason), role };
         self.execute(Command::Move { task: self.task, attempt: Some(self.attempt), to }).await?;
         self.tell(facts, What::Blocked { kind: kind.to_string(), reason: reason.clone() });
-        self.route_to_agent(facts, kind, &reason).await;
+        if let Some(To::Agent(slug)) = route {
+            let subject = format!("{} is blocked: {kind}", facts.task.name);
+            self.tell_agent(facts, &slug, MessageKind::Blocked, (subject, reason)).await;
+        }
         Ok(())
     }
 

@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::attempt::{Attempt, Over};
+use super::fit;
 use super::shop::{News, Seat, Shop, What, Wish};
 use crate::error::Error;
 
@@ -70,16 +71,33 @@ pub struct Loop {
     working: HashMap<TaskId, String>,
     rests: BTreeMap<String, Rest>,
     lease: Duration,
+    /// Workflows that were looked at: whether everything their tasks need is there.
+    fits: HashMap<WorkflowId, bool>,
 }
 
 impl Loop {
     pub fn new(shop: Arc<Shop>, scope: Scope) -> Self {
         let lease = Duration::from_millis(u64::from(engine::limits::LEASE_MS_DEFAULT.0));
-        Self { shop, scope, attempts: JoinSet::new(), working: HashMap::new(), rests: BTreeMap::new(), lease }
+        Self {
+            shop,
+            scope,
+            attempts: JoinSet::new(),
+            working: HashMap::new(),
+            rests: BTreeMap::new(),
+            lease,
+            fits: HashMap::new(),
+        }
     }
 
     /// Works to the end. What a runner before us left is taken up first.
     pub async fn work(mut self) -> Result<Ended, Error> {
+        if let Scope::Workflow(id) = self.scope {
+            let lacks = fit::lacks(&self.shop, id).await?;
+            if !lacks.is_empty() {
+                return Ok(Ended::Stuck(lacks.join("\n")));
+            }
+            self.fits.insert(id, true);
+        }
         self.show_life().await?;
         self.take_up().await?;
         let mut bell = self.shop.service.bell();
@@ -237,6 +255,9 @@ impl Loop {
     /// Everybody who has room and rests not takes what fits.
     async fn claim(&mut self) -> Result<(), Error> {
         for workflow in self.workflows().await? {
+            if !self.is_fit(&workflow).await? {
+                continue;
+            }
             let mut offered = self.offered(workflow.id).await?;
             for seat in self.shop.seats.values().cloned().collect::<Vec<_>>() {
                 while !offered.is_empty() && can_take(&seat, &offered) && !self.rests(&seat.member.settings.slug) {
@@ -259,6 +280,21 @@ impl Loop {
             }
         }
         Ok(())
+    }
+
+    /// A workflow that lacks something is told once and passed over.
+    async fn is_fit(&mut self, workflow: &Workflow) -> Result<bool, Error> {
+        if let Some(known) = self.fits.get(&workflow.id) {
+            return Ok(*known);
+        }
+        let lacks = fit::lacks(&self.shop, workflow.id).await?;
+        for text in &lacks {
+            let (name, agent) = (workflow.name.clone(), "runner".to_owned());
+            let what = What::Warning { text: text.clone() };
+            self.shop.tell(News { task: TaskId::FIRST, name, agent, what });
+        }
+        self.fits.insert(workflow.id, lacks.is_empty());
+        Ok(lacks.is_empty())
     }
 
     async fn claimed(&self, seat: &Seat, task: TaskId, attempt: u32) {

@@ -1,0 +1,48 @@
+//! Whether everything that the tasks of a workflow need is there, before any of them is claimed.
+
+use std::collections::BTreeSet;
+
+use engine::id::WorkflowId;
+use engine::task::Status;
+use engine::view;
+
+use super::brief;
+use super::shop::Shop;
+use super::verify;
+use crate::error::Error;
+
+/// Problems that are told; the rest shows when these are mended.
+const TOLD_MAX: usize = 20;
+const PAGE: u32 = 500;
+
+/// What is missing: contracts, schemas, an evaluator, briefs that can be read.
+pub(super) async fn lacks(shop: &Shop, workflow: WorkflowId) -> Result<Vec<String>, Error> {
+    let mut lacks = BTreeSet::new();
+    let mut after = None;
+    let open = [Status::Pending, Status::Planning, Status::InProgress, Status::Paused];
+    while lacks.len() < TOLD_MAX {
+        let page = shop.service.view(move |world| view::tasks(world, workflow, &open, after, PAGE)).await?;
+        for row in &page.rows {
+            let brief = match brief::of(&row.task, &row.detail) {
+                Ok(Some(brief)) => brief,
+                Ok(None) => continue,
+                Err(problem) => {
+                    lacks.insert(format!("{}: {problem}", row.task.name));
+                    continue;
+                }
+            };
+            if let Err(problem) = verify::resolve(&shop.ground.root, &shop.settings, &brief.output_contract) {
+                lacks.insert(format!("{}: {problem}", row.task.name));
+            }
+            if brief.output_contract.evaluate.get().is_some() && shop.settings.evaluator.is_none() {
+                let what = "its output is to be evaluated, and [evaluator] in .handover/config.toml names nobody";
+                lacks.insert(format!("{}: {what}", row.task.name));
+            }
+        }
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    Ok(lacks.into_iter().take(TOLD_MAX).collect())
+}
