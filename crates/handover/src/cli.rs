@@ -50,7 +50,7 @@ enum Verb {
         #[command(subcommand)]
         command: CardVerb,
     },
-    /// Watch three scripted agents work a plan over real MCP, one of them crashing; needs no key
+    /// Watch a team of three scripted agents work a plan to its verified end; needs no key
     Demo(demo::Demo),
     #[command(hide = true)]
     DemoAgent(demo::DemoAgent),

@@ -1,41 +1,37 @@
-//! The main job on a fresh machine, without any key: a planned workflow worked by three scripted agents.
+//! The main job on a fresh machine, without any key: a plan worked to its verified end by a team of three scripted agents.
 //!
-//! The agents are processes of their own; each starts its own `handover mcp`, as a real client does, and speaks MCP with
-//! it over a pipe. One of them is killed in the middle. What is shown comes from the log and from what the agents say.
+//! It is the real runner, with real processes in real worktrees, and each agent speaks MCP with its own `handover mcp`. One
+//! agent gives an output that has to be repaired, one crashes, one asks a question, and one makes a page that fails its check
+//! first. Only the person who answers is played.
 
 mod agent;
 mod client;
-mod show;
+mod stage;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use engine::id::WorkflowId;
-use engine::{Event, view};
-use tokio::io::{AsyncBufReadExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdout};
+use engine::list::{List, Whose};
+use engine::turn::{Purpose, Turn};
+use engine::{Fact, view};
+use serde_json::json;
+use store::Verdict;
+use tokio::sync::watch;
+use tokio::time::Instant;
 
-use crate::desk::{Desk, Outcome, Surroundings, Visitor};
-use crate::service::{Cursor, Entry, Service};
-use crate::spawn;
+use crate::runner::run::{Ended, Loop, Scope};
+use crate::runner::screen::{Look, Screen};
+use crate::runner::shop::{Shop, What, Wish};
+use crate::service::Service;
 
 pub use agent::run as run_agent;
-pub use show::Style;
 
-/// Who works; the last one crashes.
-const AGENTS: [&str; 3] = ["amy", "bob", "carol"];
 /// The demo gives up after this; it takes about ten seconds.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// The plan: three tasks to begin with, so that each agent finds one, and three that need what came before.
-const PLAN: &str = r#"{"summary": "A sign-in page, from schema to release", "tasks": [
-  {"name": "schema", "description": "Tables for accounts and sessions.", "priority": 1, "touches": ["db/**"]},
-  {"name": "design", "description": "How the page looks.", "touches": ["web/**"]},
-  {"name": "pipeline", "description": "Builds and checks on every push.", "touches": [".ci/**"]},
-  {"name": "api", "description": "Sign in, sign out, who am I.", "depends_on": ["schema"], "touches": ["api/**"]},
-  {"name": "page", "description": "The form and its errors.", "depends_on": ["schema", "design"], "touches": ["web/**"]},
-  {"name": "release", "description": "Everything together, in one version.", "depends_on": ["api", "page", "pipeline"]}
-]}"#;
+/// What the person says when an agent asks.
+const ANSWER: &str = "Port 8080.";
 
 #[derive(Debug, thiserror::Error)]
 pub enum Failed {
@@ -56,126 +52,156 @@ pub struct Wanted {
     pub program: PathBuf,
     /// An empty folder.
     pub folder: PathBuf,
-    pub style: Style,
-}
-
-struct Worker {
-    name: &'static str,
-    child: Child,
-    lines: Lines<BufReader<ChildStdout>>,
+    pub look: Look,
+    /// Of the terminal.
+    pub width: usize,
 }
 
 /// Runs it, showing what happens. `Ok(true)` when every task was completed and the log verified.
 pub async fn run(wanted: Wanted) -> Result<bool, Failed> {
-    let mut screen = show::Screen::new(wanted.style);
-    let folder = &wanted.folder;
-    prepare(folder).await?;
-    screen.say(&format!("A repository in {}, a plan of six tasks, three agents.", folder.display()));
-    let file = folder.join(".handover/state/handover.db");
-    let opened = store::open(&file.display().to_string(), crate::random::store_seed()?).await?;
-    let service = Service::new(opened, std::sync::Arc::new(crate::clock::SystemClock));
-    let desk = Desk::new(service.clone(), Surroundings { root: Some(folder.clone()), worktrees: None });
-    let workflow = plan(&desk).await?;
-    screen.learn(&service, workflow).await?;
-    let began = tokio::time::Instant::now();
-    let mut workers = Vec::new();
-    for name in AGENTS {
-        workers.push(start(&wanted.program, folder, name, workflow)?);
+    let began = Instant::now();
+    let mut screen = Screen::new(anstream::stdout(), wanted.look, wanted.width);
+    let (wishes, wish) = watch::channel(Wish::Work);
+    let (shop, news, desk) = stage::open(&wanted, wish).await?;
+    if wanted.look != Look::Json {
+        screen.say(&format!(
+            "A repository in {}, a plan of six tasks, a team of three agents.\n",
+            wanted.folder.display()
+        ))?;
     }
-    let watched = watch(&service, &mut workers, &mut screen);
-    let finished = tokio::time::timeout(PATIENCE, watched).await;
-    for worker in &workers {
-        spawn::kill(&worker.child);
+    let workflow = stage::plan(&desk).await?;
+    let service = desk.service().clone();
+    let played = tokio::time::timeout(PATIENCE, play(shop, workflow, news, (&service, &mut screen))).await;
+    drop(wishes);
+    let ended = played.map_err(|_| Failed::Step("the demo did not end in a minute".to_owned()))??;
+    let summary = Summary::of(&service, workflow, began.elapsed()).await?;
+    if wanted.look == Look::Json {
+        screen.say(&summary.json().to_string())?;
+    } else {
+        screen.say(&summary.text())?;
     }
-    finished.map_err(|_| Failed::Step("the demo did not end in a minute".to_owned()))??;
-    let progress = service.view(move |world| view::progress(world, workflow)).await?;
-    let verdict = store::verify(service.store(), &[]).await?;
-    screen.summary(&progress, &verdict, began.elapsed());
-    Ok(progress.workflow.open == 0 && verdict.findings.is_empty())
+    Ok(ended == Ended::Completed && summary.verdict.findings.is_empty())
 }
 
-/// A repository as a person would have it.
-async fn prepare(folder: &Path) -> Result<(), Failed> {
-    std::fs::create_dir_all(folder.join(".handover/state"))?;
-    std::fs::write(folder.join(".handover/state/.gitignore"), "*\n")?;
-    let git = Path::new("git");
-    for words in [&["init", "--quiet"][..], &["commit", "--quiet", "--allow-empty", "-m", "start"]] {
-        let identity = ["-c", "user.name=demo", "-c", "user.email=demo@localhost", "-c", "commit.gpgsign=false"];
-        let status = spawn::program(git, folder).args(identity).args(words).status().await;
-        // Without git the demo still shows what it is about.
-        if !status.is_ok_and(|status| status.success()) {
-            break;
-        }
-    }
-    Ok(())
-}
+type News = tokio::sync::mpsc::Receiver<crate::runner::shop::News>;
 
-async fn plan(desk: &Desk) -> Result<WorkflowId, Failed> {
-    let ask =
-        async |tool: &str, arguments: &str| match desk.call(&Visitor::person(), tool, arguments.as_bytes(), None).await
-        {
-            Outcome::Done(value) => Ok(value),
-            Outcome::Refused(said) | Outcome::Failed(said) => Err(Failed::Step(said.message)),
-            Outcome::UnknownTool => Err(Failed::Step(format!("there is no tool {tool}"))),
-        };
-    let made = ask("workflow_create", r#"{"name": "Sign-in page", "source_content": "Users can sign in."}"#).await?;
-    let id = made.get("id").and_then(wire::json::Value::as_text).unwrap_or_default().to_owned();
-    ask("workflow_set_plan", &format!("{{\"id\": \"{id}\", \"plan\": {PLAN}}}")).await?;
-    id.parse().map_err(|error: engine::id::NotAnId| Failed::Step(error.to_string()))
-}
-
-fn start(program: &Path, folder: &Path, name: &'static str, workflow: WorkflowId) -> Result<Worker, Failed> {
-    let crashes = name == AGENTS[AGENTS.len() - 1];
-    let mut command = spawn::program(program, folder);
-    command.args(["demo-agent", name, &workflow.to_string()]).args(crashes.then_some("--stall"));
-    let mut child = command.spawn()?;
-    let out = child.stdout.take().ok_or_else(|| Failed::Step("an agent has no output".to_owned()))?;
-    Ok(Worker { name, child, lines: BufReader::new(out).lines() })
-}
-
-/// Shows everything until the workflow is over, and kills the agent that is to crash when it has begun to work.
-async fn watch(service: &Service, workers: &mut [Worker], screen: &mut show::Screen) -> Result<(), Failed> {
-    let mut bell = service.bell();
-    let mut cursor = Cursor::default();
-    let mut crashed = false;
-    let [first, second, third] = workers else { return Err(Failed::Step("there are three agents".to_owned())) };
-    loop {
+/// Works and shows. The runner ends when only a person can go on; the person answers, and it goes on.
+async fn play(
+    shop: Arc<Shop>,
+    workflow: WorkflowId,
+    mut news: News,
+    (service, screen): (&Service, &mut Screen<impl std::io::Write>),
+) -> Result<Ended, Failed> {
+    let work = Loop::new(shop, Scope::Workflow(workflow)).work();
+    let mut work = std::pin::pin!(work);
+    let mut tick = tokio::time::interval(Duration::from_millis(250));
+    let mut asked = Vec::new();
+    let ended = loop {
         tokio::select! {
-            line = first.lines.next_line() => heard(screen, first.name, line?),
-            line = second.lines.next_line() => heard(screen, second.name, line?),
-            line = third.lines.next_line(), if !crashed => heard(screen, third.name, line?),
-            _ = bell.changed(Duration::from_millis(250)) => {}
-        }
-        let page = service.follow(cursor, 500).await?;
-        cursor = page.next;
-        for entry in &page.entries {
-            screen.happened(entry);
-            if !crashed && begun_by(entry, screen, third.name) {
-                crashed = true;
-                screen.say(&format!("{} crashes: its processes are killed.", third.name));
-                spawn::kill(&third.child);
+            ended = &mut work => break ended?,
+            Some(found) = news.recv() => {
+                if matches!(found.what, What::Asks { .. }) {
+                    asked.push(found.task);
+                }
+                screen.tell(&found)?;
             }
-            if entry.kind == "workflow_moved" && entry.body.contains("\"completed\"") {
-                return Ok(());
-            }
+            _ = tick.tick() => screen.draw()?,
         }
-        // A reader that is at its end would be ready for ever.
-        if page.entries.is_empty() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
+        for task in asked.drain(..) {
+            stage::answer(service, task, ANSWER).await?;
         }
-    }
-}
-
-fn heard(screen: &mut show::Screen, name: &str, line: Option<String>) {
-    if let Some(line) = line {
-        screen.said(name, &line);
-    }
-}
-
-/// The agent has recorded a first step.
-fn begun_by(entry: &Entry, screen: &show::Screen, name: &str) -> bool {
-    let Ok(Event::CheckpointAdded { checkpoint, .. }) = serde_json::from_str::<Event>(&entry.body) else {
-        return false;
     };
-    screen.is(checkpoint.by, name)
+    while let Ok(found) = news.try_recv() {
+        screen.tell(&found)?;
+    }
+    screen.end("")?;
+    Ok(ended)
+}
+
+/// What the demo came to, from the store.
+struct Summary {
+    done: u32,
+    tasks: u32,
+    turns: Vec<Turn>,
+    /// Attempts beyond the first ones.
+    recovered: u32,
+    checkpoints: u32,
+    messages: u32,
+    verifications_failed: u32,
+    verdict: Verdict,
+    took: Duration,
+}
+
+impl Summary {
+    async fn of(service: &Service, workflow: WorkflowId, took: Duration) -> Result<Self, Failed> {
+        let verdict = store::verify(service.store(), &[]).await?;
+        let (progress, tasks, turns, failed, messages) = service
+            .view(move |world| {
+                let list = List::Turns { of: Whose::Workflow(workflow), before: None, limit: 500 };
+                let turns = if let Fact::TurnRows(rows) = world.list(list)? { rows.clone() } else { Vec::new() };
+                let tasks = view::tasks(world, workflow, &[], None, 100)?.rows;
+                let lists = tasks.iter().map(|row| List::Verifications { task: row.task.id, after: 0, limit: 100 });
+                let lists: Vec<List> = lists.collect();
+                world.want(lists.iter().map(|list| engine::Need::List(list.clone())))?;
+                let mut failed = 0;
+                for list in lists {
+                    if let Fact::VerificationRows(rows) = world.list(list)? {
+                        failed += rows.iter().filter(|row| !row.has_passed()).count();
+                    }
+                }
+                let human = engine::inbox::Owner::Human;
+                let messages = world.mailbox(human)?.sequence;
+                Ok((view::progress(world, workflow)?, tasks, turns, failed, messages))
+            })
+            .await?;
+        Ok(Self {
+            done: progress.workflow.tasks - progress.workflow.open,
+            tasks: progress.workflow.tasks,
+            recovered: tasks.iter().map(|row| row.task.attempt.saturating_sub(1)).sum(),
+            checkpoints: tasks.iter().map(|row| row.task.checkpoints).sum(),
+            messages,
+            verifications_failed: u32::try_from(failed).unwrap_or(u32::MAX),
+            turns,
+            verdict,
+            took,
+        })
+    }
+
+    fn count(&self, purpose: Purpose) -> usize {
+        self.turns.iter().filter(|turn| turn.purpose == purpose).count()
+    }
+
+    fn json(&self) -> serde_json::Value {
+        json!({
+            "event": "summary", "completed": self.done, "tasks": self.tasks, "turns": self.turns.len(),
+            "repaired": self.count(Purpose::Repair), "recovered": self.recovered,
+            "answered": self.count(Purpose::Answer), "verifications_failed": self.verifications_failed,
+            "checkpoints": self.checkpoints, "questions": self.messages,
+            "log_entries": self.verdict.entries, "log_verified": self.verdict.findings.is_empty(),
+            "ms": u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX),
+        })
+    }
+
+    fn text(&self) -> String {
+        let bold = anstyle::Style::new().bold();
+        let log = if self.verdict.findings.is_empty() { "verified, every hash" } else { "NOT as it was written" };
+        format!(
+            "{bold}{} of {} tasks completed and verified in {:.1} s{bold:#}\n  \
+             {} turns: {} to repair an output, {} after a question was answered\n  \
+             {} attempt taken up after a crash, {} verification that failed first\n  \
+             {} checkpoints over MCP, {} question to a person\n  \
+             {} log entries: {log}",
+            self.done,
+            self.tasks,
+            self.took.as_secs_f64(),
+            self.turns.len(),
+            self.count(Purpose::Repair),
+            self.count(Purpose::Answer),
+            self.recovered,
+            self.verifications_failed,
+            self.checkpoints,
+            self.messages,
+            self.verdict.entries,
+        )
+    }
 }

@@ -1,4 +1,4 @@
-//! The demo does what it says, every time: the main job, with a crash in the middle.
+//! The demo does what it says, every time: the main job, with everything that usually goes wrong in the middle.
 #![expect(clippy::disallowed_methods, reason = "it starts the program as a person would")]
 
 use std::process::Command;
@@ -6,10 +6,10 @@ use std::process::Command;
 use serde_json::Value;
 
 /// What a newcomer is promised.
-const MS_MAX: u64 = 20_000;
+const MS_MAX: u64 = 30_000;
 
 #[test]
-fn the_demo_finishes_what_a_crash_interrupted() {
+fn the_demo_is_a_team_that_comes_to_a_verified_end() {
     let home = tempfile::tempdir().unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_handover"))
         .args(["demo", "--json"])
@@ -22,16 +22,19 @@ fn the_demo_finishes_what_a_crash_interrupted() {
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
     let summary = lines.last().unwrap();
-    assert_eq!(summary["completed"], 6, "{text}");
-    assert_eq!(summary["claims_doubled"], 0, "{text}");
-    assert_eq!(summary["log_verified"], true, "{text}");
-    assert!(summary["recovered"].as_u64().unwrap() >= 1, "nobody's task was taken back\n{text}");
-    assert!(summary["messages"].as_u64().unwrap() >= 1 && summary["checkpoints"].as_u64().unwrap() >= 12, "{text}");
-    assert!(summary["ms"].as_u64().unwrap() < MS_MAX, "{text}");
-    let said = |words: &str| lines.iter().any(|line| line["what"].as_str().is_some_and(|what| what.contains(words)));
-    for words in
-        ["registers", "claims schema (attempt 1)", "crashes", "its process was killed", "(attempt 2)", "half of"]
-    {
-        assert!(said(words), "nothing says {words:?}\n{text}");
+    let promised = [
+        ("completed", 6),
+        ("repaired", 1),
+        ("recovered", 1),
+        ("answered", 1),
+        ("verifications_failed", 1),
+        ("questions", 1),
+    ];
+    for (name, number) in promised {
+        assert_eq!(summary[name], number, "{name}\n{text}");
     }
+    assert_eq!(summary["log_verified"], true, "{text}");
+    // Two in each turn, but the one that crashed in between.
+    assert!(summary["checkpoints"].as_u64().unwrap() >= 17, "{text}");
+    assert!(summary["ms"].as_u64().unwrap() < MS_MAX, "{text}");
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
-use handover::demo::{self, Style, Wanted};
+use handover::demo::{self, Wanted};
 
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
@@ -21,9 +21,6 @@ pub(crate) struct Demo {
 #[derive(Debug, Args)]
 pub(crate) struct DemoAgent {
     name: String,
-    workflow: String,
-    #[arg(long)]
-    stall: bool,
 }
 
 pub(super) async fn run(asked: Demo) -> anyhow::Result<ExitCode> {
@@ -42,8 +39,8 @@ pub(super) async fn run(asked: Demo) -> anyhow::Result<ExitCode> {
         (None, Some(temporary)) => temporary.path().to_owned(),
         (None, None) => anyhow::bail!("no folder to work in"),
     };
-    let style = if asked.json { Style::Json } else { Style::Lines };
-    let good = demo::run(Wanted { program, folder: folder.clone(), style }).await?;
+    let (look, width) = super::run::look(asked.json);
+    let good = demo::run(Wanted { program, folder: folder.clone(), look, width }).await?;
     if asked.folder.is_some() && !asked.json {
         eprintln!("Look around: cd {} && handover status", folder.display());
     }
@@ -53,6 +50,6 @@ pub(super) async fn run(asked: Demo) -> anyhow::Result<ExitCode> {
 pub(super) async fn agent(asked: &DemoAgent) -> anyhow::Result<ExitCode> {
     let program = std::env::current_exe().context("find our own program")?;
     let folder = std::env::current_dir().context("find the folder we are in")?;
-    demo::run_agent(&program, &folder, &asked.name, &asked.workflow, asked.stall).await?;
+    demo::run_agent(&program, &folder, &asked.name).await?;
     Ok(ExitCode::SUCCESS)
 }

@@ -98,13 +98,7 @@ pub(super) async fn run(office: &Office, asked: &Run) -> anyhow::Result<ExitCode
 /// Works, and shows what happens meanwhile.
 async fn show(opened: Opened, scope: Scope, json: bool) -> anyhow::Result<Ended> {
     let Opened { shop, mut news, lock: _lock } = opened;
-    let is_terminal = std::io::stdout().is_terminal();
-    let look = match (json, is_terminal) {
-        (true, _) => Look::Json,
-        (false, true) => Look::Live,
-        (false, false) => Look::Lines,
-    };
-    let width = rustix::termios::tcgetwinsize(std::io::stdout()).map_or(100, |size| usize::from(size.ws_col));
+    let (look, width) = look(json);
     let mut screen = Screen::new(anstream::stdout(), look, width);
     let work = Loop::new(Arc::new(shop), scope).work();
     let mut work = std::pin::pin!(work);
@@ -121,6 +115,16 @@ async fn show(opened: Opened, scope: Scope, json: bool) -> anyhow::Result<Ended>
     }
     screen.end("")?;
     Ok(ended)
+}
+
+/// How to show what happens, on how wide a terminal.
+pub(super) fn look(json: bool) -> (Look, usize) {
+    let look = match (json, std::io::stdout().is_terminal()) {
+        (true, _) => Look::Json,
+        (false, true) => Look::Live,
+        (false, false) => Look::Lines,
+    };
+    (look, rustix::termios::tcgetwinsize(std::io::stdout()).map_or(100, |size| usize::from(size.ws_col)))
 }
 
 fn report(ended: &Ended, json: bool) -> anyhow::Result<ExitCode> {

@@ -7,6 +7,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 
 use super::Failed;
+use crate::runner::host::TURN;
 use crate::spawn;
 
 pub(super) struct Client {
@@ -21,6 +22,8 @@ impl Client {
     pub(super) async fn start(program: &Path, folder: &Path, name: &str) -> Result<Self, Failed> {
         let mut command = spawn::program(program, folder);
         command.args(["mcp", "--tools", "full"]);
+        // Whose turn it is, the server has to know.
+        command.envs(std::env::var_os(TURN).map(|turn| (TURN, turn)));
         // It dies with us, as the server of a client that crashes does when the machine takes both.
         #[cfg(unix)]
         command.process_group(own_group());

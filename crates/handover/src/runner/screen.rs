@@ -143,6 +143,13 @@ impl<W: Write> Screen<W> {
         Ok(())
     }
 
+    /// A text of its own.
+    pub fn say(&mut self, text: &str) -> io::Result<()> {
+        self.erase()?;
+        writeln!(self.out, "{text}")?;
+        self.out.flush()
+    }
+
     /// The last word.
     pub fn end(&mut self, text: &str) -> io::Result<()> {
         self.rows.clear();

@@ -1,0 +1,94 @@
+//! What the demo needs: a repository, settings, a plan, and somebody who answers.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use engine::command::Target;
+use engine::id::{Ids, SessionId, TaskId, WorkflowId};
+use engine::{Caller, Command, Rights};
+use tokio::sync::{mpsc, watch};
+
+use super::{Failed, Wanted};
+use crate::desk::{Desk, Surroundings};
+use crate::runner::place::Ground;
+use crate::runner::plan_file::PlanFile;
+use crate::runner::shop::{News, Parts, Shop, Wish};
+use crate::runner::team::Team;
+use crate::service::Service;
+use crate::worktree::Git;
+use crate::{random, settings, spawn};
+
+/// The plan: three tasks to begin with, and three that need what came before.
+const PLAN: &str = include_str!("plan.yaml");
+
+/// Everything a run needs, in a new repository. What it would run is ours, so nobody has to trust it first.
+pub(super) async fn open(
+    wanted: &Wanted,
+    wish: watch::Receiver<Wish>,
+) -> Result<(Arc<Shop>, mpsc::Receiver<News>, Desk), Failed> {
+    let folder = wanted.folder.canonicalize()?;
+    let is_repository = prepare(&folder, &wanted.program).await?;
+    let state = folder.join(".handover/state");
+    let file = state.join("handover.db").display().to_string();
+    let opened = store::open(&file, random::store_seed()?).await?;
+    let service = Service::new(opened, Arc::new(crate::clock::SystemClock));
+    let desk = Desk::new(service.clone(), Surroundings { root: Some(folder.clone()), worktrees: None });
+    let settings = settings::read(Some(&folder)).map_err(|problem| Failed::Step(problem.to_string()))?.team;
+    let team = Team::gather(&folder, &settings, std::env::var_os("PATH").as_deref());
+    let team = team.map_err(|problem| Failed::Step(problem.to_string()))?;
+    let parts = Parts {
+        service,
+        store: file,
+        ground: Ground { git: Git::default(), root: folder, is_repository, worktrees: None },
+        state,
+        settings,
+        team,
+        name: "demo".to_owned(),
+        session: SessionId::next(&mut Ids::new(random::seed()?)),
+        at_once: 3,
+        wish,
+    };
+    let (shop, news) = Shop::open(parts).await?;
+    Ok((Arc::new(shop), news, desk))
+}
+
+/// A project as a person would have it. Says whether there is a git to make it a repository.
+async fn prepare(folder: &Path, program: &Path) -> Result<bool, Failed> {
+    let own = folder.join(".handover");
+    std::fs::create_dir_all(own.join("state"))?;
+    std::fs::write(own.join("state/.gitignore"), "*\n")?;
+    let program = program.display();
+    let mut text =
+        "[contract.page]\nchecks = [{ command = [\"grep\", \"-q\", \"<form\", \"web/page.html\"], seconds = 10 }]\n"
+            .to_owned();
+    for slug in super::agent::TEAM {
+        text.push_str(&format!(
+            "\n[[agent]]\nslug = \"{slug}\"\nadapter = \"exec\"\npersona = \"You are {slug}.\"\nroles = [\"{slug}\"]\n\
+             command = [\"{program}\", \"demo-agent\", \"{slug}\"]\n"
+        ));
+    }
+    std::fs::write(own.join("config.toml"), text)?;
+    let git = Path::new("git");
+    let steps = [&["init", "--quiet"][..], &["add", "."], &["commit", "--quiet", "-m", "start"]];
+    for words in steps {
+        let identity = ["-c", "user.name=demo", "-c", "user.email=demo@localhost", "-c", "commit.gpgsign=false"];
+        let status = spawn::program(git, folder).args(identity).args(words).status().await;
+        if !status.is_ok_and(|status| status.success()) {
+            // Without git the team works in one folder, one after the other.
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+pub(super) async fn plan(desk: &Desk) -> Result<WorkflowId, Failed> {
+    let file = PlanFile::read(PLAN, &[]).map_err(Failed::Step)?;
+    file.make(desk).await.map_err(Failed::Step)
+}
+
+/// The person of the demo.
+pub(super) async fn answer(service: &Service, task: TaskId, answer: &str) -> Result<(), Failed> {
+    let to = Target::InProgress { answer: Some(answer.to_owned()) };
+    service.execute(Caller::with_rights(Rights::Person), Command::Move { task, attempt: None, to }).await?;
+    Ok(())
+}
