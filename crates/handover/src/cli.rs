@@ -6,12 +6,14 @@ mod doctor;
 mod door;
 mod log;
 mod outline;
+mod project;
 mod show;
 mod status;
 mod token;
 mod tools;
 mod transfer;
 mod trust;
+mod turn;
 mod verbs;
 
 use std::io::Write;
@@ -100,6 +102,16 @@ enum StoredVerb {
         #[command(subcommand)]
         command: approval::ApprovalVerb,
     },
+    /// What agents' programs did, turn by turn
+    Turn {
+        #[command(subcommand)]
+        command: turn::TurnVerb,
+    },
+    /// What agents have learned about the project
+    Project {
+        #[command(subcommand)]
+        command: project::ProjectVerb,
+    },
     /// Who may come in over HTTP
     Token {
         #[command(subcommand)]
@@ -179,6 +191,8 @@ async fn with_store(named: Option<&str>, verb: StoredVerb) -> anyhow::Result<Exi
         StoredVerb::Import { input } => transfer::import(store, input).await,
         StoredVerb::Log { command } => log::run(store, command).await,
         StoredVerb::Approval { command } => approval::run(&office, command).await,
+        StoredVerb::Turn { command } => turn::run(&office, command).await,
+        StoredVerb::Project { command } => project::run(&office, command).await,
         StoredVerb::Token { command } => token::run(&office, command).await,
     }
 }

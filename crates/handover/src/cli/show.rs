@@ -49,6 +49,16 @@ pub(crate) fn outcome(tool: &str, outcome: &Outcome, json: bool, fresh: bool) ->
     Ok(ExitCode::from(code))
 }
 
+/// What a command that is no tool's was refused is shown as every other refusal; a fault is left to the caller.
+pub(crate) fn refused(noun: &str, error: handover::Error, json: bool) -> anyhow::Result<ExitCode> {
+    match error {
+        handover::Error::Refused(refusal) => {
+            outcome(noun, &Outcome::Refused(wire::lifecycle::refusal(&refusal)), json, false)
+        }
+        fault @ (handover::Error::Fault(_) | handover::Error::Random(_)) => Err(fault.into()),
+    }
+}
+
 /// Columns of the tables: the member that is a list, and what is shown of each row.
 fn columns(tool: &str) -> Option<(&'static str, &'static [&'static str])> {
     Some(match tool {

@@ -64,7 +64,7 @@ fn json(found: &Overview, now: Timestamp) -> Value {
             ("open_tasks", u64::from(row.open).into()),
             ("total_tasks", u64::from(row.tasks).into()),
             ("by_status", Value::Object(counts)),
-            ("spent", spent(found, row.id).map_or(Value::Null, spent_value)),
+            ("spent", spent(found, row.id).map_or(Value::Null, handover::turns::spent)),
         ])
     };
     let held = |(task, agent): &(Task, engine::agent::Agent)| {
@@ -109,17 +109,8 @@ fn spent(found: &Overview, workflow: WorkflowId) -> Option<Spent> {
     found.spent.iter().find(|(id, _)| *id == workflow).map(|(_, spent)| *spent)
 }
 
-fn spent_value(spent: Spent) -> Value {
-    object([
-        ("usd_micros", spent.usd_micros.into()),
-        ("tokens", spent.tokens.into()),
-        ("seconds", (spent.ms / 1_000).into()),
-        ("turns", u64::from(spent.turns).into()),
-    ])
-}
-
 /// What was spent, in the words of a person; unknown amounts are left out.
-fn cost(spent: Spent) -> String {
+pub(crate) fn cost(spent: Spent) -> String {
     let usd = spent.usd_micros.map(|micros| format!("{:.2} $", handover::runner::budget::usd(micros)));
     let tokens = spent.tokens.map(|tokens| format!("{tokens} tokens"));
     let rest = [Some(format!("{} s", spent.ms / 1_000)), Some(format!("{} turns", spent.turns))];

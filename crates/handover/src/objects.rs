@@ -1,0 +1,223 @@
+//! Bytes that are kept as files beside the store, each named by its SHA-256: what programs wrote, whole.
+//!
+//! ```text
+//! <state>/objects/part-…          being written
+//! <state>/objects/ab/ab34…        kept: whole, synced, never changed
+//! ```
+//!
+//! Everything here waits for the disk; whoever must not wait calls it on a thread of its own.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Write as _};
+use std::path::{Path, PathBuf};
+
+use engine::turn::Object;
+use sha2::{Digest as _, Sha256};
+
+use crate::digest::hexadecimal;
+
+const FOLDER: &str = "objects";
+/// SHA-256 in hexadecimal.
+const HASH_CHARS: usize = 64;
+/// What is in memory of an object at a time.
+const CHUNK_BYTES: usize = 64 << 10;
+
+/// Keeps everything there is to read. The same bytes are kept once; after a crash they are there whole or not at all.
+pub fn put(state: &Path, mut bytes: impl Read) -> io::Result<Object> {
+    let folder = state.join(FOLDER);
+    std::fs::create_dir_all(&folder)?;
+    let mut part = tempfile::Builder::new().prefix("part-").tempfile_in(&folder)?;
+    let (mut hash, mut count) = (Sha256::new(), 0_u64);
+    let mut chunk = vec![0; CHUNK_BYTES];
+    loop {
+        let read = match bytes.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(read) => chunk.get(..read).unwrap_or_default(),
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        hash.update(read);
+        part.write_all(read)?;
+        count = count.saturating_add(u64::try_from(read.len()).unwrap_or(u64::MAX));
+    }
+    let object = Object { hash: hexadecimal(&hash.finalize()), bytes: count };
+    let path = place(state, &object.hash)?;
+    // A file of another size was damaged, and is replaced.
+    if std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_file() && found.len() == count) {
+        return Ok(object);
+    }
+    part.as_file().sync_all()?;
+    if let Some(shelf) = path.parent() {
+        std::fs::create_dir_all(shelf)?;
+        part.persist(&path).map_err(|error| error.error)?;
+        sync(shelf)?;
+    }
+    sync(&folder)?;
+    Ok(object)
+}
+
+/// Whether it is still there: a copy of the store does not bring its objects along.
+pub fn has(state: &Path, object: &Object) -> bool {
+    place(state, &object.hash).is_ok_and(|path| path.is_file())
+}
+
+/// Opens what was kept. Reading it to its end fails when it is not what was kept.
+pub fn get(state: &Path, object: &Object) -> io::Result<Kept> {
+    let file = File::open(place(state, &object.hash)?)?;
+    Ok(Kept { file, hash: Some(Sha256::new()), object: object.clone() })
+}
+
+/// An object that is being read.
+#[derive(Debug)]
+pub struct Kept {
+    file: File,
+    /// Until the end was reached and found right.
+    hash: Option<Sha256>,
+    object: Object,
+}
+
+impl Read for Kept {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        if let Some(hash) = &mut self.hash {
+            hash.update(buffer.get(..count).unwrap_or_default());
+        }
+        if count > 0 || buffer.is_empty() {
+            return Ok(count);
+        }
+        let found = self.hash.take().map(|hash| hexadecimal(&hash.finalize()));
+        if found.is_some_and(|found| found != self.object.hash) {
+            let problem = format!("the object {} was changed since it was kept", self.object.hash);
+            return Err(io::Error::new(ErrorKind::InvalidData, problem));
+        }
+        Ok(0)
+    }
+}
+
+/// A name that is no hash leads nowhere: it may come from a store that somebody else filled.
+fn place(state: &Path, hash: &str) -> io::Result<PathBuf> {
+    let is_hash = hash.len() == HASH_CHARS && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    match hash.get(..2).filter(|_| is_hash) {
+        Some(shelf) => Ok(state.join(FOLDER).join(shelf).join(hash)),
+        None => Err(io::Error::new(ErrorKind::InvalidInput, "an object is named by its SHA-256")),
+    }
+}
+
+/// A new name lasts when its folder is synced.
+fn sync(folder: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gives its bytes in odd pieces, and is interrupted now and then.
+    struct Trickle(Vec<u8>, usize);
+
+    impl Read for Trickle {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.1 += 1;
+            if self.1.is_multiple_of(3) {
+                return Err(ErrorKind::Interrupted.into());
+            }
+            let count = self.0.len().min(buffer.len()).min(7_919);
+            buffer[..count].copy_from_slice(&self.0[..count]);
+            self.0.drain(..count);
+            Ok(count)
+        }
+    }
+
+    /// Fails half-way.
+    struct Torn(bool);
+
+    impl Read for Torn {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            if std::mem::replace(&mut self.0, true) {
+                return Err(io::Error::other("the pipe broke"));
+            }
+            buffer[..3].copy_from_slice(b"abc");
+            Ok(3)
+        }
+    }
+
+    fn read(state: &Path, object: &Object) -> io::Result<Vec<u8>> {
+        let mut found = Vec::new();
+        get(state, object)?.read_to_end(&mut found).map(|_| found)
+    }
+
+    fn files(folder: &Path) -> Vec<String> {
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            match entry.path().is_dir() {
+                true => found.extend(files(&entry.path()).iter().map(|inner| format!("{name}/{inner}"))),
+                false => found.push(name),
+            }
+        }
+        found.sort();
+        found
+    }
+
+    #[test]
+    fn what_is_put_is_got_and_kept_once() {
+        let state = tempfile::tempdir().unwrap();
+        let large: Vec<u8> = (0..300_000_u32).flat_map(u32::to_le_bytes).collect();
+        let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        for bytes in [Vec::new(), b"abc".to_vec(), large] {
+            let first = put(state.path(), Trickle(bytes.clone(), 0)).unwrap();
+            let again = put(state.path(), bytes.as_slice()).unwrap();
+            assert_eq!((&first, first.bytes), (&again, u64::try_from(bytes.len()).unwrap()));
+            assert_eq!(read(state.path(), &first).unwrap(), bytes);
+            assert!(has(state.path(), &first));
+        }
+        let kept = files(&state.path().join(FOLDER));
+        assert_eq!(kept.len(), 3, "{kept:?}");
+        assert!(kept.contains(&format!("ba/{abc}")), "{kept:?}");
+    }
+
+    #[test]
+    fn half_of_it_is_nothing() {
+        let state = tempfile::tempdir().unwrap();
+        assert_eq!(put(state.path(), Torn(false)).unwrap_err().to_string(), "the pipe broke");
+        assert_eq!(files(&state.path().join(FOLDER)), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_was_changed_is_not_given_out_as_whole() {
+        let state = tempfile::tempdir().unwrap();
+        let object = put(state.path(), b"abc".as_slice()).unwrap();
+        let path = place(state.path(), &object.hash).unwrap();
+        std::fs::write(&path, "abd").unwrap();
+        assert_eq!(read(state.path(), &object).unwrap_err().kind(), ErrorKind::InvalidData);
+        // One that is too short is seen when the same comes again, and mended.
+        std::fs::write(&path, "ab").unwrap();
+        put(state.path(), b"abc".as_slice()).unwrap();
+        assert_eq!(read(state.path(), &object).unwrap(), b"abc");
+        std::fs::remove_file(&path).unwrap();
+        assert!(!has(state.path(), &object));
+        assert_eq!(read(state.path(), &object).unwrap_err().kind(), ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_name_that_is_no_hash_leads_nowhere() {
+        let state = tempfile::tempdir().unwrap();
+        for hash in ["", "00ff", "../../../etc/passwd", &"A".repeat(64), &format!("../{}", "0".repeat(61)), "ü"] {
+            let object = Object { hash: (*hash).to_owned(), bytes: 0 };
+            assert_eq!(get(state.path(), &object).unwrap_err().kind(), ErrorKind::InvalidInput, "{hash}");
+            assert!(!has(state.path(), &object));
+        }
+    }
+
+    #[test]
+    fn many_writers_of_the_same_do_not_meet() {
+        let state = tempfile::tempdir().unwrap();
+        let bytes = vec![7_u8; 200_000];
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| put(state.path(), bytes.as_slice()).unwrap());
+            }
+        });
+        assert_eq!(files(&state.path().join(FOLDER)).len(), 1);
+    }
+}
