@@ -232,6 +232,11 @@ pub enum Command {
         to: Recipients,
         draft: MessageDraft,
     },
+    /// A person answers an agent, and the task that waits for that goes on.
+    Answer {
+        message: MessageId,
+        text: String,
+    },
     MarkRead {
         messages: Vec<MessageId>,
     },

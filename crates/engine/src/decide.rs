@@ -8,7 +8,7 @@ use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::{
-    agent, approval, claim, inbox, place, plan, record, replan, section, status, token, turn, workflow,
+    agent, answer, approval, claim, inbox, place, plan, record, replan, section, status, token, turn, workflow,
 };
 use crate::time::Stamp;
 use crate::world::{Need, Stop, World};
@@ -133,6 +133,7 @@ fn run(case: &mut Case<'_>, command: &Command) -> Result<Reply, Stop> {
         Command::ExpireApprovals => approval::expire_all(case),
 
         Command::Send { to, draft } => inbox::send(case, to, draft),
+        Command::Answer { message, text } => answer::answer(case, *message, text),
         Command::MarkRead { messages } => inbox::mark(case, messages, inbox::Mark::Read),
         Command::Archive { messages } => inbox::mark(case, messages, inbox::Mark::Archived),
 

@@ -58,6 +58,7 @@ impl Command {
             Self::ConsumeApproval { .. } => "consume_approval",
             Self::ExpireApprovals => "expire_approvals",
             Self::Send { .. } => "send",
+            Self::Answer { .. } => "answer",
             Self::MarkRead { .. } => "mark_read",
             Self::Archive { .. } => "archive",
             Self::Sweep { .. } => "sweep",
@@ -101,6 +102,7 @@ impl Command {
             Self::DecideApproval { approval, .. } | Self::ConsumeApproval { approval, .. } => {
                 needs.push(Need::Approval(*approval));
             }
+            Self::Answer { message, .. } => needs.push(Need::Message(*message)),
             Self::ClaimNext { workflow, .. }
             | Self::SetPlan { workflow, .. }
             | Self::BeginPlan { workflow, .. }

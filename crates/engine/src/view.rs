@@ -7,6 +7,7 @@ mod worker;
 use crate::agent::{Agent, Presence};
 use crate::approval::{Approval, ApprovalStatus};
 use crate::id::{AgentId, TaskId, WorkflowId};
+use crate::inbox::Message;
 use crate::list::{AgentFilter, List, Whose, WorkflowFilter};
 use crate::refusal::Refusal;
 use crate::task::{Detail, Status, Task};
@@ -244,6 +245,8 @@ pub struct Overview {
     pub unread: u32,
     /// That a person can still decide about, oldest first.
     pub approvals: Vec<Approval>,
+    /// That a person has not answered, oldest first.
+    pub questions: Vec<Message>,
     /// What the turns of each workflow cost, where there were any.
     pub spent: Vec<(WorkflowId, Spent)>,
 }
@@ -269,7 +272,8 @@ pub fn overview(world: &World, now: Timestamp) -> Result<Overview, Stop> {
     let (held, stuck) = (List::Held { limit: OVERVIEW_ROWS }, List::Stuck { limit: OVERVIEW_ROWS });
     let human = crate::inbox::Owner::Human;
     let pending = List::Approvals { statuses: vec![ApprovalStatus::Pending], before: None, limit: OVERVIEW_ROWS };
-    let lists = [held.clone(), stuck.clone(), pending.clone()].map(Need::List);
+    let asked = List::Questions { after: 0, limit: OVERVIEW_ROWS };
+    let lists = [held.clone(), stuck.clone(), pending.clone(), asked.clone()].map(Need::List);
     world.want(lists.into_iter().chain([Need::Mailbox(human)]))?;
     let page = workflows(world, &filter, None, 0, OVERVIEW_ROWS)?;
     let of_each = |id: WorkflowId| [List::Statuses(id), List::Spent(Whose::Workflow(id))].map(Need::List);
@@ -305,6 +309,7 @@ pub fn overview(world: &World, now: Timestamp) -> Result<Overview, Stop> {
             .filter(|row| !row.is_over(now))
             .cloned()
             .collect(),
+        questions: rows_of!(world, Messages, asked).to_vec(),
         spent: page.rows.iter().filter_map(|(row, _)| Some((row.id, spent(world, row.id)?))).collect(),
     })
 }

@@ -7,6 +7,7 @@ mod door;
 mod log;
 mod outline;
 mod project;
+mod reply;
 mod show;
 mod status;
 mod token;
@@ -148,6 +149,10 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     if let Some(asked) = tools::asked(&matches)? {
         let named = matches.get_one::<String>("store").cloned();
         return runtime()?.block_on(async move { tools::run(&office::open(named.as_deref()).await?, &asked).await });
+    }
+    if let Some(asked) = reply::asked(&matches) {
+        let named = matches.get_one::<String>("store").cloned();
+        return runtime()?.block_on(async move { reply::run(&office::open(named.as_deref()).await?, asked).await });
     }
     let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match arguments.command {

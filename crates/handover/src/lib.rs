@@ -1,5 +1,6 @@
 //! Handover as a library: the service that every door calls, and what reads time and chance.
 
+pub mod answers;
 pub mod approvals;
 pub mod clock;
 pub mod demo;

@@ -70,6 +70,7 @@ fn every() -> Vec<Refusal> {
         Refusal::SectionNotFound { section: text() },
         Refusal::SectionChanged { section: text(), version: 2 },
         Refusal::FingerprintMismatch { approval: ApprovalId::FIRST },
+        Refusal::AlreadyAnswered { message: MessageId::FIRST, answer: MessageId::LAST },
     ]
 }
 
@@ -120,6 +121,7 @@ fn position(refusal: &Refusal) -> usize {
         Refusal::SectionNotFound { .. } => 42,
         Refusal::SectionChanged { .. } => 43,
         Refusal::FingerprintMismatch { .. } => 44,
+        Refusal::AlreadyAnswered { .. } => 45,
     }
 }
 

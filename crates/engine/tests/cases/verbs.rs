@@ -36,7 +36,7 @@ pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Resul
         "token" | "revoke" => token(bench, verb, words).map(Ok),
         "turn" | "ended" | "verified" | "runner" | "gone" | "section" | "ask" | "approve" | "reject"
         | "revoke_approval" | "consume" | "expire" => crate::turns::command(bench, verb, words).map(Ok),
-        "send" | "broadcast" | "read" | "archive" => message(bench, verb, words).map(Ok),
+        "send" | "broadcast" | "answer" | "read" | "archive" => message(bench, verb, words).map(Ok),
         other => Err(format!("no verb {other}")),
     }
 }
@@ -267,6 +267,10 @@ fn message(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command, 
             messages.extend(many(&name).iter().map(|name| bench.message(name)));
         }
         return Ok(if verb == "read" { Command::MarkRead { messages } } else { Command::Archive { messages } });
+    }
+    if verb == "answer" {
+        let message = words.word("a message")?;
+        return Ok(Command::Answer { message: bench.message(&message), text: words.word("a text")? });
     }
     let to = if verb == "send" {
         match words.word("a recipient")? {

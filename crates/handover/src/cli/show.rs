@@ -95,10 +95,18 @@ fn reply(tool: &str, value: &Value) -> String {
         match value.get(list).and_then(Value::as_list) {
             None => {}
             Some([]) => text.push_str(&format!("no {list}\n")),
-            Some(rows) => text = format!("{}\n{text}", table(columns, rows)),
+            Some(rows) => text = format!("{}\n{text}{}", table(columns, rows), unanswered(rows)),
         }
     }
     text
+}
+
+/// How to answer what waits for that.
+fn unanswered(rows: &[Value]) -> String {
+    let waits = |row: &&Value| row.get("awaits_reply") == Some(&Value::Bool(true));
+    let id = |row: &Value| row.get("id").and_then(Value::as_text).map(plain);
+    let lines = rows.iter().filter(waits).filter_map(id);
+    lines.map(|id| format!("{id} waits for an answer: `handover inbox reply {id} TEXT`\n")).collect()
 }
 
 pub(crate) fn table(columns: &[&str], rows: &[Value]) -> String {

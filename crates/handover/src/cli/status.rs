@@ -14,7 +14,7 @@ use engine::view::{self, Overview};
 use engine::{Millis, Timestamp};
 use handover::office::Office;
 use wire::json::{Value, object};
-use wire::lifecycle::presence;
+use wire::lifecycle::{Part as _, presence};
 
 use super::show::{coloured, plain, table};
 
@@ -87,6 +87,7 @@ fn json(found: &Overview, now: Timestamp) -> Value {
             ("reason", why(task).into()),
         ])
     };
+    let question = |row: &engine::inbox::Message| wire::lifecycle::MessageRow::of(row).render();
     let agent = |row: &view::AgentView| {
         object([
             ("id", row.agent.id.to_string().into()),
@@ -101,6 +102,7 @@ fn json(found: &Overview, now: Timestamp) -> Value {
         ("waiting", Value::List(found.stuck.iter().map(stuck).collect())),
         ("agents", Value::List(found.agents.iter().map(agent).collect())),
         ("unread", u64::from(found.unread).into()),
+        ("questions", Value::List(found.questions.iter().map(question).collect())),
         ("approvals", Value::List(found.approvals.iter().map(|row| handover::approvals::row(row, now)).collect())),
     ])
 }
@@ -172,7 +174,8 @@ fn text(found: &Overview, now: Timestamp, place: &str) -> String {
         let _ =
             writeln!(text, "\n{bold}At work{bold:#}\n{}", table(&["task", "agent", "for", "status", "name"], &rows));
     }
-    if !found.stuck.is_empty() || found.unread > 0 || !found.approvals.is_empty() {
+    let asked = !found.approvals.is_empty() || !found.questions.is_empty();
+    if !found.stuck.is_empty() || found.unread > 0 || asked {
         let _ = writeln!(text, "\n{bold}Waiting for you{bold:#}");
         if found.unread > 0 {
             let _ = writeln!(text, "  {} unread messages: `handover inbox read`", found.unread);
@@ -180,6 +183,10 @@ fn text(found: &Overview, now: Timestamp, place: &str) -> String {
         for approval in &found.approvals {
             let asked: String = plain(&approval.request.operation).chars().take(120).collect();
             let _ = writeln!(text, "  {} asks: {asked}; `handover approval show {0}`", approval.id);
+        }
+        for question in &found.questions {
+            let asked: String = plain(&question.draft.body).chars().take(120).collect();
+            let _ = writeln!(text, "  {} asks: {asked}; `handover inbox reply {0} TEXT`", question.id);
         }
         for task in &found.stuck {
             let status = coloured(task.status().as_str());

@@ -11,8 +11,8 @@ use handover::office::Office;
 use wire::json::{Object, Value, parse};
 use wire::lifecycle::Tool;
 
-use super::show;
 use super::verbs::{NOUNS, VERBS, Verb, words};
+use super::{reply, show};
 
 /// The largest file that is read for an argument.
 const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -83,7 +83,8 @@ fn bare_nouns() -> impl Iterator<Item = Command> {
 
 fn verbs(noun: Command) -> Command {
     let name = noun.get_name().to_owned();
-    noun.subcommands(VERBS.iter().filter(|verb| verb.noun == name).filter_map(command))
+    let own = (name == reply::NOUN).then(reply::command);
+    noun.subcommands(VERBS.iter().filter(|verb| verb.noun == name).filter_map(command).chain(own))
 }
 
 fn command(verb: &Verb) -> Option<Command> {

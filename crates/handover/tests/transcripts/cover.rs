@@ -121,6 +121,7 @@ const UNREACHABLE: &[(&str, &str)] = &[
     ("TURN_NOT_FOUND", "turns are no tools; the engine's scripts have it"),
     ("APPROVAL_NOT_FOUND", "approvals are no tools, so that no agent decides; the engine's scripts have it"),
     ("FINGERPRINT_MISMATCH", "the same"),
+    ("ALREADY_ANSWERED", "people's answers are no tool, so that no agent gives them; the engine's scripts have it"),
     ("SECTION_NOT_FOUND", "project context is no tool"),
     ("SECTION_CHANGED", "the same; the engine's scripts have it"),
     ("GIT_FAILED", "git's own words differ from version to version; tests of worktrees have it"),

@@ -14,7 +14,7 @@ use super::chance::Chance;
 use super::plans::text;
 
 /// Every command, as it is called in the code.
-const ALL: [&str; 51] = [
+const ALL: [&str; 52] = [
     "Register",
     "Heartbeat",
     "UpdateAgent",
@@ -61,6 +61,7 @@ const ALL: [&str; 51] = [
     "ConsumeApproval",
     "ExpireApprovals",
     "Send",
+    "Answer",
     "MarkRead",
     "Archive",
     "Sweep",
