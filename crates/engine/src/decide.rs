@@ -62,6 +62,7 @@ pub fn decide(world: &World, caller: &Caller, command: &Command, stamp: Stamp) -
     Ok(Change { events: case.events, sender, reply })
 }
 
+#[expect(clippy::too_many_lines, reason = "one match that names every command")]
 fn run(case: &mut Case<'_>, command: &Command) -> Result<Reply, Stop> {
     match command {
         Command::Register(register) => agent::register(case, register),
@@ -87,6 +88,7 @@ fn run(case: &mut Case<'_>, command: &Command) -> Result<Reply, Stop> {
         Command::SetWorkflowStatus { workflow, status, reason } => {
             workflow::set_status(case, *workflow, *status, reason.as_deref())
         }
+        Command::Steer { workflow, course } => workflow::steer(case, *workflow, *course),
         Command::SetParallelism { workflow, parallel_max, auto_workspaces } => {
             workflow::set_parallelism(case, *workflow, *parallel_max, *auto_workspaces)
         }

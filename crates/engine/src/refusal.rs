@@ -161,6 +161,17 @@ pub enum Refusal {
         answer: MessageId,
     },
 
+    /// There is nothing to suspend.
+    NotRunning {
+        workflow: WorkflowId,
+        status: WorkflowStatus,
+    },
+    /// There is nothing to resume.
+    NotSuspended {
+        workflow: WorkflowId,
+        status: WorkflowStatus,
+    },
+
     // Found by the door that does it, and kept with the others so that there is one list.
     SenderNotFound {
         sender: String,
@@ -263,6 +274,12 @@ impl Refusal {
             Self::MissingVariables { .. } => Row("MISSING_VARIABLES", true, "give a value for each named variable"),
             Self::RepositoryInUse { .. } => Row("REPOSITORY_IN_USE", false, "tasks or workspaces still refer to it"),
             Self::WorkflowMismatch { .. } => Row("WORKFLOW_MISMATCH", false, "use tasks of the same workflow"),
+            Self::NotRunning { .. } => {
+                Row("NOT_RUNNING", false, "only a workflow that is ready or in progress is suspended")
+            }
+            Self::NotSuspended { .. } => {
+                Row("NOT_SUSPENDED", false, "only a suspended workflow is resumed; look at its status")
+            }
             Self::AlreadyAnswered { .. } => {
                 Row("ALREADY_ANSWERED", false, "look at the answer; write a message if there is more to say")
             }
@@ -376,6 +393,8 @@ impl fmt::Display for Refusal {
             Self::MissingVariables { names } => write!(f, "no value for {}", names.join(", ")),
             Self::RepositoryInUse { repository } => write!(f, "{repository} is in use"),
             Self::WorkflowMismatch { task } => write!(f, "{task} belongs to another workflow"),
+            Self::NotRunning { workflow, status } => write!(f, "{workflow} is {status} and cannot be suspended"),
+            Self::NotSuspended { workflow, status } => write!(f, "{workflow} is {status}, not suspended"),
             Self::AlreadyAnswered { message, answer } => write!(f, "{message} has been answered by {answer}"),
             Self::InboxFull { unread } => write!(f, "the recipient has {unread} unread messages, which is the limit"),
             Self::IdempotencyConflict { key } => {
@@ -383,7 +402,7 @@ impl fmt::Display for Refusal {
             }
             Self::SenderNotFound { sender } => write!(f, "Sender not found: {sender}"),
             Self::MissingPath => f.write_str("`path` is required unless a worktree is made"),
-            Self::MissingRepoPath => f.write_str("`repo_path` is required to make a worktree"),
+            Self::MissingRepoPath => f.write_str("`repo_path` is required outside of a repository"),
         }
     }
 }

@@ -26,6 +26,7 @@ impl Command {
             Self::RemoveTask { .. } => "remove_task",
             Self::Replan { .. } => "replan",
             Self::SetWorkflowStatus { .. } => "set_workflow_status",
+            Self::Steer { .. } => "steer",
             Self::SetParallelism { .. } => "set_parallelism",
             Self::SetConfig { .. } => "set_config",
             Self::LockWorkflow { .. } => "lock_workflow",
@@ -113,6 +114,7 @@ impl Command {
             | Self::RemoveTask { workflow, .. }
             | Self::Replan { workflow, .. }
             | Self::SetWorkflowStatus { workflow, .. }
+            | Self::Steer { workflow, .. }
             | Self::SetParallelism { workflow, .. }
             | Self::SetConfig { workflow, .. }
             | Self::LockWorkflow { workflow, .. }

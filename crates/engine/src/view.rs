@@ -1,5 +1,6 @@
 //! What is shown: pure questions over the state, each bounded. They ask for what they lack, as decisions do.
 
+mod execution;
 mod mail;
 mod progress;
 mod worker;
@@ -19,6 +20,7 @@ use crate::workflow::{Workflow, WorkflowDetail, WorkflowStatus};
 use crate::workspace::{Repository, Workspace, WorkspaceStatus};
 use crate::world::{Fact, Need, Stop, World};
 
+pub use execution::{Execution, Worked, execution, runners, running};
 pub use mail::{MailFilter, Mailed, State as MailState, Unread, mail, message, unread};
 pub use progress::{Progress, Waiting, progress};
 pub use worker::context;

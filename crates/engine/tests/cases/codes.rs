@@ -71,6 +71,8 @@ fn every() -> Vec<Refusal> {
         Refusal::SectionChanged { section: text(), version: 2 },
         Refusal::FingerprintMismatch { approval: ApprovalId::FIRST },
         Refusal::AlreadyAnswered { message: MessageId::FIRST, answer: MessageId::LAST },
+        Refusal::NotRunning { workflow, status: WorkflowStatus::Planning },
+        Refusal::NotSuspended { workflow, status: WorkflowStatus::Planning },
     ]
 }
 
@@ -122,6 +124,8 @@ fn position(refusal: &Refusal) -> usize {
         Refusal::SectionChanged { .. } => 43,
         Refusal::FingerprintMismatch { .. } => 44,
         Refusal::AlreadyAnswered { .. } => 45,
+        Refusal::NotRunning { .. } => 46,
+        Refusal::NotSuspended { .. } => 47,
     }
 }
 

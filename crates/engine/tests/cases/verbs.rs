@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::checkpoint::Kind;
-use engine::command::{CreateWorkflow, CreateWorkspace, Note, SessionEnd, Target, UpdateWorkspace};
+use engine::command::{Course, CreateWorkflow, CreateWorkspace, Note, SessionEnd, Target, UpdateWorkspace};
 use engine::id::Ids;
 use engine::inbox::{Draft, Filter, MessageKind, Owner, Recipients};
 use engine::plan::{Piece, Place, Plan};
@@ -29,7 +29,7 @@ pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Resul
             planning(bench, verb, words)
         }
         "heartbeat" | "update" | "unregister" | "renew" | "close" | "kill" => agent(bench, verb, words).map(Ok),
-        "workflow" | "status" | "parallel" | "config" | "lock" | "unlock" | "attach" | "detach" | "sweep"
+        "workflow" | "status" | "steer" | "parallel" | "config" | "lock" | "unlock" | "attach" | "detach" | "sweep"
         | "forget" => workflow(bench, verb, words).map(Ok),
         "claim" | "next" | "release" | "taskplan" | "taskreplan" | "checkpoint" => task(bench, verb, words).map(Ok),
         "repository" | "workspace" | "place" | "assign" | "untemplate" => place(bench, verb, words).map(Ok),
@@ -140,6 +140,15 @@ fn workflow(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command,
         "status" => {
             let status = WorkflowStatus::parse(&words.word("a status")?).ok_or("no such status")?;
             Command::SetWorkflowStatus { workflow, status, reason: words.maybe() }
+        }
+        "steer" => {
+            let course = match words.word("a course")?.as_str() {
+                "start" => Course::Start,
+                "suspend" => Course::Suspend,
+                "resume" => Course::Resume,
+                other => return Err(format!("no course {other}")),
+            };
+            Command::Steer { workflow, course }
         }
         "parallel" => {
             let limit = words.word("a limit")?;

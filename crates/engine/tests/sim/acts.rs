@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::checkpoint::Kind;
-use engine::command::{Note, Target};
+use engine::command::{Course, Note, Target};
 use engine::id::MessageId;
 use engine::inbox::{Draft, Filter, MessageKind, Owner, Recipients};
 use engine::plan::Piece;
@@ -250,7 +250,11 @@ impl Crew {
                 } else {
                     status
                 };
-                Command::SetWorkflowStatus { workflow, status, reason: None }
+                match self.rng.below(8) {
+                    0 => Command::Steer { workflow, course: Course::Start },
+                    1 => Command::Steer { workflow, course: Course::Resume },
+                    _ => Command::SetWorkflowStatus { workflow, status, reason: None },
+                }
             }
             82..90 => {
                 let limit = u32::try_from(self.rng.between(0, 3)).unwrap_or(1);

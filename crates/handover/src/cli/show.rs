@@ -73,10 +73,15 @@ fn columns(tool: &str) -> Option<(&'static str, &'static [&'static str])> {
         "message_list" => ("messages", &["id", "status", "priority", "message_type", "sender", "subject"]),
         "inbox_read" => ("messages", &["id", "priority", "message_type", "sender", "subject", "body"]),
         "workflow_get" => ("tasks", &["id", "status", "sequence", "assigned_agent_id", "name"]),
+        "workflow_execution_status" => ("tasks", &["task_id", "status", "holder_slug", "attempt", "turn_id", "name"]),
+        "workflow_check_merge" => ("tasks", &["task_id", "merged", "into", "commit", "name"]),
         "task_wait" => ("changes", &["topic", "what", "task_id", "by"]),
         _ => return None,
     })
 }
+
+/// Lists that are not all there is to see.
+const WITH_MORE: [&str; 3] = ["workflow_get", "workflow_execution_status", "workflow_check_merge"];
 
 fn reply(tool: &str, value: &Value) -> String {
     if tool == "workflow_get_summary" {
@@ -88,7 +93,7 @@ fn reply(tool: &str, value: &Value) -> String {
         // A table needs no heading but what it lists; other members are worth a line each.
         text.push_str(&outline(members.iter().filter(|(name, _)| {
             Some(name.as_str()) != listed.map(|(list, _)| list)
-                && (listed.is_none() || tool == "workflow_get" || name == "next_cursor")
+                && (listed.is_none() || WITH_MORE.contains(&tool) || name == "next_cursor")
         })));
     }
     if let Some((list, columns)) = listed {

@@ -40,7 +40,7 @@ fn kind(schema: &Value) -> Kind {
             let item = schema.get("items").map(kind);
             if item == Some(Kind::Text) { Kind::Texts } else { Kind::Json }
         }
-        Some("object") => Kind::Json,
+        Some("object" | "number") => Kind::Json,
         Some(_) => Kind::Text,
         None if schema.get("enum").is_some() => Kind::Text,
         // A list of types, or nothing said.
