@@ -90,6 +90,11 @@ pub enum Command {
         status: WorkflowStatus,
         reason: Option<String>,
     },
+    /// What whoever conducts a workflow says, instead of naming a status.
+    Steer {
+        workflow: WorkflowId,
+        course: Course,
+    },
     SetParallelism {
         workflow: WorkflowId,
         parallel_max: Option<u32>,
@@ -238,6 +243,11 @@ pub enum Command {
         to: Recipients,
         draft: MessageDraft,
     },
+    /// A person answers an agent, and the task that waits for that goes on.
+    Answer {
+        message: MessageId,
+        text: String,
+    },
     MarkRead {
         messages: Vec<MessageId>,
     },
@@ -296,6 +306,18 @@ pub struct AskApproval {
     pub waits: Option<(TaskId, u32)>,
     pub request: approval::Request,
     pub fingerprint: String,
+}
+
+/// Where a workflow shall go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Course {
+    /// Begin, or go on: whoever works may take its tasks.
+    Start,
+    /// Nobody takes a task any more; what is under way is finished.
+    Suspend,
+    /// Go on after that.
+    Resume,
 }
 
 /// How a connection ended: a program that was killed may have been half-way, so its attempts count.

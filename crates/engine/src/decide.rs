@@ -8,7 +8,7 @@ use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::{
-    agent, approval, claim, inbox, place, plan, record, replan, section, status, token, turn, workflow,
+    agent, answer, approval, claim, inbox, place, plan, record, replan, section, status, token, turn, workflow,
 };
 use crate::time::Stamp;
 use crate::world::{Need, Stop, World};
@@ -62,6 +62,7 @@ pub fn decide(world: &World, caller: &Caller, command: &Command, stamp: Stamp) -
     Ok(Change { events: case.events, sender, reply })
 }
 
+#[expect(clippy::too_many_lines, reason = "one match that names every command")]
 fn run(case: &mut Case<'_>, command: &Command) -> Result<Reply, Stop> {
     match command {
         Command::Register(register) => agent::register(case, register),
@@ -87,6 +88,7 @@ fn run(case: &mut Case<'_>, command: &Command) -> Result<Reply, Stop> {
         Command::SetWorkflowStatus { workflow, status, reason } => {
             workflow::set_status(case, *workflow, *status, reason.as_deref())
         }
+        Command::Steer { workflow, course } => workflow::steer(case, *workflow, *course),
         Command::SetParallelism { workflow, parallel_max, auto_workspaces } => {
             workflow::set_parallelism(case, *workflow, *parallel_max, *auto_workspaces)
         }
@@ -134,6 +136,7 @@ fn run(case: &mut Case<'_>, command: &Command) -> Result<Reply, Stop> {
         Command::ExpireApprovals => approval::expire_all(case),
 
         Command::Send { to, draft } => inbox::send(case, to, draft),
+        Command::Answer { message, text } => answer::answer(case, *message, text),
         Command::MarkRead { messages } => inbox::mark(case, messages, inbox::Mark::Read),
         Command::Archive { messages } => inbox::mark(case, messages, inbox::Mark::Archived),
 

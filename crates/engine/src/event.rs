@@ -232,6 +232,11 @@ pub enum Event {
         message: Box<Message>,
         slug: String,
     },
+    /// A person answered a message to people.
+    Answered {
+        message: crate::id::MessageId,
+        answer: crate::id::MessageId,
+    },
     Marked {
         message: crate::id::MessageId,
         to: Owner,

@@ -48,6 +48,8 @@ pub enum Write {
     Checkpoint(Box<Checkpoint>),
     Message(Box<Message>),
     Mark(crate::id::MessageId, MessageState),
+    /// A message and the answer to it.
+    Answered(crate::id::MessageId, crate::id::MessageId),
     Mailbox(Mailbox),
     Workspace(Box<Workspace>),
     Repository(Repository),
@@ -232,6 +234,7 @@ impl Fold<'_> {
                 self.mailbox(*to, |mailbox| mailbox.unread = mailbox.unread.saturating_sub(u32::from(*was_unread)));
                 self.writes.push(Write::Mark(*message, *state));
             }
+            Event::Answered { message, answer } => self.writes.push(Write::Answered(*message, *answer)),
             Event::TokenCreated { token } | Event::TokenRevoked { token } => {
                 self.writes.push(Write::Token(token.clone()));
             }

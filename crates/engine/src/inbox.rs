@@ -62,6 +62,9 @@ pub struct Message {
     pub state: MessageState,
     pub draft: Draft,
     pub at: Timestamp,
+    /// What a person answered, when it was a message to people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<MessageId>,
 }
 
 /// What the sender wrote.
@@ -132,6 +135,13 @@ pub(crate) fn blocked_notice(task: &crate::task::Task, kind: &str, reason: &str)
         workflow: Some(task.workflow),
         task: Some(task.id),
         reply_to: None,
+    }
+}
+
+impl Message {
+    /// An agent asks a person, and nobody has answered yet.
+    pub fn is_open_question(&self) -> bool {
+        self.to == Owner::Human && self.draft.kind == MessageKind::Question && self.answer.is_none()
     }
 }
 

@@ -101,8 +101,8 @@ pub const APPROVALS_MAX: usize = 1_000;
 pub const EXPIRED_APPROVALS_MAX: u32 = 100;
 /// Turns of one task: a loop that nobody stops ends here.
 pub const TURNS_MAX: u32 = 10_000;
-/// A runner that was not heard of for so long is gone.
-pub const RUNNER_MS: Millis = Millis::seconds(60);
+/// A runner that was not heard of for so long is gone: it shows itself several times as often.
+pub const RUNNER_MS: Millis = Millis::seconds(30);
 /// Agents one runner works.
 pub const RUNNER_AGENTS_MAX: usize = 500;
 /// Sections of the project context.

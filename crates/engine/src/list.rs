@@ -97,6 +97,11 @@ pub enum List {
         before: u32,
         limit: u32,
     },
+    /// Questions to people that nobody has answered, oldest first: what has a higher number than this.
+    Questions {
+        after: u32,
+        limit: u32,
+    },
     /// How many unread messages of each priority a mailbox has.
     Unread(Owner),
     /// Turns of a task or of a workflow, newest first: those before a place in that order.

@@ -155,6 +155,23 @@ pub enum Refusal {
         key: String,
     },
 
+    /// A question is answered once.
+    AlreadyAnswered {
+        message: MessageId,
+        answer: MessageId,
+    },
+
+    /// There is nothing to suspend.
+    NotRunning {
+        workflow: WorkflowId,
+        status: WorkflowStatus,
+    },
+    /// There is nothing to resume.
+    NotSuspended {
+        workflow: WorkflowId,
+        status: WorkflowStatus,
+    },
+
     // Found by the door that does it, and kept with the others so that there is one list.
     SenderNotFound {
         sender: String,
@@ -257,6 +274,15 @@ impl Refusal {
             Self::MissingVariables { .. } => Row("MISSING_VARIABLES", true, "give a value for each named variable"),
             Self::RepositoryInUse { .. } => Row("REPOSITORY_IN_USE", false, "tasks or workspaces still refer to it"),
             Self::WorkflowMismatch { .. } => Row("WORKFLOW_MISMATCH", false, "use tasks of the same workflow"),
+            Self::NotRunning { .. } => {
+                Row("NOT_RUNNING", false, "only a workflow that is ready or in progress is suspended")
+            }
+            Self::NotSuspended { .. } => {
+                Row("NOT_SUSPENDED", false, "only a suspended workflow is resumed; look at its status")
+            }
+            Self::AlreadyAnswered { .. } => {
+                Row("ALREADY_ANSWERED", false, "look at the answer; write a message if there is more to say")
+            }
             Self::InboxFull { .. } => Row("INBOX_FULL", true, "wait until the recipient has read some messages"),
             Self::IdempotencyConflict { .. } => {
                 Row("IDEMPOTENCY_CONFLICT", true, "use a new key for a request with other arguments")
@@ -367,13 +393,16 @@ impl fmt::Display for Refusal {
             Self::MissingVariables { names } => write!(f, "no value for {}", names.join(", ")),
             Self::RepositoryInUse { repository } => write!(f, "{repository} is in use"),
             Self::WorkflowMismatch { task } => write!(f, "{task} belongs to another workflow"),
+            Self::NotRunning { workflow, status } => write!(f, "{workflow} is {status} and cannot be suspended"),
+            Self::NotSuspended { workflow, status } => write!(f, "{workflow} is {status}, not suspended"),
+            Self::AlreadyAnswered { message, answer } => write!(f, "{message} has been answered by {answer}"),
             Self::InboxFull { unread } => write!(f, "the recipient has {unread} unread messages, which is the limit"),
             Self::IdempotencyConflict { key } => {
                 write!(f, "the key {key} was used with other arguments")
             }
             Self::SenderNotFound { sender } => write!(f, "Sender not found: {sender}"),
             Self::MissingPath => f.write_str("`path` is required unless a worktree is made"),
-            Self::MissingRepoPath => f.write_str("`repo_path` is required to make a worktree"),
+            Self::MissingRepoPath => f.write_str("`repo_path` is required outside of a repository"),
         }
     }
 }

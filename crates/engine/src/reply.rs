@@ -179,6 +179,12 @@ pub enum Reply {
         thread: ThreadId,
         full: Vec<AgentId>,
     },
+    /// The task it was asked for, and where that stands now.
+    Answered {
+        answer: MessageId,
+        task: Option<TaskId>,
+        status: Option<Status>,
+    },
     Marked {
         changed: u32,
     },

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::limits;
 use crate::time::Timestamp;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,4 +15,11 @@ pub struct Runner {
     pub agents: Vec<String>,
     pub since: Timestamp,
     pub seen: Timestamp,
+}
+
+impl Runner {
+    /// It was heard of not long ago.
+    pub fn is_alive(&self, now: Timestamp) -> bool {
+        now < self.seen + limits::RUNNER_MS
+    }
 }

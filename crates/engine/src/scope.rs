@@ -26,6 +26,7 @@ impl Command {
             Self::RemoveTask { .. } => "remove_task",
             Self::Replan { .. } => "replan",
             Self::SetWorkflowStatus { .. } => "set_workflow_status",
+            Self::Steer { .. } => "steer",
             Self::SetParallelism { .. } => "set_parallelism",
             Self::SetConfig { .. } => "set_config",
             Self::LockWorkflow { .. } => "lock_workflow",
@@ -59,6 +60,7 @@ impl Command {
             Self::ConsumeApproval { .. } => "consume_approval",
             Self::ExpireApprovals => "expire_approvals",
             Self::Send { .. } => "send",
+            Self::Answer { .. } => "answer",
             Self::MarkRead { .. } => "mark_read",
             Self::Archive { .. } => "archive",
             Self::Sweep { .. } => "sweep",
@@ -103,6 +105,7 @@ impl Command {
             Self::DecideApproval { approval, .. } | Self::ConsumeApproval { approval, .. } => {
                 needs.push(Need::Approval(*approval));
             }
+            Self::Answer { message, .. } => needs.push(Need::Message(*message)),
             Self::ClaimNext { workflow, .. }
             | Self::SetPlan { workflow, .. }
             | Self::BeginPlan { workflow, .. }
@@ -113,6 +116,7 @@ impl Command {
             | Self::RemoveTask { workflow, .. }
             | Self::Replan { workflow, .. }
             | Self::SetWorkflowStatus { workflow, .. }
+            | Self::Steer { workflow, .. }
             | Self::SetParallelism { workflow, .. }
             | Self::SetConfig { workflow, .. }
             | Self::LockWorkflow { workflow, .. }

@@ -56,6 +56,12 @@ pub struct Tables {
 }
 
 impl Tables {
+    fn message(&mut self, id: MessageId, change: impl FnOnce(&mut Message)) {
+        if let Some(message) = self.messages.get_mut(&id) {
+            change(message);
+        }
+    }
+
     /// Does what the fold said.
     pub fn write(&mut self, write: Write) {
         match write {
@@ -101,11 +107,8 @@ impl Tables {
                 self.checkpoints.insert((checkpoint.task, checkpoint.sequence), *checkpoint);
             }
             Write::Message(message) => drop(self.messages.insert(message.id, *message)),
-            Write::Mark(id, state) => {
-                if let Some(message) = self.messages.get_mut(&id) {
-                    message.state = state;
-                }
-            }
+            Write::Answered(id, answer) => self.message(id, |message| message.answer = Some(answer)),
+            Write::Mark(id, state) => self.message(id, |message| message.state = state),
             Write::Mailbox(mailbox) => drop(self.mailboxes.insert(mailbox.owner, mailbox)),
             Write::Workspace(workspace) => drop(self.workspaces.insert(workspace.id, *workspace)),
             Write::Repository(repository) => drop(self.repositories.insert(repository.id, repository)),

@@ -37,6 +37,7 @@ impl Event {
             | Self::Left { agent, slug }
             | Self::SessionClosed { agent, slug, .. } => Some(agent_topic(*agent, slug)),
             Self::Sent { message, slug } => Some(Topic::Agent { id: message.to, slug: slug.clone() }),
+            Self::Answered { .. } => Some(Topic::Agent { id: Owner::Human, slug: "human".to_owned() }),
             Self::Marked { to, slug, .. } => Some(Topic::Agent { id: *to, slug: slug.clone() }),
             Self::WorkflowCreated { workflow, .. } => Some(Topic::Workflow(workflow.id)),
             Self::TaskAdded { task, .. } => Some(Topic::Workflow(task.workflow)),
@@ -128,6 +129,7 @@ impl Event {
             | Self::TokenCreated { .. }
             | Self::TokenRevoked { .. }
             | Self::Sent { .. }
+            | Self::Answered { .. }
             | Self::Marked { .. }
             | Self::RunnerSeen { .. }
             | Self::RunnerGone { .. }
@@ -183,6 +185,7 @@ impl Event {
             Self::ApprovalAsked { .. } => "approval_asked",
             Self::ApprovalMoved { .. } => "approval_moved",
             Self::Sent { .. } => "sent",
+            Self::Answered { .. } => "answered",
             Self::Marked { .. } => "marked",
             Self::KeyKept { .. } => "key_kept",
             Self::KeysForgotten => "keys_forgotten",

@@ -1,6 +1,7 @@
 //! What is shown: pure questions over the state, each bounded. They ask for what they lack, as decisions do.
 
 mod attempt;
+mod execution;
 mod mail;
 mod progress;
 mod worker;
@@ -8,6 +9,7 @@ mod worker;
 use crate::agent::{Agent, Presence};
 use crate::approval::{Approval, ApprovalStatus};
 use crate::id::{AgentId, TaskId, WorkflowId};
+use crate::inbox::Message;
 use crate::list::{AgentFilter, List, Whose, WorkflowFilter};
 use crate::refusal::Refusal;
 use crate::task::{Detail, Status, Task};
@@ -20,6 +22,7 @@ use crate::workspace::{Repository, Workspace, WorkspaceStatus};
 use crate::world::{Fact, Need, Stop, World};
 
 pub use attempt::{Attempt, attempt};
+pub use execution::{Execution, Worked, execution, runners, running};
 pub use mail::{MailFilter, Mailed, State as MailState, Unread, mail, message, unread};
 pub use progress::{Progress, Waiting, progress};
 pub use worker::context;
@@ -246,6 +249,8 @@ pub struct Overview {
     pub unread: u32,
     /// That a person can still decide about, oldest first.
     pub approvals: Vec<Approval>,
+    /// That a person has not answered, oldest first.
+    pub questions: Vec<Message>,
     /// What the turns of each workflow cost, where there were any.
     pub spent: Vec<(WorkflowId, Spent)>,
 }
@@ -271,7 +276,8 @@ pub fn overview(world: &World, now: Timestamp) -> Result<Overview, Stop> {
     let (held, stuck) = (List::Held { limit: OVERVIEW_ROWS }, List::Stuck { limit: OVERVIEW_ROWS });
     let human = crate::inbox::Owner::Human;
     let pending = List::Approvals { statuses: vec![ApprovalStatus::Pending], before: None, limit: OVERVIEW_ROWS };
-    let lists = [held.clone(), stuck.clone(), pending.clone()].map(Need::List);
+    let asked = List::Questions { after: 0, limit: OVERVIEW_ROWS };
+    let lists = [held.clone(), stuck.clone(), pending.clone(), asked.clone()].map(Need::List);
     world.want(lists.into_iter().chain([Need::Mailbox(human)]))?;
     let page = workflows(world, &filter, None, 0, OVERVIEW_ROWS)?;
     let of_each = |id: WorkflowId| [List::Statuses(id), List::Spent(Whose::Workflow(id))].map(Need::List);
@@ -307,6 +313,7 @@ pub fn overview(world: &World, now: Timestamp) -> Result<Overview, Stop> {
             .filter(|row| !row.is_over(now))
             .cloned()
             .collect(),
+        questions: rows_of!(world, Messages, asked).to_vec(),
         spent: page.rows.iter().filter_map(|(row, _)| Some((row.id, spent(world, row.id)?))).collect(),
     })
 }

@@ -6,6 +6,8 @@ mod doctor;
 mod door;
 mod log;
 mod outline;
+mod project;
+mod reply;
 mod run;
 mod show;
 mod status;
@@ -13,6 +15,7 @@ mod token;
 mod tools;
 mod transfer;
 mod trust;
+mod turn;
 mod verbs;
 mod verify;
 
@@ -105,6 +108,16 @@ enum StoredVerb {
         #[command(subcommand)]
         command: approval::ApprovalVerb,
     },
+    /// What agents' programs did, turn by turn
+    Turn {
+        #[command(subcommand)]
+        command: turn::TurnVerb,
+    },
+    /// What agents have learned about the project
+    Project {
+        #[command(subcommand)]
+        command: project::ProjectVerb,
+    },
     /// Who may come in over HTTP
     Token {
         #[command(subcommand)]
@@ -145,6 +158,10 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     if let Some(asked) = verify::asked(&matches) {
         let named = matches.get_one::<String>("store").cloned();
         return runtime()?.block_on(async move { verify::run(&office::open(named.as_deref()).await?, &asked).await });
+    }
+    if let Some(asked) = reply::asked(&matches) {
+        let named = matches.get_one::<String>("store").cloned();
+        return runtime()?.block_on(async move { reply::run(&office::open(named.as_deref()).await?, asked).await });
     }
     let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match arguments.command {
@@ -189,6 +206,8 @@ async fn with_store(named: Option<&str>, verb: StoredVerb) -> anyhow::Result<Exi
         StoredVerb::Import { input } => transfer::import(store, input).await,
         StoredVerb::Log { command } => log::run(store, command).await,
         StoredVerb::Approval { command } => approval::run(&office, command).await,
+        StoredVerb::Turn { command } => turn::run(&office, command).await,
+        StoredVerb::Project { command } => project::run(&office, command).await,
         StoredVerb::Token { command } => token::run(&office, command).await,
     }
 }

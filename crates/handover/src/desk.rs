@@ -1,6 +1,7 @@
 //! The desk: a tool and its arguments in, a reply out. Every door puts its visitors before it, so an act is the same
 //! through all of them.
 
+mod execution;
 mod mail;
 mod places;
 mod plans;
@@ -267,6 +268,11 @@ impl Desk {
             Call::WorkflowGetSummary(asked) => self.summary(asked).await,
             Call::WorkflowLockInfo(asked) => self.lock_info(asked.id).await,
             Call::WorkflowListRepositories(asked) => self.attached(asked.workflow_id).await,
+            Call::WorkflowStart(asked) => self.start(request, asked).await,
+            Call::WorkflowSuspend(asked) => self.suspend(request, asked).await,
+            Call::WorkflowResume(asked) => self.resume(request, asked).await,
+            Call::WorkflowExecutionStatus(asked) => self.execution(asked).await,
+            Call::WorkflowCheckMerge(asked) => self.check_merge(asked).await,
             Call::WorkflowSetPlan(asked) => self.set_plan(request, call, asked).await,
             Call::WorkflowAddTask(asked) => self.add_task(request, call, asked).await,
             Call::WorkflowReplan(asked) => self.replan(request, call, asked).await,

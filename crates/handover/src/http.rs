@@ -21,6 +21,7 @@ mod openapi;
 mod own;
 mod patience;
 mod problem;
+mod replies;
 mod tokens;
 
 use std::io::Write as _;
@@ -177,6 +178,7 @@ impl Site {
             .route("/api/v1/approvals", get(approvals::list))
             .route("/api/v1/approvals/{id}", get(approvals::show))
             .route("/api/v1/approvals/{id}/{verb}", post(approvals::decide))
+            .route("/api/v1/messages/{id}/reply", post(replies::reply))
             .route("/api/v1/tokens", get(tokens::list).post(tokens::create))
             .route("/api/v1/tokens/{id}", delete(tokens::revoke))
             .route("/api/v1/openapi.json", get(openapi::document))

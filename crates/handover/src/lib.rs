@@ -1,5 +1,6 @@
 //! Handover as a library: the service that every door calls, and what reads time and chance.
 
+pub mod answers;
 pub mod approvals;
 pub mod clock;
 pub mod demo;
@@ -20,12 +21,14 @@ pub mod project;
 pub mod random;
 pub mod reception;
 pub mod runner;
+pub mod sections;
 pub mod service;
 pub mod settings;
 pub mod setup;
 pub mod spawn;
 pub mod token;
 pub mod trust;
+pub mod turns;
 pub mod worktree;
 pub mod yaml;
 

@@ -85,13 +85,12 @@ impl Read for Kept {
         if count > 0 || buffer.is_empty() {
             return Ok(count);
         }
-        match self.hash.take().map(|hash| hexadecimal(&hash.finalize())) {
-            Some(found) if found != self.object.hash => {
-                let problem = format!("the object {} was changed since it was kept", self.object.hash);
-                Err(io::Error::new(ErrorKind::InvalidData, problem))
-            }
-            Some(_) | None => Ok(0),
+        let found = self.hash.take().map(|hash| hexadecimal(&hash.finalize()));
+        if found.is_some_and(|found| found != self.object.hash) {
+            let problem = format!("the object {} was changed since it was kept", self.object.hash);
+            return Err(io::Error::new(ErrorKind::InvalidData, problem));
         }
+        Ok(0)
     }
 }
 

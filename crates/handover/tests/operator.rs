@@ -1,5 +1,11 @@
 //! The operator's commands as a person calls them: what they print and how they exit.
 #![expect(clippy::disallowed_methods, reason = "starts the program it tests")]
+#![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
+
+#[path = "operator/looks.rs"]
+mod looks;
+#[path = "operator/scene.rs"]
+mod scene;
 
 use std::path::Path;
 use std::process::Command;

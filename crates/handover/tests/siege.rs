@@ -28,6 +28,8 @@ mod openapi;
 mod pipe;
 #[path = "siege/place.rs"]
 mod place;
+#[path = "siege/replies.rs"]
+mod replies;
 #[path = "siege/security.rs"]
 mod security;
 #[path = "siege/serve.rs"]

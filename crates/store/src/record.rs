@@ -55,6 +55,7 @@ fn push(write: Write, ops: &mut Vec<Op>) -> Result<(), Fault> {
             let [state, at] = row::message_state(state);
             run(sql::MARK, vec![state, at, text(id)]);
         }
+        Write::Answered(id, answer) => run(sql::ANSWERED, vec![text(answer), text(id)]),
         Write::Mailbox(mailbox) => run(sql::PUT_MAILBOX, row::mailbox(&mailbox)),
         Write::Workspace(workspace) => run(sql::PUT_WORKSPACE, row::workspace(&workspace)),
         Write::Repository(repository) => ops.push(Op::Insert(&table::REPOSITORY, vec![row::repository(&repository)])),

@@ -334,6 +334,7 @@ pub(crate) fn message(row: &Message) -> Vec<Value> {
         optional(draft.task),
         optional(draft.reply_to),
         row.at.into(),
+        optional(row.answer),
     ]);
     values
 }
@@ -360,7 +361,8 @@ pub(crate) fn read_message(row: Vec<Value>) -> Result<Message, Fault> {
         task: row.maybe_parsed()?,
         reply_to: row.maybe_parsed()?,
     };
-    Ok(Message { id, to, sequence, from, thread, state, draft, at: row.time()? })
+    let (at, answer) = (row.time()?, row.maybe_parsed()?);
+    Ok(Message { id, to, sequence, from, thread, state, draft, at, answer })
 }
 
 pub(crate) fn workspace(row: &Workspace) -> Vec<Value> {

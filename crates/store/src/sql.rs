@@ -70,7 +70,7 @@ pub(crate) const MAILBOX: &str = "SELECT owner, sequence, unread FROM mailbox WH
 macro_rules! message_columns {
     () => {
         "SELECT id, owner, sequence, sender, thread, state, state_at, kind, priority, subject, body, body_json, \
-         action_required, workflow, task, reply_to, at FROM message "
+         action_required, workflow, task, reply_to, at, answer FROM message "
     };
 }
 pub(crate) const MESSAGE: &str = concat!(message_columns!(), "WHERE id = $1");
@@ -168,6 +168,7 @@ pub(crate) const DROP_TASK: &[&str] = &[
 ];
 pub(crate) const DETACH: &str = "DELETE FROM attachment WHERE workflow = $1 AND repository = $2";
 pub(crate) const DROP_TEMPLATE: &str = "DELETE FROM template WHERE id = $1";
+pub(crate) const ANSWERED: &str = "UPDATE message SET answer = $1 WHERE id = $2";
 pub(crate) const MARK: &str = "UPDATE message SET state = $1, state_at = $2 WHERE id = $3";
 pub(crate) const FORGET_KEYS: &str = "DELETE FROM kept_answer WHERE (owner, act, idempotency_key) IN (\
      SELECT owner, act, idempotency_key FROM kept_answer WHERE until <= $1 ORDER BY until LIMIT 1000)";

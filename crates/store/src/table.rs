@@ -64,7 +64,7 @@ tables! {
     MAILBOX = "mailbox" by "owner" { owner sequence unread }
     MESSAGE = "message" by "id" {
         id owner sequence sender thread state state_at kind priority subject body body_json action_required workflow task
-        reply_to at
+        reply_to at answer
     }
     WORKSPACE = "workspace" by "id" {
         id workflow repository path branch base_branch status merge_commit pr_url config created_by_us created updated

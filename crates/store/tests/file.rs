@@ -191,6 +191,8 @@ const SINCE: &[&str] = &[
      UPDATE handover_meta SET value = 1 WHERE name = 'schema'",
     "DROP TABLE turn; DROP TABLE verification; DROP TABLE runner; DROP TABLE section; DROP TABLE section_change; \
      DROP TABLE approval; UPDATE handover_meta SET value = 2 WHERE name = 'schema'",
+    "DROP INDEX message_question; ALTER TABLE message DROP COLUMN answer; \
+     UPDATE handover_meta SET value = 3 WHERE name = 'schema'",
 ];
 
 #[tokio::test(flavor = "multi_thread")]

@@ -14,6 +14,7 @@
 
 mod agents;
 mod answer;
+mod execution;
 mod ids;
 mod letters;
 mod mail;
@@ -30,6 +31,7 @@ use engine::{Command, Json};
 
 pub use agents::*;
 pub use answer::*;
+pub use execution::*;
 pub use ids::*;
 pub use letters::*;
 pub use mail::*;
@@ -228,6 +230,16 @@ calls! {
         "Get one task in full, with checkpoints if asked.";
     WorkflowUpdateStatus = "workflow_update_status" Writes again Full SMALL -> Success,
         "Pause, resume, complete, fail or abandon a workflow.";
+    WorkflowStart = "workflow_start" Writes again Full SMALL -> WorkflowStarted,
+        "Have a planned workflow worked by whichever runners are alive; starts no program itself.";
+    WorkflowSuspend = "workflow_suspend" Writes again Full SMALL -> WorkflowSuspended,
+        "Let nobody claim tasks of a workflow any more; what is under way is finished.";
+    WorkflowResume = "workflow_resume" Writes again Full SMALL -> WorkflowResumed,
+        "Let a suspended workflow go on.";
+    WorkflowExecutionStatus = "workflow_execution_status" Reads again Full SMALL -> ExecutionReply,
+        "See for each task who holds it, which turn runs, attempts and cost, and which runners are alive.";
+    WorkflowCheckMerge = "workflow_check_merge" Reads again Full SMALL -> MergeReply,
+        "See which completed tasks are merged into the workflow's branch; asks git here and no server.";
     WorkflowSetParallelism = "workflow_set_parallelism" Writes again Full SMALL -> Success,
         "Limit how many tasks run at once.";
     WorkflowGetSummary = "workflow_get_summary" Reads again Full SMALL -> Summarized,
@@ -437,6 +449,11 @@ impl Call {
             | Self::WorkflowList(_)
             | Self::WorkflowProgress(_)
             | Self::WorkflowNextTasks(_)
+            | Self::WorkflowStart(_)
+            | Self::WorkflowSuspend(_)
+            | Self::WorkflowResume(_)
+            | Self::WorkflowExecutionStatus(_)
+            | Self::WorkflowCheckMerge(_)
             | Self::WorkflowSetPlan(_)
             | Self::WorkflowAddTask(_)
             | Self::WorkflowReplan(_)

@@ -97,6 +97,7 @@ fn write(ids: &mut Ids, to: Owner, sequence: u32, envelope: &Envelope<'_>, at: c
         state: MessageState::Unread,
         draft: envelope.draft.clone(),
         at,
+        answer: None,
     }
 }
 
@@ -148,6 +149,18 @@ pub(crate) fn notify(case: &mut Case<'_>, agents: &[AgentId], draft: &Draft) -> 
         case.events.push(Event::Sent { message: Box::new(message), slug });
     }
     Ok(())
+}
+
+/// What a person answers reaches its agent's mailbox however full that is, and also when the agent has left: there is one for
+/// each question, and the record must hold it.
+pub(crate) fn deliver(case: &mut Case<'_>, to: AgentId, thread: ThreadId, draft: &Draft) -> Result<MessageId, Stop> {
+    let (owner, slug) = (Owner::Agent(to), case.world.agent(to)?.slug.clone());
+    let sequence = case.world.mailbox(owner)?.sequence + 1;
+    let envelope = Envelope { from: case.actor()?, thread, draft };
+    let message = write(&mut case.ids, owner, sequence, &envelope, case.now);
+    let id = message.id;
+    case.events.push(Event::Sent { message: Box::new(message), slug });
+    Ok(id)
 }
 
 /// Acknowledges messages of the caller's own mailbox. Unknown ones are passed over, as the original does.

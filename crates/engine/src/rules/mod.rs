@@ -1,6 +1,7 @@
 //! The rules, one file a subject. Each takes a case and what was asked, and answers or stops.
 
 pub(crate) mod agent;
+pub(crate) mod answer;
 pub(crate) mod approval;
 pub(crate) mod block;
 pub(crate) mod claim;

@@ -2,7 +2,7 @@
 
 use crate::case::Case;
 use crate::check;
-use crate::command::{CreateWorkflow, Rights};
+use crate::command::{Course, CreateWorkflow, Rights};
 use crate::event::Event;
 use crate::id::WorkflowId;
 use crate::json::Json;
@@ -117,6 +117,25 @@ pub(crate) fn set_status(
         to
     };
     Ok(Reply::WorkflowMoved { status })
+}
+
+/// Says what is wanted instead of a status, so that asking twice is asking once, and what cannot be is told in those words.
+pub(crate) fn steer(case: &mut Case<'_>, id: WorkflowId, course: Course) -> Result<Reply, Stop> {
+    let status = open(case, id)?.status;
+    let to = match (course, status) {
+        (Course::Start | Course::Resume, WorkflowStatus::InProgress | WorkflowStatus::Paused)
+        | (Course::Start, WorkflowStatus::Ready | WorkflowStatus::Failed) => WorkflowStatus::InProgress,
+        (Course::Suspend, WorkflowStatus::Ready | WorkflowStatus::InProgress | WorkflowStatus::Paused) => {
+            WorkflowStatus::Paused
+        }
+        (Course::Start, WorkflowStatus::Planning) => {
+            return Err(Refusal::state("the workflow has no plan yet; set one with workflow_set_plan").into());
+        }
+        (Course::Start, over) => return Err(Refusal::state(format!("the workflow is {over}")).into()),
+        (Course::Suspend, status) => return Err(Refusal::NotRunning { workflow: id, status }.into()),
+        (Course::Resume, status) => return Err(Refusal::NotSuspended { workflow: id, status }.into()),
+    };
+    set_status(case, id, to, None)
 }
 
 /// When nothing is open any more the workflow is over, or waits for its pull requests. Returns where it stands.

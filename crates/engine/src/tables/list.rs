@@ -89,6 +89,11 @@ impl Tables {
                 found.sort_by_key(|row| std::cmp::Reverse(row.sequence));
                 Fact::Messages(first(found.into_iter().cloned(), size(*limit)))
             }
+            List::Questions { after, limit } => {
+                let open = self.mail(Owner::Human).filter(|row| row.is_open_question() && row.sequence > *after);
+                let rows = page(open, |row| row.sequence, |_| true, *limit);
+                Fact::Messages(rows.into_iter().cloned().collect())
+            }
             List::Unread(owner) => {
                 let mut counts = BTreeMap::new();
                 for row in self.mail(*owner).filter(|row| row.state == MessageState::Unread) {

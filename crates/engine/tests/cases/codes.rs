@@ -70,6 +70,9 @@ fn every() -> Vec<Refusal> {
         Refusal::SectionNotFound { section: text() },
         Refusal::SectionChanged { section: text(), version: 2 },
         Refusal::FingerprintMismatch { approval: ApprovalId::FIRST },
+        Refusal::AlreadyAnswered { message: MessageId::FIRST, answer: MessageId::LAST },
+        Refusal::NotRunning { workflow, status: WorkflowStatus::Planning },
+        Refusal::NotSuspended { workflow, status: WorkflowStatus::Planning },
     ]
 }
 
@@ -120,6 +123,9 @@ fn position(refusal: &Refusal) -> usize {
         Refusal::SectionNotFound { .. } => 42,
         Refusal::SectionChanged { .. } => 43,
         Refusal::FingerprintMismatch { .. } => 44,
+        Refusal::AlreadyAnswered { .. } => 45,
+        Refusal::NotRunning { .. } => 46,
+        Refusal::NotSuspended { .. } => 47,
     }
 }
 

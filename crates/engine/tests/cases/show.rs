@@ -114,6 +114,11 @@ fn reply(bench: &mut Bench, command: &Command, reply: &Reply) -> String {
             let full = if full.is_empty() { String::new() } else { format!(", full: {}", list(full)) };
             format!("{}, {thread}{full}", list(&names))
         }
+        Reply::Answered { answer, task, status } => {
+            let answer = bench.numbered("msg", "m", answer);
+            let task = task.zip(*status).map_or(String::new(), |(task, status)| format!(", {task} is {status}"));
+            format!("answered by {answer}{task}")
+        }
         Reply::Marked { changed } => format!("{changed} changed"),
         Reply::Swept { offered, failed, more } => {
             format!("offered {offered}, failed {failed}{}", or_nothing(*more, ", more"))

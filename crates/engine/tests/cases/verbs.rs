@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::checkpoint::Kind;
-use engine::command::{CreateWorkflow, CreateWorkspace, Note, SessionEnd, Target, UpdateWorkspace};
+use engine::command::{Course, CreateWorkflow, CreateWorkspace, Note, SessionEnd, Target, UpdateWorkspace};
 use engine::id::Ids;
 use engine::inbox::{Draft, Filter, MessageKind, Owner, Recipients};
 use engine::plan::{Piece, Place, Plan};
@@ -29,7 +29,7 @@ pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Resul
             planning(bench, verb, words)
         }
         "heartbeat" | "update" | "unregister" | "renew" | "close" | "kill" => agent(bench, verb, words).map(Ok),
-        "workflow" | "status" | "parallel" | "config" | "lock" | "unlock" | "attach" | "detach" | "sweep"
+        "workflow" | "status" | "steer" | "parallel" | "config" | "lock" | "unlock" | "attach" | "detach" | "sweep"
         | "forget" => workflow(bench, verb, words).map(Ok),
         "claim" | "next" | "release" | "crash" | "taskplan" | "taskreplan" | "checkpoint" => {
             task(bench, verb, words).map(Ok)
@@ -38,7 +38,7 @@ pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Resul
         "token" | "revoke" => token(bench, verb, words).map(Ok),
         "turn" | "ended" | "verified" | "runner" | "gone" | "section" | "ask" | "approve" | "reject"
         | "revoke_approval" | "consume" | "expire" => crate::turns::command(bench, verb, words).map(Ok),
-        "send" | "broadcast" | "read" | "archive" => message(bench, verb, words).map(Ok),
+        "send" | "broadcast" | "answer" | "read" | "archive" => message(bench, verb, words).map(Ok),
         other => Err(format!("no verb {other}")),
     }
 }
@@ -146,6 +146,15 @@ fn workflow(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command,
         "status" => {
             let status = WorkflowStatus::parse(&words.word("a status")?).ok_or("no such status")?;
             Command::SetWorkflowStatus { workflow, status, reason: words.maybe() }
+        }
+        "steer" => {
+            let course = match words.word("a course")?.as_str() {
+                "start" => Course::Start,
+                "suspend" => Course::Suspend,
+                "resume" => Course::Resume,
+                other => return Err(format!("no course {other}")),
+            };
+            Command::Steer { workflow, course }
         }
         "parallel" => {
             let limit = words.word("a limit")?;
@@ -273,6 +282,10 @@ fn message(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command, 
             messages.extend(many(&name).iter().map(|name| bench.message(name)));
         }
         return Ok(if verb == "read" { Command::MarkRead { messages } } else { Command::Archive { messages } });
+    }
+    if verb == "answer" {
+        let message = words.word("a message")?;
+        return Ok(Command::Answer { message: bench.message(&message), text: words.word("a text")? });
     }
     let to = if verb == "send" {
         match words.word("a recipient")? {

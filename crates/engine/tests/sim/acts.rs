@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::checkpoint::Kind;
-use engine::command::{Note, Target};
+use engine::command::{Course, Note, Target};
 use engine::id::MessageId;
 use engine::inbox::{Draft, Filter, MessageKind, Owner, Recipients};
 use engine::plan::Piece;
@@ -146,7 +146,8 @@ impl Crew {
     }
 
     fn draft(&mut self, tables: &Tables) -> Draft {
-        let mut draft = Draft::text(MessageKind::Info, Priority::DEFAULT, "hello");
+        let kind = if self.rng.percent(40) { MessageKind::Question } else { MessageKind::Info };
+        let mut draft = Draft::text(kind, Priority::DEFAULT, "hello");
         if self.rng.percent(30) {
             draft.reply_to = tables.messages.keys().nth(self.rng.below(tables.messages.len())).copied();
         }
@@ -156,8 +157,22 @@ impl Crew {
         draft
     }
 
+    /// A person answers what was asked, now and then a second time.
+    fn answer(&mut self, tables: &Tables) -> Option<Order> {
+        let asked = |message: &&engine::inbox::Message| message.to == Owner::Human;
+        let asked: Vec<_> = tables.messages.values().filter(asked).map(|message| message.id).collect();
+        let message = self.rng.pick(&asked).copied()?;
+        let text = format!("answer {}", self.rng.below(2));
+        Some(self.order(Caller::with_rights(Rights::Person), Command::Answer { message, text }, None))
+    }
+
     /// A person or a coordinator looks at what is stuck.
     pub(crate) fn person(&mut self, tables: &Tables) -> Order {
+        if self.rng.percent(20)
+            && let Some(order) = self.answer(tables)
+        {
+            return order;
+        }
         let stuck =
             |task: &&engine::task::Task| matches!(task.status(), Status::Paused | Status::Blocked | Status::Failed);
         let stuck: Vec<_> = tables.tasks.values().filter(stuck).map(|task| (task.id, task.status())).collect();
@@ -236,7 +251,11 @@ impl Crew {
                 } else {
                     status
                 };
-                Command::SetWorkflowStatus { workflow, status, reason: None }
+                match self.rng.below(8) {
+                    0 => Command::Steer { workflow, course: Course::Start },
+                    1 => Command::Steer { workflow, course: Course::Resume },
+                    _ => Command::SetWorkflowStatus { workflow, status, reason: None },
+                }
             }
             82..90 => {
                 let limit = u32::try_from(self.rng.between(0, 3)).unwrap_or(1);

@@ -7,11 +7,12 @@ use engine::Rights;
 use engine::approval::{ApprovalStatus, Decision};
 use engine::id::ApprovalId;
 use handover::office::Office;
-use handover::{Error, approvals, keeper, person};
+use handover::{approvals, keeper, person};
 use wire::json::{Value, object};
 
 use super::outline::outline;
-use super::{say, show};
+use super::say;
+use super::show::{self, refused};
 
 /// More than a person looks at in one go.
 const ROWS: u32 = 200;
@@ -90,7 +91,7 @@ pub(super) async fn run(office: &Office, verb: ApprovalVerb) -> anyhow::Result<E
                 Ok(row) if json => say(&row.to_string())?,
                 Ok(Value::Object(members)) => say(outline(members.iter()).trim_end())?,
                 Ok(_) => {}
-                Err(error) => return refused(error, json),
+                Err(error) => return refused("approval", error, json),
             }
             Ok(ExitCode::SUCCESS)
         }
@@ -108,20 +109,7 @@ async fn decide(office: &Office, id: ApprovalId, decision: Decision, json: bool)
     match approvals::decide(office.desk.service(), Rights::Person, id, decision).await {
         Ok(status) if json => say(&object([("success", true.into()), ("status", status.as_str().into())]).to_string())?,
         Ok(status) => say(&format!("{id} is {status}"))?,
-        Err(error) => return refused(error, json),
+        Err(error) => return refused("approval", error, json),
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// A refusal is shown as every other one.
-fn refused(error: Error, json: bool) -> anyhow::Result<ExitCode> {
-    match error {
-        Error::Refused(refusal) => show::outcome(
-            "approval",
-            &handover::desk::Outcome::Refused(wire::lifecycle::refusal(&refusal)),
-            json,
-            false,
-        ),
-        fault @ (Error::Fault(_) | Error::Random(_)) => Err(fault.into()),
-    }
 }

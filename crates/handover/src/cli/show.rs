@@ -49,6 +49,16 @@ pub(crate) fn outcome(tool: &str, outcome: &Outcome, json: bool, fresh: bool) ->
     Ok(ExitCode::from(code))
 }
 
+/// What a command that is no tool's was refused is shown as every other refusal; a fault is left to the caller.
+pub(crate) fn refused(noun: &str, error: handover::Error, json: bool) -> anyhow::Result<ExitCode> {
+    match error {
+        handover::Error::Refused(refusal) => {
+            outcome(noun, &Outcome::Refused(wire::lifecycle::refusal(&refusal)), json, false)
+        }
+        fault @ (handover::Error::Fault(_) | handover::Error::Random(_)) => Err(fault.into()),
+    }
+}
+
 /// Columns of the tables: the member that is a list, and what is shown of each row.
 fn columns(tool: &str) -> Option<(&'static str, &'static [&'static str])> {
     Some(match tool {
@@ -63,10 +73,15 @@ fn columns(tool: &str) -> Option<(&'static str, &'static [&'static str])> {
         "message_list" => ("messages", &["id", "status", "priority", "message_type", "sender", "subject"]),
         "inbox_read" => ("messages", &["id", "priority", "message_type", "sender", "subject", "body"]),
         "workflow_get" => ("tasks", &["id", "status", "sequence", "assigned_agent_id", "name"]),
+        "workflow_execution_status" => ("tasks", &["task_id", "status", "holder_slug", "attempt", "turn_id", "name"]),
+        "workflow_check_merge" => ("tasks", &["task_id", "merged", "into", "commit", "name"]),
         "task_wait" => ("changes", &["topic", "what", "task_id", "by"]),
         _ => return None,
     })
 }
+
+/// Lists that are not all there is to see.
+const WITH_MORE: [&str; 3] = ["workflow_get", "workflow_execution_status", "workflow_check_merge"];
 
 fn reply(tool: &str, value: &Value) -> String {
     if tool == "workflow_get_summary" {
@@ -78,17 +93,25 @@ fn reply(tool: &str, value: &Value) -> String {
         // A table needs no heading but what it lists; other members are worth a line each.
         text.push_str(&outline(members.iter().filter(|(name, _)| {
             Some(name.as_str()) != listed.map(|(list, _)| list)
-                && (listed.is_none() || tool == "workflow_get" || name == "next_cursor")
+                && (listed.is_none() || WITH_MORE.contains(&tool) || name == "next_cursor")
         })));
     }
     if let Some((list, columns)) = listed {
         match value.get(list).and_then(Value::as_list) {
             None => {}
             Some([]) => text.push_str(&format!("no {list}\n")),
-            Some(rows) => text = format!("{}\n{text}", table(columns, rows)),
+            Some(rows) => text = format!("{}\n{text}{}", table(columns, rows), unanswered(rows)),
         }
     }
     text
+}
+
+/// How to answer what waits for that.
+fn unanswered(rows: &[Value]) -> String {
+    let waits = |row: &&Value| row.get("awaits_reply") == Some(&Value::Bool(true));
+    let id = |row: &Value| row.get("id").and_then(Value::as_text).map(plain);
+    let lines = rows.iter().filter(waits).filter_map(id);
+    lines.map(|id| format!("{id} waits for an answer: `handover inbox reply {id} TEXT`\n")).collect()
 }
 
 pub(crate) fn table(columns: &[&str], rows: &[Value]) -> String {

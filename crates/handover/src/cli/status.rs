@@ -14,7 +14,7 @@ use engine::view::{self, Overview};
 use engine::{Millis, Timestamp};
 use handover::office::Office;
 use wire::json::{Value, object};
-use wire::lifecycle::presence;
+use wire::lifecycle::{Part as _, presence};
 
 use super::show::{coloured, plain, table};
 
@@ -64,7 +64,7 @@ fn json(found: &Overview, now: Timestamp) -> Value {
             ("open_tasks", u64::from(row.open).into()),
             ("total_tasks", u64::from(row.tasks).into()),
             ("by_status", Value::Object(counts)),
-            ("spent", spent(found, row.id).map_or(Value::Null, spent_value)),
+            ("spent", spent(found, row.id).map_or(Value::Null, handover::turns::spent)),
         ])
     };
     let held = |(task, agent): &(Task, engine::agent::Agent)| {
@@ -87,6 +87,7 @@ fn json(found: &Overview, now: Timestamp) -> Value {
             ("reason", why(task).into()),
         ])
     };
+    let question = |row: &engine::inbox::Message| wire::lifecycle::MessageRow::of(row).render();
     let agent = |row: &view::AgentView| {
         object([
             ("id", row.agent.id.to_string().into()),
@@ -101,6 +102,7 @@ fn json(found: &Overview, now: Timestamp) -> Value {
         ("waiting", Value::List(found.stuck.iter().map(stuck).collect())),
         ("agents", Value::List(found.agents.iter().map(agent).collect())),
         ("unread", u64::from(found.unread).into()),
+        ("questions", Value::List(found.questions.iter().map(question).collect())),
         ("approvals", Value::List(found.approvals.iter().map(|row| handover::approvals::row(row, now)).collect())),
     ])
 }
@@ -109,17 +111,8 @@ fn spent(found: &Overview, workflow: WorkflowId) -> Option<Spent> {
     found.spent.iter().find(|(id, _)| *id == workflow).map(|(_, spent)| *spent)
 }
 
-fn spent_value(spent: Spent) -> Value {
-    object([
-        ("usd_micros", spent.usd_micros.into()),
-        ("tokens", spent.tokens.into()),
-        ("seconds", (spent.ms / 1_000).into()),
-        ("turns", u64::from(spent.turns).into()),
-    ])
-}
-
 /// What was spent, in the words of a person; unknown amounts are left out.
-fn cost(spent: Spent) -> String {
+pub(crate) fn cost(spent: Spent) -> String {
     let usd = spent.usd_micros.map(|micros| format!("{:.2} $", handover::runner::budget::usd(micros)));
     let tokens = spent.tokens.map(|tokens| format!("{tokens} tokens"));
     let rest = [Some(format!("{} s", spent.ms / 1_000)), Some(format!("{} turns", spent.turns))];
@@ -181,7 +174,8 @@ fn text(found: &Overview, now: Timestamp, place: &str) -> String {
         let _ =
             writeln!(text, "\n{bold}At work{bold:#}\n{}", table(&["task", "agent", "for", "status", "name"], &rows));
     }
-    if !found.stuck.is_empty() || found.unread > 0 || !found.approvals.is_empty() {
+    let asked = !found.approvals.is_empty() || !found.questions.is_empty();
+    if !found.stuck.is_empty() || found.unread > 0 || asked {
         let _ = writeln!(text, "\n{bold}Waiting for you{bold:#}");
         if found.unread > 0 {
             let _ = writeln!(text, "  {} unread messages: `handover inbox read`", found.unread);
@@ -189,6 +183,10 @@ fn text(found: &Overview, now: Timestamp, place: &str) -> String {
         for approval in &found.approvals {
             let asked: String = plain(&approval.request.operation).chars().take(120).collect();
             let _ = writeln!(text, "  {} asks: {asked}; `handover approval show {0}`", approval.id);
+        }
+        for question in &found.questions {
+            let asked: String = plain(&question.draft.body).chars().take(120).collect();
+            let _ = writeln!(text, "  {} asks: {asked}; `handover inbox reply {0} TEXT`", question.id);
         }
         for task in &found.stuck {
             let status = coloured(task.status().as_str());

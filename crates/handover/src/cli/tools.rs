@@ -12,7 +12,7 @@ use wire::json::{Object, Value, parse};
 use wire::lifecycle::Tool;
 
 use super::verbs::{NOUNS, VERBS, Verb, words};
-use super::{show, verify};
+use super::{reply, show, verify};
 
 /// The largest file that is read for an argument.
 const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -40,7 +40,7 @@ fn kind(schema: &Value) -> Kind {
             let item = schema.get("items").map(kind);
             if item == Some(Kind::Text) { Kind::Texts } else { Kind::Json }
         }
-        Some("object") => Kind::Json,
+        Some("object" | "number") => Kind::Json,
         Some(_) => Kind::Text,
         None if schema.get("enum").is_some() => Kind::Text,
         // A list of types, or nothing said.
@@ -83,8 +83,12 @@ fn bare_nouns() -> impl Iterator<Item = Command> {
 
 fn verbs(noun: Command) -> Command {
     let name = noun.get_name().to_owned();
-    let own = (name == verify::NOUN).then(verify::command);
-    noun.subcommands(VERBS.iter().filter(|verb| verb.noun == name).filter_map(command)).subcommands(own)
+    let own = match name.as_str() {
+        verify::NOUN => Some(verify::command()),
+        reply::NOUN => Some(reply::command()),
+        _ => None,
+    };
+    noun.subcommands(VERBS.iter().filter(|verb| verb.noun == name).filter_map(command).chain(own))
 }
 
 fn command(verb: &Verb) -> Option<Command> {

@@ -47,6 +47,23 @@ pub(crate) const VERBS: &[Verb] = &[
     verb("workflow", "progress", "workflow_progress", &["workflow_id"], "Show how far a workflow is"),
     verb("workflow", "next", "workflow_next_tasks", &["workflow_id"], "List what can be claimed now"),
     verb("workflow", "status", "workflow_update_status", &["id", "status"], "Pause, resume, complete, fail or abandon"),
+    verb("workflow", "start", "workflow_start", &["workflow_id"], "Have it worked by the runners that are alive"),
+    verb(
+        "workflow",
+        "suspend",
+        "workflow_suspend",
+        &["workflow_id"],
+        "Let nobody claim its tasks; what runs is finished",
+    ),
+    verb("workflow", "resume", "workflow_resume", &["workflow_id"], "Go on after a suspension"),
+    verb(
+        "workflow",
+        "execution",
+        "workflow_execution_status",
+        &["workflow_id"],
+        "Show who works on what, and the cost",
+    ),
+    verb("workflow", "check-merge", "workflow_check_merge", &["workflow_id"], "Show which completed tasks are merged"),
     verb("workflow", "summary", "workflow_get_summary", &["id"], "Summarize a workflow"),
     verb(
         "workflow",
@@ -144,6 +161,9 @@ pub(crate) fn words(argument: &str) -> &'static str {
         "create_worktree" => "Make the worktree, on a new branch",
         "cross_check_required" => "The runner asks for a cross-check",
         "current_task_id" => "The task it works on",
+        "cwd" | "max_agents" | "max_budget_usd" | "max_turns" | "model" | "permission_mode" => {
+            "Taken for compatibility; the runner's configuration says it"
+        }
         "cursor" => "Where the last page ended: its next_cursor",
         "depends_on" => "A task that must be done first; may be repeated",
         "description" => "What it is",

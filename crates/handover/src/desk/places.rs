@@ -148,7 +148,7 @@ fn updated(reply: &Reply) -> Answer {
 
 /// What git or we would not do, in the shape of every refusal.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the other problems say all in their message")]
-fn refused(problem: &Problem) -> Stopped {
+pub(super) fn refused(problem: &Problem) -> Stopped {
     let details = match problem {
         Problem::InvalidInput { field, problem } => {
             let entry = object([("field", (*field).into()), ("problem", problem.as_str().into())]);

@@ -212,6 +212,40 @@ fn approvals() -> Vec<(String, Value)> {
     paths
 }
 
+fn reply() -> Value {
+    let wanted = object([
+        ("type", "object".into()),
+        ("properties", object([("text", text())])),
+        ("required", vec!["text"].into()),
+        ("additionalProperties", false.into()),
+    ]);
+    let given = object([
+        ("type", "object".into()),
+        (
+            "properties",
+            object([
+                ("success", flag()),
+                ("answer_id", text()),
+                ("task_id", maybe_text()),
+                ("task_status", maybe_text()),
+            ]),
+        ),
+        ("required", vec!["success", "answer_id", "task_id", "task_status"].into()),
+    ]);
+    let post = object([
+        ("operationId", "reply_to_message".into()),
+        ("summary", "Answer an agent's message to people; the task that waits for it goes on; for persons".into()),
+        ("parameters", Value::List(vec![parameter("id", "path", "The message's id", text())])),
+        ("requestBody", object([("required", true.into()), ("content", content("application/json", wanted))])),
+        ("responses", answers(given, "It is answered; the same words again are the same answer")),
+    ]);
+    object([("post", post)])
+}
+
+fn maybe_text() -> Value {
+    object([("type", vec!["string", "null"].into())])
+}
+
 fn tokens() -> [(String, Value); 2] {
     let any = || object([("type", "object".into())]);
     let wanted = object([
@@ -266,6 +300,7 @@ fn make() -> Value {
     paths.extend(reads());
     paths.push(("/api/v1/events".to_owned(), events()));
     paths.extend(approvals());
+    paths.push(("/api/v1/messages/{id}/reply".to_owned(), reply()));
     paths.extend(tokens());
     let problem = object([
         ("type", "object".into()),

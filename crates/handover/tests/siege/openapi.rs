@@ -103,6 +103,7 @@ fn the_server_does_what_the_document_says() {
         "/api/v1/agents/{id}" => team.amy.clone(),
         "/api/v1/inbox/{agent}" => "amy".to_owned(),
         "/api/v1/log/{topic}" => format!("workflows/{}", team.workflow),
+        "/api/v1/messages/{id}/reply" => "msg_000000000000".to_owned(),
         path if path.starts_with("/api/v1/approvals") => "ap_000000000000".to_owned(),
         _ => "tok_000000000000".to_owned(),
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use engine::command::{CreateWorkflow, CreateWorkspace, Register, SessionEnd, UpdateWorkspace};
+use engine::command::{Course, CreateWorkflow, CreateWorkspace, Register, SessionEnd, UpdateWorkspace};
 use engine::id::{RepositoryId, TemplateId, WorkflowId, WorkspaceId};
 use engine::plan::Piece;
 use engine::tables::Tables;
@@ -139,7 +139,12 @@ impl Script {
                 let any = self.chance.pick(WorkflowStatus::ALL);
                 let status = self.chance.pick(legal).filter(|_| self.chance.percent(90)).or(any);
                 let status = status.unwrap_or(WorkflowStatus::Paused);
-                Command::SetWorkflowStatus { workflow, status, reason: maybe_text(&mut self.chance) }
+                // Mostly on: where nothing can be claimed, little else happens.
+                let courses = [Course::Start, Course::Resume, Course::Resume, Course::Suspend];
+                match self.chance.pick(&courses).filter(|_| self.chance.percent(25)) {
+                    Some(course) => Command::Steer { workflow, course },
+                    None => Command::SetWorkflowStatus { workflow, status, reason: maybe_text(&mut self.chance) },
+                }
             }
         };
         let caller = if self.chance.percent(50) { Self::person() } else { self.caller(tables) };

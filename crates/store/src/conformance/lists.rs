@@ -51,6 +51,10 @@ pub(super) fn all(tables: &Tables, now: Timestamp) -> Vec<List> {
             lists.extend(LIMITS.map(|limit| List::Mail { owner, before, limit }));
         }
     }
+    let last = tables.mailboxes.get(&Owner::Human).map_or(0, |mailbox| mailbox.sequence);
+    for after in [0, 1, last] {
+        lists.extend(LIMITS.map(|limit| List::Questions { after, limit }));
+    }
     lists
 }
 

@@ -10,8 +10,8 @@ use engine::command::{CreateWorkflow, Key, Register, Target};
 use engine::id::{AgentId, TaskId, WorkflowId};
 use engine::inbox::{Draft, MessageKind, Owner, Recipients};
 use engine::plan::PlanTask;
-use engine::task::Priority;
-use engine::{Caller, Command, Event, Need, Reply, Rights, Timestamp};
+use engine::task::{Priority, Status};
+use engine::{Caller, Command, Event, Need, Refusal, Reply, Rights, Timestamp};
 
 use super::journal::{check_chain, check_tail};
 use super::{Order, act, must, plans};
@@ -38,6 +38,7 @@ where
     field.claims(&agents).await;
     field.dependencies(&agents).await;
     field.messages(agents[0]).await;
+    field.answers(agents[1]).await;
     field.keys().await;
     field.limit(&agents).await;
     field.touches(&agents).await;
@@ -232,6 +233,36 @@ impl Field {
         let world = must(self.stores[3].look(vec![need.clone()], Arc::new(|_| Vec::new())).await, "look");
         let found = must(world.messages(&need).map_err(|stop| format!("{stop:?}")), "inbox");
         assert!(found.iter().map(|message| message.sequence).eq(sent), "what was sent is there");
+    }
+
+    /// Everybody answers a question in words of their own: one answer is given, the others come too late.
+    async fn answers(self: &Arc<Self>, agent: AgentId) {
+        let (_, tasks) = self.workflow(create(None), vec![PlanTask::named("ask")]).await;
+        let task = tasks[0];
+        self.act(0, Caller::agent(agent), Command::Claim { task }).await;
+        let to = Target::Paused { reason: None };
+        self.act(1, Caller::agent(agent), Command::Move { task, attempt: Some(1), to }).await;
+        let draft = Draft { task: Some(task), ..Draft::text(MessageKind::Question, Priority::FIRST, "which?") };
+        let asked = Command::Send { to: Recipients::One(Owner::Human), draft };
+        let asked = self.act(2, Caller::agent(agent), asked).await;
+        let Ok(Reply::Sent { message, .. }) = asked.reply else { panic!("{asked:?}") };
+        let given = self
+            .all(|field, place| async move {
+                let command = Command::Answer { message, text: format!("answer {place}") };
+                let change = field.act(place, Caller::with_rights(Rights::Person), command).await;
+                match &change.reply {
+                    Ok(Reply::Answered { answer, status: Some(Status::InProgress), .. }) => Some(*answer),
+                    Err(Refusal::AlreadyAnswered { .. }) => None,
+                    other => panic!("{place} answers: {other:?}"),
+                }
+            })
+            .await;
+        let given: Vec<_> = given.into_iter().flatten().collect();
+        assert_eq!(given.len(), 1, "answers that were given");
+        let need = Need::Inbox { owner: Owner::Agent(agent), unread: true, after: 0, limit: 500 };
+        let world = must(self.stores[3].look(vec![need.clone()], Arc::new(|_| Vec::new())).await, "look");
+        let found = must(world.messages(&need).map_err(|stop| format!("{stop:?}")), "inbox");
+        assert!(found.iter().map(|message| message.id).eq(given), "the agent was told once: {found:?}");
     }
 
     /// The same key from all: one workflow, the same answer to everybody.

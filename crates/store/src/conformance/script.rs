@@ -14,7 +14,7 @@ use super::chance::Chance;
 use super::plans::text;
 
 /// Every command, as it is called in the code.
-const ALL: [&str; 52] = [
+const ALL: [&str; 54] = [
     "Register",
     "Heartbeat",
     "UpdateAgent",
@@ -31,6 +31,7 @@ const ALL: [&str; 52] = [
     "RemoveTask",
     "Replan",
     "SetWorkflowStatus",
+    "Steer",
     "SetParallelism",
     "SetConfig",
     "LockWorkflow",
@@ -62,6 +63,7 @@ const ALL: [&str; 52] = [
     "ConsumeApproval",
     "ExpireApprovals",
     "Send",
+    "Answer",
     "MarkRead",
     "Archive",
     "Sweep",

@@ -37,10 +37,10 @@ impl Script {
                 plan: json(&mut self.chance),
                 context: maybe_json(&mut self.chance),
             },
-            6 => {
+            6 | 9 | 10 => {
                 Command::ReplanTask { task: id, attempt, reason: text(&mut self.chance), plan: json(&mut self.chance) }
             }
-            9 => Command::Crash { task: id, attempt: task.attempt, reason: text(&mut self.chance) },
+            11 => Command::Crash { task: id, attempt: task.attempt, reason: text(&mut self.chance) },
             7 | 8 => Command::Release { task: id, attempt, reason: maybe_text(&mut self.chance) },
             _ => Command::Move { task: id, attempt, to: self.target(task) },
         };
@@ -98,12 +98,25 @@ impl Script {
         messages.truncate(5);
         messages.extend(self.chance.key(&tables.messages).filter(|_| self.chance.percent(20)));
         messages.extend(messages.first().copied().filter(|_| self.chance.percent(20)));
+        if self.chance.percent(10) {
+            return self.answer(tables);
+        }
         let command = match self.chance.below(10) {
             0..3 => Command::MarkRead { messages },
             3 | 4 => Command::Archive { messages },
             _ => Command::Send { to: self.recipients(tables), draft: self.draft(tables) },
         };
         (caller, command)
+    }
+
+    /// A person answers: mostly a question, mostly one that nobody has answered.
+    fn answer(&mut self, tables: &Tables) -> (Caller, Command) {
+        let open: Vec<MessageId> =
+            tables.messages.values().filter(|row| row.is_open_question()).map(|row| row.id).collect();
+        let open = self.chance.pick(&open).filter(|_| self.chance.percent(70));
+        let message = open.or_else(|| self.chance.key(&tables.messages)).unwrap_or(MessageId::LAST);
+        let caller = if self.chance.percent(90) { Self::person() } else { self.caller(tables) };
+        (caller, Command::Answer { message, text: text(&mut self.chance) })
     }
 
     fn recipients(&mut self, tables: &Tables) -> Recipients {

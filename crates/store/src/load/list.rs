@@ -85,6 +85,7 @@ pub(super) fn query(list: &List) -> Statement {
         | List::RepositoryTotal
         | List::Templates { .. }
         | List::Mail { .. }
+        | List::Questions { .. }
         | List::Unread(_)
         | List::Tokens { .. } => other_query(list),
         List::Turns { .. }
@@ -124,6 +125,7 @@ fn other_query(list: &List) -> Statement {
         List::Mail { owner: whose, before, limit } => {
             Statement::new(sql::MAIL, [owner(whose), (*before).into(), (*limit).into()])
         }
+        List::Questions { after, limit } => Statement::new(sql::QUESTIONS, [(*after).into(), (*limit).into()]),
         List::Unread(whose) => Statement::new(sql::UNREAD, [owner(whose)]),
         List::Tokens { revoked, after, limit } => {
             let [time, id] = behind(after.as_ref());
@@ -159,7 +161,7 @@ pub(super) fn fact(list: &List, rows: Vec<Vec<Value>>) -> Result<Fact, Fault> {
             Ok((row::read_repository(row)?, Columns::new("attachment", added).time()?))
         })?),
         List::Templates { .. } => Fact::TemplateRows(many(rows, row::read_template)?),
-        List::Mail { .. } => Fact::Messages(many(rows, row::read_message)?),
+        List::Mail { .. } | List::Questions { .. } => Fact::Messages(many(rows, row::read_message)?),
         List::Tokens { .. } => Fact::TokenRows(many(rows, row::read_token)?),
         List::Turns { .. } | List::Running { .. } => Fact::TurnRows(many(rows, row::turn::read_turn)?),
         List::Spent(_) => Fact::Spent(one(rows, row::turn::read_spent)?.unwrap_or_default()),

@@ -79,8 +79,11 @@ pub(crate) const REPOSITORY_TOTAL: &str = "SELECT count(*) FROM repository";
 pub(crate) const TEMPLATES: &str =
     "SELECT id, name, description, body, created FROM template WHERE name > $1 ORDER BY name LIMIT $2";
 pub(crate) const MAIL: &str = "SELECT id, owner, sequence, sender, thread, state, state_at, kind, priority, subject, body, \
-     body_json, action_required, workflow, task, reply_to, at FROM message WHERE owner = $1 AND sequence < $2 \
+     body_json, action_required, workflow, task, reply_to, at, answer FROM message WHERE owner = $1 AND sequence < $2 \
      ORDER BY sequence DESC LIMIT $3";
+pub(crate) const QUESTIONS: &str = "SELECT id, owner, sequence, sender, thread, state, state_at, kind, priority, subject, \
+     body, body_json, action_required, workflow, task, reply_to, at, answer FROM message \
+     WHERE owner = 'human' AND kind = 'question' AND answer IS NULL AND sequence > $1 ORDER BY sequence LIMIT $2";
 pub(crate) const UNREAD: &str = "SELECT CAST(priority AS TEXT), count(*), 0 FROM message \
      WHERE owner = $1 AND state = 'unread' GROUP BY priority ORDER BY priority";
 pub(crate) const TOKENS: &str = "SELECT id, name, hash, scope, agent, created, revoked FROM token \

@@ -27,11 +27,17 @@ reply! {
         thread_id: ThreadId,
         created_at: Timestamp,
         read_at: Option<Timestamp>,
+        awaits_reply: some bool,
     }
 }
 
 fn said_in(message: &Message) -> Value {
     message.draft.json().map_or_else(|| message.draft.body.as_str().into(), |json| Part::render(&json))
+}
+
+/// A person is asked, and has not answered.
+fn awaits_reply(message: &Message) -> Option<bool> {
+    message.is_open_question().then_some(true)
 }
 
 impl MessageRow {
@@ -60,6 +66,7 @@ impl MessageRow {
             thread_id: message.thread,
             created_at: message.at,
             read_at,
+            awaits_reply: awaits_reply(message),
         }
     }
 }
@@ -78,6 +85,8 @@ reply! {
         ref_task_id: Option<TaskId>,
         thread_id: ThreadId,
         created_at: Timestamp,
+        reply_to_id: some MessageId,
+        awaits_reply: some bool,
     }
 }
 
@@ -96,6 +105,8 @@ impl InboxRow {
             ref_task_id: message.draft.task,
             thread_id: message.thread,
             created_at: message.at,
+            reply_to_id: message.draft.reply_to,
+            awaits_reply: awaits_reply(message),
         }
     }
 }

@@ -131,6 +131,7 @@ fn state_becomes_documents() {
         state: MessageState::Unread,
         draft,
         at: engine::Timestamp(1_777_377_600_000),
+        answer: None,
     };
     let wire = translate::inbox(&letter, "quinn", "human").unwrap().render();
     let judged = message::judge(wire.to_string().as_bytes()).report.codes();

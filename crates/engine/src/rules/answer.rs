@@ -1,0 +1,116 @@
+//! A person answers an agent's question: the answer reaches the agent, and the task that waits for it goes on, once.
+
+use crate::approval::ApprovalStatus;
+use crate::case::Case;
+use crate::check;
+use crate::command::{Actor, Rights, Target};
+use crate::event::Event;
+use crate::id::{AgentId, MessageId};
+use crate::inbox::{Draft, Message, MessageKind, MessageState, Owner};
+use crate::list::List;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::rules::{inbox, status};
+use crate::task::{Priority, State, Task};
+use crate::world::{Fact, Need, Stop};
+
+pub(crate) fn answer(case: &mut Case<'_>, id: MessageId, text: &str) -> Result<Reply, Stop> {
+    check::summary("text", text)?;
+    match case.caller.rights {
+        Rights::Person => {}
+        Rights::Agent | Rights::Runner | Rights::Coordinator | Rights::Engine => {
+            return Err(Refusal::NotPermitted { problem: "only a person answers for people".to_owned() }.into());
+        }
+    }
+    let question = case.world.message(id)?.ok_or(Refusal::MessageNotFound { message: id })?;
+    if question.to != Owner::Human {
+        return Err(Refusal::NotPermitted { problem: format!("{id} is in the mailbox of {}", question.to) }.into());
+    }
+    let task = asked_for(case, question)?;
+    if let Some(given) = question.answer {
+        return again(case, id, given, text, task);
+    }
+    let agent = asker(question, task).ok_or_else(|| {
+        Refusal::state(format!("{id} was not written by an agent, and nobody holds a task it is about"))
+    })?;
+    case.world.want([Need::Agent(agent), Need::Mailbox(Owner::Agent(agent)), Need::Mailbox(Owner::Human)])?;
+    let waits = match task {
+        Some(task) => waits_for(case, question, task)?,
+        None => false,
+    };
+    let draft = Draft {
+        kind: MessageKind::Feedback,
+        priority: Priority::FIRST,
+        subject: question.draft.subject.clone(),
+        body: text.to_owned(),
+        body_json: false,
+        action_required: false,
+        workflow: question.draft.workflow,
+        task: question.draft.task,
+        reply_to: Some(id),
+    };
+    let answer = inbox::deliver(case, agent, question.thread, &draft)?;
+    if question.state == MessageState::Unread {
+        let (to, slug, state) = (Owner::Human, "human".to_owned(), MessageState::Read { at: case.now });
+        case.events.push(Event::Marked { message: id, to, slug, was_unread: true, state });
+    }
+    case.events.push(Event::Answered { message: id, answer });
+    let mut reply = Reply::Answered { answer, task: task.map(|task| task.id), status: task.map(Task::status) };
+    if let (Some(task), true, Reply::Answered { status, .. }) = (task, waits, &mut reply) {
+        let to = Target::InProgress { answer: Some(text.to_owned()) };
+        if let Reply::Moved { status: found } = status::move_task(case, task.id, None, &to)? {
+            *status = Some(found);
+        }
+    }
+    Ok(reply)
+}
+
+/// The same words again are the same answer; others come too late.
+fn again(
+    case: &Case<'_>,
+    question: MessageId,
+    given: MessageId,
+    text: &str,
+    task: Option<&Task>,
+) -> Result<Reply, Stop> {
+    let same = case.world.message(given)?.is_some_and(|given| given.draft.body == text);
+    if !same {
+        return Err(Refusal::AlreadyAnswered { message: question, answer: given }.into());
+    }
+    Ok(Reply::Answered { answer: given, task: task.map(|task| task.id), status: task.map(Task::status) })
+}
+
+/// The task it is about, while that exists.
+fn asked_for<'a>(case: &Case<'a>, question: &Message) -> Result<Option<&'a Task>, Stop> {
+    let Some(id) = question.draft.task else { return Ok(None) };
+    match case.task(id) {
+        Ok((task, _)) => Ok(Some(task)),
+        Err(Stop::Refused(_) | Stop::Recorded(_)) => Ok(None),
+        Err(missing @ Stop::Missing(_)) => Err(missing),
+    }
+}
+
+/// Who is told: whoever asked, or holds the task that was asked for.
+fn asker(question: &Message, task: Option<&Task>) -> Option<AgentId> {
+    match question.from {
+        Actor::Agent(agent) => Some(agent),
+        Actor::Runner | Actor::Engine => task.and_then(Task::holder),
+        Actor::Coordinator | Actor::Person => None,
+    }
+}
+
+/// The task stands still for this question: it was asked in the present claim, since the task last went on, and nothing
+/// else has to be decided first.
+fn waits_for(case: &Case<'_>, question: &Message, task: &Task) -> Result<bool, Stop> {
+    let State::Paused { lease, .. } = &task.state else { return Ok(false) };
+    let asked_now = question.draft.kind == MessageKind::Question && question.at >= lease.since;
+    if !asked_now || asker(question, Some(task)) != Some(lease.agent) {
+        return Ok(false);
+    }
+    let open = case.world.list(List::OpenApprovals { task: task.id, limit: APPROVALS_LOOKED_AT })?;
+    let Fact::ApprovalRows(rows) = open else { return Ok(false) };
+    Ok(!rows.iter().any(|row| row.state.status() == ApprovalStatus::Pending && !row.is_over(case.now)))
+}
+
+/// One task asks for few things at once.
+const APPROVALS_LOOKED_AT: u32 = 20;

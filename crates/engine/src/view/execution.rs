@@ -1,0 +1,102 @@
+//! How a workflow is being worked: who holds what, which program runs, what it has cost, and which runners are there.
+
+use super::{Position, Rows, is_planned, paged, rows_of};
+use crate::agent::Agent;
+use crate::id::WorkflowId;
+use crate::list::{List, Whose};
+use crate::runner::Runner;
+use crate::task::Task;
+use crate::time::Timestamp;
+use crate::turn::{Spent, Turn};
+use crate::workflow::Workflow;
+use crate::world::{Fact, Need, Stop, World};
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Execution {
+    pub workflow: Workflow,
+    pub by_status: Vec<(String, u32)>,
+    pub spent: Spent,
+    pub tasks: Rows<Worked, Position>,
+    /// Turns of the workflow that known runners have not ended, oldest first for each.
+    pub running: Vec<Turn>,
+    /// Those that are alive.
+    pub runners: Vec<Runner>,
+}
+
+/// A task and who works on it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Worked {
+    pub task: Task,
+    pub holder: Option<Agent>,
+    pub turn: Option<Turn>,
+    pub spent: Spent,
+}
+
+/// Runners that are looked at, and what of the turns each has under way.
+const RUNNERS_MAX: u32 = 50;
+const RUNNING_MAX: u32 = 500;
+
+/// Runners that were heard of lately.
+pub fn runners(world: &World, now: Timestamp) -> Result<Vec<Runner>, Stop> {
+    let all = rows_of!(world, RunnerRows, List::Runners { limit: RUNNERS_MAX });
+    Ok(all.iter().filter(|runner| runner.is_alive(now)).cloned().collect())
+}
+
+/// Turns of a workflow that have not ended.
+pub fn running(world: &World, id: WorkflowId) -> Result<Vec<Turn>, Stop> {
+    let all = rows_of!(world, RunnerRows, List::Runners { limit: RUNNERS_MAX });
+    let list = |runner: &Runner| List::Running { runner: runner.name.clone(), limit: RUNNING_MAX };
+    world.want(all.iter().map(|runner| Need::List(list(runner))))?;
+    let mut found = Vec::new();
+    for runner in all {
+        let turns = rows_of!(world, TurnRows, list(runner));
+        found.extend(turns.iter().filter(|turn| turn.workflow == id).cloned());
+    }
+    Ok(found)
+}
+
+fn spent(world: &World, whose: Whose) -> Result<Spent, Stop> {
+    Ok(if let Fact::Spent(spent) = world.list(List::Spent(whose))? { *spent } else { Spent::default() })
+}
+
+pub fn execution(
+    world: &World,
+    id: WorkflowId,
+    after: Option<Position>,
+    limit: u32,
+    now: Timestamp,
+) -> Result<Execution, Stop> {
+    let workflow = world.workflow(id)?.clone();
+    let list = List::Tasks { workflow: id, statuses: Vec::new(), after, limit: limit.saturating_add(1) };
+    let first = [List::Runners { limit: RUNNERS_MAX }, List::Spent(Whose::Workflow(id)), list.clone()];
+    world.want(first.map(Need::List))?;
+    // A plan that is not set is nobody's to see.
+    let found = if is_planned(&workflow) { rows_of!(world, Full, list) } else { &[] };
+    let page = paged(found, limit, |task: &Task| (task.sequence, task.id));
+    // Only what was claimed can have had a turn, and only what is held can have one now.
+    let begun = page.rows.iter().filter(|task| task.attempt > 0);
+    let needs = begun.flat_map(|task| {
+        let held = task.holder().map(|agent| [Need::Agent(agent), Need::TurnRunning(task.id)]);
+        held.into_iter().flatten().chain([Need::List(List::Spent(Whose::Task(task.id)))])
+    });
+    world.want(needs.chain(is_planned(&workflow).then_some(Need::List(List::Statuses(id)))))?;
+    let worked = |task: &Task| {
+        let holder = task.holder().map(|agent| world.agent(agent).cloned()).transpose()?;
+        let turn = if holder.is_some() { world.turns(&Need::TurnRunning(task.id))?.first().cloned() } else { None };
+        let spent = if task.attempt > 0 { spent(world, Whose::Task(task.id))? } else { Spent::default() };
+        Ok(Worked { task: task.clone(), holder, turn, spent })
+    };
+    let counts = if is_planned(&workflow) { rows_of!(world, Counts, List::Statuses(id)) } else { &[] };
+    Ok(Execution {
+        by_status: counts.iter().map(|(word, count, _)| (word.clone(), *count)).collect(),
+        spent: spent(world, Whose::Workflow(id))?,
+        running: running(world, id)?,
+        runners: runners(world, now)?,
+        tasks: Rows {
+            rows: page.rows.iter().map(worked).collect::<Result<_, Stop>>()?,
+            next: page.next,
+            total: page.total,
+        },
+        workflow,
+    })
+}

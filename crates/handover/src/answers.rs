@@ -1,0 +1,23 @@
+//! What people answer to agents' questions. Agents have no tool for this.
+
+use engine::id::MessageId;
+use engine::{Caller, Command, Reply, Rights};
+use wire::json::{Value, object};
+
+use crate::error::Error;
+use crate::service::Service;
+
+/// Answers a message to people, with the rights the door has found; the rules say whose are enough. The task that waits for
+/// the answer goes on in the same step.
+pub async fn answer(service: &Service, rights: Rights, message: MessageId, text: String) -> Result<Value, Error> {
+    let reply = service.execute(Caller::with_rights(rights), Command::Answer { message, text }).await?;
+    let Reply::Answered { answer, task, status } = reply else {
+        return Err(Error::Fault(store::Fault::Bug { what: format!("an answer was answered by {reply:?}") }));
+    };
+    Ok(object([
+        ("success", true.into()),
+        ("answer_id", answer.to_string().into()),
+        ("task_id", task.map(|task| task.to_string()).into()),
+        ("task_status", status.map(|status| status.as_str()).into()),
+    ]))
+}

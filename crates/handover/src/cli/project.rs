@@ -1,0 +1,67 @@
+//! `handover project`: what agents have learned about the project, and who wrote what when.
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use handover::office::Office;
+use handover::{keeper, sections};
+use wire::json::{Value, object};
+
+use super::outline::outline;
+use super::say;
+use super::show::{refused, table};
+
+/// More than a person looks at in one go.
+const ROWS: u32 = 200;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProjectVerb {
+    /// List the sections of the project context, or show one
+    Show {
+        /// Its name
+        section: Option<String>,
+        /// Print it as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the writes of a section, newest first: who, when, from which task, before and after
+    History {
+        /// Its name
+        section: String,
+        /// Print them as JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub(super) async fn run(office: &Office, verb: ProjectVerb) -> anyhow::Result<ExitCode> {
+    keeper::once(&office.desk, &office.live).await;
+    let service = office.desk.service();
+    let (found, json) = match verb {
+        ProjectVerb::Show { section: None, json } => (all(sections::list(service).await?, json), json),
+        ProjectVerb::Show { section: Some(name), json } => (sections::show(service, &name).await, json),
+        ProjectVerb::History { section, json } => {
+            let found = sections::history(service, &section, ROWS).await;
+            let whole = |rows| object([("section", section.as_str().into()), ("changes", Value::List(rows))]);
+            (found.map(whole), json)
+        }
+    };
+    match found {
+        Ok(value) if json => say(&value.to_string())?,
+        Ok(Value::Object(members)) => say(outline(members.iter()).trim_end())?,
+        // What has been made for people already.
+        Ok(value) => say(value.as_text().unwrap_or_default())?,
+        Err(error) => return refused("project", error, json),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn all(rows: Vec<Value>, json: bool) -> Result<Value, handover::Error> {
+    Ok(if json {
+        object([("sections", Value::List(rows))])
+    } else if rows.is_empty() {
+        "nothing is known; agents write it with their handoffs".into()
+    } else {
+        table(&["name", "version", "agent", "updated_at", "body"], &rows).into()
+    })
+}

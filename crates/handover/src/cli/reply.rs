@@ -1,0 +1,59 @@
+//! `handover inbox reply`: a person answers an agent. It is no tool, so that no agent answers for people.
+
+use std::process::ExitCode;
+
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use engine::Rights;
+use engine::id::MessageId;
+use handover::office::Office;
+use handover::{answers, keeper, person};
+use wire::json::Value;
+
+use super::say;
+use super::show::refused;
+
+/// The noun it stands under, beside verbs that are tools.
+pub(super) const NOUN: &str = "inbox";
+const VERB: &str = "reply";
+
+#[derive(Debug, Args)]
+pub(crate) struct Answer {
+    /// The message, such as msg_0123456789ab
+    message: MessageId,
+    /// What the agent is told
+    text: String,
+    /// Print the reply as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn command() -> Command {
+    Answer::augment_args(Command::new(VERB).about("Answer an agent; the task that waits for it goes on"))
+}
+
+/// What was typed, when it was this.
+pub(super) fn asked(matches: &ArgMatches) -> Option<Answer> {
+    let (_, inner) = matches.subcommand().filter(|(noun, _)| *noun == NOUN)?;
+    let (_, inner) = inner.subcommand().filter(|(verb, _)| *verb == VERB)?;
+    Some(Answer::from_arg_matches(inner).unwrap_or_else(|error| error.exit()))
+}
+
+pub(super) async fn run(office: &Office, asked: Answer) -> anyhow::Result<ExitCode> {
+    if let Err(stranger) = person::at_a_terminal() {
+        eprintln!("{stranger}");
+        return Ok(ExitCode::from(1));
+    }
+    keeper::once(&office.desk, &office.live).await;
+    let Answer { message, text, json } = asked;
+    match answers::answer(office.desk.service(), Rights::Person, message, text).await {
+        Ok(value) if json => say(&value.to_string())?,
+        Ok(value) => {
+            let word = |name: &str| value.get(name).and_then(Value::as_text);
+            let task = word("task_id").zip(word("task_status"));
+            let task = task.map(|(task, status)| format!("; {task} is {status}")).unwrap_or_default();
+            say(&format!("answered{task}"))?;
+        }
+        Err(error) => return refused("inbox", error, json),
+    }
+    Ok(ExitCode::SUCCESS)
+}

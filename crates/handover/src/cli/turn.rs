@@ -1,0 +1,129 @@
+//! `handover turn`: what agents' programs did, and what was found of it.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::Subcommand;
+use engine::id::{TaskId, TurnId, WorkflowId};
+use engine::list::Whose;
+use handover::office::Office;
+use handover::turns::{self, Named};
+use handover::{keeper, objects};
+use wire::json::{Value, object};
+
+use super::outline::outline;
+use super::say;
+use super::show::{refused, table};
+use super::status::cost;
+
+/// More than a person looks at in one go.
+const ROWS: u32 = 200;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TurnVerb {
+    /// List turns, newest first: of a task, of a workflow, or of the newest workflows
+    List {
+        /// Only of this task, such as tk_0123456789ab
+        #[arg(long, conflicts_with = "workflow")]
+        task: Option<TaskId>,
+        /// Only of this workflow, such as wf_0123456789ab
+        #[arg(long)]
+        workflow: Option<WorkflowId>,
+        /// Print them as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show one: what it said, called and cost, why it ended, and what its output was found to be
+    Show {
+        /// Its id, such as tn_0123456789ab
+        id: TurnId,
+        /// Print it as JSON
+        #[arg(long)]
+        json: bool,
+        /// Print everything its program wrote, byte for byte
+        #[arg(long, conflicts_with = "json")]
+        stream: bool,
+    },
+}
+
+pub(super) async fn run(office: &Office, verb: TurnVerb) -> anyhow::Result<ExitCode> {
+    keeper::once(&office.desk, &office.live).await;
+    match verb {
+        TurnVerb::List { task, workflow, json } => {
+            list(office, task.map(Whose::Task).or(workflow.map(Whose::Workflow)), json).await
+        }
+        TurnVerb::Show { id, stream: true, .. } => stream(office, id).await,
+        TurnVerb::Show { id, json, .. } => one(office, id, json).await,
+    }
+}
+
+async fn list(office: &Office, whose: Option<Whose>, json: bool) -> anyhow::Result<ExitCode> {
+    let found = match turns::list(office.desk.service(), whose, ROWS).await {
+        Ok(found) => found,
+        Err(error) => return refused("turn", error, json),
+    };
+    if json {
+        let rows = found.iter().map(|named| turns::row(named, |stream| objects::has(&office.state, stream)));
+        say(&object([("turns", Value::List(rows.collect()))]).to_string())?;
+    } else if found.is_empty() {
+        say("no turns; the runner begins them")?;
+    } else {
+        let rows: Vec<Value> = found.iter().map(line).collect();
+        say(&table(&["id", "task", "agent", "purpose", "status", "spent", "said"], &rows))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn line(named: &Named) -> Value {
+    let row = turns::row(named, |_| true);
+    let part = |name: &str| row.get(name).cloned().unwrap_or(Value::Null);
+    let ended = named.turn.ended();
+    let said = row.get("verdict").and_then(|verdict| verdict.get("summary")).cloned();
+    object([
+        ("id", part("id")),
+        ("task", named.task.clone().unwrap_or_else(|| named.turn.task.to_string()).into()),
+        ("agent", named.agent.clone().into()),
+        ("purpose", part("purpose")),
+        ("status", part("status")),
+        ("spent", ended.map(|ended| cost(ended.spent)).into()),
+        ("said", said.unwrap_or_else(|| part("reason"))),
+    ])
+}
+
+async fn one(office: &Office, id: TurnId, json: bool) -> anyhow::Result<ExitCode> {
+    let (named, verified) = match turns::show(office.desk.service(), id).await {
+        Ok(found) => found,
+        Err(error) => return refused("turn", error, json),
+    };
+    let mut row = turns::row(&named, |stream| objects::has(&office.state, stream));
+    if let Value::Object(members) = &mut row {
+        members.push(("verifications".to_owned(), Value::List(verified.iter().map(turns::verification).collect())));
+    }
+    if json {
+        say(&row.to_string())?;
+    } else if let Value::Object(members) = &row {
+        say(outline(members.iter()).trim_end())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn stream(office: &Office, id: TurnId) -> anyhow::Result<ExitCode> {
+    let (named, _) = match turns::show(office.desk.service(), id).await {
+        Ok(found) => found,
+        Err(error) => return refused("turn", error, false),
+    };
+    let Some(stream) = named.turn.ended().and_then(|ended| ended.stream.clone()) else {
+        eprintln!("nothing that {id} wrote was kept");
+        return Ok(ExitCode::from(1));
+    };
+    let state = office.state.clone();
+    tokio::task::spawn_blocking(move || {
+        let mut kept = objects::get(&state, &stream).with_context(|| format!("open the object {}", stream.hash))?;
+        let mut out = std::io::stdout().lock();
+        std::io::copy(&mut kept, &mut out).with_context(|| format!("print the object {}", stream.hash))?;
+        Ok::<_, anyhow::Error>(out.flush()?)
+    })
+    .await??;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,47 @@
+//! `/api/v1/messages/{id}/reply`: a person answers an agent.
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use engine::id::MessageId;
+use engine::token::Scope;
+use http::StatusCode;
+use wire::json::Value;
+
+use super::problem::{Problem, json};
+use super::{Shared, intake};
+use crate::answers;
+
+fn invalid(message: impl Into<String>) -> Problem {
+    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUT", message, "correct it and try again")
+}
+
+/// `POST /api/v1/messages/{id}/reply` with `{"text": …}`
+pub(super) async fn reply(
+    State(shared): State<Shared>,
+    Extension(scope): Extension<Scope>,
+    Path(id): Path<String>,
+    body: Body,
+) -> Result<Response, Problem> {
+    let text = text(&intake::whole(body, wire::document::BYTES_MAX).await?)?;
+    let id: MessageId = id.parse().map_err(|_| invalid("a message's id is msg_ and 12 characters of 0-9a-z"))?;
+    let answered = answers::answer(shared.desk.service(), scope.rights(), id, text).await;
+    Ok(json(&answered.map_err(|error| Problem::fault(&error))?))
+}
+
+fn text(body: &[u8]) -> Result<String, Problem> {
+    let whole = std::str::from_utf8(body).map_err(|_| invalid("the body is not UTF-8"))?;
+    let node =
+        wire::json::parse_object(whole).map_err(|error| invalid(format!("the body is not a JSON object: {error}")))?;
+    let Value::Object(members) = node.to_value() else { return Err(invalid("the body is not a JSON object")) };
+    let mut found = None;
+    for (name, value) in members {
+        match (name.as_str(), value) {
+            ("text", Value::Text(text)) => found = Some(text),
+            ("text", _) => return Err(invalid("`text` must be a text")),
+            (other, _) => return Err(invalid(format!("`{other}` is no field; there is `text`"))),
+        }
+    }
+    found.ok_or_else(|| invalid("`text` is required"))
+}

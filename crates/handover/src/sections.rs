@@ -1,0 +1,96 @@
+//! The project context, as people look at it: what agents have learned, and who wrote what when.
+
+use engine::agent::is_slug;
+use engine::list::List;
+use engine::section::{Section, SectionChange};
+use engine::{Actor, Fact, Need, Refusal, Stop, World};
+use wire::json::{Value, object};
+
+use crate::error::Error;
+use crate::service::Service;
+use crate::turns::value;
+
+/// All of them, by name.
+pub async fn list(service: &Service) -> Result<Vec<Value>, Error> {
+    let limit = u32::try_from(engine::limits::SECTIONS_MAX).unwrap_or(u32::MAX);
+    service
+        .view(move |world| {
+            let found = world.list(List::Sections { after: String::new(), limit })?;
+            let Fact::SectionRows(rows) = found else { return Ok(Vec::new()) };
+            world.want(rows.iter().filter_map(|row| writer(row.by)))?;
+            Ok(rows.iter().map(|found| row(world, found)).collect())
+        })
+        .await
+}
+
+pub async fn show(service: &Service, name: &str) -> Result<Value, Error> {
+    let name = name.to_owned();
+    service
+        .view(move |world| {
+            let found = section(world, &name)?;
+            world.want(writer(found.by))?;
+            Ok(row(world, found))
+        })
+        .await
+}
+
+/// Its writes, newest first.
+pub async fn history(service: &Service, name: &str, limit: u32) -> Result<Vec<Value>, Error> {
+    let name = name.to_owned();
+    service
+        .view(move |world| {
+            section(world, &name)?;
+            let found = world.list(List::SectionChanges { section: name.clone(), before: u32::MAX, limit })?;
+            let Fact::SectionChanges(rows) = found else { return Ok(Vec::new()) };
+            world.want(rows.iter().filter_map(|row| writer(row.by)))?;
+            Ok(rows.iter().map(|found| change(world, found)).collect())
+        })
+        .await
+}
+
+/// A text that cannot be a section's name is not asked for: a database need not take it.
+fn section<'a>(world: &'a World, name: &str) -> Result<&'a Section, Stop> {
+    let unknown = || Stop::from(Refusal::SectionNotFound { section: name.chars().take(64).collect() });
+    if !is_slug(name) {
+        return Err(unknown());
+    }
+    world.section(name)?.ok_or_else(unknown)
+}
+
+fn writer(by: Actor) -> Option<Need> {
+    match by {
+        Actor::Agent(agent) => Some(Need::Agent(agent)),
+        Actor::Runner | Actor::Coordinator | Actor::Person | Actor::Engine => None,
+    }
+}
+
+/// People know agents by their slugs.
+fn slug(world: &World, by: Actor) -> Option<String> {
+    match by {
+        Actor::Agent(agent) => world.agent(agent).ok().map(|agent| agent.slug.clone()),
+        Actor::Runner | Actor::Coordinator | Actor::Person | Actor::Engine => None,
+    }
+}
+
+fn row(world: &World, section: &Section) -> Value {
+    object([
+        ("name", section.name.as_str().into()),
+        ("version", u64::from(section.version).into()),
+        ("by", section.by.to_string().into()),
+        ("agent", slug(world, section.by).into()),
+        ("updated_at", Value::Number(section.updated.0.into())),
+        ("body", value(&section.body)),
+    ])
+}
+
+fn change(world: &World, change: &SectionChange) -> Value {
+    object([
+        ("version", u64::from(change.version).into()),
+        ("by", change.by.to_string().into()),
+        ("agent", slug(world, change.by).into()),
+        ("at", Value::Number(change.at.0.into())),
+        ("task_id", change.task.map(|task| task.to_string()).into()),
+        ("before", change.before.as_ref().map(value).into()),
+        ("after", value(&change.after)),
+    ])
+}

@@ -1,0 +1,125 @@
+//! Answers to agents' questions, over HTTP and on the command line: a person gives them, once, and nobody else.
+
+use serde_json::{Value, json};
+
+use crate::security::{Team, word};
+
+/// A task that Amy paused, and what she asked.
+fn asked(team: &Team) -> (String, String) {
+    let task = team.task(Some("paused"));
+    let question = json!({
+        "recipient_id": "human", "message_type": "query", "body": "which database?", "task_id": task,
+        "priority": "urgent", "action_required": true, "sender_id": team.amy,
+    });
+    (task, word(&team.server.must("message_send", &question)["id"]))
+}
+
+#[test]
+fn a_person_answers_once_and_the_task_goes_on() {
+    let team = Team::new();
+    let (task, message) = asked(&team);
+    let status = || word(&team.server.must("task_get", &json!({"id": task}))["status"]);
+    let reply = |name: &str, body: &Value| team.ask(name, "POST", &format!("/api/v1/messages/{message}/reply"), body);
+    let waits = || team.call("person", "inbox_read", &json!({})).json()["messages"][0]["awaits_reply"].clone();
+    assert_eq!((status(), waits()), ("paused".to_owned(), json!(true)));
+    let answer = json!({"text": "the small one"});
+    for name in ["agent", "bob", "coordinator"] {
+        let refused = reply(name, &answer);
+        assert_eq!((refused.status, refused.code().as_str()), (403, "NOT_PERMITTED"), "{name}");
+    }
+    for bad in [json!({}), json!({"text": 1}), json!({"text": " "}), json!({"text": "x", "task": task}), json!([])] {
+        let refused = reply("person", &bad);
+        assert_eq!((refused.status, refused.code().as_str()), (422, "INVALID_INPUT"), "{bad}");
+    }
+    let nowhere = |id: &str| team.ask("person", "POST", &format!("/api/v1/messages/{id}/reply"), &answer);
+    assert_eq!(nowhere("msg_000000000000").code(), "MESSAGE_NOT_FOUND");
+    assert_eq!(nowhere("tk_000000000000").code(), "INVALID_INPUT");
+    assert_eq!(status(), "paused", "nothing of that answered");
+
+    let first = reply("person", &answer);
+    assert_eq!((first.status, first.json()["task_status"].clone()), (200, json!("in_progress")), "{}", first.text());
+    assert_eq!(first.json()["task_id"], json!(task));
+    let again = reply("admin", &answer);
+    assert_eq!((again.status, again.json()), (200, first.json()), "the same words are the same answer");
+    let late = reply("person", &json!({"text": "the large one"}));
+    assert_eq!((late.status, late.code().as_str()), (409, "ALREADY_ANSWERED"));
+    assert_eq!(status(), "in_progress");
+    let mail = team.server.must("inbox_read", &json!({"agent_id": team.amy}));
+    assert_eq!(mail["unread"], 1, "{mail}");
+    let found = &mail["messages"][0];
+    assert_eq!(found["id"], first.json()["answer_id"]);
+    let told = ["body", "sender", "message_type", "reply_to_id", "ref_task_id"].map(|name| word(&found[name]));
+    assert_eq!(told, ["the small one", "human", "task.feedback", message.as_str(), task.as_str()]);
+    let listed = team.call("person", "message_list", &json!({"status": "all"})).json();
+    assert_eq!(
+        (&listed["messages"][0]["status"], &listed["messages"][0]["awaits_reply"]),
+        (&json!("read"), &Value::Null)
+    );
+    team.server.stop();
+}
+
+/// Below an agent, and without a terminal, the command line only shows what waits and how to answer.
+#[test]
+fn the_command_line_asks_for_a_person_who_answers() {
+    let team = Team::new();
+    let (task, message) = asked(&team);
+    let run = |words: &[&str], mark: Option<&str>| {
+        let mut program = team.place.program();
+        program.args(words);
+        if let Some(mark) = mark {
+            program.env(mark, "1");
+        }
+        let output = program.stdin(std::process::Stdio::null()).output().unwrap();
+        let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        (output.status.code(), text)
+    };
+    let how = format!("handover inbox reply {message} TEXT");
+    for words in [vec!["inbox", "read"], vec!["inbox", "list"], vec!["status"]] {
+        let (code, text) = run(&words, None);
+        assert!(code == Some(0) && text.contains(&how), "{words:?}: {text}");
+    }
+    for mark in [None].into_iter().chain(handover::person::AGENT_MARKS.map(Some)) {
+        let (code, text) = run(&["inbox", "reply", &message, "yes"], mark);
+        assert!(code == Some(1) && text.contains("NOT_A_PERSON"), "{mark:?}: {text}");
+    }
+    let (code, text) = run(&["inbox", "reply", &task, "yes"], None);
+    assert!(code == Some(2) && text.contains("invalid value"), "{text}");
+    assert_eq!(word(&team.server.must("task_get", &json!({"id": task}))["status"]), "paused");
+    team.server.stop();
+}
+
+/// One end of a terminal; the other must live as long.
+fn terminal() -> (std::os::fd::OwnedFd, std::fs::File) {
+    use std::os::unix::ffi::OsStrExt as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+
+    let master = rustix::pty::openpt(rustix::pty::OpenptFlags::RDWR | rustix::pty::OpenptFlags::NOCTTY).unwrap();
+    rustix::pty::grantpt(&master).unwrap();
+    rustix::pty::unlockpt(&master).unwrap();
+    let name = rustix::pty::ptsname(&master, Vec::new()).unwrap();
+    // It shall not become the terminal of this test.
+    let flags = rustix::fs::OFlags::NOCTTY.bits().cast_signed();
+    let name = std::ffi::OsStr::from_bytes(name.as_bytes()).to_owned();
+    let inner = std::fs::File::options().read(true).write(true).custom_flags(flags).open(name).unwrap();
+    (master, inner)
+}
+
+#[test]
+fn at_a_terminal_the_answer_is_taken() {
+    let team = Team::new();
+    let (task, message) = asked(&team);
+    let (_outer, inner) = terminal();
+    let run = |words: &[&str]| {
+        let mut program = team.place.program();
+        program.args(["inbox", "reply", &message]).args(words).stdin(inner.try_clone().unwrap());
+        let output = program.output().unwrap();
+        let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        (output.status.code(), text)
+    };
+    assert_eq!(run(&["the small one"]), (Some(0), format!("answered; {task} is in_progress\n")));
+    let (code, text) = run(&["the small one", "--json"]);
+    assert!(code == Some(0) && text.contains(r#""task_status":"in_progress""#), "{text}");
+    let (code, text) = run(&["the large one"]);
+    assert!(code == Some(1) && text.contains("ALREADY_ANSWERED"), "{text}");
+    team.server.stop();
+}
