@@ -5,6 +5,9 @@ read -r envelope
 field() { printf '%s' "$envelope" | sed -n "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p"; }
 task=$(field task_id)
 goal=$(field goal)
+# Whoever judges another's output goes by the words of that task.
+[ -n "$goal" ] && printf '%s' "$goal" >"$SIM/$task.goal"
+[ -n "$goal" ] || goal=$(cat "$SIM/$task.goal")
 count=$(cat "$SIM/$task" 2>/dev/null || echo 0)
 count=$((count + 1))
 echo "$count" >"$SIM/$task"
@@ -48,6 +51,7 @@ outside) envelope true "out" "$(artifact ../escaped.txt create x)" proceed ;;
 updates) envelope true "mended" "$(artifact README.md update "changed by $task")" proceed ;;
 writes) echo "by hand, $task" >"left-$task.txt" && envelope true "wrote a file" "" proceed ;;
 wrong) envelope true "wrong output" "$(artifact "out/$task.txt" create wrong)" proceed ;;
+updates-wrong) envelope true "still wrong" "$(artifact "out/$task.txt" update "still wrong")" proceed ;;
 mends) envelope true "right output" "$(artifact "out/$task.txt" update right)" proceed ;;
 h-done) handoff COMPLETE ', "user_facing_summary": "handed over"' ;;
 h-learns) handoff COMPLETE ', "update_contracts": [{"contract": "stack", "payload": {"languages": ["sh"]}}, {"contract": "secrets", "payload": {"x": 1}}]' '' '"the other layer"' ;;

@@ -1,1 +1,163 @@
-//! Where people come in.
+//! Where people come in: questions, approvals, and what another agent says of an output.
+
+use std::sync::Arc;
+
+use engine::Rights;
+use engine::approval::{ApprovalStatus, Decision};
+use handover::clock::SystemClock;
+use handover::service::Service;
+use handover::{answers, approvals};
+
+use crate::scene::{Ran, Scene};
+
+/// The store of a scene, for a person who decides.
+fn service<T>(scene: &Scene, act: impl AsyncFnOnce(&Service) -> T) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let file = scene.project().join(".handover/state/handover.db");
+    runtime.block_on(async {
+        let store = store::open(file.to_str().unwrap(), 1).await.unwrap();
+        act(&Service::new(store, Arc::new(SystemClock))).await
+    })
+}
+
+fn team(more: &str) -> Scene {
+    let mut scene = Scene::new();
+    scene.settings.push_str(more);
+    scene.agent("worker", "max_parallel = 4");
+    scene.agent("speaker", "roles = [\"speaker\"]\noutput = \"handoff\"\nwritable_sections = [\"stack\"]");
+    scene.agent("judge", "roles = [\"judge\"]");
+    scene.settle();
+    scene
+}
+
+fn workflow(ran: &Ran, scene: &Scene) -> String {
+    let listed = scene.json(&["workflow", "list"]);
+    assert!(!ran.events.is_empty());
+    listed["workflows"][0]["id"].as_str().unwrap().to_owned()
+}
+
+fn told(scene: &Scene, ran: &Ran, task: &str, turn: u32) -> String {
+    let id = ran.events.iter().find(|event| event["task"] == task).unwrap()["task_id"].as_str().unwrap().to_owned();
+    std::fs::read_to_string(scene.sim().join(format!("{id}.{turn}.envelope"))).unwrap()
+}
+
+#[test]
+fn an_answer_lets_the_task_go_on() {
+    let scene = team("");
+    let ran = scene.run_plan("name: q\ntasks:\n  - {name: port, description: asks finished, role: worker}\n");
+    assert_eq!((ran.code, ran.story("port").as_str()), (1, "first asks asks"), "{}", ran.stderr);
+    assert!(ran.events.last().unwrap()["reason"].as_str().unwrap().contains("port is paused"));
+    let question = scene.json(&["inbox", "read"])["messages"][0]["id"].as_str().unwrap().to_owned();
+    let id = question.parse().unwrap();
+    service(&scene, async |service| answers::answer(service, Rights::Person, id, "8080".to_owned()).await.unwrap());
+    let again = scene.run(&[&workflow(&ran, &scene)]);
+    assert_eq!((again.code, again.story("port").as_str()), (0, "answer done verified merged completed"));
+    let told = told(&scene, &ran, "port", 2);
+    assert!(told.contains(r#""answer":"8080""#), "{told}");
+    assert_eq!(scene.leftovers(), [""; 0]);
+}
+
+#[test]
+fn an_approval_is_used_once_and_a_refusal_is_told() {
+    let scene = team("");
+    let plan = "name: a\ntasks:\n  - {name: yes, description: h-approval h-done, role: speaker}\n  \
+                - {name: no, description: h-approval h-done, role: speaker}\n";
+    let ran = scene.run_plan(plan);
+    assert_eq!((ran.code, ran.story("yes").as_str()), (1, "first wants_approval wants_approval"), "{}", ran.stderr);
+    let of = |task: &str| {
+        let event = |event: &&serde_json::Value| event["event"] == "wants_approval" && event["task"] == task;
+        ran.events.iter().find(event).unwrap()["approval_id"].as_str().unwrap().parse().unwrap()
+    };
+    let (yes, no) = (of("yes"), of("no"));
+    service(&scene, async |service| {
+        approvals::decide(service, Rights::Person, yes, Decision::Approve).await.unwrap();
+        let reject = Decision::Reject { reason: "not on a Friday".to_owned() };
+        approvals::decide(service, Rights::Person, no, reject).await.unwrap();
+    });
+    let again = scene.run(&[&workflow(&ran, &scene)]);
+    assert_eq!((again.code, again.story("yes").as_str()), (0, "answer done verified merged completed"));
+    assert_eq!(again.story("no"), "answer done verified merged completed");
+    assert!(told(&scene, &ran, "yes", 2).contains(r#""answer":"approved""#));
+    assert!(told(&scene, &ran, "no", 2).contains("rejected: not on a Friday"));
+    let used = service(&scene, async |service| approvals::show(service, yes).await.unwrap().state.status());
+    assert_eq!(used, ApprovalStatus::Consumed);
+    assert_eq!(scene.leftovers(), [""; 0]);
+}
+
+const BRIEF: &str = "brief: {goal: \"WORDS\", acceptance_criteria: [\"It is.\"], output_contract: CONTRACT}";
+
+fn task(name: &str, words: &str, contract: &str) -> String {
+    let brief = BRIEF.replace("WORDS", words).replace("CONTRACT", contract);
+    format!("  - {{name: {name}, role: worker, {brief}}}\n")
+}
+
+#[test]
+fn outputs_are_held_to_their_contracts() {
+    let scene = team(
+        "[evaluator]\nagent = \"judge\"\n[contract.right]\n\
+         checks = [{ command = [\"sh\", \"-c\", \"grep -q right out/*.txt\"], seconds = 20 }]\n\
+         [contract.busy]\nchecks = [{ command = [\"sh\", \"-c\", \"setsid sleep 1000 & exit 0\"], seconds = 20 }]\n",
+    );
+    // The judge reads the words of the task it judges as everybody does: its turns are those after the worker's.
+    let checked = "{type: file, schema_ref: right, output_ref_required: true}";
+    let judged = "{type: file, output_ref_required: true, evaluate: Is it good?}";
+    let plan = [
+        "name: c\ntasks:\n".to_owned(),
+        task("mended", "wrong mends", checked),
+        task("stays-wrong", "wrong updates-wrong", checked),
+        task("leaks", "finished", "{type: file, schema_ref: busy, output_ref_required: true}"),
+        task("long", "finished", "{type: file, output_ref_required: true, min_length: 100000}"),
+        task("good", "finished judge-pass", judged),
+        task("not-good", "wrong judge-fail mends judge-pass", judged),
+        task("odd", "finished judge-odd", judged),
+    ];
+    let ran = scene.run_plan(&plan.concat());
+    let stories = [
+        ("mended", "first done unverified verification done verified merged completed"),
+        ("stays-wrong", "first done unverified verification done unverified blocked(verification_fail)"),
+        ("leaks", "first done verified merged completed"),
+        ("long", "first done unverified verification done unverified blocked(verification_fail)"),
+        ("good", "first done evaluation heard verified merged completed"),
+        (
+            "not-good",
+            "first done evaluation heard unverified verification done evaluation heard verified merged completed",
+        ),
+        ("odd", "first done evaluation heard evaluation heard evaluation heard blocked(tool_failure)"),
+    ];
+    for (name, story) in stories {
+        assert_eq!(ran.story(name), story, "{name}\n{}", ran.stderr);
+    }
+    assert_eq!(scene.leftovers(), [""; 0]);
+}
+
+#[test]
+fn what_is_missing_is_told_before_anything_is_claimed() {
+    let scene = team("");
+    let judged = task("x", "finished", "{type: file, output_ref_required: true, evaluate: Is it good?}");
+    let named = task("y", "finished", "{type: file, schema_ref: nowhere, output_ref_required: true}");
+    let ran = scene.run_plan(&format!("name: c\ntasks:\n{judged}{named}"));
+    let reason = ran.events.last().unwrap()["reason"].as_str().unwrap().to_owned();
+    assert!(ran.code == 1 && reason.contains("[evaluator]") && reason.contains("nowhere"), "{reason}");
+    assert_eq!(ran.events.len(), 1, "{:?}", ran.events);
+    let changed = scene.project().join(".handover/config.toml");
+    std::fs::write(&changed, format!("{}\n# later\n", scene.settings)).unwrap();
+    let untrusted = scene.run(&["--once"]);
+    assert!(untrusted.code == 1 && untrusted.stderr.contains("NOT_TRUSTED"), "{}", untrusted.stderr);
+}
+
+#[test]
+fn what_an_agent_learned_is_kept_once() {
+    let scene = team("");
+    let ran = scene.run_plan("name: k\ntasks:\n  - {name: learns, description: h-learns, role: speaker}\n");
+    assert_eq!((ran.code, ran.story("learns").as_str()), (0, "first done verified merged completed"));
+    let section = scene.json(&["project", "show", "stack"]);
+    assert_eq!(section["body"]["languages"][0], "sh", "{section}");
+    // Nobody gave it the right to write the other one.
+    assert!(!scene.ask(&["project", "show", "secrets"]).status.success());
+    let turn = ran.events.iter().find(|event| event["event"] == "turn_ended").unwrap();
+    let shown = scene.json(&["turn", "show", turn["turn_id"].as_str().unwrap()]);
+    assert!(shown.to_string().contains("UPDATE_CONTRACT_DENIED:secrets"), "{shown}");
+    let id = turn["task_id"].as_str().unwrap();
+    let notes = scene.json(&["task", "checkpoints", id]).to_string();
+    assert!(notes.contains("the other layer"), "{notes}");
+}
