@@ -39,7 +39,7 @@ pub(super) async fn open(
     let parts = Parts {
         service,
         store: file,
-        ground: Ground { git: Git::default(), root: folder, is_repository, worktrees: None },
+        ground: Ground::new(Git::default(), folder, is_repository, None),
         state,
         settings,
         team,

@@ -42,6 +42,9 @@ const TRIES_MAX: u32 = 8;
 /// How long we sleep at most between two looks at a task that waits; the store wakes us earlier.
 const LOOK: Duration = Duration::from_secs(2);
 
+/// Changes that come close together are looked at together.
+const BREATH: Duration = Duration::from_millis(100);
+
 /// One of our turns may run.
 pub(super) type Room = (OwnedSemaphorePermit, OwnedSemaphorePermit);
 
@@ -107,7 +110,7 @@ impl Attempt {
                 Step::Wait => {
                     room = None;
                     tokio::select! {
-                        _ = bell.changed(LOOK) => {}
+                        _ = bell.changed(LOOK) => tokio::time::sleep(BREATH).await,
                         () = self.shop.closing.cancelled() => {}
                     }
                     continue;

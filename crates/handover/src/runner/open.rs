@@ -62,7 +62,7 @@ pub async fn open(office: &Office, at_once: Option<usize>, wish: watch::Receiver
     let parts = Parts {
         service: office.desk.service().clone(),
         store: absolute(&office.place.store),
-        ground: Ground { git, root, is_repository, worktrees },
+        ground: Ground::new(git, root, is_repository, worktrees),
         state: office.state.clone(),
         settings: all.team,
         team,

@@ -20,22 +20,31 @@ pub enum Place {
     Folder(PathBuf),
 }
 
+/// Gits that make or remove worktrees at once: more of them only wait for the same disk and processors.
+const GITS_MAX: usize = 4;
+
 /// How worktrees are made here.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Ground {
     pub git: Git,
     pub root: PathBuf,
     /// Whether the root is in a repository.
     pub is_repository: bool,
     pub worktrees: Option<PathBuf>,
+    turn: tokio::sync::Semaphore,
 }
 
 impl Ground {
+    pub fn new(git: Git, root: PathBuf, is_repository: bool, worktrees: Option<PathBuf>) -> Self {
+        Self { git, root, is_repository, worktrees, turn: tokio::sync::Semaphore::new(GITS_MAX) }
+    }
+
     /// The place of an attempt; what a stopped runner made is found again, with what is in it.
     pub async fn place(&self, workflow: WorkflowId, task: TaskId, attempt: u32) -> Result<Place, Problem> {
         if !self.is_repository {
             return Ok(Place::Folder(self.root.clone()));
         }
+        let _turn = self.turn.acquire().await;
         let line = branch::line(&self.git, &self.root, &workflow.to_string(), None).await?;
         let branch = branch::task_branch(&task.to_string(), attempt);
         let request = Request { repository: self.root.clone(), root: self.worktrees.clone(), branch, base: None };
@@ -59,7 +68,10 @@ impl Ground {
     /// Commits what the agent left. `None` where there is nothing to commit into.
     pub async fn commit(&self, place: &Place, message: &str, author: &Author) -> Result<Option<Committed>, Problem> {
         match place {
-            Place::Worktree { workspace, .. } => branch::commit(&self.git, workspace, message, author).await.map(Some),
+            Place::Worktree { workspace, .. } => {
+                let _turn = self.turn.acquire().await;
+                branch::commit(&self.git, workspace, message, author).await.map(Some)
+            }
             Place::Folder(_) => Ok(None),
         }
     }
@@ -98,6 +110,7 @@ impl Ground {
     /// work is in the workflow's.
     pub async fn clear(&self, place: &Place, author: &Author) -> Result<(), Problem> {
         let Place::Worktree { workspace, line, .. } = place else { return Ok(()) };
+        let _turn = self.turn.acquire().await;
         let kept = branch::commit(&self.git, workspace, "work in progress, kept by the runner", author).await;
         // A merge with markers in it cannot be committed; its files are not worth more than both sides of it.
         let force = !matches!(kept, Ok(Committed::Clean { .. } | Committed::Commit { .. }));

@@ -1,11 +1,11 @@
 //! The loop: takes tasks for whoever has room, lets attempts work, and ends when there is nothing left to do.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use engine::id::{TaskId, WorkflowId};
+use engine::id::{AgentId, TaskId, WorkflowId};
 use engine::list::{List, WorkflowFilter};
 use engine::offer::Ask;
 use engine::task::Task;
@@ -21,7 +21,9 @@ use crate::error::Error;
 
 /// How long the loop sleeps when nothing wakes it.
 const LOOK: Duration = Duration::from_secs(1);
-/// A runner that was not heard of for a minute counts as gone.
+/// Changes that come close together are looked at together.
+const BREATH: Duration = Duration::from_millis(20);
+/// A runner that was not heard of for half a minute counts as gone.
 const SIGN: Duration = Duration::from_secs(10);
 /// Renewing as often as four times in a lease leaves room for a slow disk.
 const RENEWALS_IN_A_LEASE: u32 = 4;
@@ -73,12 +75,22 @@ pub struct Loop {
     lease: Duration,
     /// Workflows that were looked at: whether everything their tasks need is there.
     fits: HashMap<WorkflowId, bool>,
+    held: Arc<Mutex<Held>>,
+}
+
+/// What the keeper of leases has to know.
+#[derive(Debug)]
+struct Held {
+    agents: BTreeSet<AgentId>,
+    lease: Duration,
 }
 
 impl Loop {
     pub fn new(shop: Arc<Shop>, scope: Scope) -> Self {
         let lease = Duration::from_millis(u64::from(engine::limits::LEASE_MS_DEFAULT.0));
+        let held = Arc::new(Mutex::new(Held { agents: BTreeSet::new(), lease }));
         Self {
+            held,
             shop,
             scope,
             attempts: JoinSet::new(),
@@ -98,11 +110,12 @@ impl Loop {
             }
             self.fits.insert(id, true);
         }
-        self.show_life().await?;
+        show_life(&self.shop).await?;
         self.take_up().await?;
         let mut bell = self.shop.service.bell();
         let mut wish = self.shop.wish.clone();
-        let (mut sign, mut renewal) = (Instant::now() + SIGN, Instant::now());
+        // Beside the loop, which may be busy with claims for longer than a short lease.
+        let keeper = tokio::spawn(keep(Arc::clone(&self.shop), Arc::clone(&self.held)));
         let ended = loop {
             if self.shop.wish() != Wish::Work {
                 break Ended::Stopped;
@@ -111,43 +124,19 @@ impl Loop {
             if let Some(ended) = self.is_over().await? {
                 break ended;
             }
-            let look = LOOK.min(self.renewal());
             tokio::select! {
                 Some(over) = self.attempts.join_next() => self.ended(over.ok()),
-                _ = bell.changed(look) => {}
+                _ = bell.changed(LOOK) => tokio::time::sleep(BREATH).await,
                 _ = wish.changed() => {}
-            }
-            let now = Instant::now();
-            if now >= renewal {
-                self.renew().await;
-                renewal = now + self.renewal();
-            }
-            if now >= sign {
-                // Missed once, it is given the next time.
-                let _again = self.show_life().await;
-                sign = now + SIGN;
             }
         };
         // Those that wait for a person end; their tasks are paused and stay ours.
         self.shop.closing.cancel();
         self.finish().await;
+        keeper.abort();
         let forget = Command::ForgetRunner { name: self.shop.name.clone() };
         let _gone = self.shop.service.execute(Caller::with_rights(Rights::Runner), forget).await;
         Ok(ended)
-    }
-
-    fn renewal(&self) -> Duration {
-        (self.lease / RENEWALS_IN_A_LEASE).clamp(RENEWAL_MIN, SIGN)
-    }
-
-    async fn show_life(&self) -> Result<(), Error> {
-        let see = Command::SeeRunner {
-            name: self.shop.name.clone(),
-            host: self.shop.name.clone(),
-            pid: std::process::id(),
-            agents: self.shop.seats.values().map(|seat| seat.slug.clone()).collect(),
-        };
-        self.shop.service.execute(Caller::with_rights(Rights::Runner), see).await.map(|_| ())
     }
 
     /// Tasks that our agents hold from before: a runner was stopped or killed, or a person was asked.
@@ -196,13 +185,22 @@ impl Loop {
     fn spawn(&mut self, seat: &Arc<Seat>, task: TaskId, attempt: u32, room: Option<super::attempt::Room>) {
         let slug = seat.member.settings.slug.clone();
         self.working.insert(task, slug.clone());
+        self.tell_keeper();
         let work = Attempt::new(Arc::clone(&self.shop), Arc::clone(seat), task, attempt);
         self.attempts.spawn(async move { (slug, task, work.work(room).await) });
+    }
+
+    /// Who holds something, and how long the shortest lease is.
+    fn tell_keeper(&self) {
+        let agents = self.working.values().filter_map(|slug| Some(self.shop.seats.get(slug)?.agent)).collect();
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        *held = Held { agents, lease: self.lease };
     }
 
     fn ended(&mut self, over: Option<(String, TaskId, Over)>) {
         let Some((slug, task, over)) = over else { return };
         self.working.remove(&task);
+        self.tell_keeper();
         let rest = self.rests.entry(slug).or_default();
         match over {
             Over::Ended => *rest = Rest::default(),
@@ -215,16 +213,6 @@ impl Loop {
 
     fn rests(&self, slug: &str) -> bool {
         self.rests.get(slug).and_then(|rest| rest.until).is_some_and(|until| until > Instant::now())
-    }
-
-    async fn renew(&self) {
-        let mut busy: Vec<&String> = self.working.values().collect();
-        busy.sort_unstable();
-        busy.dedup();
-        for seat in busy.into_iter().filter_map(|slug| self.shop.seats.get(slug)) {
-            // A store that does not answer for long is met by the attempts themselves.
-            let _again = self.shop.service.execute(self.shop.caller(seat.agent), Command::Renew).await;
-        }
     }
 
     async fn workflows(&self) -> Result<Vec<Workflow>, Error> {
@@ -359,14 +347,44 @@ impl Loop {
 
     /// Lets attempts end: those that wait for a person at once, the others with their turns.
     async fn finish(&mut self) {
-        let mut renewal = tokio::time::interval(self.renewal());
-        while !self.attempts.is_empty() {
-            tokio::select! {
-                over = self.attempts.join_next() => self.ended(over.and_then(Result::ok)),
-                _ = renewal.tick() => self.renew().await,
-            }
+        while let Some(over) = self.attempts.join_next().await {
+            self.ended(over.ok());
         }
     }
+}
+
+/// Renews leases and shows that the runner lives, until it is aborted. What fails is tried again.
+async fn keep(shop: Arc<Shop>, held: Arc<Mutex<Held>>) {
+    let (mut sign, mut renewed) = (Instant::now() + SIGN, Instant::now());
+    loop {
+        // The next claim may have a shorter lease than all before it.
+        tokio::time::sleep(RENEWAL_MIN).await;
+        let (agents, lease) = {
+            let held = held.lock().unwrap_or_else(PoisonError::into_inner);
+            (held.agents.clone(), held.lease)
+        };
+        let pause = (lease / RENEWALS_IN_A_LEASE).clamp(RENEWAL_MIN, SIGN);
+        if renewed.elapsed() >= pause {
+            renewed = Instant::now();
+            for agent in agents {
+                let _again = shop.service.execute(shop.caller(agent), Command::Renew).await;
+            }
+        }
+        if Instant::now() >= sign {
+            let _again = show_life(&shop).await;
+            sign = Instant::now() + SIGN;
+        }
+    }
+}
+
+async fn show_life(shop: &Shop) -> Result<(), Error> {
+    let see = Command::SeeRunner {
+        name: shop.name.clone(),
+        host: shop.name.clone(),
+        pid: std::process::id(),
+        agents: shop.seats.values().map(|seat| seat.slug.clone()).collect(),
+    };
+    shop.service.execute(Caller::with_rights(Rights::Runner), see).await.map(|_| ())
 }
 
 fn can_take(seat: &Seat, offered: &[Task]) -> bool {

@@ -45,7 +45,7 @@ pub(super) type Kept = (Option<Object>, Option<Verdict>);
 const RECORD: &str = "told.json";
 /// The last text of the agent, which holds its output.
 const ANSWER: &str = "answer.txt";
-/// How often we look whether the task is still ours, when the store has not woken us.
+/// How often we look whether the task is still ours.
 const LOOK: Duration = Duration::from_secs(2);
 
 impl Attempt {
@@ -170,13 +170,13 @@ impl Attempt {
 
     /// Ready when the program must not go on.
     pub(super) async fn cut(&self, mut exceeded: watch::Receiver<Option<String>>) -> Cut {
-        let mut bell = self.shop.service.bell();
         let mut wish = self.shop.wish.clone();
         loop {
+            // Not at every change of the store: two hundred turns would all look at each.
             tokio::select! {
                 _ = wish.wait_for(|wish| *wish == Wish::Stop) => return Cut::Cancelled,
                 Ok(over) = exceeded.wait_for(Option::is_some) => return Cut::OverBudget(over.clone().unwrap_or_default()),
-                _ = bell.changed(LOOK) => {}
+                () = tokio::time::sleep(LOOK) => {}
             }
             if !self.is_ours().await {
                 return Cut::ClaimLost;
