@@ -33,6 +33,13 @@ pub enum Write {
     Insert(Arc<Piece>),
     /// Everything of a task but `unmet`, which the store keeps.
     Task(Box<Task>),
+    /// A task of which only the number of checkpoints changed, and when: no list has another place for it. What agents do
+    /// most is not worth the whole row with all its indexes.
+    Noted {
+        task: TaskId,
+        checkpoints: u32,
+        at: Timestamp,
+    },
     Detail(TaskId, Box<Detail>),
     /// Dependents of a task wait for one less.
     Met(TaskId),
@@ -76,6 +83,7 @@ pub fn fold(world: &mut World, events: &[Event], now: Timestamp) -> Vec<Write> {
         now,
         writes: Vec::new(),
         tasks: BTreeSet::new(),
+        noted: BTreeSet::new(),
         details: BTreeSet::new(),
         workflows: BTreeSet::new(),
         workflow_details: BTreeSet::new(),
@@ -93,6 +101,8 @@ struct Fold<'a> {
     now: Timestamp,
     writes: Vec<Write>,
     tasks: BTreeSet<TaskId>,
+    /// Tasks that got a checkpoint. Those that changed otherwise, too, are written whole.
+    noted: BTreeSet<TaskId>,
     details: BTreeSet<TaskId>,
     workflows: BTreeSet<WorkflowId>,
     workflow_details: BTreeSet<WorkflowId>,
@@ -107,6 +117,12 @@ impl Fold<'_> {
         writes.extend(
             self.tasks.iter().filter_map(|id| row(world.tasks.get(id))).map(|task| Write::Task(Box::new(task))),
         );
+        let noted = self.noted.difference(&self.tasks).filter_map(|id| world.tasks.get(id)?.as_ref());
+        writes.extend(noted.map(|task| Write::Noted {
+            task: task.id,
+            checkpoints: task.checkpoints,
+            at: task.updated,
+        }));
         let details = self.details.iter().filter_map(|id| Some((*id, world.details.get(id)?.clone())));
         writes.extend(details.map(|(id, detail)| Write::Detail(id, Box::new(detail))));
         let workflows = self.workflows.iter().filter_map(|id| world.workflows.get(id)?.clone());
@@ -166,7 +182,11 @@ impl Fold<'_> {
     }
 
     fn checkpoint(&mut self, checkpoint: &Checkpoint) {
-        self.task(checkpoint.task, |task| task.checkpoints = checkpoint.sequence);
+        if let Some(Some(task)) = self.world.tasks.get_mut(&checkpoint.task) {
+            task.checkpoints = checkpoint.sequence;
+            task.updated = task.updated.max(self.now);
+            self.noted.insert(checkpoint.task);
+        }
         self.writes.push(Write::Checkpoint(Box::new(checkpoint.clone())));
     }
 

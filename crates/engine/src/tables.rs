@@ -80,6 +80,7 @@ impl Tables {
                     *row = Task { unmet, sequence, ..*task };
                 }
             }
+            Write::Noted { task, checkpoints, at } => self.note(task, checkpoints, at),
             Write::Detail(id, detail) => drop(self.details.insert(id, *detail)),
             Write::Met(id) => {
                 for waiting in edges(&self.dependents, id).collect::<Vec<_>>() {
@@ -128,6 +129,12 @@ impl Tables {
             Write::Approval(approval) => drop(self.approvals.insert(approval.id, *approval)),
             Write::Key(key) => drop(self.keys.insert(key.id.clone(), *key)),
             Write::ForgetKeys(now) => self.keys.retain(|_, key| key.until > now),
+        }
+    }
+
+    fn note(&mut self, task: TaskId, checkpoints: u32, at: Timestamp) {
+        if let Some(row) = self.tasks.get_mut(&task) {
+            (row.checkpoints, row.updated) = (checkpoints, at);
         }
     }
 

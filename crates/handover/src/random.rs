@@ -1,12 +1,27 @@
 //! The only source of chance.
 
+use std::sync::{Mutex, PoisonError};
+
 use crate::error::Error;
+
+/// Seeds asked for at once: to ask the system for each costs more than to make one.
+const SEEDS: usize = 16;
+const SEED_BYTES: usize = 16;
+
+/// What the system gave and nobody has used yet. A seed is removed before it is given out, so none is used twice.
+static UNUSED: Mutex<Vec<u128>> = Mutex::new(Vec::new());
 
 /// Random bits from the operating system.
 pub fn seed() -> Result<u128, Error> {
-    let mut bytes = [0; 16];
+    let mut unused = UNUSED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(seed) = unused.pop() {
+        return Ok(seed);
+    }
+    let mut bytes = [0; SEEDS * SEED_BYTES];
     getrandom::fill(&mut bytes).map_err(|error| Error::Random(error.to_string()))?;
-    Ok(u128::from_le_bytes(bytes))
+    let (seeds, _) = bytes.as_chunks::<SEED_BYTES>();
+    unused.extend(seeds.iter().copied().map(u128::from_le_bytes));
+    unused.pop().ok_or_else(|| Error::Random("no bytes".to_owned()))
 }
 
 /// A short text nobody else has, for example the token of a plan that is being written.
@@ -17,4 +32,15 @@ pub fn token() -> Result<String, Error> {
 /// For a new store: tells its cursors from those of another.
 pub fn store_seed() -> Result<u64, Error> {
     Ok(u64::try_from(seed()? >> 64).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_seed_is_given_twice() {
+        let seeds: std::collections::HashSet<u128> = (0..10 * SEEDS).map(|_| seed().unwrap()).collect();
+        assert_eq!(seeds.len(), 10 * SEEDS);
+    }
 }

@@ -37,6 +37,7 @@ fn push(write: Write, ops: &mut Vec<Op>) -> Result<(), Fault> {
     match write {
         Write::Insert(piece) => insert(&piece, ops),
         Write::Task(task) => run(sql::UPDATE_TASK, row::task_update(&task)),
+        Write::Noted { task, checkpoints, at } => run(sql::NOTE_TASK, vec![checkpoints.into(), at.into(), text(task)]),
         Write::Detail(id, detail) => run(sql::PUT_DETAIL, row::detail(id, &detail)),
         Write::Met(id) => run(sql::MET, vec![text(id)]),
         Write::Waits(id, unmet) => run(sql::WAITS, vec![unmet.into(), text(id)]),

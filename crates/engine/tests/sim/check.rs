@@ -48,7 +48,7 @@ pub(crate) fn touched(writes: &[Write]) -> BTreeSet<TaskId> {
     for write in writes {
         match write {
             Write::Task(task) => drop(touched.insert(task.id)),
-            Write::Detail(id, _) | Write::Waits(id, _) => drop(touched.insert(*id)),
+            Write::Detail(id, _) | Write::Waits(id, _) | Write::Noted { task: id, .. } => drop(touched.insert(*id)),
             Write::Checkpoint(checkpoint) => drop(touched.insert(checkpoint.task)),
             Write::Drop(ids) => touched.extend(ids),
             Write::Insert(piece) => touched.extend(piece.tasks.iter().map(|(task, _)| task.id)),

@@ -5,16 +5,17 @@ mod connection;
 mod mount;
 mod queue;
 mod reader;
+mod reply;
 mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError};
+use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::{Change, Need, World};
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 
 use crate::fault::Fault;
 use crate::log::{Cursor, Entry, Head, Page};
@@ -23,7 +24,8 @@ use crate::{Answer, Job, Question, Sink, Source, Store};
 use connection::{Settings, make, open};
 use queue::Queue;
 use reader::Readers;
-use writer::{Reply, Request, Ticket, Writer};
+use reply::{Others, Reply, Ticket};
+use writer::{Request, Writer};
 
 /// What may be chosen at opening.
 #[derive(Debug, Clone, Copy)]
@@ -65,7 +67,9 @@ impl Statistics {
 pub struct Sqlite {
     path: PathBuf,
     options: Options,
-    sender: Mutex<Option<SyncSender<Request>>>,
+    /// Without a bound of its own: one that has makes room for all at once, a megabyte.
+    sender: Mutex<Option<Sender<Request>>>,
+    places: Arc<Semaphore>,
     /// Ends with the writer.
     closed: Mutex<Receiver<()>>,
     readers: Arc<Readers>,
@@ -110,19 +114,20 @@ impl Sqlite {
             return Err(Fault::Url { url: path.display().to_string(), problem });
         }
         let queue = Queue::beside(&path)?;
-        let turn = queue.wait()?;
+        let turn = queue.wait(|| ())?;
         make(&path)?;
         let (connection, generation) = open(&path, Settings::WRITER, Some(seed))?;
         drop(turn);
         let bell = Bell::new();
         let statistics = Arc::new(Statistics::default());
-        let (sender, receiver) = std::sync::mpsc::sync_channel(QUEUE_MAX);
+        let (sender, receiver) = std::sync::mpsc::channel();
         let writer = Writer {
             path: path.clone(),
             connection,
             queue: Arc::new(queue),
             bell: bell.clone(),
             statistics: Arc::clone(&statistics),
+            untold: Others::default(),
         };
         let (done, closed) = std::sync::mpsc::channel();
         let run = move || {
@@ -136,6 +141,7 @@ impl Sqlite {
             path,
             options,
             sender: Mutex::new(Some(sender)),
+            places: Arc::new(Semaphore::new(QUEUE_MAX)),
             closed: Mutex::new(closed),
             bell,
             poller: Arc::default(),
@@ -152,18 +158,16 @@ impl Sqlite {
         let (answer, mut receiver) = oneshot::channel();
         let ticket = Arc::new(Ticket::default());
         let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or(Fault::Closed)?;
-        match sender.try_send(request(Reply { answer, ticket: Arc::clone(&ticket) })) {
-            Ok(()) => {}
-            Err(TrySendError::Full(_)) => return Err(Fault::Busy { seconds: 0 }),
-            Err(TrySendError::Disconnected(_)) => return Err(Fault::Closed),
-        }
+        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else { return Err(Fault::Busy { seconds: 0 }) };
+        let reply = Reply { answer, ticket: Arc::clone(&ticket), _place: place };
+        sender.send(request(reply)).map_err(|_| Fault::Closed)?;
         let answer = match tokio::time::timeout(self.options.wait_max, &mut receiver).await {
             Ok(answer) => answer,
             Err(_) if ticket.take() => return Err(Fault::Busy { seconds: self.options.wait_max.as_secs() }),
             // The writer has begun it, so it will be done or not, and soon.
             Err(_) => receiver.await,
         };
-        answer.unwrap_or(Err(Fault::Closed))
+        answer.map_or(Err(Fault::Closed), |told| told.result)
     }
 
     /// Starts the thread that looks for other processes' changes, if none runs.

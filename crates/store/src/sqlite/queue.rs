@@ -34,8 +34,12 @@ impl Queue {
         Ok(Self { file, path })
     }
 
-    /// Waits without bound; whoever asked for the work waits with one.
-    pub(super) fn wait(&self) -> Result<Turn<'_>, Fault> {
+    /// Waits without bound; whoever asked for the work waits with one. `before` is called when there is something to wait for.
+    pub(super) fn wait(&self, before: impl FnOnce()) -> Result<Turn<'_>, Fault> {
+        if self.file.try_lock().is_ok() {
+            return Ok(Turn { queue: self });
+        }
+        before();
         self.file.lock().map_err(Fault::file("lock the queue", &self.path))?;
         Ok(Turn { queue: self })
     }

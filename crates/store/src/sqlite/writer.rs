@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvError, TryRecvError};
 use std::time::Duration;
 
 use engine::{Change, Need, Timestamp, World};
 use rusqlite::{Connection, ErrorCode};
-use tokio::sync::oneshot;
 
 use super::Statistics;
 use super::connection::{BUSY_MAX, Session, Settings, open};
 use super::queue::Queue;
 use super::reader::{load, load_more};
+use super::reply::{Others, Reply};
 use crate::fault::Fault;
 use crate::log::Head;
 use crate::record::{self, Op};
@@ -23,35 +23,6 @@ use crate::transfer::{Row, not_empty};
 use crate::value::{Statement, text};
 use crate::watch::Bell;
 use crate::{Job, Source, sql};
-
-/// A command waits until the writer begins it or its caller takes it back, whoever comes first.
-#[derive(Debug, Default)]
-pub(super) struct Ticket(AtomicBool);
-
-impl Ticket {
-    /// Whether it still waited.
-    pub(super) fn take(&self) -> bool {
-        !self.0.swap(true, Ordering::SeqCst)
-    }
-}
-
-/// Where an answer goes.
-pub(super) struct Reply<T> {
-    pub(super) answer: oneshot::Sender<Result<T, Fault>>,
-    pub(super) ticket: Arc<Ticket>,
-}
-
-impl<T> Reply<T> {
-    /// Whether somebody still waits for it; from then on it cannot be taken back.
-    fn begin(&self) -> bool {
-        !self.answer.is_closed() && self.ticket.take()
-    }
-
-    fn send(self, result: Result<T, Fault>) {
-        // Who went away in the meantime does not want to know.
-        let _ = self.answer.send(result);
-    }
-}
 
 pub(super) enum Request {
     Transact(Job, Reply<Change>),
@@ -64,6 +35,8 @@ pub(super) struct Writer {
     pub(super) queue: Arc<Queue>,
     pub(super) bell: Bell,
     pub(super) statistics: Arc<Statistics>,
+    /// Whom the last batch has not told yet, as far as we know.
+    pub(super) untold: Others,
 }
 
 /// Commands in one transaction: enough to make the commit cheap, few enough to keep the wait short.
@@ -79,7 +52,7 @@ type Waiting = (Job, Reply<Change>);
 impl Writer {
     pub(super) fn run(mut self, requests: &Receiver<Request>) {
         let mut last = 0;
-        while let Ok(request) = next(requests) {
+        while let Ok(request) = self.next(requests) {
             match request {
                 Request::Fill(source, reply) => self.fill(source, reply),
                 Request::Transact(job, reply) => {
@@ -94,10 +67,29 @@ impl Writer {
         }
     }
 
+    /// The next request. Who was just answered often asks again at once, and to be woken for that takes longer than to stay
+    /// awake; a thread that has something to do goes first.
+    fn next(&mut self, requests: &Receiver<Request>) -> Result<Request, RecvError> {
+        #[expect(clippy::disallowed_methods, reason = "bounds how long it stays awake")]
+        let began = std::time::Instant::now();
+        loop {
+            match requests.try_recv() {
+                Ok(request) => return Ok(request),
+                Err(TryRecvError::Disconnected) => return Err(RecvError),
+                Err(TryRecvError::Empty) if began.elapsed() < AWAKE => std::thread::yield_now(),
+                Err(TryRecvError::Empty) => {
+                    self.untold = Others::default();
+                    return requests.recv();
+                }
+            }
+        }
+    }
+
     /// Runs a batch and answers each caller. One that fails does not spoil the others.
     fn commit(&mut self, mut batch: Vec<Waiting>) {
         let queue = Arc::clone(&self.queue);
-        let turn = queue.wait();
+        // Who has an answer must not wait for other processes.
+        let turn = queue.wait(|| self.untold = Others::default());
         // Whoever gave up while we waited must not find its command done later.
         batch.retain(|(_, reply)| reply.begin());
         if batch.is_empty() {
@@ -115,9 +107,7 @@ impl Writer {
             Ok(changes) => {
                 drop(turn);
                 self.count(batch.len());
-                for ((_, reply), change) in batch.into_iter().zip(changes) {
-                    reply.send(Ok(change));
-                }
+                self.untold = Others::after_first(batch.into_iter().map(|(_, reply)| reply).zip(changes));
                 self.bell.ring();
                 return;
             }
@@ -182,7 +172,9 @@ impl Writer {
 
     fn fill(&mut self, mut source: Source, reply: Reply<()>) {
         let queue = Arc::clone(&self.queue);
-        let turn = queue.wait();
+        // A whole table takes long.
+        self.untold = Others::default();
+        let turn = queue.wait(|| ());
         if !reply.begin() {
             return;
         }
@@ -192,21 +184,6 @@ impl Writer {
         };
         reply.send(result);
         self.bell.ring();
-    }
-}
-
-/// The next request. Who was just answered often asks again at once, and to be woken for that takes longer than to stay
-/// awake; a thread that has something to do goes first.
-fn next(requests: &Receiver<Request>) -> Result<Request, RecvError> {
-    #[expect(clippy::disallowed_methods, reason = "bounds how long it stays awake")]
-    let began = std::time::Instant::now();
-    loop {
-        match requests.try_recv() {
-            Ok(request) => return Ok(request),
-            Err(TryRecvError::Disconnected) => return Err(RecvError),
-            Err(TryRecvError::Empty) if began.elapsed() < AWAKE => std::thread::yield_now(),
-            Err(TryRecvError::Empty) => return requests.recv(),
-        }
     }
 }
 

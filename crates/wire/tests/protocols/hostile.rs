@@ -46,18 +46,24 @@ fn used() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap()
 }
 
-/// The best of a few tries.
 fn judged_in_time(judge: Judge, bytes: &[u8], what: &str) {
+    if let Err(best) = best_of(20, judge, bytes, BOUND) {
+        panic!("{what}: {best:?} for {} bytes", bytes.len());
+    }
+}
+
+/// The best of a few tries, when none is within the bound.
+fn best_of(tries: u32, judge: Judge, bytes: &[u8], bound: Duration) -> Result<(), Duration> {
     let mut best = Duration::MAX;
-    for _ in 0..20 {
+    for _ in 0..tries {
         let began = used();
         judge(bytes);
         best = best.min(used().saturating_sub(began));
-        if best < BOUND {
-            return;
+        if best < bound {
+            return Ok(());
         }
     }
-    panic!("{what}: {best:?} for {} bytes", bytes.len());
+    Err(best)
 }
 
 const OPENING: &str = "Done.\n```agent_contract_handoff\n";
@@ -187,13 +193,18 @@ fn documents_with_one_huge_part() {
         let mut found = Vec::new();
         places(&document, &mut Vec::new(), &mut found);
         let room = MEBIBYTE - document.to_string().len();
-        let fillings = fillings(room);
+        let (fillings, quarters) = (fillings(room), fillings(room / 4));
         for path in found.iter().filter(|path| !path.is_empty()) {
             let mut marked = document.clone();
             mark(&mut marked, path);
             let marked = marked.to_string();
-            for (what, filling) in &fillings {
-                let whole = format!("{before}{}{after}", marked.replace("\"@@\"", filling));
+            for ((what, filling), (_, quarter)) in fillings.iter().zip(&quarters) {
+                let with = |filling| format!("{before}{}{after}", marked.replace("\"@@\"", filling));
+                // A quarter of it in a sixteenth of the time: the whole is in time even if the time grows with the square.
+                if best_of(1, *judge, with(quarter).as_bytes(), BOUND / 16).is_ok() {
+                    continue;
+                }
+                let whole = with(filling);
                 judged_in_time(*judge, whole.as_bytes(), &format!("{file}: {what} in {marked}"));
             }
         }

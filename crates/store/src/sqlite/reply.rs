@@ -1,0 +1,131 @@
+//! Where answers go: to each caller its own, and to a runtime all of one transaction at once.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use engine::Change;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+use crate::fault::Fault;
+
+/// A command waits until the writer begins it or its caller takes it back, whoever comes first.
+#[derive(Debug, Default)]
+pub(super) struct Ticket(AtomicBool);
+
+impl Ticket {
+    /// Whether it still waited.
+    pub(super) fn take(&self) -> bool {
+        !self.0.swap(true, Ordering::SeqCst)
+    }
+}
+
+/// What a caller gets.
+pub(super) struct Told<T> {
+    pub(super) result: Result<T, Fault>,
+    /// Told when this is dropped, so also when the caller has gone.
+    _others: Option<Others>,
+}
+
+/// Where an answer goes.
+pub(super) struct Reply<T> {
+    pub(super) answer: oneshot::Sender<Told<T>>,
+    pub(super) ticket: Arc<Ticket>,
+    /// Among those that may wait, until there is an answer.
+    pub(super) _place: OwnedSemaphorePermit,
+}
+
+impl<T> Reply<T> {
+    /// Whether somebody still waits for it; from then on it cannot be taken back.
+    pub(super) fn begin(&self) -> bool {
+        !self.answer.is_closed() && self.ticket.take()
+    }
+
+    pub(super) fn send(self, result: Result<T, Fault>) {
+        self.send_with(result, None);
+    }
+
+    fn send_with(self, result: Result<T, Fault>, others: Option<Others>) {
+        // Who went away in the meantime does not want to know.
+        let _ = self.answer.send(Told { result, _others: others });
+    }
+}
+
+type Due = (Reply<Change>, Change);
+
+/// Answers that are not given yet, to callers of the same transaction. To wake a runtime from another thread takes a system
+/// call, so the writer wakes the first caller only, who wakes the others from within, for next to nothing. Whoever drops
+/// this first tells them: the writer keeps one, too, so they never depend on a caller that is not polled.
+#[derive(Default)]
+pub(super) struct Others(Arc<Mutex<Vec<Due>>>);
+
+impl Others {
+    /// Answers the first; what is returned tells the others when it is dropped.
+    pub(super) fn after_first(due: impl Iterator<Item = Due>) -> Self {
+        let mut due = due;
+        let Some((first, change)) = due.next() else { return Self::default() };
+        let others = Arc::new(Mutex::new(due.collect()));
+        first.send_with(Ok(change), Some(Self(Arc::clone(&others))));
+        Self(others)
+    }
+}
+
+impl Drop for Others {
+    fn drop(&mut self) {
+        // Not under the lock: a waker may do anything.
+        let due = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        due.into_iter().for_each(|(reply, change)| reply.send(Ok(change)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::{Actor, Reply as Said};
+    use tokio::sync::Semaphore;
+    use tokio::sync::oneshot::Receiver;
+
+    use super::*;
+
+    fn callers() -> (Vec<Due>, Vec<Receiver<Told<Change>>>) {
+        let change = || Change { events: Vec::new(), reply: Ok(Said::TaskPlanned), sender: Actor::Engine };
+        let places = Arc::new(Semaphore::new(3));
+        let place = || Arc::clone(&places).try_acquire_owned().unwrap();
+        let pairs = (0..3).map(|_| oneshot::channel());
+        pairs
+            .map(|(answer, caller)| ((Reply { answer, ticket: Arc::default(), _place: place() }, change()), caller))
+            .unzip()
+    }
+
+    fn told(callers: &mut [Receiver<Told<Change>>]) -> usize {
+        callers.iter_mut().filter_map(|caller| caller.try_recv().ok()).count()
+    }
+
+    #[test]
+    fn the_first_caller_tells_the_others() {
+        let (due, mut callers) = callers();
+        let _kept = Others::after_first(due.into_iter());
+        assert_eq!(told(&mut callers[1..]), 0);
+        assert_eq!(told(&mut callers[..1]), 1);
+        assert_eq!(told(&mut callers[1..]), 2);
+    }
+
+    #[test]
+    fn a_caller_that_is_not_polled_keeps_nobody_waiting() {
+        let (due, mut callers) = callers();
+        drop(Others::after_first(due.into_iter()));
+        assert_eq!(told(&mut callers[1..]), 2);
+        assert_eq!(told(&mut callers[..1]), 1);
+    }
+
+    #[test]
+    fn a_caller_that_has_gone_keeps_nobody_waiting() {
+        for late in [false, true] {
+            let (due, mut callers) = callers();
+            let mut first = Some(callers.remove(0));
+            let gone = if late { None } else { first.take() };
+            drop(gone);
+            let _kept = Others::after_first(due.into_iter());
+            drop(first);
+            assert_eq!(told(&mut callers), 2, "late: {late}");
+        }
+    }
+}
