@@ -26,6 +26,7 @@ pub mod open;
 pub mod place;
 pub mod plan_file;
 pub mod program;
+mod remains;
 pub mod run;
 pub mod screen;
 pub mod shop;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use engine::id::{TaskId, WorkflowId};
 use engine::list::{List, WorkflowFilter};
-use engine::offer::Ask;
+use engine::offer::{self, Ask};
 use engine::task::Task;
 use engine::workflow::{Workflow, WorkflowStatus};
 use engine::{Caller, Command, Fact, Need, Reply, Rights};
@@ -60,6 +60,15 @@ pub enum Ended {
 struct Rest {
     crashes: u32,
     until: Option<Instant>,
+}
+
+/// What can still come of a workflow without anybody's help.
+#[derive(Debug)]
+struct Prospect {
+    status: WorkflowStatus,
+    /// How many of its tasks somebody holds.
+    held: u32,
+    offered: Vec<Task>,
 }
 
 #[derive(Debug)]
@@ -132,8 +141,10 @@ impl Loop {
         self.shop.service.execute(Caller::with_rights(Rights::Runner), see).await.map(|_| ())
     }
 
-    /// Tasks that our agents hold from before: a runner was stopped or killed, or a person was asked.
+    /// Tasks that our agents hold from before: a runner was stopped or killed, or a person was asked. What is over is tidied up
+    /// first, as long as nobody works.
     async fn take_up(&mut self) -> Result<(), Error> {
+        let mut held_by_us = Vec::new();
         for seat in self.shop.seats.values().cloned().collect::<Vec<_>>() {
             let agent = seat.agent;
             let held = self
@@ -145,15 +156,18 @@ impl Loop {
                     held.iter().map(|task| world.task(*task).cloned()).collect::<Result<Vec<Task>, _>>()
                 })
                 .await?;
-            for task in held {
-                self.spawn(&seat, task.id, task.attempt, None);
-            }
+            held_by_us.extend(held.into_iter().map(|task| (Arc::clone(&seat), task)));
         }
-        self.close_orphans().await
+        self.close_orphans(&held_by_us.iter().map(|(_, task)| (task.id, task.attempt)).collect::<Vec<_>>()).await?;
+        super::remains::clear(&self.shop).await?;
+        for (seat, task) in held_by_us {
+            self.spawn(&seat, task.id, task.attempt, None);
+        }
+        Ok(())
     }
 
     /// Turns of ours that run for nobody: their tasks were given to others meanwhile.
-    async fn close_orphans(&self) -> Result<(), Error> {
+    async fn close_orphans(&self, held: &[(TaskId, u32)]) -> Result<(), Error> {
         let list = List::Running { runner: self.shop.name.clone(), limit: 500 };
         let rows = self
             .shop
@@ -162,7 +176,7 @@ impl Loop {
                 Ok(if let Fact::TurnRows(rows) = world.list(list.clone())? { rows.clone() } else { Vec::new() })
             })
             .await?;
-        for turn in rows.into_iter().filter(|turn| !self.working.contains_key(&turn.task)) {
+        for turn in rows.into_iter().filter(|turn| !held.contains(&(turn.task, turn.attempt))) {
             let folder = self.shop.turn_folder(turn.id);
             let settled = folder.clone();
             let _ended = tokio::task::spawn_blocking(move || super::host::settle(&settled)).await;
@@ -274,23 +288,19 @@ impl Loop {
 
     /// Nobody works, nobody rests, and nothing can be claimed.
     async fn is_over(&self) -> Result<Option<Ended>, Error> {
-        let id = match self.scope {
+        let (id, workflows) = match self.scope {
             Scope::All => return Ok(None),
-            Scope::Once => None,
-            Scope::Workflow(id) => Some(id),
+            Scope::Once => (None, self.workflows().await?.iter().map(|workflow| workflow.id).collect()),
+            Scope::Workflow(id) => (Some(id), vec![id]),
         };
-        let now = self.shop.service.now();
-        for workflow in self.workflows().await? {
-            match (workflow.status, id) {
+        for workflow in workflows {
+            let Prospect { status, held, offered } = self.prospect(workflow).await?;
+            match (status, id) {
                 (WorkflowStatus::Completed, Some(_)) if self.working.is_empty() => return Ok(Some(Ended::Completed)),
                 (WorkflowStatus::Completed, _) => return Ok(None),
                 _ => {}
             }
-            let id = workflow.id;
-            let running = self.shop.service.view(move |world| world.number(&Need::Running(id, now))).await?;
-            let offered = self.offered(id).await?;
-            let takers = self.shop.seats.values().filter(|seat| can_take(seat, &offered)).count();
-            if running > 0 || takers > 0 {
+            if held > 0 || self.shop.seats.values().any(|seat| can_take(seat, &offered)) {
                 return Ok(None);
             }
         }
@@ -298,6 +308,21 @@ impl Loop {
             None => Ok(Some(Ended::Idle)),
             Some(id) => Ok(Some(Ended::Stuck(self.why_stuck(id).await?))),
         }
+    }
+
+    /// As of one moment: what another runner takes or finishes between two looks would seem to be nobody's.
+    async fn prospect(&self, id: WorkflowId) -> Result<Prospect, Error> {
+        let now = self.shop.service.now();
+        let ask = Ask { workflow: id, agent: None, include_failed: false, after: None, limit: OFFERED_MAX };
+        let view = self.shop.service.view(move |world| {
+            let (running, expired) = (Need::Running(id, now), Need::Expired(id, now));
+            world.want([Need::Workflow(id), running.clone(), expired.clone()])?;
+            // A lease that is over is ended soon, and its task then offered again.
+            let expired = u32::try_from(world.task_ids(&expired)?.len()).unwrap_or(u32::MAX);
+            let held = world.number(&running)?.saturating_add(expired);
+            Ok(Prospect { status: world.workflow(id)?.status, held, offered: offer::next(world, &ask, now)?.tasks })
+        });
+        view.await
     }
 
     async fn why_stuck(&self, id: WorkflowId) -> Result<String, Error> {
@@ -365,16 +390,18 @@ fn stuck(task: &Task) -> Option<String> {
     }
 }
 
-/// One runner of this name on this machine: whoever holds the file is it, until its process ends.
-pub fn only_one(state: &Path, host: &str) -> std::io::Result<Option<std::fs::File>> {
+/// One runner of this name on this machine: whoever holds the file is it, until its process ends and everybody it gave the
+/// file to.
+pub fn only_one(state: &Path, host: &str, what: &str) -> std::io::Result<Option<std::fs::File>> {
     std::fs::create_dir_all(state)?;
     let name: String =
         host.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect();
     let file = std::fs::OpenOptions::new()
         .create(true)
         .truncate(false)
+        .read(true)
         .write(true)
-        .open(state.join(format!("runner-{name}.lock")))?;
+        .open(state.join(format!("runner-{name}.{what}")))?;
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
         Err(std::fs::TryLockError::WouldBlock) => Ok(None),
