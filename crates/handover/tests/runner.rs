@@ -4,6 +4,8 @@
 
 #[path = "runner/books.rs"]
 mod books;
+#[path = "runner/foreign.rs"]
+mod foreign;
 #[path = "runner/forgery.rs"]
 mod forgery;
 #[path = "runner/kills.rs"]

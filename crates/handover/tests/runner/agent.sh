@@ -68,6 +68,11 @@ updates) envelope true "mended" "$(artifact README.md update "changed by $task")
 writes) echo "by hand, $task" >"left-$task.txt" && envelope true "wrote a file" "" proceed ;;
 wrong) envelope true "wrong output" "$(artifact "out/$task.txt" create wrong)" proceed ;;
 mends) envelope true "right output" "$(artifact "out/$task.txt" update right)" proceed ;;
+poisons)
+    printf '{"success": true, "summary": %s, "artifacts": [%s], "notes": %s, "recommendation": "proceed"}\n' \
+        "$(cat "$SIM/poison.summary")" "$(artifact "out/$task.txt" create good)" "$(cat "$SIM/poison")"
+    ;;
+h-poisons) handoff COMPLETE ', "update_contracts": [{"contract": "stack", "payload": {"poison": '"$(cat "$SIM/poison")"'}}]' ;;
 h-done) handoff COMPLETE ', "user_facing_summary": "handed over"' ;;
 h-learns) handoff COMPLETE ', "update_contracts": [{"contract": "stack", "payload": {"languages": ["sh"]}}, {"contract": "secrets", "payload": {"x": 1}}]' '' '"the other layer"' ;;
 h-asks) handoff NEEDS_INPUT '' 'which colour?' ;;

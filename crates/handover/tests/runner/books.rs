@@ -128,16 +128,14 @@ fn left(scene: &Scene, rows: &[Row]) -> Vec<String> {
     }
     found.extend(locks(&git));
     let branches = scene.git(&["branch", "--list", "--format=%(refname:short)", "handover/tk_*"]);
-    for branch in branches.lines() {
-        // An attempt that was given up may have work that is nowhere else.
-        let earlier = |row: &&Row| {
-            let attempt = branch.strip_prefix(&format!("handover/{}-", row.id)).and_then(|text| text.parse().ok());
-            attempt.is_some_and(|attempt: u64| attempt < row.attempt)
-        };
-        let is_earlier = rows.iter().find(earlier).is_some();
-        let ahead = scene.git(&["log", "--oneline", branch, "--not", "--branches=handover/wf_*"]);
-        if !is_earlier || ahead.trim().is_empty() {
-            found.push(format!("the branch {branch}"));
+    for row in rows {
+        let attempt = |branch: &str| branch.strip_prefix(&format!("handover/{}-", row.id))?.parse::<u64>().ok();
+        for (branch, attempt) in branches.lines().filter_map(|branch| Some((branch, attempt(branch)?))) {
+            // An attempt that was given up may have work that is nowhere else.
+            let ahead = scene.git(&["log", "--oneline", branch, "--not", "--branches=handover/wf_*"]);
+            if attempt >= row.attempt || ahead.trim().is_empty() {
+                found.push(format!("the branch {branch} of {}, with {ahead:?}", row.name));
+            }
         }
     }
     found
