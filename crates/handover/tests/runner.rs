@@ -4,6 +4,8 @@
 
 #[path = "runner/books.rs"]
 mod books;
+#[path = "runner/evaluator.rs"]
+mod evaluator;
 #[path = "runner/foreign.rs"]
 mod foreign;
 #[path = "runner/forgery.rs"]

@@ -10,11 +10,12 @@ use engine::list::{List, WorkflowFilter};
 use engine::offer::{self, Ask};
 use engine::task::Task;
 use engine::workflow::{Workflow, WorkflowStatus};
-use engine::{Caller, Command, Fact, Need, Reply, Rights};
+use engine::{Caller, Command, Fact, Need, Reply, Rights, Stop, Timestamp, World};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::attempt::{Attempt, Over};
+use super::brief;
 use super::shop::{News, Seat, Shop, What, Wish};
 use crate::error::Error;
 
@@ -68,7 +69,15 @@ struct Prospect {
     status: WorkflowStatus,
     /// How many of its tasks somebody holds.
     held: u32,
-    offered: Vec<Task>,
+    offered: Vec<Offered>,
+}
+
+/// A task that can be claimed.
+#[derive(Debug)]
+struct Offered {
+    task: Task,
+    /// The evaluator has to judge it, and may not judge its own work.
+    judged: bool,
 }
 
 #[derive(Debug)]
@@ -243,9 +252,9 @@ impl Loop {
     }
 
     /// What can be claimed now, by anybody.
-    async fn offered(&self, workflow: WorkflowId) -> Result<Vec<Task>, Error> {
-        let ask = Ask { workflow, agent: None, include_failed: false, after: None, limit: OFFERED_MAX };
-        Ok(self.shop.service.next_tasks(ask).await?.tasks)
+    async fn offered(&self, workflow: WorkflowId) -> Result<Vec<Offered>, Error> {
+        let now = self.shop.service.now();
+        self.shop.service.view(move |world| offered(world, workflow, now)).await
     }
 
     /// Everybody who has room and rests not takes what fits.
@@ -253,13 +262,19 @@ impl Loop {
         for workflow in self.workflows().await? {
             let mut offered = self.offered(workflow.id).await?;
             for seat in self.shop.seats.values().cloned().collect::<Vec<_>>() {
-                while !offered.is_empty() && can_take(&seat, &offered) && !self.rests(&seat.member.settings.slug) {
+                while let Some(fits) = self.fitting(&seat, &offered)
+                    && !self.rests(&seat.member.settings.slug)
+                {
                     let Some(room) = self.room(&seat) else { break };
-                    let claim = Command::ClaimNext { workflow: workflow.id, include_failed: false };
+                    let claim = if self.is_evaluator(&seat) {
+                        Command::Claim { task: fits }
+                    } else {
+                        Command::ClaimNext { workflow: workflow.id, include_failed: false }
+                    };
                     let now = self.shop.service.now();
                     match self.shop.service.execute(self.shop.caller(seat.agent), claim).await {
                         Ok(Reply::Claimed { task, attempt, until }) => {
-                            offered.retain(|offered| offered.id != task);
+                            offered.retain(|offered| offered.task.id != task);
                             let lease = u64::try_from(until.0 - now.0).unwrap_or(0);
                             self.lease = self.lease.min(Duration::from_millis(lease));
                             self.claimed(&seat, task, attempt).await;
@@ -281,6 +296,23 @@ impl Loop {
         self.shop.tell(News { task, name, agent: seat.slug.clone(), what: What::Claimed { attempt } });
     }
 
+    fn is_evaluator(&self, seat: &Seat) -> bool {
+        self.shop.settings.evaluator.as_ref().is_some_and(|evaluator| evaluator.agent == seat.member.settings.slug)
+    }
+
+    /// The first that somebody could do.
+    fn fitting(&self, seat: &Seat, offered: &[Offered]) -> Option<TaskId> {
+        let settings = &seat.member.settings;
+        let role = settings.roles.first().map_or("worker", String::as_str);
+        let may_judge = self.is_evaluator(seat);
+        let fits = |offered: &&Offered| {
+            offered.task.role.as_deref().is_none_or(|wanted| wanted == role)
+                && offered.task.capabilities.iter().all(|wanted| settings.capabilities.contains(wanted))
+                && !(may_judge && offered.judged)
+        };
+        offered.iter().find(fits).map(|offered| offered.task.id)
+    }
+
     fn room(&self, seat: &Seat) -> Option<super::attempt::Room> {
         let own = Arc::clone(&seat.room).try_acquire_owned().ok()?;
         Some((own, Arc::clone(&self.shop.room).try_acquire_owned().ok()?))
@@ -300,7 +332,7 @@ impl Loop {
                 (WorkflowStatus::Completed, _) => return Ok(None),
                 _ => {}
             }
-            if held > 0 || self.shop.seats.values().any(|seat| can_take(seat, &offered)) {
+            if held > 0 || self.shop.seats.values().any(|seat| self.fitting(seat, &offered).is_some()) {
                 return Ok(None);
             }
         }
@@ -313,14 +345,13 @@ impl Loop {
     /// As of one moment: what another runner takes or finishes between two looks would seem to be nobody's.
     async fn prospect(&self, id: WorkflowId) -> Result<Prospect, Error> {
         let now = self.shop.service.now();
-        let ask = Ask { workflow: id, agent: None, include_failed: false, after: None, limit: OFFERED_MAX };
         let view = self.shop.service.view(move |world| {
             let (running, expired) = (Need::Running(id, now), Need::Expired(id, now));
             world.want([Need::Workflow(id), running.clone(), expired.clone()])?;
             // A lease that is over is ended soon, and its task then offered again.
             let expired = u32::try_from(world.task_ids(&expired)?.len()).unwrap_or(u32::MAX);
             let held = world.number(&running)?.saturating_add(expired);
-            Ok(Prospect { status: world.workflow(id)?.status, held, offered: offer::next(world, &ask, now)?.tasks })
+            Ok(Prospect { status: world.workflow(id)?.status, held, offered: offered(world, id, now)? })
         });
         view.await
     }
@@ -358,13 +389,15 @@ impl Loop {
     }
 }
 
-fn can_take(seat: &Seat, offered: &[Task]) -> bool {
-    let settings = &seat.member.settings;
-    let role = settings.roles.first().map_or("worker", String::as_str);
-    offered.iter().any(|task| {
-        task.role.as_deref().is_none_or(|wanted| wanted == role)
-            && task.capabilities.iter().all(|wanted| settings.capabilities.contains(wanted))
-    })
+fn offered(world: &World, workflow: WorkflowId, now: Timestamp) -> Result<Vec<Offered>, Stop> {
+    let ask = Ask { workflow, agent: None, include_failed: false, after: None, limit: OFFERED_MAX };
+    let tasks = offer::next(world, &ask, now)?.tasks;
+    world.want(tasks.iter().filter(|task| task.verify).map(|task| Need::Detail(task.id)))?;
+    let judged = |task: &Task| -> Result<bool, Stop> {
+        let brief = if task.verify { brief::of(task, world.detail(task.id)?).ok().flatten() } else { None };
+        Ok(brief.is_some_and(|brief| brief.output_contract.evaluate.get().is_some()))
+    };
+    tasks.into_iter().map(|task| Ok(Offered { judged: judged(&task)?, task })).collect()
 }
 
 /// Why a task does not go on, in a line.

@@ -52,6 +52,8 @@ twice) finished && envelope true "said twice" "" proceed && finished ;;
 dies) kill -KILL $$ ;;
 # Who started us is the host, and who started that is the runner.
 dies-with-host) kill -KILL "$PPID" && sleep 1000 ;;
+# Nobody is left to end the child, which hides from everybody but its environment.
+hides) setsid sleep 1000 >/dev/null 2>&1 & kill -KILL "$PPID" "$(cat "$SIM/runner")" && sleep 1000 ;;
 kills-runner) kill -KILL "$(cat "$SIM/runner")" && sleep 1000 ;;
 exits) echo 'out of paper' >&2 && exit 3 ;;
 never) sleep 1000 ;;

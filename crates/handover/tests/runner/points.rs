@@ -33,6 +33,7 @@ const WORDS: &[(&str, &str, &str, bool)] = &[
     ("the runner, while a check runs", "finished", "judge-pass", true),
     ("the host of a program", "dies-with-host finished", "judge-pass", false),
     ("the host of an evaluator", "finished", "dies-with-host judge-pass", false),
+    ("the host and the runner, with a child that hides", "hides finished", "judge-pass", false),
     ("a program", "dies finished", "judge-pass", false),
     ("an evaluator", "finished", "dies judge-pass", false),
 ];
