@@ -53,7 +53,7 @@ pub enum Need {
     Runner(String),
     /// How many turns a task had.
     TurnCount(TaskId),
-    /// The turn of a task that has not ended; an evaluation does not count.
+    /// The newest turn of a task that has not ended; an evaluation does not count.
     TurnRunning(TaskId),
     /// How many verifications a task had.
     VerificationCount(TaskId),

@@ -27,6 +27,7 @@ pub mod open;
 pub mod place;
 pub mod plan_file;
 pub mod program;
+mod remains;
 pub mod route;
 pub mod run;
 pub mod screen;

@@ -2,9 +2,32 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test fails where something unforeseen happens")]
 
+#[path = "runner/books.rs"]
+mod books;
+#[path = "runner/evaluator.rs"]
+mod evaluator;
+#[path = "runner/foreign.rs"]
+mod foreign;
+#[path = "runner/forgery.rs"]
+mod forgery;
+#[path = "runner/kills.rs"]
+mod kills;
 #[path = "runner/people.rs"]
 mod people;
+#[path = "runner/points.rs"]
+mod points;
+#[path = "runner/process.rs"]
+mod process;
+#[path = "proof/rng.rs"]
+mod rng;
 #[path = "runner/rows.rs"]
 mod rows;
 #[path = "runner/scene.rs"]
 mod scene;
+#[path = "runner/several.rs"]
+mod several;
+
+/// A number from the environment, for runs that are made by hand.
+fn setting(name: &str) -> Option<u64> {
+    Some(std::env::var(name).ok()?.parse().unwrap())
+}

@@ -130,6 +130,7 @@ const BANS: &[Ban] = &[
             ("crates/handover/src/demo.rs", "measures"),
             ("crates/handover/src/demo/", "measures"),
             ("crates/handover/src/keeper.rs", "counts waking time, which no clock of ours shows"),
+            ("crates/handover/src/runner/open.rs", "bounds the wait for another's last git"),
             ("crates/handover/src/runner/run.rs", "bounds rests and renewals"),
             ("crates/handover/src/runner/screen.rs", "shows how long a turn runs"),
             ("crates/handover/src/runner/host/kin.rs", "bounds the waits of the host"),

@@ -42,8 +42,10 @@ pub(crate) fn start(case: &mut Case<'_>, start: &StartTurn) -> Result<Reply, Sto
     let holder = holder(case, task, start.attempt)?;
     let agent = start.agent.map_or(Ok(holder), |agent| case.world.agent(agent).map(|found| found.id))?;
     case.world.want([Need::TurnCount(task.id), Need::TurnRunning(task.id)])?;
+    // One of an earlier claim is its runner's to end, and that runner may never come back.
+    let running = case.world.turns(&Need::TurnRunning(task.id))?.first().filter(|turn| turn.attempt == start.attempt);
     if start.purpose != Purpose::Evaluation
-        && let Some(running) = case.world.turns(&Need::TurnRunning(task.id))?.first()
+        && let Some(running) = running
     {
         return Err(Refusal::state(format!("{} of {} has not ended", running.id, task.id)).into());
     }

@@ -78,7 +78,8 @@ impl Tables {
             Need::TurnRunning(task) => {
                 let running =
                     |turn: &&Turn| turn.task == *task && turn.ended().is_none() && turn.purpose != Purpose::Evaluation;
-                Fact::TurnRows(first(self.turns.values().filter(running).cloned(), 1))
+                let newest = self.turns.values().filter(running).max_by_key(|turn| turn.number);
+                Fact::TurnRows(newest.cloned().into_iter().collect())
             }
             Need::VerificationCount(task) => number(self.verifications.range((*task, 0)..=(*task, u32::MAX)).count()),
             Need::ApprovalSealed(fingerprint) => {

@@ -68,13 +68,16 @@ impl Seat {
         match command {
             Command::Claim { task } if *task != self.task => Err(self.elsewhere()),
             Command::ClaimNext { .. } => Err(self.elsewhere()),
-            Command::Release { .. } => {
-                let problem = "the runner holds this task; end your turn, and say in its output that you are blocked";
-                Err(Refusal::NotPermitted { problem: problem.to_owned() }.into())
-            }
-            Command::Move { task, to: Target::Completed { .. }, .. } if *task == self.task => {
-                Err(Refusal::VerificationRequired { task: self.task }.into())
-            }
+            Command::Release { .. } => Err(held()),
+            Command::ReplanTask { task, .. } if *task == self.task => Err(held()),
+            Command::Move { task, to, .. } if *task == self.task => match to {
+                Target::Completed { .. } => Err(Refusal::VerificationRequired { task: self.task }.into()),
+                // An obstacle is the agent's to name; all else follows from its output.
+                Target::Planning | Target::InProgress { .. } | Target::Blocked { .. } => Ok(()),
+                Target::Failed { .. } | Target::Paused { .. } | Target::Skipped { .. } | Target::Pending { .. } => {
+                    Err(held())
+                }
+            },
             _ => Ok(()),
         }
     }
@@ -88,4 +91,9 @@ impl Seat {
             details: None,
         })
     }
+}
+
+fn held() -> Stopped {
+    let problem = "the runner holds this task; end your turn, and say in its output that you are blocked";
+    Refusal::NotPermitted { problem: problem.to_owned() }.into()
 }

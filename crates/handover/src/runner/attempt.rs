@@ -1,5 +1,6 @@
 //! One attempt at one task: step after step, until it is over, somebody else's, or the runner is to stop.
 
+use std::os::unix::fs::DirBuilderExt as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use super::branch::Author;
 use super::brief;
 use super::budget::Bounds;
 use super::place::Place;
+use super::remains;
 use super::route::{self, To};
 use super::shop::{News, Seat, Shop, What, Wish};
 use super::step::{Given, Step, step};
@@ -216,6 +218,13 @@ impl Attempt {
         if let Some(place) = &*known {
             return Ok(place.clone());
         }
+        // By this folder a runner after us finds what we may leave.
+        let folder = self.shop.attempt_folder(self.task, self.attempt);
+        std::fs::DirBuilder::new()
+            .mode(0o700)
+            .recursive(true)
+            .create(&folder)
+            .map_err(|error| Problem::PathUnusable { path: folder, problem: error.to_string() })?;
         let place = self.shop.ground.place(facts.workflow.id, self.task, self.attempt).await?;
         Ok(known.insert(place).clone())
     }
@@ -307,11 +316,10 @@ impl Attempt {
         {
             self.tell(facts, What::Warning { text: format!("the worktree stays: {problem}") });
         }
-        let own = |turn: &&engine::turn::Turn| turn.attempt == self.attempt && turn.ended().is_some();
-        let mut folders: Vec<_> = facts.turns.iter().filter(own).map(|turn| self.shop.turn_folder(turn.id)).collect();
-        folders.push(self.shop.attempt_folder(self.task, self.attempt));
-        let remove = move || folders.iter().for_each(|folder| drop(std::fs::remove_dir_all(folder)));
-        let _done = tokio::task::spawn_blocking(remove).await;
+        // Those of the attempt that was ours, which may not be the last.
+        if let Ok(turns) = remains::turns(&self.shop, self.task, self.attempt).await {
+            remains::remove_folders(&self.shop, self.task, self.attempt, &turns).await;
+        }
     }
 
     /// The place of this attempt, if it still has one.

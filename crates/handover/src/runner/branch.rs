@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 
 use crate::worktree::git::{Call, Git};
 use crate::worktree::repository::{Repository, reference};
-use crate::worktree::{self, Made, Problem, Request};
+use crate::worktree::{self, Made, Occupant, Problem, Request};
 
 pub use bring::bring;
 pub use commit::commit;
@@ -184,7 +184,13 @@ pub async fn workspace(git: &Git, line: &Line, request: &Request) -> Result<Made
                 return Err(Problem::BranchExists { branch, checked_out: None });
             }
             repository.delete_branch(git, &branch, &tip).await?;
-            worktree::create(git, &request).await
+            match worktree::create(git, &request).await {
+                // So is an empty folder; one with anything in it stays.
+                Err(Problem::PathTaken { path, by: Occupant::Folder }) if std::fs::remove_dir(&path).is_ok() => {
+                    worktree::create(git, &request).await
+                }
+                other => other,
+            }
         }
         other => other,
     }
@@ -196,6 +202,17 @@ pub async fn standing(git: &Git, repository: &Path, branch: &str) -> Result<Opti
     let name = reference(branch);
     let entry = found.worktrees(git).await?.into_iter().find(|entry| entry.branch.as_deref() == Some(&name));
     Ok(entry.map(|entry| Workspace { repository: repository.to_owned(), path: entry.path, branch: branch.to_owned() }))
+}
+
+/// Deletes a branch that no worktree has checked out and whose work is in the workflow's.
+pub async fn forget(git: &Git, repository: &Path, line: &Line, branch: &str) -> Result<(), Problem> {
+    let repository = Repository::find(git, repository).await?;
+    match repository.commit(git, &reference(branch)).await? {
+        Some(tip) if repository.contains(git, &line.tip, &tip).await? => {
+            repository.delete_branch(git, branch, &tip).await
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 impl Author {

@@ -190,9 +190,10 @@ fn apply(root: &Path, folder: &Path, files: &[Artifact]) -> Result<(), artifacts
         std::fs::read(&made).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
     let applied = artifacts::apply(root, &folder.join(JOURNAL), files, &known)?;
     known.extend(applied.paths.into_iter().chain(applied.finished));
-    // Were this lost, the journal would still know the output that was applied last.
-    let bytes = serde_json::to_vec(&known).unwrap_or_default();
-    Ok(std::fs::write(&made, bytes)?)
+    // Whole or as it was: who forgets what it made takes it for somebody else's.
+    let part = folder.join(format!("{MADE}.part"));
+    std::fs::write(&part, serde_json::to_vec(&known).unwrap_or_default())?;
+    Ok(std::fs::rename(&part, &made)?)
 }
 
 fn files(output: &Output<'_>) -> Vec<Artifact> {

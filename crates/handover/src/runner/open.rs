@@ -1,21 +1,28 @@
 //! What must be there before anything is claimed: a trusted configuration, a team that is complete, and no other runner.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use engine::id::{Ids, SessionId};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 
 use super::place::Ground;
 use super::run;
 use super::shop::{News, Parts, Shop, Wish};
 use super::team::{NotReady, Team};
+use crate::digest::sha256;
 use crate::office::{self, Office};
-use crate::worktree::{Git, Problem};
+use crate::worktree::{Git, Problem, TIME_LIMIT_DEFAULT};
 use crate::{settings, trust};
 
 /// Overrides the name by which this machine is known; for several runners on one.
 pub const HOST: &str = "HANDOVER_HOST";
+
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Why nothing was started.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +50,7 @@ pub enum NotOpened {
 pub struct Opened {
     pub shop: Shop,
     pub news: mpsc::Receiver<News>,
-    pub lock: std::fs::File,
+    pub lock: File,
 }
 
 /// Opens it. `at_once` bounds how many turns run at a time.
@@ -53,8 +60,9 @@ pub async fn open(office: &Office, at_once: Option<usize>, wish: watch::Receiver
     trust::check(&root, office::data_folder().as_deref())?;
     let team = Team::gather(&root, &all.team, std::env::var_os("PATH").as_deref())?;
     let host = host();
-    let Some(lock) = run::only_one(&office.state, &host)? else { return Err(NotOpened::RunnerActive { host }) };
-    let git = Git::default();
+    let locks = locks(office);
+    let Some(lock) = run::only_one(&locks, &host, "lock")? else { return Err(NotOpened::RunnerActive { host }) };
+    let git = Git { held: Some(Arc::new(hands(&locks, &host).await?)), ..Git::default() };
     let is_repository = is_repository(&git, &root).await?;
     let worktrees = all.worktrees.as_ref().map(|path| root.join(path));
     let every = all.team.agents.iter().map(|agent| usize::try_from(agent.max_parallel).unwrap_or(usize::MAX));
@@ -73,6 +81,27 @@ pub async fn open(office: &Office, at_once: Option<usize>, wish: watch::Receiver
     };
     let (shop, news) = Shop::open(parts).await?;
     Ok(Opened { shop, news, lock })
+}
+
+/// Beside a store that is a file. All clones that share a server meet in the user's folder.
+fn locks(office: &Office) -> PathBuf {
+    let store = &office.place.store;
+    match office::data_folder().filter(|_| store.contains("://")) {
+        Some(data) => data.join("handover").join("runners").join(sha256(store.as_bytes())),
+        None => office.state.clone(),
+    }
+}
+
+/// A runner that was killed may have left a git that still works in a place of ours: nothing begins before it has ended.
+async fn hands(state: &Path, host: &str) -> std::io::Result<File> {
+    let begun = Instant::now();
+    loop {
+        match run::only_one(state, host, "hands")? {
+            Some(file) => return Ok(file),
+            None if begun.elapsed() > TIME_LIMIT_DEFAULT => return Err(std::io::ErrorKind::TimedOut.into()),
+            None => tokio::time::sleep(PAUSE).await,
+        }
+    }
 }
 
 /// The name of this machine.
@@ -97,7 +126,7 @@ fn absolute(store: &str) -> String {
     std::path::absolute(&path).unwrap_or(path).display().to_string()
 }
 
-async fn is_repository(git: &Git, root: &std::path::Path) -> Result<bool, Problem> {
+async fn is_repository(git: &Git, root: &Path) -> Result<bool, Problem> {
     match crate::worktree::repository::Repository::find(git, root).await {
         Ok(_) => Ok(true),
         Err(Problem::NotARepository { .. }) => Ok(false),

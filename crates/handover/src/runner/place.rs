@@ -65,6 +65,15 @@ impl Ground {
         Ok(Some(Place::Worktree { workspace, line, base_commit }))
     }
 
+    /// The branch of an attempt whose worktree is gone goes too, unless it has work that is nowhere else.
+    pub async fn forget(&self, workflow: WorkflowId, task: TaskId, attempt: u32) -> Result<(), Problem> {
+        if !self.is_repository {
+            return Ok(());
+        }
+        let line = branch::line(&self.git, &self.root, &workflow.to_string(), None).await?;
+        branch::forget(&self.git, &self.root, &line, &branch::task_branch(&task.to_string(), attempt)).await
+    }
+
     /// Commits what the agent left. `None` where there is nothing to commit into.
     pub async fn commit(&self, place: &Place, message: &str, author: &Author) -> Result<Option<Committed>, Problem> {
         match place {

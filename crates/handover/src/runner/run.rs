@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use engine::id::{AgentId, TaskId, WorkflowId};
 use engine::list::{List, WorkflowFilter};
-use engine::offer::Ask;
+use engine::offer::{self, Ask};
 use engine::task::Task;
 use engine::workflow::{Workflow, WorkflowStatus};
-use engine::{Caller, Command, Fact, Need, Reply, Rights};
+use engine::{Caller, Command, Fact, Need, Reply, Rights, Stop, Timestamp, World};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::attempt::{Attempt, Over};
+use super::brief;
 use super::fit;
 use super::shop::{News, Seat, Shop, What, Wish};
 use crate::error::Error;
@@ -63,6 +64,23 @@ pub enum Ended {
 struct Rest {
     crashes: u32,
     until: Option<Instant>,
+}
+
+/// What can still come of a workflow without anybody's help.
+#[derive(Debug)]
+struct Prospect {
+    status: WorkflowStatus,
+    /// How many of its tasks somebody holds.
+    held: u32,
+    offered: Vec<Offered>,
+}
+
+/// A task that can be claimed.
+#[derive(Debug)]
+struct Offered {
+    task: Task,
+    /// The evaluator has to judge it, and may not judge its own work.
+    judged: bool,
 }
 
 #[derive(Debug)]
@@ -139,8 +157,10 @@ impl Loop {
         Ok(ended)
     }
 
-    /// Tasks that our agents hold from before: a runner was stopped or killed, or a person was asked.
+    /// Tasks that our agents hold from before: a runner was stopped or killed, or a person was asked. What is over is tidied up
+    /// first, as long as nobody works.
     async fn take_up(&mut self) -> Result<(), Error> {
+        let mut held_by_us = Vec::new();
         for seat in self.shop.seats.values().cloned().collect::<Vec<_>>() {
             let agent = seat.agent;
             let held = self
@@ -152,15 +172,18 @@ impl Loop {
                     held.iter().map(|task| world.task(*task).cloned()).collect::<Result<Vec<Task>, _>>()
                 })
                 .await?;
-            for task in held {
-                self.spawn(&seat, task.id, task.attempt, None);
-            }
+            held_by_us.extend(held.into_iter().map(|task| (Arc::clone(&seat), task)));
         }
-        self.close_orphans().await
+        self.close_orphans(&held_by_us.iter().map(|(_, task)| (task.id, task.attempt)).collect::<Vec<_>>()).await?;
+        super::remains::clear(&self.shop).await?;
+        for (seat, task) in held_by_us {
+            self.spawn(&seat, task.id, task.attempt, None);
+        }
+        Ok(())
     }
 
     /// Turns of ours that run for nobody: their tasks were given to others meanwhile.
-    async fn close_orphans(&self) -> Result<(), Error> {
+    async fn close_orphans(&self, held: &[(TaskId, u32)]) -> Result<(), Error> {
         let list = List::Running { runner: self.shop.name.clone(), limit: 500 };
         let rows = self
             .shop
@@ -169,7 +192,7 @@ impl Loop {
                 Ok(if let Fact::TurnRows(rows) = world.list(list.clone())? { rows.clone() } else { Vec::new() })
             })
             .await?;
-        for turn in rows.into_iter().filter(|turn| !self.working.contains_key(&turn.task)) {
+        for turn in rows.into_iter().filter(|turn| !held.contains(&(turn.task, turn.attempt))) {
             let folder = self.shop.turn_folder(turn.id);
             let settled = folder.clone();
             let _ended = tokio::task::spawn_blocking(move || super::host::settle(&settled)).await;
@@ -235,9 +258,9 @@ impl Loop {
     }
 
     /// What can be claimed now, by anybody.
-    async fn offered(&self, workflow: WorkflowId) -> Result<Vec<Task>, Error> {
-        let ask = Ask { workflow, agent: None, include_failed: false, after: None, limit: OFFERED_MAX };
-        Ok(self.shop.service.next_tasks(ask).await?.tasks)
+    async fn offered(&self, workflow: WorkflowId) -> Result<Vec<Offered>, Error> {
+        let now = self.shop.service.now();
+        self.shop.service.view(move |world| offered(world, workflow, now)).await
     }
 
     /// Everybody who has room and rests not takes what fits.
@@ -248,13 +271,19 @@ impl Loop {
             }
             let mut offered = self.offered(workflow.id).await?;
             for seat in self.shop.seats.values().cloned().collect::<Vec<_>>() {
-                while !offered.is_empty() && can_take(&seat, &offered) && !self.rests(&seat.member.settings.slug) {
+                while let Some(fits) = self.fitting(&seat, &offered)
+                    && !self.rests(&seat.member.settings.slug)
+                {
                     let Some(room) = self.room(&seat) else { break };
-                    let claim = Command::ClaimNext { workflow: workflow.id, include_failed: false };
+                    let claim = if self.is_evaluator(&seat) {
+                        Command::Claim { task: fits }
+                    } else {
+                        Command::ClaimNext { workflow: workflow.id, include_failed: false }
+                    };
                     let now = self.shop.service.now();
                     match self.shop.service.execute(self.shop.caller(seat.agent), claim).await {
                         Ok(Reply::Claimed { task, attempt, until }) => {
-                            offered.retain(|offered| offered.id != task);
+                            offered.retain(|offered| offered.task.id != task);
                             let lease = u64::try_from(until.0 - now.0).unwrap_or(0);
                             self.lease = self.lease.min(Duration::from_millis(lease));
                             self.claimed(&seat, task, attempt).await;
@@ -291,6 +320,23 @@ impl Loop {
         self.shop.tell(News { task, name, agent: seat.slug.clone(), what: What::Claimed { attempt } });
     }
 
+    fn is_evaluator(&self, seat: &Seat) -> bool {
+        self.shop.settings.evaluator.as_ref().is_some_and(|evaluator| evaluator.agent == seat.member.settings.slug)
+    }
+
+    /// The first that somebody could do.
+    fn fitting(&self, seat: &Seat, offered: &[Offered]) -> Option<TaskId> {
+        let settings = &seat.member.settings;
+        let role = settings.roles.first().map_or("worker", String::as_str);
+        let may_judge = self.is_evaluator(seat);
+        let fits = |offered: &&Offered| {
+            offered.task.role.as_deref().is_none_or(|wanted| wanted == role)
+                && offered.task.capabilities.iter().all(|wanted| settings.capabilities.contains(wanted))
+                && !(may_judge && offered.judged)
+        };
+        offered.iter().find(fits).map(|offered| offered.task.id)
+    }
+
     fn room(&self, seat: &Seat) -> Option<super::attempt::Room> {
         let own = Arc::clone(&seat.room).try_acquire_owned().ok()?;
         Some((own, Arc::clone(&self.shop.room).try_acquire_owned().ok()?))
@@ -298,23 +344,19 @@ impl Loop {
 
     /// Nobody works, nobody rests, and nothing can be claimed.
     async fn is_over(&self) -> Result<Option<Ended>, Error> {
-        let id = match self.scope {
+        let (id, workflows) = match self.scope {
             Scope::All => return Ok(None),
-            Scope::Once => None,
-            Scope::Workflow(id) => Some(id),
+            Scope::Once => (None, self.workflows().await?.iter().map(|workflow| workflow.id).collect()),
+            Scope::Workflow(id) => (Some(id), vec![id]),
         };
-        let now = self.shop.service.now();
-        for workflow in self.workflows().await? {
-            match (workflow.status, id) {
+        for workflow in workflows {
+            let Prospect { status, held, offered } = self.prospect(workflow).await?;
+            match (status, id) {
                 (WorkflowStatus::Completed, Some(_)) if self.working.is_empty() => return Ok(Some(Ended::Completed)),
                 (WorkflowStatus::Completed, _) => return Ok(None),
                 _ => {}
             }
-            let id = workflow.id;
-            let running = self.shop.service.view(move |world| world.number(&Need::Running(id, now))).await?;
-            let offered = self.offered(id).await?;
-            let takers = self.shop.seats.values().filter(|seat| can_take(seat, &offered)).count();
-            if running > 0 || takers > 0 {
+            if held > 0 || self.shop.seats.values().any(|seat| self.fitting(seat, &offered).is_some()) {
                 return Ok(None);
             }
         }
@@ -322,6 +364,20 @@ impl Loop {
             None => Ok(Some(Ended::Idle)),
             Some(id) => Ok(Some(Ended::Stuck(self.why_stuck(id).await?))),
         }
+    }
+
+    /// As of one moment: what another runner takes or finishes between two looks would seem to be nobody's.
+    async fn prospect(&self, id: WorkflowId) -> Result<Prospect, Error> {
+        let now = self.shop.service.now();
+        let view = self.shop.service.view(move |world| {
+            let (running, expired) = (Need::Running(id, now), Need::Expired(id, now));
+            world.want([Need::Workflow(id), running.clone(), expired.clone()])?;
+            // A lease that is over is ended soon, and its task then offered again.
+            let expired = u32::try_from(world.task_ids(&expired)?.len()).unwrap_or(u32::MAX);
+            let held = world.number(&running)?.saturating_add(expired);
+            Ok(Prospect { status: world.workflow(id)?.status, held, offered: offered(world, id, now)? })
+        });
+        view.await
     }
 
     async fn why_stuck(&self, id: WorkflowId) -> Result<String, Error> {
@@ -387,13 +443,15 @@ async fn show_life(shop: &Shop) -> Result<(), Error> {
     shop.service.execute(Caller::with_rights(Rights::Runner), see).await.map(|_| ())
 }
 
-fn can_take(seat: &Seat, offered: &[Task]) -> bool {
-    let settings = &seat.member.settings;
-    let role = settings.roles.first().map_or("worker", String::as_str);
-    offered.iter().any(|task| {
-        task.role.as_deref().is_none_or(|wanted| wanted == role)
-            && task.capabilities.iter().all(|wanted| settings.capabilities.contains(wanted))
-    })
+fn offered(world: &World, workflow: WorkflowId, now: Timestamp) -> Result<Vec<Offered>, Stop> {
+    let ask = Ask { workflow, agent: None, include_failed: false, after: None, limit: OFFERED_MAX };
+    let tasks = offer::next(world, &ask, now)?.tasks;
+    world.want(tasks.iter().filter(|task| task.verify).map(|task| Need::Detail(task.id)))?;
+    let judged = |task: &Task| -> Result<bool, Stop> {
+        let brief = if task.verify { brief::of(task, world.detail(task.id)?).ok().flatten() } else { None };
+        Ok(brief.is_some_and(|brief| brief.output_contract.evaluate.get().is_some()))
+    };
+    tasks.into_iter().map(|task| Ok(Offered { judged: judged(&task)?, task })).collect()
 }
 
 /// Why a task does not go on, in a line.
@@ -419,16 +477,18 @@ fn stuck(task: &Task) -> Option<String> {
     }
 }
 
-/// One runner of this name on this machine: whoever holds the file is it, until its process ends.
-pub fn only_one(state: &Path, host: &str) -> std::io::Result<Option<std::fs::File>> {
+/// One runner of this name on this machine: whoever holds the file is it, until its process ends and everybody it gave the
+/// file to.
+pub fn only_one(state: &Path, host: &str, what: &str) -> std::io::Result<Option<std::fs::File>> {
     std::fs::create_dir_all(state)?;
     let name: String =
         host.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect();
     let file = std::fs::OpenOptions::new()
         .create(true)
         .truncate(false)
+        .read(true)
         .write(true)
-        .open(state.join(format!("runner-{name}.lock")))?;
+        .open(state.join(format!("runner-{name}.{what}")))?;
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
         Err(std::fs::TryLockError::WouldBlock) => Ok(None),

@@ -12,7 +12,7 @@ use engine::Timestamp;
 use engine::approval::{Approval, ApprovalState};
 use engine::checkpoint::Kind;
 use engine::id::{AgentId, ApprovalId, TurnId};
-use engine::task::{BlockKind, Status};
+use engine::task::{BlockKind, Status, Task};
 use engine::turn::{Purpose, Turn, TurnEnd};
 use engine::view::Attempt;
 
@@ -110,6 +110,15 @@ pub fn step(facts: &Attempt, given: &Given<'_>) -> Step {
         Some(over) => Step::Block(BlockKind::Resource, over.to_string()),
         None => step,
     }
+}
+
+/// Whether nothing more comes of a claim of this number: what it left on its machine may go.
+pub fn is_over(task: &Task, attempt: u32) -> bool {
+    let is_open = match task.status() {
+        Status::Pending | Status::Planning | Status::InProgress | Status::Paused => task.holder().is_some(),
+        Status::Blocked | Status::Failed | Status::Completed | Status::Skipped => false,
+    };
+    task.attempt != attempt || !is_open
 }
 
 fn over(facts: &Attempt, given: &Given<'_>) -> Option<Over> {
@@ -219,4 +228,53 @@ fn finished(facts: &Attempt, given: &Given<'_>, last: &Turn) -> Step {
     }
     let evidence: String = evidence.chars().take(2_000).collect();
     Step::Block(BlockKind::VerificationFail, format!("its output failed verification {failures} times: {evidence}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::id::{TaskId, WorkflowId};
+    use engine::task::{Lease, Priority, State};
+
+    use super::*;
+
+    fn task(attempt: u32, state: State) -> Task {
+        Task {
+            id: TaskId::FIRST,
+            workflow: WorkflowId::FIRST,
+            name: "t".to_owned(),
+            sequence: 1,
+            priority: Priority::DEFAULT,
+            role: None,
+            capabilities: Vec::new(),
+            touches: Vec::new(),
+            group: None,
+            verify: false,
+            attempts_max: 5,
+            attempt,
+            crashes: 0,
+            unmet: 0,
+            checkpoints: 0,
+            repository: None,
+            workspace: None,
+            state,
+            created: Timestamp(0),
+            updated: Timestamp(0),
+        }
+    }
+
+    #[test]
+    fn an_attempt_is_over_when_nobody_holds_it() {
+        let lease = || Lease { agent: AgentId::FIRST, since: Timestamp(0), until: Timestamp(1) };
+        let cases = [
+            ("held", State::Pending { lease: Some(lease()) }, 2, false),
+            ("worked on", State::InProgress { lease: lease() }, 2, false),
+            ("waits for a person", State::Paused { lease: lease(), reason: None }, 2, false),
+            ("given back", State::Pending { lease: None }, 2, true),
+            ("completed", State::Completed { by: engine::Actor::Runner, outcome: "done".to_owned() }, 2, true),
+            ("an earlier one", State::InProgress { lease: lease() }, 1, true),
+        ];
+        for (case, state, attempt, expected) in cases {
+            assert_eq!(is_over(&task(2, state), attempt), expected, "{case}");
+        }
+    }
 }

@@ -91,7 +91,11 @@ impl Attempt {
             },
             Because::Interrupted => resume("You were interrupted. Look at what is done, and go on with the task."),
             Because::Conflict { paths } => Resume {
-                codes: paths.iter().map(|path| ("MERGE_CONFLICT".to_owned(), path.clone())).collect(),
+                // Others chose these names, and a name may have lines.
+                codes: paths
+                    .iter()
+                    .map(|path| ("MERGE_CONFLICT".to_owned(), path.escape_debug().to_string()))
+                    .collect(),
                 ..resume(
                     "Your work conflicts with what others have finished. The conflict is in your worktree, with its \
                      markers: mend these files so that both intentions hold, and end again with your whole output.",

@@ -5,8 +5,10 @@
 //! is never part of a clone: somebody set it on this machine.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::process::Command;
@@ -55,15 +57,18 @@ const KEPT: &[&str] = &[
 ];
 
 /// Which git to run, and how long one call of it may take.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Git {
     pub program: PathBuf,
     pub time_limit: Duration,
+    /// What every git has as its standard input, which none of them reads. A lock on it lasts until the last of them has
+    /// ended, also when we were killed.
+    pub held: Option<Arc<File>>,
 }
 
 impl Default for Git {
     fn default() -> Self {
-        Self { program: PathBuf::from("git"), time_limit: TIME_LIMIT_DEFAULT }
+        Self { program: PathBuf::from("git"), time_limit: TIME_LIMIT_DEFAULT, held: None }
     }
 }
 
@@ -202,7 +207,12 @@ impl Call {
         if let (Reach::HereOnly, Some(parent)) = (self.reach, self.folder.parent()) {
             command.env("GIT_CEILING_DIRECTORIES", parent);
         }
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        let held = git.held.as_ref().and_then(|file| file.try_clone().ok());
+        command
+            .stdin(held.map_or_else(Stdio::null, Stdio::from))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
         // A group of its own, so that what it started ends with it.
         #[cfg(unix)]
         command.process_group(0);

@@ -5,14 +5,16 @@ read -r envelope
 field() { printf '%s' "$envelope" | sed -n "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p"; }
 task=$(field task_id)
 goal=$(field goal)
-# Whoever judges another's output goes by the words of that task.
-[ -n "$goal" ] && printf '%s' "$goal" >"$SIM/$task.goal"
-[ -n "$goal" ] || goal=$(cat "$SIM/$task.goal")
-count=$(cat "$SIM/$task" 2>/dev/null || echo 0)
+turns=$task
+# Who judges is told what to look at instead of a goal, and counts for itself.
+[ -n "$goal" ] || { goal=$(field evaluate) && turns=$task.judge; }
+count=$(cat "$SIM/$turns" 2>/dev/null || echo 0)
 count=$((count + 1))
-echo "$count" >"$SIM/$task"
+echo "$count" >"$SIM/$turns"
 word=$(printf '%s' "$goal" | awk -v n="$count" '{ print $(n > NF ? NF : n) }')
-printf '%s\n' "$envelope" >"$SIM/$task.$count.envelope"
+printf '%s\n' "$envelope" >"$SIM/$turns.$count.envelope"
+cp "$HANDOVER_PROMPT" "$SIM/$turns.$count.prompt" 2>/dev/null
+[ -z "$HANDOVER_INPUT" ] || cp "$HANDOVER_INPUT" "$SIM/$turns.$count.input" 2>/dev/null
 
 envelope() { # success summary artifacts recommendation
     printf '{"success": %s, "summary": "%s", "artifacts": [%s], "notes": ["output_ref: out/%s.txt"], "recommendation": "%s"}\n' \
@@ -26,17 +28,33 @@ handoff() { # status more
         "$1" "$agent" "${3:-go on}" "$4" "$5" "$2"
 }
 # Our own command line, as an agent would use it; what it answers is kept.
-tool() { "$HANDOVER" "$@" --json >>"$SIM/$task.said" 2>&1; }
+tool() { printf '%s => %s\n' "$*" "$("$HANDOVER" "$@" --json 2>&1 </dev/null | tr '\n' ' ')" >>"$SIM/$task.said"; }
+# The same over MCP, on one pipe that is closed at the end.
+call() { # tool arguments
+    calls=$((calls + 1))
+    printf '{"jsonrpc": "2.0", "id": %s, "method": "tools/call", "params": {"name": "%s", "arguments": %s}}\n' "$calls" "$1" "$2"
+}
+hello() {
+    printf '{"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}}}\n'
+    printf '{"jsonrpc": "2.0", "method": "notifications/initialized"}\n'
+}
 
 case $word in
 finished) finished ;;
 late) sleep 1 && finished ;;
+soon) sleep 0.2 && finished ;;
+right) envelope true "done in turn $count" "$(artifact "out/$task.txt" create right)" proceed ;;
 bad) echo '{"success": true}' ;;
 half) printf '```agent_contract_handoff\n{"agent_status": {"plan' ;;
 nonsense) head -c 4000 /dev/urandom ;;
 nothing) ;;
 twice) finished && envelope true "said twice" "" proceed && finished ;;
 dies) kill -KILL $$ ;;
+# Who started us is the host, and who started that is the runner.
+dies-with-host) kill -KILL "$PPID" && sleep 1000 ;;
+# Nobody is left to end the child, which hides from everybody but its environment.
+hides) setsid sleep 1000 >/dev/null 2>&1 & kill -KILL "$PPID" "$(cat "$SIM/runner")" && sleep 1000 ;;
+kills-runner) kill -KILL "$(cat "$SIM/runner")" && sleep 1000 ;;
 exits) echo 'out of paper' >&2 && exit 3 ;;
 never) sleep 1000 ;;
 stubborn) trap '' TERM && while :; do sleep 1; done ;;
@@ -53,6 +71,11 @@ writes) echo "by hand, $task" >"left-$task.txt" && envelope true "wrote a file" 
 wrong) envelope true "wrong output" "$(artifact "out/$task.txt" create wrong)" proceed ;;
 updates-wrong) envelope true "still wrong" "$(artifact "out/$task.txt" update "still wrong")" proceed ;;
 mends) envelope true "right output" "$(artifact "out/$task.txt" update right)" proceed ;;
+poisons)
+    printf '{"success": true, "summary": %s, "artifacts": [%s], "notes": %s, "recommendation": "proceed"}\n' \
+        "$(cat "$SIM/poison.summary")" "$(artifact "out/$task.txt" create good)" "$(cat "$SIM/poison")"
+    ;;
+h-poisons) handoff COMPLETE ', "update_contracts": [{"contract": "stack", "payload": {"poison": '"$(cat "$SIM/poison")"'}}]' ;;
 h-done) handoff COMPLETE ', "user_facing_summary": "handed over"' ;;
 h-learns) handoff COMPLETE ', "update_contracts": [{"contract": "stack", "payload": {"languages": ["sh"]}}, {"contract": "secrets", "payload": {"x": 1}}]' '' '"the other layer"' ;;
 h-asks) handoff NEEDS_INPUT '' 'which colour?' ;;
@@ -61,12 +84,42 @@ h-approval) handoff APPROVAL_REQUEST ', "approval_request": {"operation": "drop 
 h-forged) agent=a0123456789abcdef && handoff COMPLETE '' | sed "s/\"agent_id\": \"[^\"]*\"/\"agent_id\": \"$agent\"/" ;;
 forges)
     other=$(cat "$SIM/other")
+    free=$(cat "$SIM/free")
     tool task checkpoint "$task" progress "as somebody else" --agent-id "$other"
-    tool task claim "$(cat "$SIM/free")"
+    tool task claim "$free"
+    tool task claim "$free" "$other"
+    tool task next "$other"
     tool task release "$task"
     tool task status "$task" completed --outcome "I say so"
+    tool task status "$free" completed --outcome "I say so"
     tool approval approve ap_000000000000
+    tool trust --sha256 0000
     tool agent unregister "$other"
+    tool run --once
+    {
+        hello
+        call agent_register '{"name": "me", "runtime": "exec"}'
+        call task_claim "{\"task_id\": \"$free\"}"
+        call task_claim "{\"task_id\": \"$free\", \"agent_id\": \"$other\"}"
+        call task_next '{}'
+        call task_release "{\"task_id\": \"$task\"}"
+        call task_update_status "{\"id\": \"$task\", \"status\": \"completed\", \"outcome\": \"I say so\"}"
+        call task_update_status "{\"id\": \"$free\", \"status\": \"completed\", \"outcome\": \"I say so\"}"
+        call checkpoint_add "{\"task_id\": \"$task\", \"type\": \"progress\", \"summary\": \"as another\", \"agent_id\": \"$other\"}"
+        call agent_unregister "{\"id\": \"$other\"}"
+        call agent_unregister '{}'
+        sleep 1
+    } | "$HANDOVER" mcp >"$SIM/$task.mcp" 2>&1
+    tool task checkpoint "$task" progress "still here"
+    finished
+    ;;
+ends-claim)
+    tool task status "$task" pending
+    tool task status "$task" skipped --reason "not today"
+    tool task status "$task" failed --error "no"
+    tool task status "$task" paused
+    tool task replan "$task" "better" '{"approach": "x", "steps": ["y"]}'
+    tool task checkpoint "$task" progress "still here"
     finished
     ;;
 judge-pass) envelope true "it is good" "" proceed ;;

@@ -98,18 +98,18 @@ fn outputs_are_held_to_their_contracts() {
          checks = [{ command = [\"sh\", \"-c\", \"grep -q right out/*.txt\"], seconds = 20 }]\n\
          [contract.busy]\nchecks = [{ command = [\"sh\", \"-c\", \"setsid sleep 1000 & exit 0\"], seconds = 20 }]\n",
     );
-    // The judge reads the words of the task it judges as everybody does: its turns are those after the worker's.
+    // What the judge is asked says what it answers, turn by turn.
     let checked = "{type: file, schema_ref: right, output_ref_required: true}";
-    let judged = "{type: file, output_ref_required: true, evaluate: Is it good?}";
+    let judged = |words: &str| format!("{{type: file, output_ref_required: true, evaluate: {words}}}");
     let plan = [
         "name: c\ntasks:\n".to_owned(),
         task("mended", "wrong mends", checked),
         task("stays-wrong", "wrong updates-wrong", checked),
         task("leaks", "finished", "{type: file, schema_ref: busy, output_ref_required: true}"),
         task("long", "finished", "{type: file, output_ref_required: true, min_length: 100000}"),
-        task("good", "finished judge-pass", judged),
-        task("not-good", "wrong judge-fail mends judge-pass", judged),
-        task("odd", "finished judge-odd", judged),
+        task("good", "finished", &judged("judge-pass")),
+        task("not-good", "wrong mends", &judged("judge-fail judge-pass")),
+        task("odd", "finished", &judged("judge-odd")),
     ];
     let ran = scene.run_plan(&plan.concat());
     let stories = [

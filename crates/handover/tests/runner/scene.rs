@@ -11,6 +11,8 @@ pub(crate) struct Scene {
     folder: TempDir,
     /// More settings than the agents below.
     pub(crate) settings: String,
+    /// What our program finds in its environment beside where it may look.
+    pub(crate) environment: Vec<(&'static str, String)>,
 }
 
 /// What a run came to.
@@ -28,7 +30,7 @@ pub(crate) fn program(path: impl AsRef<Path>) -> Command {
 
 impl Scene {
     pub(crate) fn new() -> Self {
-        let scene = Self { folder: TempDir::new().unwrap(), settings: String::new() };
+        let scene = Self { folder: TempDir::new().unwrap(), settings: String::new(), environment: Vec::new() };
         for folder in ["project", "sim", "data", "home"] {
             fs::create_dir(scene.folder.path().join(folder)).unwrap();
         }
@@ -74,6 +76,7 @@ impl Scene {
         command.current_dir(self.project()).args(arguments).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("HOME", self.folder.path().join("home")).env("XDG_DATA_HOME", self.folder.path().join("data"));
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::null());
         command
     }

@@ -15,8 +15,10 @@ macro_rules! approval_columns {
 
 pub(crate) const TURN: &str = concat!(turn_columns!(), "WHERE id = $1");
 pub(crate) const TURN_COUNT: &str = "SELECT count(*) FROM turn WHERE task = $1";
-pub(crate) const TURN_RUNNING: &str =
-    concat!(turn_columns!(), "WHERE task = $1 AND ended IS NULL AND purpose <> 'evaluation' ORDER BY id LIMIT 1");
+pub(crate) const TURN_RUNNING: &str = concat!(
+    turn_columns!(),
+    "WHERE task = $1 AND ended IS NULL AND purpose <> 'evaluation' ORDER BY number DESC LIMIT 1"
+);
 pub(crate) const TURNS_OF_TASK: &str =
     concat!(turn_columns!(), "WHERE task = $1 AND (started, id) < ($2, $3) ORDER BY started DESC, id DESC LIMIT $4");
 pub(crate) const TURNS_OF_WORKFLOW: &str = concat!(

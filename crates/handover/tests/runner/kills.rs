@@ -1,0 +1,149 @@
+//! The runner is killed with SIGKILL and started again until the workflow is completed: nothing is lost, done twice or left.
+//!
+//! A short run is part of the tests; `scripts/crash runner 200` makes a long one. The moments come from a seed, which a
+//! failure prints; where the programs are at that moment also depends on the machine.
+
+use std::time::Duration;
+
+use crate::books;
+use crate::process::{Runner, now, strangers_after};
+use crate::rng::Rng;
+use crate::scene::Scene;
+
+/// Ten tasks: dependencies, artifacts, repairs, checks and an evaluation that fail first, one that goes on.
+pub(crate) const PLAN: &str = r#"
+summary: killed again and again
+tasks:
+  - {name: base, role: worker, description: finished}
+  - {name: repaired, role: worker, description: bad finished, depends_on: [base]}
+  - {name: silent, role: worker, description: nothing finished, depends_on: [base]}
+  - {name: soon, role: worker, description: soon, depends_on: [base]}
+  - {name: goes-on, role: worker, description: goes-on finished, depends_on: [base]}
+  - name: checked
+    role: worker
+    depends_on: [repaired]
+    brief:
+      goal: wrong right
+      acceptance_criteria: [It is right.]
+      output_contract: {type: file, schema_ref: checked, output_ref_required: true, evaluate: null}
+  - name: judged
+    role: worker
+    depends_on: [base]
+    brief:
+      goal: finished
+      acceptance_criteria: [Somebody finds it good.]
+      output_contract: {type: file, schema_ref: null, output_ref_required: true, evaluate: judge-fail judge-pass}
+  - {name: left, role: worker, description: finished, depends_on: [checked, soon]}
+  - {name: right, role: worker, description: soon, depends_on: [goes-on, judged]}
+  - {name: last, role: worker, description: finished, depends_on: [left, right, silent]}
+"#;
+
+/// Without a number of rounds, no new one begins after this time.
+const TIME_MAX: Duration = Duration::from_secs(40);
+const ROUNDS: u64 = 12;
+/// A scene grows with its rounds; a new one begins small.
+const ROUNDS_PER_SCENE: u64 = 10;
+
+pub(crate) fn scene() -> Scene {
+    let mut scene = Scene::new();
+    scene.settings.push_str(
+        "[contract.checked]\nchecks = [{ command = [\"sh\", \"-c\", \"sleep 0.1; ! grep -rqx wrong out\"], seconds = 20 }]\n\
+         [evaluator]\nagent = \"judge\"\n",
+    );
+    scene.agent("worker", "max_parallel = 3");
+    scene.agent("judge", "roles = [\"judge\"]");
+    scene
+}
+
+/// A workflow that nobody works on yet.
+pub(crate) fn workflow(scene: &Scene, plan: &str) -> String {
+    let made = scene.json(&["workflow", "create", "killed"]);
+    let id = made["id"].as_str().unwrap().to_owned();
+    let path = scene.plan(plan);
+    scene.json(&["workflow", "plan", &id, &format!("@{}", path.display())]);
+    id
+}
+
+#[derive(Debug, Default)]
+struct Figures {
+    rounds: u64,
+    kills: u64,
+    /// Kills by the tenth of the run they fell into.
+    tenths: [u64; 10],
+}
+
+#[test]
+fn a_killed_runner_loses_nothing_and_does_nothing_twice() {
+    let asked = crate::setting("HANDOVER_RUNNER_ROUNDS");
+    let seed = crate::setting("HANDOVER_RUNNER_SEED").unwrap_or(1);
+    let begun = now();
+    let mut figures = Figures::default();
+    let mut place: Option<(Scene, Duration)> = None;
+    while figures.rounds < asked.unwrap_or(ROUNDS) && (asked.is_some() || begun.elapsed() < TIME_MAX) {
+        if figures.rounds % ROUNDS_PER_SCENE == 0 {
+            place = None;
+        }
+        let (scene, length) = place.get_or_insert_with(|| {
+            let scene = scene();
+            scene.settle();
+            let length = unkilled(&scene);
+            println!("unkilled: {} ms", length.as_millis());
+            (scene, length)
+        });
+        let seed = seed + figures.rounds;
+        let problems = round(scene, *length, &mut Rng::new(seed), &mut figures);
+        assert!(
+            problems.is_empty(),
+            "HANDOVER_RUNNER_SEED={seed} HANDOVER_RUNNER_ROUNDS=1 repeats it\n{}",
+            problems.join("\n")
+        );
+    }
+    println!("seed {seed}, {} s, {figures:?}", begun.elapsed().as_secs());
+    assert!(figures.kills > 0, "nobody was killed");
+}
+
+/// How long it takes when nobody is killed.
+fn unkilled(scene: &Scene) -> Duration {
+    let workflow = workflow(scene, PLAN);
+    let begun = now();
+    let ran = Runner::start(scene, "here", &[&workflow]).end();
+    let length = begun.elapsed();
+    assert_eq!(ran.code, 0, "{:#?}\n{}", ran.events, ran.stderr);
+    assert_eq!(books::problems(scene, &workflow), Vec::<String>::new());
+    length
+}
+
+/// The moments are drawn over the whole length; each kill sets the work back only by what was not recorded.
+fn round(scene: &Scene, length: Duration, rng: &mut Rng, figures: &mut Figures) -> Vec<String> {
+    let workflow = workflow(scene, PLAN);
+    let millis = usize::try_from(length.as_millis()).unwrap();
+    let mut moments: Vec<usize> = (0..=rng.below(4)).map(|_| rng.below(millis)).collect();
+    moments.sort_unstable();
+    figures.rounds += 1;
+    let mut told = String::new();
+    let mut runner = Runner::start(scene, "here", &[&workflow]);
+    let mut before = 0;
+    for moment in moments {
+        if runner.ends_within(Duration::from_millis(u64::try_from(moment - before).unwrap())) {
+            break;
+        }
+        before = moment;
+        told.push_str(&runner.kill());
+        let killed = now();
+        figures.kills += 1;
+        figures.tenths[(moment * 10 / millis.max(1)).min(9)] += 1;
+        let at_once = rng.percent(50);
+        let strange = if at_once { Vec::new() } else { strangers_after(scene, &[], killed) };
+        runner = Runner::start(scene, "here", &[&workflow]);
+        let strange = if at_once { strangers_after(scene, &[runner.pid()], killed) } else { strange };
+        if !strange.is_empty() {
+            return strange;
+        }
+    }
+    let ran = runner.end();
+    let mut problems = books::problems(scene, &workflow);
+    if ran.code != 0 || !problems.is_empty() {
+        problems.push(format!("the last run ended with {}: {:#?}\n{told}{}", ran.code, ran.events, ran.stderr));
+    }
+    problems
+}

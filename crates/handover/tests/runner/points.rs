@@ -1,0 +1,158 @@
+//! Kills at chosen points: the runner, a host or a program ends exactly there, and the next runner brings the task to its end.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::books;
+use crate::kills::workflow;
+use crate::process::{Runner, now, strangers_after};
+use crate::scene::Scene;
+
+/// What the git of the runner does, once, when its words hold these: it kills the runner and then works for a while as
+/// nobody's, or it has worked when it kills.
+const GIT: &[(&str, &str)] = &[
+    ("worktree add", "late"),
+    ("worktree add", "after"),
+    ("handover: created", "after"),
+    ("commit --quiet", "late"),
+    ("commit --quiet", "after"),
+    ("handover: merged", "late"),
+    ("handover: merged", "after"),
+    ("worktree remove", "late"),
+    ("worktree remove", "after"),
+    ("update-ref -d", "late"),
+    ("update-ref -d", "after"),
+];
+
+/// A task's words, its evaluator's words, and whether the check kills.
+const WORDS: &[(&str, &str, &str, bool)] = &[
+    ("the runner, while a program runs", "kills-runner finished", "judge-pass", false),
+    ("the runner, while an evaluator runs", "finished", "kills-runner judge-pass", false),
+    ("the runner, while a check runs", "finished", "judge-pass", true),
+    ("the host of a program", "dies-with-host finished", "judge-pass", false),
+    ("the host of an evaluator", "finished", "dies-with-host judge-pass", false),
+    ("the host and the runner, with a child that hides", "hides finished", "judge-pass", false),
+    ("a program", "dies finished", "judge-pass", false),
+    ("an evaluator", "finished", "dies judge-pass", false),
+];
+
+fn script(path: &Path, text: &str) {
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn scene() -> Scene {
+    let mut scene = Scene::new();
+    let sim = scene.sim();
+    let kill = format!("kill -KILL \"$(cat {}/runner)\"", sim.display());
+    let check = sim.join("check.sh");
+    let once = format!("[ -e {0}/check ] && rm {0}/check && {kill} && sleep 1000", sim.display());
+    script(&check, &format!("#!/bin/sh\n{once}\ntrue\n"));
+    let path = std::env::var("PATH").unwrap();
+    let git = path.split(':').map(|folder| Path::new(folder).join("git")).find(|path| path.is_file()).unwrap();
+    fs::create_dir(sim.join("bin")).unwrap();
+    let wrapped = format!(
+        "#!/bin/sh\nwhen=\nif [ -e {0}/git ] && read -r when words <{0}/git; then\n\
+         case \"$*\" in *\"$words\"*) rm {0}/git ;; *) when= ;; esac\nfi\n\
+         if [ \"$when\" = late ]; then {kill}; sleep 0.5; fi\n\
+         if [ \"$when\" = after ]; then {1} \"$@\"; {kill}; exit; fi\nexec {1} \"$@\"\n",
+        sim.display(),
+        git.display()
+    );
+    script(&sim.join("bin/git"), &wrapped);
+    scene.environment.push(("PATH", format!("{}:{path}", sim.join("bin").display())));
+    scene.settings.push_str(&format!(
+        "[contract.checked]\nchecks = [{{ command = [\"{}\"], seconds = 20 }}]\n[evaluator]\nagent = \"judge\"\n",
+        check.display()
+    ));
+    scene.agent("worker", "");
+    scene.agent("judge", "roles = [\"judge\"]");
+    scene.settle();
+    scene
+}
+
+fn plan(words: &str, judge: &str) -> String {
+    format!(
+        "summary: one\ntasks:\n  - name: one\n    role: worker\n    brief:\n      goal: {words}\n      acceptance_criteria: [It is done.]\n      \
+         output_contract: {{type: file, schema_ref: checked, output_ref_required: true, evaluate: {judge}}}\n"
+    )
+}
+
+/// Until it is completed, with as many runners as that takes; then the books must be right.
+fn worked(scene: &Scene, point: &str, workflow: &str, mut runner: Runner, killed_max: u32) -> Vec<String> {
+    let mut told = String::new();
+    for _ in 0..=killed_max {
+        let ran = runner.end();
+        told.push_str(&format!("{:#?}\n{}", ran.events, ran.stderr));
+        if ran.code == 0 {
+            let found = books::problems(scene, workflow);
+            return found.into_iter().map(|problem| format!("{point}: {problem}\n{told}")).collect();
+        }
+        if ran.code > 0 {
+            return vec![format!("{point}: ended with {}\n{told}", ran.code)];
+        }
+        let killed = now();
+        runner = Runner::start(scene, "here", &[workflow]);
+        let strange = strangers_after(scene, &[runner.pid()], killed);
+        if !strange.is_empty() {
+            return vec![format!("{point}: {strange:?} run on")];
+        }
+    }
+    vec![format!("{point}: killed too often\n{told}")]
+}
+
+#[test]
+fn whoever_is_killed_while_something_runs_the_task_is_completed_once() {
+    let scene = scene();
+    let mut problems = Vec::new();
+    for (point, words, judge, check) in WORDS {
+        if *check {
+            fs::write(scene.sim().join("check"), "").unwrap();
+        }
+        let workflow = workflow(&scene, &plan(words, judge));
+        let runner = Runner::start(&scene, "here", &[&workflow]);
+        problems.extend(worked(&scene, point, &workflow, runner, 1));
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn a_runner_killed_around_a_git_of_its_own_completes_the_task_once() {
+    let scene = scene();
+    let mut problems = Vec::new();
+    for (words, when) in GIT {
+        fs::write(scene.sim().join("git"), format!("{when} {words}\n")).unwrap();
+        let workflow = workflow(&scene, &plan("finished", "judge-pass"));
+        let runner = Runner::start(&scene, "here", &[&workflow]);
+        problems.extend(worked(&scene, &format!("{when} {words}"), &workflow, runner, 1));
+        if scene.sim().join("git").exists() {
+            problems.push(format!("{when} {words}: nobody was killed"));
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+/// As soon as the file is at its place: the turn has not ended by then, or just has.
+#[test]
+fn a_runner_killed_when_artifacts_are_applied_applies_them_once() {
+    let scene = scene();
+    for round in 0..3 {
+        let workflow = workflow(&scene, &plan("finished", "judge-pass"));
+        let mut runner = Runner::start(&scene, "here", &[&workflow]);
+        let until = now() + Duration::from_secs(60);
+        let worktrees = scene.project().join(".handover/state/worktrees");
+        let applied = || {
+            let places = fs::read_dir(&worktrees).into_iter().flatten().flatten();
+            let mut files = places.flat_map(|place| fs::read_dir(place.path().join("out"))).flatten().flatten();
+            files.any(|file| file.path().extension().is_some_and(|end| end == "txt"))
+        };
+        while !applied() {
+            assert!(now() < until, "no artifact was applied");
+        }
+        runner.kill();
+        let runner = Runner::start(&scene, "here", &[&workflow]);
+        assert_eq!(worked(&scene, &format!("round {round}"), &workflow, runner, 0), Vec::<String>::new());
+    }
+}

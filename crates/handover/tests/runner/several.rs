@@ -1,0 +1,173 @@
+//! Several runners on one store: they share the work, nobody does it twice, and one that is gone is stood in for.
+
+use std::fs;
+use std::time::Duration;
+
+use crate::books;
+use crate::kills::{self, workflow};
+use crate::process::{Runner, now, rest, strangers, strangers_after};
+use crate::rng::Rng;
+use crate::scene::Scene;
+
+/// A schema of the server that `scripts/postgres` started, as the URL of a store.
+fn schema_of(name: &str) -> String {
+    let server = std::env::var("HANDOVER_TEST_POSTGRES")
+        .unwrap_or_else(|_| panic!("HANDOVER_TEST_POSTGRES names no server: run scripts/test, which starts one"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        #[expect(clippy::disallowed_methods, reason = "makes the place for a store that is not there yet")]
+        let (client, connection) = tokio_postgres::connect(&server, tokio_postgres::NoTls).await.unwrap();
+        let driver = tokio::spawn(connection);
+        client.batch_execute(&format!("DROP SCHEMA IF EXISTS {name} CASCADE; CREATE SCHEMA {name}")).await.unwrap();
+        drop(client);
+        driver.await.unwrap().unwrap();
+    });
+    let and = if server.contains('?') { '&' } else { '?' };
+    format!("{server}{and}options=-csearch_path%3D{name}")
+}
+
+fn on_a_server(mut scene: Scene, name: &str) -> Scene {
+    scene.environment.push(("HANDOVER_STORE", schema_of(name)));
+    scene.settle();
+    scene
+}
+
+#[test]
+fn two_runners_over_postgres_that_are_killed_lose_nothing_and_do_nothing_twice() {
+    let asked = crate::setting("HANDOVER_RUNNER_ROUNDS");
+    let seed = crate::setting("HANDOVER_RUNNER_SEED").unwrap_or(1);
+    let scene = on_a_server(kills::scene(), "runner_killed");
+    let (begun, mut kills) = (now(), 0);
+    for round in 0..asked.unwrap_or(4) {
+        let seed = seed + round;
+        let problems = killed(&scene, &mut Rng::new(seed), &mut kills);
+        assert!(
+            problems.is_empty(),
+            "HANDOVER_RUNNER_SEED={seed} HANDOVER_RUNNER_ROUNDS=1 repeats it\n{}",
+            problems.join("\n")
+        );
+        if asked.is_none() && begun.elapsed() > Duration::from_secs(40) {
+            break;
+        }
+    }
+    println!("seed {seed}, {kills} kills, {} s", begun.elapsed().as_secs());
+}
+
+fn killed(scene: &Scene, rng: &mut Rng, kills: &mut u32) -> Vec<String> {
+    const LENGTH_MS: usize = 1_500;
+    let workflow = workflow(scene, kills::PLAN);
+    let names = ["a", "b"];
+    let mut told = String::new();
+    let mut runners = names.map(|name| Runner::start(scene, name, &[&workflow]));
+    for _ in 0..1 + rng.below(4) {
+        let which = rng.below(2);
+        let pause = Duration::from_millis(u64::try_from(rng.below(LENGTH_MS / 2)).unwrap());
+        if runners[which].ends_within(pause) {
+            break;
+        }
+        told.push_str(&runners[which].kill());
+        let killed = now();
+        runners[which] = Runner::start(scene, names[which], &[&workflow]);
+        *kills += 1;
+        let strange = strangers_after(scene, &[runners[0].pid(), runners[1].pid()], killed);
+        if !strange.is_empty() {
+            return strange;
+        }
+    }
+    let ended = runners.map(Runner::end);
+    let mut problems = books::problems(scene, &workflow);
+    for ran in ended {
+        if ran.code != 0 || !problems.is_empty() {
+            problems.push(format!("a runner ended with {}: {:#?}\n{told}{}", ran.code, ran.events, ran.stderr));
+        }
+    }
+    problems
+}
+
+/// As many tasks that take a moment.
+fn many(count: u32) -> String {
+    let tasks = (0..count).map(|number| format!("  - {{name: t{number}, role: worker, description: soon}}\n"));
+    format!("summary: many\ntasks:\n{}", tasks.collect::<String>())
+}
+
+fn one_at_a_time() -> Scene {
+    let mut scene = Scene::new();
+    scene.agent("worker", "");
+    scene
+}
+
+#[test]
+fn two_runners_over_postgres_share_the_work() {
+    let scene = on_a_server(one_at_a_time(), "runner_shared");
+    let workflow = workflow(&scene, &many(12));
+    let ended = ["a", "b"].map(|name| Runner::start(&scene, name, &[&workflow])).map(Runner::end);
+    let counts = ended.each_ref().map(|ran| ran.events.iter().filter(|event| event["event"] == "completed").count());
+    let codes = ended.each_ref().map(|ran| ran.code);
+    assert_eq!((codes, counts[0] + counts[1]), ([0, 0], 12), "{ended:#?}");
+    assert!(counts.iter().all(|count| *count > 0), "{counts:?}");
+    assert_eq!(books::problems(&scene, &workflow), Vec::<String>::new());
+}
+
+/// The second one of a name is refused, from wherever it is started.
+fn refused(scene: &Scene, folder: &std::path::Path) {
+    let mut command = scene.handover(&["run", "--json", "--once"]);
+    let output = command.env("HANDOVER_HOST", "a").current_dir(folder).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("RUNNER_ACTIVE"), "{stderr}");
+}
+
+#[test]
+fn a_second_runner_of_one_name_is_refused() {
+    let scene = one_at_a_time();
+    scene.settle();
+    let workflow = workflow(&scene, &many(4));
+    let runner = begun(&scene, &workflow);
+    refused(&scene, &scene.project());
+    assert_eq!(runner.end().code, 0);
+}
+
+#[test]
+fn a_second_runner_of_one_name_over_postgres_is_refused_also_in_another_clone() {
+    let scene = on_a_server(one_at_a_time(), "runner_refused");
+    let clone = scene.sim().join("clone");
+    scene.git(&["clone", "--quiet", ".", clone.to_str().unwrap()]);
+    fs::create_dir_all(clone.join(".handover")).unwrap();
+    fs::write(clone.join(".handover/config.toml"), &scene.settings).unwrap();
+    let ask = |arguments: &[&str]| scene.handover(arguments).current_dir(&clone).output().unwrap();
+    let offered: serde_json::Value = serde_json::from_slice(&ask(&["trust", "--json"]).stdout).unwrap();
+    assert!(ask(&["trust", "--sha256", offered["sha256"].as_str().unwrap()]).status.success());
+    let workflow = workflow(&scene, &many(4));
+    let runner = begun(&scene, &workflow);
+    refused(&scene, &scene.project());
+    refused(&scene, &clone);
+    assert_eq!(runner.end().code, 0);
+}
+
+/// A runner that has claimed something.
+fn begun(scene: &Scene, workflow: &str) -> Runner {
+    let runner = Runner::start(scene, "a", &[workflow]);
+    let until = now() + Duration::from_secs(60);
+    while !runner.said().contains("turn_started") {
+        assert!(now() < until, "nothing was begun: {}", runner.said());
+        rest(Duration::from_millis(5));
+    }
+    runner
+}
+
+#[test]
+fn what_a_runner_held_that_never_comes_back_is_done_by_another() {
+    let scene = one_at_a_time();
+    scene.settle();
+    let made = scene.json(&["workflow", "create", "lost", "--lease-seconds", "2"]);
+    let workflow = made["id"].as_str().unwrap().to_owned();
+    let path = scene.plan(&many(3));
+    scene.json(&["workflow", "plan", &workflow, &format!("@{}", path.display())]);
+    begun(&scene, &workflow).kill();
+    let ran = Runner::start(&scene, "b", &[&workflow]).end();
+    assert_eq!(ran.code, 0, "{:#?}\n{}", ran.events, ran.stderr);
+    // What it left is its own to tidy up, should it come back.
+    assert_eq!(Runner::start(&scene, "a", &[&workflow]).end().code, 0);
+    assert_eq!(books::problems(&scene, &workflow), Vec::<String>::new());
+    assert_eq!(strangers(&scene, &[]), Vec::<String>::new());
+}
