@@ -26,6 +26,8 @@ mod rows;
 mod scene;
 #[path = "runner/several.rs"]
 mod several;
+#[path = "runner/stops.rs"]
+mod stops;
 
 /// A number from the environment, for runs that are made by hand.
 fn setting(name: &str) -> Option<u64> {

@@ -15,6 +15,7 @@ mod postgres;
 mod rounds;
 mod seed;
 mod sqlite;
+mod turns;
 
 use std::path::PathBuf;
 
@@ -47,7 +48,7 @@ pub(crate) fn folder() -> Result<PathBuf> {
     Ok(folder)
 }
 
-const PARTS: &[&str] = &["sqlite", "many", "graph", "postgres", "memory", "instructions", "wire", "doors"];
+const PARTS: &[&str] = &["sqlite", "many", "graph", "postgres", "memory", "instructions", "wire", "doors", "turns"];
 
 fn run(names: &[&str]) -> Result<()> {
     if let Some(unknown) = names.iter().find(|name| !PARTS.contains(name)) {
@@ -90,6 +91,10 @@ fn run(names: &[&str]) -> Result<()> {
         doors::sessions(&folder, &mut report)?;
         doors::context(&folder, &mut report)?;
         doors::claims(&folder, &mut report)?;
+    }
+    if wanted("turns") {
+        turns::overhead(&folder, &mut report)?;
+        turns::crowd(&folder, &mut report)?;
     }
     std::fs::remove_dir_all(&folder)?;
     report.print();

@@ -9,7 +9,8 @@ use engine::id::TaskId;
 use handover::desk::Outcome;
 use handover::office::{self, Office};
 use handover::runner::host::TURN;
-use handover::runner::verify::{Asked, Finished, Judgement, Order, Progress, Unfinished, finish};
+use handover::runner::open;
+use handover::runner::verify::{Asked, Finished, Order, Progress, Unfinished, finish};
 use handover::{Error, keeper, person, place, random, settings, trust};
 use wire::json::{Value, object};
 use wire::lifecycle::Said;
@@ -60,8 +61,6 @@ pub(crate) async fn run(office: &Office, asked: &Verify) -> anyhow::Result<ExitC
         Err(said) => show::outcome(VERB, &Outcome::Refused(said), asked.json, false),
     }
 }
-
-type NoEvaluator = fn(Asked) -> std::future::Ready<Result<Judgement, String>>;
 
 struct Prepared {
     agent: Option<engine::id::AgentId>,
@@ -125,8 +124,9 @@ async fn verify(office: &Office, asked: &Verify, prepared: &Prepared) -> anyhow:
         folder: &folder,
         mark: &mark,
     };
-    // An evaluator's turn is the runner's.
-    let evaluate = None::<NoEvaluator>;
+    let has_evaluator = prepared.team.evaluator.is_some();
+    let evaluate =
+        has_evaluator.then_some(async |asking: Asked| Box::pin(open::judge(office, asked.task, &asking)).await);
     let is_silent = asked.json;
     let mut progress = |progress: Progress<'_>| {
         if !is_silent {
@@ -188,7 +188,7 @@ fn refused(unfinished: Unfinished) -> anyhow::Result<Said> {
             said("NO_OUTPUT_CONTRACT", &message, "complete it with `handover task status TASK completed`")
         }
         Unfinished::EvaluatorNeeded => {
-            said("EVALUATOR_NEEDED", &message, "have the task worked by `handover run`, which asks the evaluator")
+            said("EVALUATOR_NEEDED", &message, "name an agent as [evaluator] in .handover/config.toml")
         }
         Unfinished::Unresolved(_) => said("CONTRACT_UNUSABLE", &message, "mend the contract in .handover/"),
         Unfinished::Brief(_) => said("BRIEF_INVALID", &message, "replan the task with a legal brief"),

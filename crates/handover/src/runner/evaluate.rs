@@ -23,7 +23,7 @@ use super::finish::Done;
 use super::place::Place;
 use super::program::{self, Follow, Ran, Start};
 use super::shop::{Seat, What};
-use super::verify::{self, Contract, Evidence, Judgement, Progress, Verified};
+use super::verify::{self, Asked, Contract, Evidence, Judgement, Progress, Verified};
 use crate::settings::team;
 
 /// One answer, one repair of it, and one more try from the beginning.
@@ -64,9 +64,8 @@ impl Attempt {
         let mechanical = if evidence.has_passed() { Verdict::Pass } else { Verdict::Fail };
         let semantic = match &contract.evaluate {
             Some(evaluate) if mechanical == Verdict::Pass => {
-                let shown =
-                    Shown { evaluate, output_ref: output_ref.as_deref(), output: text.as_deref().unwrap_or("") };
-                let Some(judged) = self.semantic(facts, &shown).await? else { return Ok(None) };
+                let asked = verify::ask(evaluate, output_ref.as_deref(), text.as_deref().unwrap_or_default());
+                let Some(judged) = self.semantic(facts, &asked).await? else { return Ok(None) };
                 match judged {
                     Ok(Judgement::Pass(said)) => {
                         evidence.evaluation = Some(said);
@@ -134,7 +133,11 @@ impl Attempt {
 
     /// Asks the evaluator, who is not the worker. An answer that cannot be used is repaired once and then asked for anew.
     /// None when we are to stop, or the task is lost.
-    async fn semantic(&self, facts: &Facts, shown: &Shown<'_>) -> Result<Option<Result<Judgement, String>>, Trouble> {
+    pub(super) async fn semantic(
+        &self,
+        facts: &Facts,
+        asked: &Asked,
+    ) -> Result<Option<Result<Judgement, String>>, Trouble> {
         let named = self.shop.settings.evaluator.as_ref().map(|evaluator| evaluator.agent.as_str());
         let Some(judge) = named.and_then(|slug| self.shop.seats.get(slug)).cloned() else {
             let reason = "nobody is there to evaluate; name an agent as [evaluator] in .handover/config.toml";
@@ -153,7 +156,7 @@ impl Attempt {
                 Try::First | Try::Anew => Again { codes: Vec::new(), resume: None },
                 Try::Repair => Again { codes: std::mem::take(&mut codes), resume: resume.take() },
             };
-            let ran = self.evaluation(facts, &judge, shown, again).await?;
+            let ran = self.evaluation(facts, &judge, asked, again).await?;
             resume.clone_from(&ran.said.conversation);
             if matches!(ran.end, TurnEnd::Cancelled | TurnEnd::ClaimLost) {
                 return Ok(None);
@@ -172,7 +175,7 @@ impl Attempt {
     }
 
     /// One turn of the evaluator, in a folder of its own: it judges what it is shown and changes nothing.
-    async fn evaluation(&self, facts: &Facts, judge: &Seat, shown: &Shown<'_>, again: Again) -> Result<Ran, Trouble> {
+    async fn evaluation(&self, facts: &Facts, judge: &Seat, asked: &Asked, again: Again) -> Result<Ran, Trouble> {
         let settings = &judge.member.settings;
         let start = StartTurn {
             task: self.task,
@@ -188,17 +191,17 @@ impl Attempt {
         let folder = self.shop.turn_folder(turn);
         let room: PathBuf = folder.join("room");
         std::fs::create_dir_all(&room)?;
-        let mut asked = verify::ask(shown.evaluate, shown.output_ref, shown.output);
+        let mut text = asked.message.clone();
         for (code, message) in &again.codes {
-            asked.message.push_str(&format!("\nYour last answer could not be used: {code}: {message}\n"));
+            text.push_str(&format!("\nYour last answer could not be used: {code}: {message}\n"));
         }
         let order = Order {
             kind: settings.adapter,
             command: judge.member.command(),
             args: settings.args.clone(),
             model: settings.model.clone(),
-            message: if settings.adapter == Kind::Exec { shown.envelope(facts, &again.codes)? } else { asked.message },
-            system: asked.system,
+            message: if settings.adapter == Kind::Exec { envelope(asked, facts, &again.codes)? } else { text },
+            system: asked.system.clone(),
             input: None,
             worktree: room,
             folder: folder.clone(),
@@ -236,42 +239,33 @@ impl Attempt {
     }
 }
 
-/// What an evaluator is shown.
-struct Shown<'a> {
-    evaluate: &'a str,
-    output_ref: Option<&'a str>,
-    output: &'a str,
-}
-
 /// What was wrong with its last answer, and the conversation in which it gave it.
 struct Again {
     codes: Vec<(String, String)>,
     resume: Option<String>,
 }
 
-impl Shown<'_> {
-    /// For a program that is not talked with.
-    fn envelope(&self, facts: &Facts, codes: &[(String, String)]) -> Result<String, Trouble> {
-        let codes = codes.iter().map(|(code, _)| Value::from(code.as_str())).collect();
-        let params = vec![
-            ("task_id".to_owned(), facts.task.id.to_string().into()),
-            ("evaluate".to_owned(), self.evaluate.into()),
-            ("output_ref".to_owned(), self.output_ref.map(str::to_owned).into()),
-            ("output".to_owned(), self.output.into()),
-            ("codes".to_owned(), Value::List(codes)),
-        ];
-        let envelope = wire::translate::input(wire::translate::Given {
-            feature: None,
-            workflow: &facts.workflow.name,
-            iteration: facts.task.attempt.max(1),
-            action: "evaluate",
-            params,
-            paths: vec![("root".to_owned(), ".".to_owned())],
-            notes: Vec::new(),
-        });
-        let envelope = envelope.ok_or_else(|| Trouble::Other("the evaluator cannot be asked".to_owned()))?;
-        Ok(wire::shape::Shape::render(&envelope).to_string())
-    }
+/// For a program that is not talked with.
+fn envelope(asked: &Asked, facts: &Facts, codes: &[(String, String)]) -> Result<String, Trouble> {
+    let codes = codes.iter().map(|(code, _)| Value::from(code.as_str())).collect();
+    let params = vec![
+        ("task_id".to_owned(), facts.task.id.to_string().into()),
+        ("evaluate".to_owned(), asked.criterion.as_str().into()),
+        ("output_ref".to_owned(), asked.output_ref.clone().into()),
+        ("output".to_owned(), asked.output.as_str().into()),
+        ("codes".to_owned(), Value::List(codes)),
+    ];
+    let envelope = wire::translate::input(wire::translate::Given {
+        feature: None,
+        workflow: &facts.workflow.name,
+        iteration: facts.task.attempt.max(1),
+        action: "evaluate",
+        params,
+        paths: vec![("root".to_owned(), ".".to_owned())],
+        notes: Vec::new(),
+    });
+    let envelope = envelope.ok_or_else(|| Trouble::Other("the evaluator cannot be asked".to_owned()))?;
+    Ok(wire::shape::Shape::render(&envelope).to_string())
 }
 
 /// Follows an evaluator: it may use nothing that has to be allowed.

@@ -5,15 +5,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::id::{Ids, SessionId};
+use engine::id::{Ids, SessionId, TaskId};
+use engine::view;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
+use super::attempt::Attempt;
 use super::place::Ground;
 use super::run;
-use super::shop::{News, Parts, Shop, Wish};
+use super::shop::{News, Parts, Seat, Shop, Wish};
 use super::team::{NotReady, Team};
+use super::verify::{Asked, Judgement};
 use crate::digest::sha256;
 use crate::office::{self, Office};
 use crate::worktree::{Git, Problem, TIME_LIMIT_DEFAULT};
@@ -81,6 +84,43 @@ pub async fn open(office: &Office, at_once: Option<usize>, wish: watch::Receiver
     };
     let (shop, news) = Shop::open(parts).await?;
     Ok(Opened { shop, news, lock })
+}
+
+/// Has an output judged outside of a run: by the evaluator of the settings, in turns of its own. The configuration was accepted.
+pub async fn judge(office: &Office, task: TaskId, asked: &Asked) -> Result<Judgement, String> {
+    let told = |problem: &dyn std::fmt::Display| problem.to_string();
+    let root = office.place.root.clone().ok_or_else(|| told(&NotOpened::NoProject))?;
+    let mut settings = settings::read(Some(&root)).map_err(|problem| told(&problem))?.team;
+    let named = settings.evaluator.as_ref().map(|evaluator| evaluator.agent.clone());
+    settings.agents.retain(|agent| Some(&agent.slug) == named.as_ref());
+    let path = std::env::var_os("PATH");
+    let team = Team::gather(&root, &settings, path.as_deref()).map_err(|problem| told(&problem))?;
+    let member = team.members.first().cloned().ok_or("nobody is named as [evaluator] in .handover/config.toml")?;
+    let (_nothing_is_wished, wish) = watch::channel(Wish::Work);
+    let host = host();
+    let parts = Parts {
+        service: office.desk.service().clone(),
+        store: absolute(&office.place.store),
+        ground: Ground::new(Git::default(), root, false, None),
+        state: office.state.clone(),
+        settings,
+        team,
+        session: session(&host),
+        name: host,
+        at_once: 1,
+        wish,
+    };
+    let (shop, _news) = Shop::open(parts).await.map_err(|error| told(&error))?;
+    let facts = shop.service.view(move |world| view::attempt(world, task)).await.map_err(|error| told(&error))?;
+    let holder = facts.task.holder().ok_or("nobody holds the task")?;
+    let room = Arc::new(tokio::sync::Semaphore::new(1));
+    let seat = Seat { member, agent: holder, slug: holder.to_string(), room };
+    let attempt = Attempt::new(Arc::new(shop), Arc::new(seat), task, facts.task.attempt);
+    match attempt.semantic(&facts, asked).await {
+        Ok(Some(judged)) => judged,
+        Ok(None) => Err("the task was lost meanwhile".to_owned()),
+        Err(trouble) => Err(told(&trouble)),
+    }
 }
 
 /// Beside a store that is a file. All clones that share a server meet in the user's folder.

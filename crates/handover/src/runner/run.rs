@@ -210,7 +210,20 @@ impl Loop {
         self.working.insert(task, slug.clone());
         self.tell_keeper();
         let work = Attempt::new(Arc::clone(&self.shop), Arc::clone(seat), task, attempt);
-        self.attempts.spawn(async move { (slug, task, work.work(room).await) });
+        let (shop, agent) = (Arc::clone(&self.shop), seat.agent);
+        self.attempts.spawn(async move {
+            let over = match tokio::spawn(work.work(room)).await {
+                Ok(over) => over,
+                // A defect of ours must not hold a task for ever.
+                Err(panicked) => {
+                    let reason = format!("the runner failed: {panicked}");
+                    let crash = Command::Crash { task, attempt, reason };
+                    let _lost = shop.service.execute(shop.caller(agent), crash).await;
+                    Over::Crashed
+                }
+            };
+            (slug, task, over)
+        });
     }
 
     /// Who holds something, and how long the shortest lease is.

@@ -161,3 +161,30 @@ fn what_an_agent_learned_is_kept_once() {
     let notes = scene.json(&["task", "checkpoints", id]).to_string();
     assert!(notes.contains("the other layer"), "{notes}");
 }
+
+#[test]
+fn whoever_works_outside_of_the_runner_is_judged_too() {
+    let scene = team("[evaluator]\nagent = \"judge\"\n");
+    let judged = |words: &str| format!("{{type: file, output_ref_required: true, evaluate: {words}}}");
+    let plan = [
+        "summary: by hand\ntasks:\n".to_owned(),
+        task("good", "x", &judged("judge-pass")),
+        task("bad", "x", &judged("judge-fail")),
+    ];
+    let path = scene.plan(&plan.concat());
+    let id = scene.json(&["workflow", "create", "by hand"])["id"].as_str().unwrap().to_owned();
+    let planned = scene.json(&["workflow", "plan", &id, &format!("@{}", path.display())]);
+    let amy =
+        scene.json(&["agent", "register", "amy", "claude_code", "--role", "worker"])["id"].as_str().unwrap().to_owned();
+    std::fs::write(scene.project().join("out.txt"), "an output").unwrap();
+    for (name, status) in [("good", "completed"), ("bad", "pending")] {
+        let task = planned["task_ids"][name].as_str().unwrap();
+        assert_eq!(scene.json(&["task", "claim", task, "amy"])["success"], true);
+        let verified = scene.json(&["task", "verify", task, "--output-ref", "out.txt", "--agent-id", &amy]);
+        assert_eq!(verified["success"] == true, name == "good", "{verified}");
+        assert_eq!(scene.json(&["task", "show", task])["status"], status);
+        let turns = scene.json(&["turn", "list", "--task", task]);
+        assert_eq!(turns["turns"][0]["purpose"], "evaluation", "{turns}");
+    }
+    assert_eq!(scene.leftovers().iter().filter(|left| left.starts_with("process")).count(), 0);
+}

@@ -14,6 +14,10 @@ const SHOWN_BYTES_MAX: usize = 512 << 10;
 pub struct Asked {
     pub system: String,
     pub message: String,
+    /// What the message is made of, for a program that is not talked with.
+    pub criterion: String,
+    pub output_ref: Option<String>,
+    pub output: String,
 }
 
 /// What its answer means.
@@ -49,7 +53,13 @@ pub fn ask(evaluate: &str, output_ref: Option<&str>, output: &str) -> Asked {
         String::new()
     };
     let message = format!("Criterion:\n{evaluate}\n\nOutput:\n{}\n{cut}\n{ANSWER}", fenced(&origin, shown));
-    Asked { system: SYSTEM.to_owned(), message }
+    Asked {
+        system: SYSTEM.to_owned(),
+        message,
+        criterion: evaluate.to_owned(),
+        output_ref: output_ref.map(str::to_owned),
+        output: shown.to_owned(),
+    }
 }
 
 /// By the last thing that the evaluator said.
