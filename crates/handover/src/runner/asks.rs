@@ -1,18 +1,21 @@
 //! What an attempt asks of people: questions, approvals, and what stands in its way.
 
+use std::path::Path;
+
 use engine::approval::Source;
 use engine::command::{AskApproval, Target};
 use engine::id::TurnId;
 use engine::inbox::{Draft, Filter, MessageKind, Owner, Recipients};
 use engine::task::{Priority, State};
 use engine::view::Attempt as Facts;
-use engine::{Command, Reply, approval};
+use engine::{Command, Need, Reply, approval};
 use wire::handoff::{Contract, Request, Status};
 use wire::json::{Value, object};
 use wire::output::Output;
 use wire::shape::NonBlank;
 use wire::translate::{self, Turn};
 
+use super::adapter::acp::Asked;
 use super::attempt::{Attempt, Trouble, cut};
 use super::place::Place;
 use super::route::{self, To};
@@ -85,6 +88,45 @@ impl Attempt {
             rollback: rollback.to_string(),
             verification: verification.to_string(),
         })
+    }
+
+    /// What a program wanted to do and was not allowed to, as something a person can allow: in the very bytes it asked with.
+    fn permission(worktree: &Path, asked: &Asked) -> approval::Request {
+        let paths: Vec<String> = asked.paths.iter().map(|path| path.display().to_string()).collect();
+        approval::Request {
+            operation: asked.title.clone(),
+            content: asked.input.clone().unwrap_or_default(),
+            scope: paths.join("\n"),
+            directory: worktree.display().to_string(),
+            risk: String::new(),
+            rollback: String::new(),
+            verification: String::new(),
+        }
+    }
+
+    /// Uses up an approval of exactly this, if a person gave one.
+    pub(super) async fn is_approved(&self, worktree: &Path, asked: &Asked) -> bool {
+        let fingerprint = self.fingerprint(&Self::permission(worktree, asked));
+        let need = Need::ApprovalSealed(fingerprint.clone());
+        let found =
+            self.shop.service.view(move |world| Ok(world.approvals(&need)?.first().map(|found| found.id))).await;
+        let Ok(Some(approval)) = found else { return false };
+        self.execute(Command::ConsumeApproval { approval, fingerprint }).await.is_ok()
+    }
+
+    /// The task waits for a person to say whether it may be done.
+    pub(super) async fn ask_permission(&self, facts: &Facts, place: &Place, asked: &Asked) -> Result<(), Trouble> {
+        let mut request = Self::permission(place.path(), asked);
+        if request.operation.trim().is_empty() {
+            request.operation = "a tool".to_owned();
+        }
+        let operation = request.operation.clone();
+        let fingerprint = self.fingerprint(&request);
+        let ask = AskApproval { source: Source::Acp, waits: Some((self.task, self.attempt)), request, fingerprint };
+        let reply = self.execute(Command::AskApproval(Box::new(ask))).await?;
+        let Reply::ApprovalAsked { approval, .. } = reply else { return Err(crate::Error::unexpected(&reply).into()) };
+        self.tell(facts, What::WantsApproval { approval: approval.to_string(), operation });
+        Ok(())
     }
 
     /// Over everything that is asked, and who asks in which attempt: what is done later must be the same, byte for byte.

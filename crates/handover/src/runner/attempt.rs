@@ -316,6 +316,11 @@ impl Attempt {
         {
             self.tell(facts, What::Warning { text: format!("the worktree stays: {problem}") });
         }
+        self.forget_turns().await;
+    }
+
+    /// The files of its turns; what a program wrote is kept elsewhere.
+    pub(super) async fn forget_turns(&self) {
         // Those of the attempt that was ours, which may not be the last.
         if let Ok(turns) = remains::turns(&self.shop, self.task, self.attempt).await {
             remains::remove_folders(&self.shop, self.task, self.attempt, &turns).await;

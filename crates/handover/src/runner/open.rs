@@ -116,7 +116,9 @@ pub async fn judge(office: &Office, task: TaskId, asked: &Asked) -> Result<Judge
     let room = Arc::new(tokio::sync::Semaphore::new(1));
     let seat = Seat { member, agent: holder, slug: holder.to_string(), room };
     let attempt = Attempt::new(Arc::new(shop), Arc::new(seat), task, facts.task.attempt);
-    match attempt.semantic(&facts, asked).await {
+    let judged = attempt.semantic(&facts, asked).await;
+    attempt.forget_turns().await;
+    match judged {
         Ok(Some(judged)) => judged,
         Ok(None) => Err("the task was lost meanwhile".to_owned()),
         Err(trouble) => Err(told(&trouble)),

@@ -9,7 +9,7 @@
 //! ```
 
 use engine::Timestamp;
-use engine::approval::{Approval, ApprovalState};
+use engine::approval::{Approval, ApprovalState, Source};
 use engine::checkpoint::Kind;
 use engine::id::{AgentId, ApprovalId, TurnId};
 use engine::task::{BlockKind, Status, Task};
@@ -179,6 +179,20 @@ fn after(facts: &Attempt, given: &Given<'_>, last: &Turn) -> Step {
         TurnEnd::Failed | TurnEnd::Signalled | TurnEnd::SpawnFailed | TurnEnd::ApiError => {
             return Step::Crash(format!("{}: {}", ended.end, reason()));
         }
+    }
+    // It was not allowed to do something, and a person has said meanwhile whether it may.
+    if let Some(approval) = approval_after(facts, last).filter(|approval| approval.source == Source::Acp) {
+        let because = match &approval.state {
+            // Used up when the program asks again with the same bytes.
+            ApprovalState::Approved { .. } | ApprovalState::Consumed { .. } => {
+                Because::Answered(format!("approved, once: {}", approval.request.operation))
+            }
+            ApprovalState::Pending { .. }
+            | ApprovalState::Rejected { .. }
+            | ApprovalState::Expired { .. }
+            | ApprovalState::Revoked { .. } => decided(approval),
+        };
+        return Step::Turn(Purpose::Answer, because);
     }
     let Some(verdict) = verdict(last) else { return Step::Crash("its verdict cannot be read".to_owned()) };
     let chain = Chain::of(&facts.turns, given.attempt);

@@ -22,7 +22,7 @@ use super::brief::Told;
 use super::budget::{self, Bounds};
 use super::chain::Chain;
 use super::host;
-use super::next::Verdict;
+use super::next::{Says, Verdict};
 use super::place::Place;
 use super::program::{self, Cut, Follow, Ran, Start};
 use super::shop::{What, Wish};
@@ -78,7 +78,14 @@ impl Attempt {
             Err(trouble) => Err(trouble),
         };
         match ran {
-            Ok(ran) => self.close(facts, turn, &place, ran).await,
+            Ok((ran, refused)) => {
+                let says = self.close(facts, turn, &place, ran).await?;
+                match refused {
+                    // Whoever came to the end without it needs it no more.
+                    Some(asked) if says != Some(Says::Done) => self.ask_permission(facts, &place, &asked).await,
+                    Some(_) | None => Ok(()),
+                }
+            }
             // It is recorded, so it must end; then whoever looks at the task sees why.
             Err(trouble) => {
                 let ms = u64::try_from(self.now().0 - started.0).unwrap_or(0);
@@ -151,7 +158,8 @@ impl Attempt {
         Ok(Server { program, arguments: vec!["mcp".to_owned()], environment })
     }
 
-    async fn run(&self, facts: &Facts, turn: TurnId, start: &Start) -> Result<Ran, Trouble> {
+    /// With the first thing that it was not allowed to do.
+    async fn run(&self, facts: &Facts, turn: TurnId, start: &Start) -> Result<(Ran, Option<Asked>), Trouble> {
         let (bounds, bounds_workflow) = self.bounds(facts);
         let (over, exceeded) = watch::channel(None);
         let mut ears = Ears {
@@ -164,8 +172,10 @@ impl Attempt {
             permissions: self.seat.member.settings.permissions,
             worktree: &start.order.worktree,
             over,
+            refused: None,
         };
-        Ok(program::run(start, &mut ears, self.cut(exceeded)).await?)
+        let ran = program::run(start, &mut ears, self.cut(exceeded)).await?;
+        Ok((ran, ears.refused))
     }
 
     /// Ready when the program must not go on.
@@ -211,7 +221,7 @@ impl Attempt {
             // An evaluation is another agent's, and is made again.
             Ok(ran) if row.purpose != Purpose::Evaluation => {
                 let place = self.place(facts).await?;
-                self.close(facts, turn, &place, ran).await
+                self.close(facts, turn, &place, ran).await.map(|_| ())
             }
             Ok(ran) => {
                 let ended = self.ended(facts, turn, &ran, (None, None));
@@ -227,7 +237,7 @@ impl Attempt {
     }
 
     /// Judges what was said, lets it take effect, and ends the turn. Everything before the end may be done again.
-    async fn close(&self, facts: &Facts, turn: TurnId, place: &Place, ran: Ran) -> Result<(), Trouble> {
+    async fn close(&self, facts: &Facts, turn: TurnId, place: &Place, ran: Ran) -> Result<Option<Says>, Trouble> {
         let folder = self.shop.turn_folder(turn);
         let stream = keep(&self.shop.state, &folder).await?;
         let verdict = if ran.end == TurnEnd::Finished {
@@ -236,9 +246,10 @@ impl Attempt {
         } else {
             None
         };
+        let says = verdict.as_ref().and_then(|verdict| verdict.says);
         let ended = self.ended(facts, turn, &ran, (stream, verdict));
         self.end(facts, turn, ended).await?;
-        Ok(())
+        Ok(says)
     }
 
     pub(super) fn ended(&self, facts: &Facts, turn: TurnId, ran: &Ran, (stream, verdict): Kept) -> Ended {
@@ -372,6 +383,8 @@ struct Ears<'a> {
     permissions: Permissions,
     worktree: &'a Path,
     over: watch::Sender<Option<String>>,
+    /// The first thing that it was not allowed to do.
+    refused: Option<Asked>,
 }
 
 impl Follow for Ears<'_> {
@@ -396,11 +409,12 @@ impl Follow for Ears<'_> {
     }
 
     async fn permit(&mut self, asked: Asked) -> Permit {
-        if covers(self.permissions, self.worktree, &asked) {
+        if covers(self.permissions, self.worktree, &asked) || self.attempt.is_approved(self.worktree, &asked).await {
             return Permit::AllowOnce;
         }
         let text = format!("it was not allowed to: {}", asked.title);
         self.attempt.tell(self.facts, What::Warning { text });
+        self.refused.get_or_insert(asked);
         Permit::RejectOnce
     }
 }

@@ -188,3 +188,35 @@ fn whoever_works_outside_of_the_runner_is_judged_too() {
     }
     assert_eq!(scene.leftovers().iter().filter(|left| left.starts_with("process")).count(), 0);
 }
+
+#[test]
+fn what_a_program_may_not_do_waits_for_a_person_and_is_done_once() {
+    let mut scene = Scene::new();
+    let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/runner/acp.sh");
+    scene.settings = format!(
+        "[[agent]]\nslug = \"free\"\nadapter = \"acp\"\npersona = \"You are free.\"\noutput = \"envelope\"\n\
+         command = [\"{}\"]\nenv = {{ SIM = \"{}\" }}\n",
+        script.display(),
+        scene.sim().display()
+    );
+    scene.settle();
+    let ran = scene.run_plan("name: p\ntasks:\n  - {name: mode, description: be free}\n");
+    assert_eq!((ran.code, ran.story("mode").as_str()), (1, "first goes_on wants_approval"), "{}", ran.stderr);
+    let asked = ran.events.iter().find(|event| event["event"] == "wants_approval").unwrap();
+    let approval = asked["approval_id"].as_str().unwrap().parse().unwrap();
+    let shown = scene.json(&["approval", "show", asked["approval_id"].as_str().unwrap()]);
+    assert_eq!((&shown["exact_content"], &shown["source"]), (&r#"{"mode": "yolo"}"#.into(), &"acp".into()), "{shown}");
+    service(&scene, async |service| {
+        approvals::decide(service, Rights::Person, approval, Decision::Approve).await.unwrap();
+    });
+    let again = scene.run(&[&workflow(&ran, &scene)]);
+    assert_eq!(
+        (again.code, again.story("mode").as_str()),
+        (0, "answer done verified merged completed"),
+        "{}",
+        again.stderr
+    );
+    let used = service(&scene, async |service| approvals::show(service, approval).await.unwrap().state.status());
+    assert_eq!(used, ApprovalStatus::Consumed);
+    assert_eq!(scene.leftovers(), [""; 0]);
+}
