@@ -132,13 +132,17 @@ impl Shop {
             merging: Mutex::default(),
         };
         for member in shop.team.members.clone() {
-            let seat = shop.seat(member).await?;
-            shop.seats.insert(seat.member.settings.slug.clone(), Arc::new(seat));
+            let places = usize::try_from(member.settings.max_parallel).unwrap_or(usize::MAX);
+            let room = Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS)));
+            for member in by_role(member) {
+                let seat = shop.seat(member, Arc::clone(&room)).await?;
+                shop.seats.insert(seat.member.settings.slug.clone(), Arc::new(seat));
+            }
         }
         Ok((shop, heard))
     }
 
-    async fn seat(&self, member: Member) -> Result<Seat, Error> {
+    async fn seat(&self, member: Member, room: Arc<Semaphore>) -> Result<Seat, Error> {
         let settings = &member.settings;
         let register = engine::command::Register {
             name: settings.slug.clone(),
@@ -153,8 +157,7 @@ impl Shop {
         let caller = Caller { session: Some(self.session), ..Caller::with_rights(Rights::Runner) };
         let reply = self.service.execute(caller, Command::Register(register)).await?;
         let Reply::Registered { agent, slug, .. } = reply else { return Err(Error::unexpected(&reply)) };
-        let room = usize::try_from(settings.max_parallel).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
-        Ok(Seat { agent, slug, room: Arc::new(Semaphore::new(room)), member })
+        Ok(Seat { agent, slug, room, member })
     }
 
     /// The runner acting for an agent.
@@ -195,4 +198,11 @@ impl Shop {
             let _full = self.news.try_send(news);
         }
     }
+}
+
+/// An agent of the store has one role. Who has several in the settings is registered once for each, and works with all of them
+/// in the same room.
+fn by_role(member: Member) -> Vec<Member> {
+    let more: Vec<Member> = member.settings.roles.iter().skip(1).map(|role| member.in_role(role)).collect();
+    std::iter::once(member).chain(more).collect()
 }

@@ -37,6 +37,14 @@ pub struct Team {
 pub struct NotReady(pub Vec<String>);
 
 impl Member {
+    /// The same one in one of its other roles.
+    pub fn in_role(&self, role: &str) -> Self {
+        let mut other = self.clone();
+        other.settings.slug = format!("{}-{role}", self.settings.slug);
+        other.settings.roles = vec![role.to_owned()];
+        other
+    }
+
     /// What is started: the program that was found, and its own first arguments.
     pub fn command(&self) -> Vec<String> {
         let program = self.program.display().to_string();

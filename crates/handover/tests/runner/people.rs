@@ -220,3 +220,19 @@ fn what_a_program_may_not_do_waits_for_a_person_and_is_done_once() {
     assert_eq!(used, ApprovalStatus::Consumed);
     assert_eq!(scene.leftovers(), [""; 0]);
 }
+
+#[test]
+fn whoever_has_several_roles_works_in_all_of_them() {
+    let mut scene = Scene::new();
+    scene.agent("both", "roles = [\"builder\", \"reviewer\"]");
+    scene.settle();
+    let tasks =
+        "  - {name: a, role: builder, description: finished}\n  - {name: b, role: reviewer, description: finished}\n";
+    let ran = scene.run_plan(&format!("name: r\ntasks:\n{tasks}"));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let agents: Vec<&str> = ["a", "b"]
+        .iter()
+        .map(|task| ran.events.iter().find(|event| event["task"] == *task).unwrap()["agent"].as_str().unwrap())
+        .collect();
+    assert_eq!(agents, ["both", "both-reviewer"]);
+}
