@@ -165,7 +165,8 @@ async fn measure() {
     let line = memory.lines().find(|line| line.starts_with("Anonymous:")).unwrap();
     let private: u64 = line.split_ascii_whitespace().nth(1).unwrap().parse().unwrap();
     eprintln!("a host: {private} kB of its own");
-    assert!(private < 2 << 10);
+    // The runner may add 15 MB for each agent. Half of this is what the loader writes for a debug build of the whole program.
+    assert!(private < 4 << 10);
     host.cut_off();
     host.wait().await.unwrap();
 }
