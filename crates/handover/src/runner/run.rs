@@ -5,18 +5,18 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use engine::id::{AgentId, TaskId, WorkflowId};
+use engine::id::{TaskId, WorkflowId};
 use engine::list::{List, WorkflowFilter};
-use engine::offer::{self, Ask};
 use engine::task::Task;
 use engine::workflow::{Workflow, WorkflowStatus};
-use engine::{Caller, Command, Fact, Need, Reply, Rights, Stop, Timestamp, World};
+use engine::{Caller, Command, Fact, Need, Reply, Rights};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::attempt::{Attempt, Over};
-use super::brief;
 use super::fit;
+use super::lease::{self, Held};
+use super::prospect::{self, Offered, Prospect};
 use super::shop::{News, Seat, Shop, What, Wish};
 use crate::error::Error;
 
@@ -24,17 +24,10 @@ use crate::error::Error;
 const LOOK: Duration = Duration::from_secs(1);
 /// Changes that come close together are looked at together.
 const BREATH: Duration = Duration::from_millis(20);
-/// A runner that was not heard of for half a minute counts as gone.
-const SIGN: Duration = Duration::from_secs(10);
-/// Renewing as often as four times in a lease leaves room for a slow disk.
-const RENEWALS_IN_A_LEASE: u32 = 4;
-const RENEWAL_MIN: Duration = Duration::from_millis(250);
 /// After a crash an agent rests: a moment at first, a minute at most.
 const REST_MIN: Duration = Duration::from_millis(250);
 const REST_MAX: Duration = Duration::from_secs(60);
 const WORKFLOWS_MAX: u32 = 200;
-/// Tasks that are looked at for one round of claims.
-const OFFERED_MAX: usize = 200;
 
 /// What to work on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,23 +59,6 @@ struct Rest {
     until: Option<Instant>,
 }
 
-/// What can still come of a workflow without anybody's help.
-#[derive(Debug)]
-struct Prospect {
-    status: WorkflowStatus,
-    /// How many of its tasks somebody holds.
-    held: u32,
-    offered: Vec<Offered>,
-}
-
-/// A task that can be claimed.
-#[derive(Debug)]
-struct Offered {
-    task: Task,
-    /// The evaluator has to judge it, and may not judge its own work.
-    judged: bool,
-}
-
 #[derive(Debug)]
 pub struct Loop {
     shop: Arc<Shop>,
@@ -94,13 +70,6 @@ pub struct Loop {
     /// Workflows that were looked at: whether everything their tasks need is there.
     fits: HashMap<WorkflowId, bool>,
     held: Arc<Mutex<Held>>,
-}
-
-/// What the keeper of leases has to know.
-#[derive(Debug)]
-struct Held {
-    agents: BTreeSet<AgentId>,
-    lease: Duration,
 }
 
 impl Loop {
@@ -128,12 +97,12 @@ impl Loop {
             }
             self.fits.insert(id, true);
         }
-        show_life(&self.shop).await?;
+        lease::show_life(&self.shop).await?;
         self.take_up().await?;
         let mut bell = self.shop.service.bell();
         let mut wish = self.shop.wish.clone();
         // Beside the loop, which may be busy with claims for longer than a short lease.
-        let keeper = tokio::spawn(keep(Arc::clone(&self.shop), Arc::clone(&self.held)));
+        let keeper = tokio::spawn(lease::keep(Arc::clone(&self.shop), Arc::clone(&self.held)));
         let ended = loop {
             if self.shop.wish() != Wish::Work {
                 break Ended::Stopped;
@@ -270,19 +239,13 @@ impl Loop {
         Ok(rows)
     }
 
-    /// What can be claimed now, by anybody.
-    async fn offered(&self, workflow: WorkflowId) -> Result<Vec<Offered>, Error> {
-        let now = self.shop.service.now();
-        self.shop.service.view(move |world| offered(world, workflow, now)).await
-    }
-
     /// Everybody who has room and rests not takes what fits.
     async fn claim(&mut self) -> Result<(), Error> {
         for workflow in self.workflows().await? {
             if !self.is_fit(&workflow).await? {
                 continue;
             }
-            let mut offered = self.offered(workflow.id).await?;
+            let mut offered = prospect::offered(&self.shop, workflow.id).await?;
             for seat in self.shop.seats.values().cloned().collect::<Vec<_>>() {
                 while let Some(fits) = self.fitting(&seat, &offered)
                     && !self.rests(&seat.member.settings.slug)
@@ -363,7 +326,7 @@ impl Loop {
             Scope::Workflow(id) => (Some(id), vec![id]),
         };
         for workflow in workflows {
-            let Prospect { status, held, offered } = self.prospect(workflow).await?;
+            let Prospect { status, held, offered } = prospect::of(&self.shop, workflow).await?;
             match (status, id) {
                 (WorkflowStatus::Completed, Some(_)) if self.working.is_empty() => return Ok(Some(Ended::Completed)),
                 (WorkflowStatus::Completed, _) => return Ok(None),
@@ -375,43 +338,8 @@ impl Loop {
         }
         match id {
             None => Ok(Some(Ended::Idle)),
-            Some(id) => Ok(Some(Ended::Stuck(self.why_stuck(id).await?))),
+            Some(id) => Ok(Some(Ended::Stuck(prospect::why_stuck(&self.shop, id).await?))),
         }
-    }
-
-    /// As of one moment: what another runner takes or finishes between two looks would seem to be nobody's.
-    async fn prospect(&self, id: WorkflowId) -> Result<Prospect, Error> {
-        let now = self.shop.service.now();
-        let view = self.shop.service.view(move |world| {
-            let (running, expired) = (Need::Running(id, now), Need::Expired(id, now));
-            world.want([Need::Workflow(id), running.clone(), expired.clone()])?;
-            // A lease that is over is ended soon, and its task then offered again.
-            let expired = u32::try_from(world.task_ids(&expired)?.len()).unwrap_or(u32::MAX);
-            let held = world.number(&running)?.saturating_add(expired);
-            Ok(Prospect { status: world.workflow(id)?.status, held, offered: offered(world, id, now)? })
-        });
-        view.await
-    }
-
-    async fn why_stuck(&self, id: WorkflowId) -> Result<String, Error> {
-        let progress = self.shop.service.view(move |world| engine::view::progress(world, id)).await?;
-        let statuses = [
-            engine::task::Status::Paused,
-            engine::task::Status::Blocked,
-            engine::task::Status::Failed,
-            engine::task::Status::Pending,
-        ];
-        let list = List::Tasks { workflow: id, statuses: statuses.to_vec(), after: None, limit: 500 };
-        let rows = self
-            .shop
-            .service
-            .view(move |world| {
-                Ok(if let Fact::Full(rows) = world.list(list.clone())? { rows.clone() } else { Vec::new() })
-            })
-            .await?;
-        let mut lines = vec![format!("the workflow is {}", progress.workflow.status)];
-        lines.extend(rows.iter().filter_map(stuck).take(20));
-        Ok(lines.join("\n"))
     }
 
     /// Lets attempts end: those that wait for a person at once, the others with their turns.
@@ -419,74 +347,6 @@ impl Loop {
         while let Some(over) = self.attempts.join_next().await {
             self.ended(over.ok());
         }
-    }
-}
-
-/// Renews leases and shows that the runner lives, until it is aborted. What fails is tried again.
-async fn keep(shop: Arc<Shop>, held: Arc<Mutex<Held>>) {
-    let (mut sign, mut renewed) = (Instant::now() + SIGN, Instant::now());
-    loop {
-        // The next claim may have a shorter lease than all before it.
-        tokio::time::sleep(RENEWAL_MIN).await;
-        let (agents, lease) = {
-            let held = held.lock().unwrap_or_else(PoisonError::into_inner);
-            (held.agents.clone(), held.lease)
-        };
-        let pause = (lease / RENEWALS_IN_A_LEASE).clamp(RENEWAL_MIN, SIGN);
-        if renewed.elapsed() >= pause {
-            renewed = Instant::now();
-            for agent in agents {
-                let _again = shop.service.execute(shop.caller(agent), Command::Renew).await;
-            }
-        }
-        if Instant::now() >= sign {
-            let _again = show_life(&shop).await;
-            sign = Instant::now() + SIGN;
-        }
-    }
-}
-
-async fn show_life(shop: &Shop) -> Result<(), Error> {
-    let see = Command::SeeRunner {
-        name: shop.name.clone(),
-        host: shop.name.clone(),
-        pid: std::process::id(),
-        agents: shop.seats.values().map(|seat| seat.slug.clone()).collect(),
-    };
-    shop.service.execute(Caller::with_rights(Rights::Runner), see).await.map(|_| ())
-}
-
-fn offered(world: &World, workflow: WorkflowId, now: Timestamp) -> Result<Vec<Offered>, Stop> {
-    let ask = Ask { workflow, agent: None, include_failed: false, after: None, limit: OFFERED_MAX };
-    let tasks = offer::next(world, &ask, now)?.tasks;
-    world.want(tasks.iter().filter(|task| task.verify).map(|task| Need::Detail(task.id)))?;
-    let judged = |task: &Task| -> Result<bool, Stop> {
-        let brief = if task.verify { brief::of(task, world.detail(task.id)?).ok().flatten() } else { None };
-        Ok(brief.is_some_and(|brief| brief.output_contract.evaluate.get().is_some()))
-    };
-    tasks.into_iter().map(|task| Ok(Offered { judged: judged(&task)?, task })).collect()
-}
-
-/// Why a task does not go on, in a line.
-fn stuck(task: &Task) -> Option<String> {
-    use engine::task::State;
-    let name = &task.name;
-    match &task.state {
-        State::Paused { reason, .. } => {
-            Some(format!("{name} is paused: {}", reason.as_deref().unwrap_or("it waits for an answer")))
-        }
-        State::Blocked(block) => Some(format!("{name} is blocked by {}: {}", block.kind, block.reason)),
-        State::Failed { error, .. } => Some(format!("{name} failed: {error}")),
-        State::Pending { .. } if task.unmet == 0 => {
-            let role = task.role.as_ref().map(|role| format!("the role {role}"));
-            let needs: Vec<String> = role.into_iter().chain(task.capabilities.iter().cloned()).collect();
-            (!needs.is_empty()).then(|| format!("{name} waits for an agent with {}", needs.join(", ")))
-        }
-        State::Pending { .. }
-        | State::Planning { .. }
-        | State::InProgress { .. }
-        | State::Completed { .. }
-        | State::Skipped { .. } => None,
     }
 }
 

@@ -1,0 +1,59 @@
+//! Keeps what agents hold: renews their leases and shows that the runner lives, beside the loop.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use engine::id::AgentId;
+use engine::{Caller, Command, Rights};
+use tokio::time::Instant;
+
+use super::shop::Shop;
+use crate::error::Error;
+
+/// A runner that was not heard of for half a minute counts as gone.
+const SIGN: Duration = Duration::from_secs(10);
+/// Renewing as often as four times in a lease leaves room for a slow disk.
+const RENEWALS_IN_A_LEASE: u32 = 4;
+const RENEWAL_MIN: Duration = Duration::from_millis(250);
+
+/// What the keeper of leases has to know.
+#[derive(Debug)]
+pub struct Held {
+    pub agents: BTreeSet<AgentId>,
+    pub lease: Duration,
+}
+
+/// Renews leases and shows that the runner lives, until it is aborted. What fails is tried again.
+pub async fn keep(shop: Arc<Shop>, held: Arc<Mutex<Held>>) {
+    let (mut sign, mut renewed) = (Instant::now() + SIGN, Instant::now());
+    loop {
+        // The next claim may have a shorter lease than all before it.
+        tokio::time::sleep(RENEWAL_MIN).await;
+        let (agents, lease) = {
+            let held = held.lock().unwrap_or_else(PoisonError::into_inner);
+            (held.agents.clone(), held.lease)
+        };
+        let pause = (lease / RENEWALS_IN_A_LEASE).clamp(RENEWAL_MIN, SIGN);
+        if renewed.elapsed() >= pause {
+            renewed = Instant::now();
+            for agent in agents {
+                let _again = shop.service.execute(shop.caller(agent), Command::Renew).await;
+            }
+        }
+        if Instant::now() >= sign {
+            let _again = show_life(&shop).await;
+            sign = Instant::now() + SIGN;
+        }
+    }
+}
+
+pub async fn show_life(shop: &Shop) -> Result<(), Error> {
+    let see = Command::SeeRunner {
+        name: shop.name.clone(),
+        host: shop.name.clone(),
+        pid: std::process::id(),
+        agents: shop.seats.values().map(|seat| seat.slug.clone()).collect(),
+    };
+    shop.service.execute(Caller::with_rights(Rights::Runner), see).await.map(|_| ())
+}

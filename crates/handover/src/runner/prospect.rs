@@ -1,0 +1,104 @@
+//! What can still come of a workflow: what can be claimed, what is held, and why nothing goes on.
+
+use engine::id::WorkflowId;
+use engine::list::List;
+use engine::offer::{self, Ask};
+use engine::task::Task;
+use engine::workflow::WorkflowStatus;
+use engine::{Fact, Need, Stop, Timestamp, World};
+
+use super::brief;
+use super::shop::Shop;
+use crate::error::Error;
+
+/// Tasks that are looked at for one round of claims.
+const OFFERED_MAX: usize = 200;
+
+/// What can still come of a workflow without anybody's help.
+#[derive(Debug)]
+pub struct Prospect {
+    pub status: WorkflowStatus,
+    /// How many of its tasks somebody holds.
+    pub held: u32,
+    pub offered: Vec<Offered>,
+}
+
+/// A task that can be claimed.
+#[derive(Debug)]
+pub struct Offered {
+    pub task: Task,
+    /// The evaluator has to judge it, and may not judge its own work.
+    pub judged: bool,
+}
+
+/// As of one moment: what another runner takes or finishes between two looks would seem to be nobody's.
+pub async fn of(shop: &Shop, id: WorkflowId) -> Result<Prospect, Error> {
+    let now = shop.service.now();
+    let view = shop.service.view(move |world| {
+        let (running, expired) = (Need::Running(id, now), Need::Expired(id, now));
+        world.want([Need::Workflow(id), running.clone(), expired.clone()])?;
+        // A lease that is over is ended soon, and its task then offered again.
+        let expired = u32::try_from(world.task_ids(&expired)?.len()).unwrap_or(u32::MAX);
+        let held = world.number(&running)?.saturating_add(expired);
+        Ok(Prospect { status: world.workflow(id)?.status, held, offered: offers(world, id, now)? })
+    });
+    view.await
+}
+
+pub async fn why_stuck(shop: &Shop, id: WorkflowId) -> Result<String, Error> {
+    let progress = shop.service.view(move |world| engine::view::progress(world, id)).await?;
+    let statuses = [
+        engine::task::Status::Paused,
+        engine::task::Status::Blocked,
+        engine::task::Status::Failed,
+        engine::task::Status::Pending,
+    ];
+    let list = List::Tasks { workflow: id, statuses: statuses.to_vec(), after: None, limit: 500 };
+    let rows = shop
+        .service
+        .view(move |world| Ok(if let Fact::Full(rows) = world.list(list.clone())? { rows.clone() } else { Vec::new() }))
+        .await?;
+    let mut lines = vec![format!("the workflow is {}", progress.workflow.status)];
+    lines.extend(rows.iter().filter_map(stuck).take(20));
+    Ok(lines.join("\n"))
+}
+
+/// What can be claimed now, by anybody.
+pub async fn offered(shop: &Shop, workflow: WorkflowId) -> Result<Vec<Offered>, Error> {
+    let now = shop.service.now();
+    shop.service.view(move |world| offers(world, workflow, now)).await
+}
+
+fn offers(world: &World, workflow: WorkflowId, now: Timestamp) -> Result<Vec<Offered>, Stop> {
+    let ask = Ask { workflow, agent: None, include_failed: false, after: None, limit: OFFERED_MAX };
+    let tasks = offer::next(world, &ask, now)?.tasks;
+    world.want(tasks.iter().filter(|task| task.verify).map(|task| Need::Detail(task.id)))?;
+    let judged = |task: &Task| -> Result<bool, Stop> {
+        let brief = if task.verify { brief::of(task, world.detail(task.id)?).ok().flatten() } else { None };
+        Ok(brief.is_some_and(|brief| brief.output_contract.evaluate.get().is_some()))
+    };
+    tasks.into_iter().map(|task| Ok(Offered { judged: judged(&task)?, task })).collect()
+}
+
+/// Why a task does not go on, in a line.
+fn stuck(task: &Task) -> Option<String> {
+    use engine::task::State;
+    let name = &task.name;
+    match &task.state {
+        State::Paused { reason, .. } => {
+            Some(format!("{name} is paused: {}", reason.as_deref().unwrap_or("it waits for an answer")))
+        }
+        State::Blocked(block) => Some(format!("{name} is blocked by {}: {}", block.kind, block.reason)),
+        State::Failed { error, .. } => Some(format!("{name} failed: {error}")),
+        State::Pending { .. } if task.unmet == 0 => {
+            let role = task.role.as_ref().map(|role| format!("the role {role}"));
+            let needs: Vec<String> = role.into_iter().chain(task.capabilities.iter().cloned()).collect();
+            (!needs.is_empty()).then(|| format!("{name} waits for an agent with {}", needs.join(", ")))
+        }
+        State::Pending { .. }
+        | State::Planning { .. }
+        | State::InProgress { .. }
+        | State::Completed { .. }
+        | State::Skipped { .. } => None,
+    }
+}
