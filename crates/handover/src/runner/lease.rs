@@ -19,13 +19,13 @@ const RENEWAL_MIN: Duration = Duration::from_millis(250);
 
 /// What the keeper of leases has to know.
 #[derive(Debug)]
-pub struct Held {
-    pub agents: BTreeSet<AgentId>,
-    pub lease: Duration,
+pub(super) struct Held {
+    pub(super) agents: BTreeSet<AgentId>,
+    pub(super) lease: Duration,
 }
 
 /// Renews leases and shows that the runner lives, until it is aborted. What fails is tried again.
-pub async fn keep(shop: Arc<Shop>, held: Arc<Mutex<Held>>) {
+pub(super) async fn keep(shop: Arc<Shop>, held: Arc<Mutex<Held>>) {
     let (mut sign, mut renewed) = (Instant::now() + SIGN, Instant::now());
     loop {
         // The next claim may have a shorter lease than all before it.
@@ -48,7 +48,7 @@ pub async fn keep(shop: Arc<Shop>, held: Arc<Mutex<Held>>) {
     }
 }
 
-pub async fn show_life(shop: &Shop) -> Result<(), Error> {
+pub(super) async fn show_life(shop: &Shop) -> Result<(), Error> {
     let see = Command::SeeRunner {
         name: shop.name.clone(),
         host: shop.name.clone(),

@@ -16,23 +16,23 @@ const OFFERED_MAX: usize = 200;
 
 /// What can still come of a workflow without anybody's help.
 #[derive(Debug)]
-pub struct Prospect {
-    pub status: WorkflowStatus,
+pub(super) struct Prospect {
+    pub(super) status: WorkflowStatus,
     /// How many of its tasks somebody holds.
-    pub held: u32,
-    pub offered: Vec<Offered>,
+    pub(super) held: u32,
+    pub(super) offered: Vec<Offered>,
 }
 
 /// A task that can be claimed.
 #[derive(Debug)]
-pub struct Offered {
-    pub task: Task,
+pub(super) struct Offered {
+    pub(super) task: Task,
     /// The evaluator has to judge it, and may not judge its own work.
-    pub judged: bool,
+    pub(super) judged: bool,
 }
 
 /// As of one moment: what another runner takes or finishes between two looks would seem to be nobody's.
-pub async fn of(shop: &Shop, id: WorkflowId) -> Result<Prospect, Error> {
+pub(super) async fn of(shop: &Shop, id: WorkflowId) -> Result<Prospect, Error> {
     let now = shop.service.now();
     let view = shop.service.view(move |world| {
         let (running, expired) = (Need::Running(id, now), Need::Expired(id, now));
@@ -45,7 +45,7 @@ pub async fn of(shop: &Shop, id: WorkflowId) -> Result<Prospect, Error> {
     view.await
 }
 
-pub async fn why_stuck(shop: &Shop, id: WorkflowId) -> Result<String, Error> {
+pub(super) async fn why_stuck(shop: &Shop, id: WorkflowId) -> Result<String, Error> {
     let progress = shop.service.view(move |world| engine::view::progress(world, id)).await?;
     let statuses = [
         engine::task::Status::Paused,
@@ -64,7 +64,7 @@ pub async fn why_stuck(shop: &Shop, id: WorkflowId) -> Result<String, Error> {
 }
 
 /// What can be claimed now, by anybody.
-pub async fn offered(shop: &Shop, workflow: WorkflowId) -> Result<Vec<Offered>, Error> {
+pub(super) async fn offered(shop: &Shop, workflow: WorkflowId) -> Result<Vec<Offered>, Error> {
     let now = shop.service.now();
     shop.service.view(move |world| offers(world, workflow, now)).await
 }
