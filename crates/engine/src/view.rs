@@ -253,10 +253,13 @@ pub struct Overview {
     pub questions: Vec<Message>,
     /// What the turns of each workflow cost, where there were any.
     pub spent: Vec<(WorkflowId, Spent)>,
+    /// The newest that are completed, for somebody who comes when everything is done.
+    pub finished: Vec<Workflow>,
 }
 
 /// How many rows each part of an overview has at most.
 const OVERVIEW_ROWS: u32 = 50;
+const FINISHED_ROWS: u32 = 3;
 
 fn spent(world: &World, workflow: WorkflowId) -> Option<Spent> {
     let found = world.list(List::Spent(Whose::Workflow(workflow))).ok()?;
@@ -280,8 +283,11 @@ pub fn overview(world: &World, now: Timestamp) -> Result<Overview, Stop> {
     let lists = [held.clone(), stuck.clone(), pending.clone(), asked.clone()].map(Need::List);
     world.want(lists.into_iter().chain([Need::Mailbox(human)]))?;
     let page = workflows(world, &filter, None, 0, OVERVIEW_ROWS)?;
+    let completed = WorkflowFilter { statuses: vec![WorkflowStatus::Completed], repository: None };
+    let finished =
+        if page.rows.is_empty() { workflows(world, &completed, None, 0, FINISHED_ROWS)?.rows } else { Vec::new() };
     let of_each = |id: WorkflowId| [List::Statuses(id), List::Spent(Whose::Workflow(id))].map(Need::List);
-    world.want(page.rows.iter().flat_map(|(row, _)| of_each(row.id)))?;
+    world.want(page.rows.iter().chain(&finished).flat_map(|(row, _)| of_each(row.id)))?;
     let counted = |(row, _): &(Workflow, WorkflowDetail)| {
         let counts = if is_planned(row) { rows_of!(world, Counts, List::Statuses(row.id)) } else { &[] };
         Ok((row.clone(), counts.iter().map(|(word, count, _)| (word.clone(), *count)).collect()))
@@ -314,6 +320,7 @@ pub fn overview(world: &World, now: Timestamp) -> Result<Overview, Stop> {
             .cloned()
             .collect(),
         questions: rows_of!(world, Messages, asked).to_vec(),
-        spent: page.rows.iter().filter_map(|(row, _)| Some((row.id, spent(world, row.id)?))).collect(),
+        spent: page.rows.iter().chain(&finished).filter_map(|(row, _)| Some((row.id, spent(world, row.id)?))).collect(),
+        finished: finished.into_iter().map(|(row, _)| row).collect(),
     })
 }

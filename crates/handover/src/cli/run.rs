@@ -91,8 +91,15 @@ pub(super) async fn run(office: &Office, asked: &Run) -> anyhow::Result<ExitCode
     }
     let _keeper = Keeper::start(office.desk.clone(), office.live.clone(), None)?;
     tokio::spawn(listen(wishes, asked.json));
+    let branches = opened.shop.ground.is_repository;
     let ended = show(opened, scope, asked.json).await?;
-    report(&ended, asked.json)
+    let code = report(&ended, asked.json)?;
+    if let (Some(workflow), Ended::Completed, true, false) = (workflow, &ended, branches, asked.json) {
+        super::say(&format!(
+            "the result is on the branch handover/{workflow}; `handover turn list` says how it came about"
+        ))?;
+    }
+    Ok(code)
 }
 
 /// Works, and shows what happens meanwhile.

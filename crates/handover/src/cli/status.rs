@@ -100,6 +100,7 @@ fn json(found: &Overview, now: Timestamp) -> Value {
         ("workflows", Value::List(found.workflows.iter().map(workflow).collect())),
         ("held", Value::List(found.held.iter().map(held).collect())),
         ("waiting", Value::List(found.stuck.iter().map(stuck).collect())),
+        ("finished", Value::List(found.finished.iter().map(|row| workflow(&(row.clone(), Vec::new()))).collect())),
         ("agents", Value::List(found.agents.iter().map(agent).collect())),
         ("unread", u64::from(found.unread).into()),
         ("questions", Value::List(found.questions.iter().map(question).collect())),
@@ -115,8 +116,13 @@ fn spent(found: &Overview, workflow: WorkflowId) -> Option<Spent> {
 pub(crate) fn cost(spent: Spent) -> String {
     let usd = spent.usd_micros.map(|micros| format!("{:.2} $", handover::runner::budget::usd(micros)));
     let tokens = spent.tokens.map(|tokens| format!("{tokens} tokens"));
-    let rest = [Some(format!("{} s", spent.ms / 1_000)), Some(format!("{} turns", spent.turns))];
+    let rest = [Some(format!("{} s", spent.ms / 1_000)), Some(counted(u64::from(spent.turns), "turn"))];
     [usd, tokens].into_iter().chain(rest).flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// A number of something, as it is said.
+fn counted(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 fn why(task: &Task) -> String {
@@ -154,6 +160,14 @@ fn text(found: &Overview, now: Timestamp, place: &str) -> String {
     } else {
         let _ = writeln!(text, "{bold}Workflows{bold:#}");
     }
+    if !found.finished.is_empty() {
+        let _ = writeln!(text, "\n{bold}Completed last{bold:#}");
+    }
+    for row in &found.finished {
+        let spent =
+            spent(found, row.id).map_or_else(String::new, |spent| format!(" {dim}spent {}{dim:#}", cost(spent)));
+        let _ = writeln!(text, "  {} {} {}{spent}", row.id, counted(u64::from(row.tasks), "task"), plain(&row.name));
+    }
     for (row, counts) in &found.workflows {
         let done = row.tasks - row.open;
         let states: Vec<String> = counts.iter().map(|(word, count)| format!("{count} {}", coloured(word))).collect();
@@ -178,7 +192,8 @@ fn text(found: &Overview, now: Timestamp, place: &str) -> String {
     if !found.stuck.is_empty() || found.unread > 0 || asked {
         let _ = writeln!(text, "\n{bold}Waiting for you{bold:#}");
         if found.unread > 0 {
-            let _ = writeln!(text, "  {} unread messages: `handover inbox read`", found.unread);
+            let unread = counted(u64::from(found.unread), "unread message");
+            let _ = writeln!(text, "  {unread}: `handover inbox read`");
         }
         for approval in &found.approvals {
             let asked: String = plain(&approval.request.operation).chars().take(120).collect();

@@ -98,6 +98,7 @@ async fn one(office: &Office, id: TurnId, json: bool) -> anyhow::Result<ExitCode
     };
     let mut row = turns::row(&named, |stream| objects::has(&office.state, stream));
     if let Value::Object(members) = &mut row {
+        members.extend(replayed(office, &named).await);
         members.push(("verifications".to_owned(), Value::List(verified.iter().map(turns::verification).collect())));
     }
     if json {
@@ -106,6 +107,17 @@ async fn one(office: &Office, id: TurnId, json: bool) -> anyhow::Result<ExitCode
         say(outline(members.iter()).trim_end())?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What it said and called, where what it wrote is still here and unharmed.
+async fn replayed(office: &Office, named: &Named) -> Vec<(String, Value)> {
+    let Some(stream) = named.turn.ended().and_then(|ended| ended.stream.clone()) else { return Vec::new() };
+    let (state, adapter) = (office.state.clone(), named.turn.adapter.clone());
+    let heard = tokio::task::spawn_blocking(move || turns::replay(&adapter, objects::get(&state, &stream)?)).await;
+    let Ok(Ok((said, calls))) = heard else { return Vec::new() };
+    let times = |(name, count): (String, u32)| if count == 1 { name } else { format!("{name} ({count} times)") };
+    let calls = calls.into_iter().map(|call| Value::from(times(call))).collect();
+    vec![("said".to_owned(), said.trim_end().into()), ("called".to_owned(), Value::List(calls))]
 }
 
 async fn stream(office: &Office, id: TurnId) -> anyhow::Result<ExitCode> {

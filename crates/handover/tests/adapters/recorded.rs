@@ -100,3 +100,20 @@ fn spent<T, D: Display>(amount: Spent<T>, show: impl Fn(T) -> D) -> String {
         Spent::WholeConversation(amount) => format!("{} in the whole conversation", show(amount)),
     }
 }
+
+/// What `turn show` says of a turn that is over, from the bytes that were kept of it.
+#[test]
+fn a_kept_stream_says_again_what_was_said_and_called() {
+    let mut called = 0;
+    for kind in ["claude", "codex", "gemini", "opencode"] {
+        let name = format!("{kind}-first");
+        let kept = bytes(&name);
+        let said = listen(&name, &kept, Exit::Code(0));
+        let (text, calls) = handover::turns::replay(kind, kept.as_slice()).unwrap();
+        assert_eq!(text, said.text, "{name}");
+        assert_eq!(calls.iter().map(|(_, count)| count).sum::<u32>(), said.tool_calls, "{name}: {calls:?}");
+        assert!(calls.iter().all(|(name, _)| !name.is_empty()), "{name}: {calls:?}");
+        called += said.tool_calls;
+    }
+    assert!(called > 0, "the recordings have calls");
+}
