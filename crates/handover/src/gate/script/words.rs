@@ -159,7 +159,7 @@ impl Reader<'_> {
                     word.pieces.push(Piece::Wild(letter));
                 }
                 // Behind `=` and `:` too, where it is a value; elsewhere that errs to the safe side.
-                '~' if before.is_none_or(|before| matches!(before, '=' | ':')) => {
+                '~' if before.is_none_or(|before| matches!(before, '=' | ':')) && !(self.in_test && before == Some('=')) => {
                     self.at += 1;
                     let mut name = String::new();
                     while let Some(letter) = self.peek().filter(|letter| letter.is_alphanumeric() || "_-+.".contains(*letter)) {

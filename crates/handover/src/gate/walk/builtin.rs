@@ -15,7 +15,7 @@ impl Walk {
                 let to = to.filter(|_| program.as_text() == "cd" || !arguments.is_empty());
                 // More words than one: an option with a value, or another shell's way to say it.
                 let to = to.filter(|_| operands.next().is_none());
-                scope.folders = to.map_or(Folders::Unknown, |to| scope.folders.into(&to));
+                scope.folders = to.map_or(Folders::Unknown, |to| scope.folders.moved(&to));
             }
             "popd" if here => scope.folders = Folders::Unknown,
             "export" | "declare" | "typeset" | "local" | "readonly" => self.declares(program.as_text(), arguments),
