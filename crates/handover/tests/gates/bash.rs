@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use super::hostile::{Chance, mutated};
 use super::Scratch;
@@ -19,7 +20,6 @@ struct Stage {
     log: PathBuf,
 }
 
-#[expect(clippy::disallowed_methods, reason = "the test chooses folder and environment itself")]
 fn program(name: &str) -> Command {
     Command::new(name)
 }
@@ -149,36 +149,62 @@ fn generated(chance: &mut Chance, depth: usize) -> String {
     }
 }
 
+/// How many texts, or how long; and from where chance starts. `FUZZ_SECONDS` makes it run longer, `FUZZ_SEED` repeats a run.
+struct Rounds {
+    seed: u64,
+    left: usize,
+    until: Option<Instant>,
+}
+
+impl Rounds {
+    fn new(rounds: usize) -> Self {
+        let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+        let until = number("FUZZ_SECONDS").map(|seconds| Instant::now() + Duration::from_secs(seconds));
+        Self { seed: number("FUZZ_SEED").unwrap_or(6), left: rounds, until }
+    }
+
+    fn goes_on(&mut self) -> bool {
+        if let Some(until) = self.until {
+            return Instant::now() < until;
+        }
+        self.left = self.left.saturating_sub(1);
+        self.left > 0
+    }
+}
+
 /// Of generated commands most are read, so that the comparison means something.
 #[test]
 fn bash_runs_nothing_unseen() {
     let stage = Stage::new();
-    let mut chance = Chance(6);
-    let (mut read, mut wrong) = (0, Vec::new());
-    const ALL: usize = 500;
-    for _ in 0..ALL {
+    let mut rounds = Rounds::new(300);
+    let mut chance = Chance(rounds.seed);
+    let (mut all, mut read, mut wrong) = (0, 0, Vec::new());
+    while rounds.goes_on() {
         let depth = chance.below(4);
         let text = generated(&mut chance, depth);
+        all += 1;
         read += usize::from(handover::gate::commands(&text, &stage.scratch.root()).is_ok());
         wrong.extend(unseen(&stage, &text));
     }
-    assert!(wrong.is_empty(), "{} texts\n{}", wrong.len(), wrong.join("\n"));
-    assert!(read > ALL / 2, "only {read} of {ALL} texts were read");
+    assert!(wrong.is_empty(), "{} of {all} texts\n{}", wrong.len(), wrong.join("\n"));
+    assert!(read > all / 2, "only {read} of {all} texts were read");
 }
 
 /// Commands that were changed in a place or two, where readers lose their way.
 #[test]
 fn bash_runs_nothing_unseen_of_broken_commands() {
     let stage = Stage::new();
-    let mut chance = Chance(66);
-    let mut wrong = Vec::new();
-    for _ in 0..1_500 {
+    let mut rounds = Rounds::new(600);
+    let mut chance = Chance(rounds.seed + 1);
+    let (mut all, mut wrong) = (0, Vec::new());
+    while rounds.goes_on() {
+        all += 1;
         let depth = 1 + chance.below(2);
         let text = generated(&mut chance, depth);
         let text = mutated(&text, &mut chance);
         wrong.extend(unseen(&stage, &text));
     }
-    assert!(wrong.is_empty(), "{} texts\n{}", wrong.len(), wrong.join("\n"));
+    assert!(wrong.is_empty(), "{} of {all} texts\n{}", wrong.len(), wrong.join("\n"));
 }
 
 /// What bash takes and we do not read asks, and everything that is read bash takes, too.
@@ -187,7 +213,7 @@ fn what_is_read_is_what_bash_parses() {
     let stage = Stage::new();
     let mut chance = Chance(666);
     let mut wrong = Vec::new();
-    for _ in 0..400 {
+    for _ in 0..200 {
         let depth = 1 + chance.below(2);
         let text = generated(&mut chance, depth);
         let text = mutated(&text, &mut chance);
