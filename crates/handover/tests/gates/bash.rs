@@ -1,8 +1,9 @@
 //! Against the real bash: whatever it ran was seen, or the gate asked.
 
+use std::cell::Cell;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -16,8 +17,7 @@ const REAL: &[&str] = &["env", "nohup", "timeout", "nice", "xargs", "find", "std
 
 struct Stage {
     scratch: Scratch,
-    bin: PathBuf,
-    log: PathBuf,
+    runs: Cell<usize>,
 }
 
 fn program(name: &str) -> Command {
@@ -27,36 +27,38 @@ fn program(name: &str) -> Command {
 impl Stage {
     fn new() -> Self {
         let scratch = Scratch::new();
-        let bin = scratch.root().join("bin");
-        let log = scratch.root().join("log");
-        fs::create_dir(&bin).unwrap();
-        for name in CANARIES {
-            // One write each, so that two of them do not mix.
-            let log = log.display();
-            let text = format!("#!/bin/bash\nt={name}; for w; do t+=$'\\x1f'$w; done; printf '%s\\x1e' \"$t\" >> {log}\n");
-            fs::write(bin.join(name), text).unwrap();
-            fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
-        }
-        for name in REAL {
-            let found = ["/usr/bin", "/bin"].iter().map(|folder| Path::new(folder).join(name)).find(|path| path.exists());
-            if let Some(found) = found {
-                std::os::unix::fs::symlink(found, bin.join(name)).unwrap();
-            }
-        }
-        Self { scratch, bin, log }
+        // Each writes a file of its own into the folder of the run that it was started for.
+        let text = "#!/bin/bash\nt=${0##*/}; for w; do t+=$'\\x1f'$w; done; printf '%s' \"$t\" > \"${0%/*}/../log/$$\"\n";
+        let canary = scratch.root().join("canary");
+        fs::write(&canary, text).unwrap();
+        fs::set_permissions(&canary, fs::Permissions::from_mode(0o755)).unwrap();
+        Self { scratch, runs: Cell::new(0) }
     }
 
     /// What really ran, as lists of words.
     fn run(&self, text: &str) -> Vec<Vec<String>> {
-        fs::write(&self.log, "").unwrap();
+        self.runs.set(self.runs.get() + 1);
+        let folder = self.scratch.root().join(format!("run/{}", self.runs.get()));
+        let (bin, log) = (folder.join("bin"), folder.join("log"));
+        fs::create_dir_all(&bin).unwrap();
+        fs::create_dir_all(&log).unwrap();
+        for name in CANARIES {
+            std::os::unix::fs::symlink(self.scratch.root().join("canary"), bin.join(name)).unwrap();
+        }
+        for name in REAL {
+            std::os::unix::fs::symlink(Path::new("/usr/bin").join(name), bin.join(name)).unwrap();
+        }
         let mut bash = program("timeout");
-        bash.args(["-s", "KILL", "2", "/bin/bash", "-c", text]).env_clear().env("PATH", &self.bin).env("FUNCNEST", "4");
+        bash.args(["-s", "KILL", "2", "/bin/bash", "-c", text]).env_clear().env("PATH", &bin).env("FUNCNEST", "4");
         bash.current_dir(self.scratch.root()).stdin(Stdio::null());
         // Its output ends when the last of its children does.
         bash.output().unwrap();
-        let ran = fs::read(&self.log).unwrap_or_default();
-        let ran = String::from_utf8_lossy(&ran);
-        ran.split_terminator('\u{1e}').map(|line| line.split('\u{1f}').map(str::to_owned).collect()).collect()
+        let files = fs::read_dir(&log).unwrap();
+        let ran = files.map(|file| String::from_utf8_lossy(&fs::read(file.unwrap().path()).unwrap()).into_owned());
+        let ran: Vec<Vec<String>> =
+            ran.filter(|text| !text.is_empty()).map(|text| text.split('\u{1f}').map(str::to_owned).collect()).collect();
+        fs::remove_dir_all(&bin).unwrap();
+        ran
     }
 }
 
