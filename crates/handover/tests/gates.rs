@@ -4,6 +4,8 @@
 
 #[path = "gates/bash.rs"]
 mod bash;
+#[path = "gates/files.rs"]
+mod files;
 #[path = "gates/hostile.rs"]
 mod hostile;
 #[path = "gates/tools.rs"]
