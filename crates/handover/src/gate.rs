@@ -13,6 +13,7 @@ mod command;
 mod git;
 mod glob;
 mod judge;
+mod language;
 mod options;
 mod patch;
 mod place;
@@ -23,6 +24,7 @@ mod tool;
 mod walk;
 mod word;
 mod wrapper;
+mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;

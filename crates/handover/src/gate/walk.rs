@@ -16,7 +16,7 @@ use super::command::{Arg, Folders, Found, Level, Seen, Spot, Write};
 use super::script::{self, Script};
 use super::word::Word;
 use super::wrapper::{self, Inner, Tree};
-use super::{command, options, program};
+use super::{command, options, program, writer};
 
 /// Wrappers in wrappers, and texts in texts.
 const DEPTH_MAX: u32 = 8;
@@ -181,13 +181,16 @@ impl Walk {
             level.ask = Some("eval runs a text".to_owned());
         }
         for inner in &holds {
-            if let Inner::Ask(reason) = inner {
-                level.ask.get_or_insert_with(|| reason.clone());
+            match inner {
+                // A rule may name an interpreter; it cannot speak for a command that nobody sees.
+                Inner::Ask(reason) if wrapper::interprets(name) => drop(level.ask.get_or_insert_with(|| reason.clone())),
+                Inner::Ask(reason) => self.ask(reason.clone()),
+                Inner::Rest(_) | Inner::Command(_) | Inner::Script(_) | Inner::Sets(_) | Inner::Folder(_) | Inner::Writes(..) => {}
             }
         }
         let here = outer.iter().all(|level| level.words.first().is_some_and(|word| matches!(word.as_text(), "command" | "builtin")));
         self.builtin(&words, here, scope);
-        for inner in program::writes(&words) {
+        for inner in writer::writes(&words) {
             if let Inner::Writes(path, tree) = inner {
                 self.writes(&path, tree, command::By::Program, scope);
             }
