@@ -121,6 +121,9 @@ impl Gates {
         };
         let mut judge = Judge::new(&self.rules, otherwise, call.directory);
         match tool::act(call) {
+            Act::Text(..) | Act::Words(..) | Act::Writes(..) if !call.directory.is_absolute() => {
+                judge.decide(Decision::Ask, "ask: the folder of the call is not known");
+            }
             Act::Neither => {}
             Act::Unseen(reason) => judge.decide(Decision::Ask, format!("ask: {reason}")),
             Act::Writes(paths, folder) => {

@@ -18,9 +18,9 @@ const RUNNERS: &[&str] = &[
     "su", "runuser", "pkexec", "chroot", "unshare", "nsenter", "strace", "ltrace", "script", "flock", "ionice", "chrt", "taskset",
     "setarch", "linux32", "linux64", "prlimit", "systemd-run", "start-stop-daemon", "entr", "tmux", "screen", "at", "batch",
     "crontab", "unbuffer", "rlwrap", "fakeroot", "bwrap", "firejail", "proot", "xvfb-run", "dbus-run-session", "sshpass",
-    "ssh-agent", "socat", "nc", "ncat", "npx", "bunx", "uvx", "pipx", "run-parts", "capsh", "setpriv", "cgexec", "numactl", 
+    "ssh-agent", "socat", "nc", "ncat", "npx", "bunx", "uvx", "pipx", "run-parts", "capsh", "setpriv", "cgexec", "numactl",
     "catchsegv", "valgrind", "perf", "rsh", "mosh", "autossh", "ld.so",
-    "emulate", "zmodload", "autoload", "zle", "sched", "coproc", 
+    "emulate", "zmodload", "autoload", "zle", "sched", "coproc",
 ];
 
 /// Their words only print what they are.

@@ -4,6 +4,7 @@ use brush_parser::ast;
 
 use super::{Scope, Walk};
 use crate::gate::command::{Arg, By};
+use crate::gate::patch;
 use crate::gate::script::Script;
 use crate::gate::word::Word;
 use crate::gate::wrapper::Tree;
@@ -21,7 +22,28 @@ impl Walk {
         for item in simple.suffix.iter().flat_map(|suffix| &suffix.0) {
             self.item(item, script, scope, &mut words);
         }
+        if words.first().is_some_and(|word| matches!(word.as_text(), "apply_patch" | "applypatch")) {
+            self.patch(simple, &words, script, scope);
+        }
         self.command(words, &[], scope);
+    }
+
+    /// Codex takes such a command for its tool, with the patch as a word or as its input.
+    fn patch(&mut self, simple: &ast::SimpleCommand, words: &[Arg], script: &Script, scope: &Scope) {
+        let items = || simple.prefix.iter().flat_map(|prefix| &prefix.0).chain(simple.suffix.iter().flat_map(|suffix| &suffix.0));
+        let inputs = items().filter_map(|item| match item {
+            ast::CommandPrefixOrSuffixItem::IoRedirect(ast::IoRedirect::HereString(_, word)) => Some(word),
+            _ => None,
+        });
+        let inputs = inputs.map(|word| script.words.get(&word.value).and_then(Word::literal));
+        let texts: Vec<Option<String>> = words[1..].iter().map(|word| word.text.clone()).chain(inputs).collect();
+        match texts.as_slice() {
+            [Some(text)] => match patch::paths(text) {
+                Ok(paths) => paths.iter().for_each(|path| self.writes(&Arg::known(path), Tree::No, By::Itself, scope)),
+                Err(problem) => self.ask(format!("a patch whose paths cannot be read for sure: {problem}")),
+            },
+            _ => self.ask("a patch whose paths cannot be read"),
+        }
     }
 
     fn item(&mut self, item: &ast::CommandPrefixOrSuffixItem, script: &Script, scope: &Scope, words: &mut Vec<Arg>) {
