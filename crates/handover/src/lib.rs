@@ -9,6 +9,7 @@ pub mod digest;
 pub mod doctor;
 pub mod error;
 pub mod feed;
+pub mod gate;
 pub mod http;
 pub mod keeper;
 pub mod live;

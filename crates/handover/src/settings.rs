@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 pub use team::Team;
 
+use crate::gate::{self, Gates};
 use crate::place::FOLDER;
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -19,6 +20,7 @@ pub struct Settings {
     pub worktrees: Option<PathBuf>,
     pub serve: Serve,
     pub team: Team,
+    pub gates: Gates,
 }
 
 /// The file itself.
@@ -38,6 +40,10 @@ struct Written {
     agents: Vec<team::Agent>,
     #[serde(default, rename = "contract")]
     contracts: BTreeMap<String, team::Contract>,
+    #[serde(default)]
+    gates: gate::Basics,
+    #[serde(default, rename = "gate")]
+    rules: Vec<gate::Rule>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -75,11 +81,12 @@ pub fn read(root: Option<&Path>) -> Result<Settings, Unreadable> {
 
 fn parse(text: &str) -> Result<Settings, String> {
     let written: Written = toml::from_str(text).map_err(|error| error.to_string())?;
-    let Written { store, worktrees, serve, limits, routes, evaluator, agents, contracts } = written;
+    let Written { store, worktrees, serve, limits, routes, evaluator, agents, contracts, gates, rules } = written;
     let team = Team { limits, routes, evaluator, agents, contracts };
+    let gates = Gates::new(gates, rules)?;
     match team.problem() {
         Some(problem) => Err(problem),
-        None => Ok(Settings { store, worktrees, serve, team }),
+        None => Ok(Settings { store, worktrees, serve, team, gates }),
     }
 }
 
@@ -106,6 +113,15 @@ mod tests {
             (&format!("{agent}colour = 1"), "colour"),
             ("[contract.a]\nchecks = [{ command = [] }]", "no program"),
             ("[contract.\"A b\"]\n", "A b"),
+            ("[gates]\ndefault = \"deny\"", "line 2"),
+            ("[gates]\ncolour = 1", "colour"),
+            ("[[gate]]\ncommand = [\"git\"]", "decision"),
+            ("[[gate]]\ndecision = \"ask\"", "needs `command`"),
+            ("[[gate]]\ncommand = []\ndecision = \"ask\"", "names no program"),
+            ("[[gate]]\ncommand = [\"git push\"]\ndecision = \"ask\"", "git push"),
+            ("[[gate]]\ncommand = [\"a\"]\nwrite = \"b\"\ndecision = \"ask\"", "make two of it"),
+            ("\n[[gate]]\nwrite = \"a{b\"\ndecision = \"ask\"", "line 2"),
+            ("[[gate]]\nwrite = \"a\"\ndecision = \"perhaps\"", "perhaps"),
         ];
         for (text, word) in cases {
             let problem = parse(text).err().unwrap_or_default();

@@ -1,0 +1,312 @@
+//! Globs over paths: `*` and `?` stay inside one part, `**` is any number of parts, `{a,b}` is a choice, `[…]` one character.
+//!
+//! A glob without a wildcard at its end covers what is below it, as `touches` of a task does.
+
+/// Longer than any path a person writes by hand.
+const BYTES_MAX: usize = 1_024;
+/// Choices in braces multiply.
+const ALTERNATIVES_MAX: usize = 64;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Glob {
+    pub(super) text: String,
+    root: Root,
+    /// Each is a list of parts.
+    alternatives: Vec<Vec<Part>>,
+}
+
+/// What a glob starts from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Root {
+    Repository,
+    /// `/etc/**`
+    Filesystem,
+    /// `~/.ssh/**`
+    Home,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    /// `**`
+    Any,
+    One(Vec<Symbol>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Symbol {
+    Exactly(char),
+    /// `?`
+    Single,
+    /// `*`
+    Many,
+    /// `[a-z]`, `[!a-z]`
+    Class { negated: bool, ranges: Vec<(char, char)> },
+}
+
+/// How a path stands to a glob.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fit {
+    No,
+    /// Something below the path would match; `certain` when the glob names a place below it.
+    Below { certain: bool },
+    Yes,
+}
+
+impl Glob {
+    pub(super) fn new(text: &str) -> Result<Self, String> {
+        if text.trim().is_empty() {
+            return Err("it is blank".to_owned());
+        }
+        if text.len() > BYTES_MAX {
+            return Err(format!("it is longer than {BYTES_MAX} bytes"));
+        }
+        if text.contains('\0') {
+            return Err("it contains a zero byte".to_owned());
+        }
+        let (root, rest) = match text {
+            "~" => (Root::Home, ""),
+            _ if text.starts_with("~/") => (Root::Home, &text[2..]),
+            _ if text.starts_with('/') => (Root::Filesystem, text),
+            _ => (Root::Repository, text),
+        };
+        let alternatives = expand(rest)?.iter().map(|path| parts(path)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { text: text.to_owned(), root, alternatives })
+    }
+
+    pub(super) fn root(&self) -> Root {
+        self.root
+    }
+
+    /// How a path fits that starts where the glob starts.
+    pub(super) fn fit(&self, path: &[&str]) -> Fit {
+        let mut best = Fit::No;
+        for parts in &self.alternatives {
+            match fit(parts, path) {
+                Fit::Yes => return Fit::Yes,
+                Fit::Below { certain } => {
+                    best = Fit::Below { certain: certain || best == Fit::Below { certain: true } };
+                }
+                Fit::No => {}
+            }
+        }
+        best
+    }
+}
+
+/// All positions in the glob are followed at once, so `**` costs no recursion.
+fn fit(parts: &[Part], path: &[&str]) -> Fit {
+    let mut here = reach(parts, [0].into_iter());
+    for name in path {
+        let next = here.iter().filter_map(|at| match parts.get(*at) {
+            Some(Part::Any) => Some(*at),
+            Some(Part::One(symbols)) if matches(symbols, name) => Some(at + 1),
+            Some(Part::One(_)) | None => None,
+        });
+        here = reach(parts, next);
+    }
+    if here.contains(&parts.len()) {
+        return Fit::Yes;
+    }
+    if here.is_empty() {
+        return Fit::No;
+    }
+    // Without a wildcard up to here, what the glob names lies inside.
+    let literal = parts.iter().take_while(|part| match part {
+        Part::Any => false,
+        Part::One(symbols) => symbols.iter().all(|symbol| matches!(symbol, Symbol::Exactly(_))),
+    });
+    Fit::Below { certain: literal.count() >= path.len() }
+}
+
+/// The positions, and those behind every `**` that may be empty.
+fn reach(parts: &[Part], from: impl Iterator<Item = usize>) -> Vec<usize> {
+    let mut all: Vec<usize> = Vec::new();
+    for mut at in from {
+        loop {
+            if all.contains(&at) {
+                break;
+            }
+            all.push(at);
+            if parts.get(at) != Some(&Part::Any) {
+                break;
+            }
+            at += 1;
+        }
+    }
+    all
+}
+
+/// A name against the symbols of one part; the last `*` takes one character more whenever nothing else fits.
+fn matches(symbols: &[Symbol], name: &str) -> bool {
+    let name: Vec<char> = name.chars().collect();
+    let (mut at, mut from) = (0, 0);
+    let mut again: Option<(usize, usize)> = None;
+    while from < name.len() || at < symbols.len() {
+        let fits = match (symbols.get(at), name.get(from)) {
+            (Some(Symbol::Many), _) => {
+                again = Some((at, from));
+                at += 1;
+                continue;
+            }
+            (Some(symbol), Some(letter)) => symbol.is(*letter),
+            (None, _) | (_, None) => false,
+        };
+        if fits {
+            at += 1;
+            from += 1;
+            continue;
+        }
+        match again {
+            Some((star, taken)) if taken < name.len() => {
+                again = Some((star, taken + 1));
+                at = star + 1;
+                from = taken + 1;
+            }
+            Some(_) | None => return false,
+        }
+    }
+    true
+}
+
+impl Symbol {
+    fn is(&self, letter: char) -> bool {
+        match self {
+            Self::Exactly(wanted) => *wanted == letter,
+            Self::Single | Self::Many => true,
+            Self::Class { negated, ranges } => {
+                ranges.iter().any(|(from, to)| (*from..=*to).contains(&letter)) != *negated
+            }
+        }
+    }
+}
+
+fn parts(path: &str) -> Result<Vec<Part>, String> {
+    let mut parts = Vec::new();
+    for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
+        match part {
+            ".." => return Err("it leads out with `..`; begin it with `/` or `~/`".to_owned()),
+            "**" => parts.push(Part::Any),
+            _ => parts.push(Part::One(symbols(part)?)),
+        }
+    }
+    if parts.last() != Some(&Part::Any) {
+        parts.push(Part::Any);
+    }
+    Ok(parts)
+}
+
+fn symbols(part: &str) -> Result<Vec<Symbol>, String> {
+    let mut symbols = Vec::new();
+    let mut letters = part.chars().peekable();
+    while let Some(letter) = letters.next() {
+        symbols.push(match letter {
+            '*' => Symbol::Many,
+            '?' => Symbol::Single,
+            '\\' => Symbol::Exactly(letters.next().ok_or("it ends with a backslash")?),
+            '[' => {
+                let negated = letters.next_if(|next| matches!(next, '!' | '^')).is_some();
+                let mut ranges = Vec::new();
+                loop {
+                    let from = letters.next().ok_or("a `[` is not closed")?;
+                    if from == ']' && !ranges.is_empty() {
+                        break;
+                    }
+                    let mut to = from;
+                    let mut ahead = letters.clone();
+                    if ahead.next() == Some('-') && ahead.peek().is_some_and(|next| *next != ']') {
+                        letters.next();
+                        to = letters.next().ok_or("a `[` is not closed")?;
+                    }
+                    ranges.push((from, to));
+                }
+                Symbol::Class { negated, ranges }
+            }
+            other => Symbol::Exactly(other),
+        });
+    }
+    Ok(symbols)
+}
+
+/// `a{b,c}d` as `abd` and `acd`.
+fn expand(glob: &str) -> Result<Vec<String>, String> {
+    let mut done = Vec::new();
+    let mut open = vec![glob.to_owned()];
+    while let Some(text) = open.pop() {
+        let Some(start) = text.find('{') else {
+            done.push(text);
+            continue;
+        };
+        let (mut depth, mut from, mut choices, mut end) = (0_u32, start + 1, Vec::new(), None);
+        for (at, letter) in text.char_indices().skip_while(|(at, _)| *at < start) {
+            match letter {
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                _ => {}
+            }
+            if (letter == ',' && depth == 1) || depth == 0 {
+                choices.push(&text[from..at]);
+                from = at + 1;
+            }
+            if depth == 0 {
+                end = Some(at + 1);
+                break;
+            }
+        }
+        let end = end.ok_or("a brace is not closed")?;
+        open.extend(choices.iter().map(|choice| format!("{}{choice}{}", &text[..start], &text[end..])));
+        if done.len() + open.len() > ALTERNATIVES_MAX {
+            return Err(format!("its braces stand for more than {ALTERNATIVES_MAX} paths"));
+        }
+    }
+    Ok(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_fit_or_not() {
+        let below = Fit::Below { certain: true };
+        let perhaps = Fit::Below { certain: false };
+        for (glob, path, wanted) in [
+            ("infra/**", "infra/a/b.tf", Fit::Yes),
+            ("infra/**", "infra", Fit::Yes),
+            ("infra", "infra/a", Fit::Yes),
+            ("infra/**", "infrared/a", Fit::No),
+            ("infra/**", "Infra/a", Fit::No),
+            ("infra/**", "a/infra/b", Fit::No),
+            ("**/infra/**", "a/infra/b", Fit::Yes),
+            ("**/*.env", "a.env", Fit::Yes),
+            ("**/*.env", "a/b/.env", Fit::Yes),
+            ("**/*.env", "src/main.rs", perhaps),
+            ("*.md", "a/b.md", Fit::No),
+            ("*.md", "b.md", Fit::Yes),
+            ("infra/a", "", below),
+            ("infra/*/x", "infra", below),
+            ("infra/*/x", "infra/y", perhaps),
+            ("{docs,infra}/**", "docs/x", Fit::Yes),
+            ("a/{b,c/{d,e}}", "a/c/e", Fit::Yes),
+            ("a?c", "abc", Fit::Yes),
+            ("a?c", "ac", Fit::No),
+            ("[a-c]x", "bx", Fit::Yes),
+            ("[!a-c]x", "bx", Fit::No),
+            ("[]]x", "]x", Fit::Yes),
+            ("a*b*c", "axxbyyc", Fit::Yes),
+            ("a*b*c", "axxbyy", Fit::No),
+            ("ä*", "äß", Fit::Yes),
+        ] {
+            let path: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+            assert_eq!(Glob::new(glob).map(|glob| glob.fit(&path)), Ok(wanted), "{glob} {path:?}");
+        }
+    }
+
+    #[test]
+    fn a_glob_that_cannot_be_read_is_refused() {
+        for glob in ["", " ", "a{b", "a[b", "../x", "a/../b", "a\\", "a\0b"] {
+            assert!(Glob::new(glob).is_err(), "{glob}");
+        }
+        assert!(Glob::new(&"{a,b}".repeat(7)).is_err());
+        assert!(Glob::new(&"a".repeat(2_000)).is_err());
+    }
+}
