@@ -172,15 +172,13 @@ impl Taking<'_> {
         let (task, agent) = (self.due.task.id, self.due.agent.id);
         let mark = format!("verify_{}", random::token()?);
         let folder = self.office.state.join("verify").join(&mark);
-        let notes: Vec<String> = self.contract.evidence().key_outputs.iter().map(ToString::to_string).collect();
-        let outcome = self.contract.summary().unwrap_or_else(|| self.contract.next_action()).to_owned();
-        let said = Said { summary: outcome.clone(), notes };
+        let said = Said::of_handoff(self.contract);
         let order = Order {
             task,
             agent: Some(agent),
             output_ref: None,
             said: Some(&said),
-            outcome: Some(&outcome),
+            outcome: Some(&said.summary),
             worktree: &self.folder(),
             root,
             folder: &folder,
