@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::event::Event;
 
 /// A tool may have read a large file, and its answer is in the payload.
-pub const BYTES_MAX: u64 = 16 << 20;
+pub(super) const BYTES_MAX: u64 = 16 << 20;
 
 #[derive(Debug, Deserialize)]
 pub struct Payload {

@@ -14,7 +14,7 @@ use super::chance::Chance;
 use super::plans::text;
 
 /// Every command, as it is called in the code.
-const ALL: [&str; 54] = [
+const ALL: [&str; 59] = [
     "Register",
     "Heartbeat",
     "UpdateAgent",
