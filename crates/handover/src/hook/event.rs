@@ -15,7 +15,7 @@ pub enum Event {
 }
 
 /// Names that clients have beside ours. Whoever wires one gets an empty reply instead of an error.
-const OTHERS: [&str; 18] = [
+const OTHERS: [&str; 20] = [
     "UserPromptSubmit",
     "PostToolBatch",
     "PostToolUseFailure",
@@ -34,6 +34,8 @@ const OTHERS: [&str; 18] = [
     "InstructionsLoaded",
     "StopFailure",
     "CwdChanged",
+    "Interrupt",
+    "PreModelRequest",
 ];
 
 const OURS: [Event; 6] = [

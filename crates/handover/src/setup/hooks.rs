@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use super::want::Want;
 use crate::hook::Event;
 
-const CLAUDE_CODE: [Event; 6] = [
+/// Both clients have all of them.
+const EVENTS: [Event; 6] = [
     Event::SessionStart,
     Event::PreToolUse,
     Event::PostToolUse,
@@ -13,15 +14,14 @@ const CLAUDE_CODE: [Event; 6] = [
     Event::SubagentStop,
     Event::SessionEnd,
 ];
-const CODEX: [Event; 4] = [Event::SessionStart, Event::PreToolUse, Event::PostToolUse, Event::Stop];
 
 /// With blocking on failure before a tool is called: a gate that cannot be asked is closed.
 pub(super) fn claude_code(program: &str) -> Vec<Want> {
-    CLAUDE_CODE.map(|event| want(event, program, Failure::Blocks)).into()
+    EVENTS.map(|event| want(event, program, Failure::Blocks)).into()
 }
 
 pub(super) fn codex(program: &str) -> Vec<Want> {
-    CODEX.map(|event| want(event, program, Failure::Passes)).into()
+    EVENTS.map(|event| want(event, program, Failure::Passes)).into()
 }
 
 /// What the client makes of a hook that fails to run.

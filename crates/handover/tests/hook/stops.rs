@@ -162,7 +162,7 @@ fn done_is_verified_where_the_brief_demands_it() {
     });
     let planned = |name: &str| {
         let mut task = PlanTask::named(name);
-        task.detail.brief = Some(engine::Json::from_stored(brief.to_string()));
+        task.brief = Some(engine::Json::from_stored(brief.to_string()));
         task.verify = true;
         task
     };
