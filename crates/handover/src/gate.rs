@@ -9,15 +9,37 @@
 //!
 //! A gate narrows and never widens: what cannot be read asks. It is no sandbox, only a second look at what an agent says it will do.
 
+mod command;
+mod git;
 mod glob;
+mod judge;
+mod options;
+mod patch;
+mod place;
+mod program;
 mod rule;
+mod script;
+mod tool;
+mod walk;
+mod word;
+mod wrapper;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use serde::Deserialize;
 use wire::json::Value;
 
+use command::{By, Found, Write};
+use judge::Judge;
 pub use rule::Rule;
+use tool::Act;
+
+/// Of the thread that reads a command; only what is used of it costs.
+const STACK_BYTES: usize = 64 << 20;
+/// A client waits for us; no command that a person can read takes a thousandth of it.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// From the mildest to the strictest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
@@ -91,6 +113,53 @@ impl Gates {
         if self.is_empty() {
             return Verdict::allow();
         }
-        Verdict { decision: Decision::Ask, reason: format!("the tool {} cannot be judged", call.tool) }
+        let otherwise = match self.default {
+            None | Some(Otherwise::Ask) => Decision::Ask,
+            Some(Otherwise::Allow) => Decision::Allow,
+        };
+        let mut judge = Judge::new(&self.rules, otherwise, call.directory);
+        match tool::act(call) {
+            Act::Neither => {}
+            Act::Unseen(reason) => judge.decide(Decision::Ask, format!("ask: {reason}")),
+            Act::Writes(paths, folder) => {
+                let spot = |path: &String| Some(command::Spot::At(path.clone()));
+                let folders = command::Folders::Known(vec![folder]);
+                let write = |path| Write { spot: spot(path), folders: folders.clone(), tree: false, by: By::Itself };
+                judge.found(&Found { writes: paths.iter().map(write).collect(), ..Found::default() });
+            }
+            Act::Text(text, folder) => judge.found(&aside(move || walk::text(&text, &folder))),
+            Act::Words(words, folder) => judge.found(&aside(move || walk::words(&words, &folder))),
+        }
+        judge.verdict()
+    }
+}
+
+/// Every command that a text would run, word by word; `None` stands for a word that is not known before it runs. An error
+/// says what cannot be read.
+pub fn commands(text: &str, directory: &Path) -> Result<Vec<Vec<Option<String>>>, String> {
+    let (text, directory): (String, PathBuf) = (text.to_owned(), directory.to_owned());
+    let found = aside(move || walk::text(&text, &directory));
+    if !found.asks.is_empty() {
+        return Err(found.asks.join("; "));
+    }
+    let levels = found.commands.iter().flat_map(|seen| &seen.levels);
+    Ok(levels.map(|level| level.words.iter().map(|word| word.text.clone()).collect()).collect())
+}
+
+/// Reads on a thread of its own: the parser recurses, and a text that it takes too long or too deep for only asks.
+fn aside(read: impl FnOnce() -> Found + Send + 'static) -> Found {
+    let ask = |reason: &str| Found { asks: vec![reason.to_owned()], ..Found::default() };
+    let (tell, told) = mpsc::sync_channel(1);
+    let started = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(move || {
+        // Nobody listens any more when it took too long.
+        let _: Result<(), _> = tell.send(read());
+    });
+    if started.is_err() {
+        return ask("there is no thread to read the command on");
+    }
+    match told.recv_timeout(PATIENCE) {
+        Ok(found) => found,
+        Err(mpsc::RecvTimeoutError::Timeout) => ask("a command that takes too long to read"),
+        Err(mpsc::RecvTimeoutError::Disconnected) => ask("a command that cannot be read"),
     }
 }

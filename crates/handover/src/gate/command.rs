@@ -1,0 +1,151 @@
+//! What was found in a call: commands as lists of words, and paths that are written.
+
+use std::path::PathBuf;
+
+use super::place;
+use super::word::{Piece, Word};
+
+/// A word of a command, as far as it is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Arg {
+    /// The word, when it is one literal.
+    pub(super) text: Option<String>,
+    /// Where it points, when it is a path.
+    pub(super) spot: Option<Spot>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Spot {
+    At(String),
+    /// Some files in this folder or below.
+    Inside(String),
+}
+
+impl Arg {
+    pub(super) fn known(text: &str) -> Self {
+        Self { text: Some(text.to_owned()), spot: Some(Spot::At(text.to_owned())) }
+    }
+
+    pub(super) fn unknown() -> Self {
+        Self { text: None, spot: None }
+    }
+
+    pub(super) fn of(word: &Word) -> Self {
+        if let Some(text) = word.literal() {
+            return Self::known(&text);
+        }
+        let spot = match word.pieces.as_slice() {
+            [Piece::Tilde(name), rest @ ..] if name.is_empty() => home().zip(text_of(rest)).map(|(home, rest)| {
+                Spot::At(format!("{home}{rest}"))
+            }),
+            _ => word.folder().map(Spot::Inside),
+        };
+        Self { text: None, spot }
+    }
+
+    pub(super) fn as_text(&self) -> &str {
+        self.text.as_deref().unwrap_or_default()
+    }
+
+    /// For people.
+    pub(super) fn shown(&self) -> &str {
+        self.text.as_deref().unwrap_or("…")
+    }
+}
+
+fn text_of(pieces: &[Piece]) -> Option<String> {
+    let word = Word { pieces: pieces.to_vec(), inner: Vec::new() };
+    word.literal()
+}
+
+/// The home that bash would put for `~`.
+pub(super) fn home() -> Option<String> {
+    std::env::var("HOME").ok().filter(|home| home.starts_with('/'))
+}
+
+/// Where a command may run: bash goes on when `cd` fails, so there may be several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Folders {
+    Known(Vec<PathBuf>),
+    Unknown,
+}
+
+/// Possible folders beyond which none is known.
+const FOLDERS_MAX: usize = 16;
+
+impl Folders {
+    pub(super) fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Known(mut here), Self::Known(there)) => {
+                here.extend(there);
+                here.sort();
+                here.dedup();
+                if here.len() > FOLDERS_MAX { Self::Unknown } else { Self::Known(here) }
+            }
+            (Self::Unknown, _) | (_, Self::Unknown) => Self::Unknown,
+        }
+    }
+
+    /// After a change that succeeded.
+    pub(super) fn into(&self, to: &Arg) -> Self {
+        let Some(text) = to.spot.as_ref().and_then(|spot| match spot {
+            Spot::At(text) if text != "-" && !text.is_empty() => Some(text),
+            Spot::At(_) | Spot::Inside(_) => None,
+        }) else {
+            return Self::Unknown;
+        };
+        match self {
+            Self::Known(folders) => {
+                // `..` behind a link leads back to where the link is, or out of where it points: shells do both.
+                let both = folders.iter().flat_map(|folder| [folder.join(text), place::tidy(&folder.join(text))]);
+                Self::Known(both.collect()).and(Self::Known(Vec::new()))
+            }
+            Self::Unknown if text.starts_with('/') => Self::Known(vec![PathBuf::from(text)]),
+            Self::Unknown => Self::Unknown,
+        }
+    }
+}
+
+/// A command, and what it is wrapped in, outermost first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub(super) levels: Vec<Level>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Level {
+    pub(super) words: Vec<Arg>,
+    /// At which word the command in it begins, when it is the rest of this one.
+    pub(super) inner: Option<usize>,
+    /// Why it asks unless a rule names it.
+    pub(super) ask: Option<String>,
+    /// It does more than to pass its command on, so no rule about that command can allow it.
+    pub(super) matters: bool,
+}
+
+/// A path that is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Write {
+    pub(super) spot: Option<Spot>,
+    pub(super) folders: Folders,
+    /// What is below is written as well.
+    pub(super) tree: bool,
+    pub(super) by: By,
+}
+
+/// How a path comes to be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    /// A tool or a redirection: what no rule names is up to the default.
+    Itself,
+    /// A program whose command is judged as well: only a rule that names the path counts.
+    Program,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) commands: Vec<Seen>,
+    pub(super) writes: Vec<Write>,
+    /// What asks whatever the rules say.
+    pub(super) asks: Vec<String>,
+}

@@ -1,0 +1,132 @@
+//! Simple commands: assignments, words and redirections.
+
+use brush_parser::ast;
+
+use super::{Scope, Walk};
+use crate::gate::command::{Arg, By};
+use crate::gate::script::Script;
+use crate::gate::word::Word;
+use crate::gate::wrapper::Tree;
+
+impl Walk {
+    pub(super) fn simple(&mut self, simple: &ast::SimpleCommand, script: &Script, scope: &mut Scope) {
+        for item in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
+            // In front of a command they are no words.
+            self.item(item, script, scope, &mut Vec::new());
+        }
+        let mut words = Vec::new();
+        if let Some(word) = &simple.word_or_name {
+            words.push(self.word(word, script, scope));
+        }
+        for item in simple.suffix.iter().flat_map(|suffix| &suffix.0) {
+            self.item(item, script, scope, &mut words);
+        }
+        self.command(words, &[], scope);
+    }
+
+    fn item(&mut self, item: &ast::CommandPrefixOrSuffixItem, script: &Script, scope: &Scope, words: &mut Vec<Arg>) {
+        match item {
+            ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => self.redirect(redirect, script, scope),
+            ast::CommandPrefixOrSuffixItem::Word(word) => words.push(self.word(word, script, scope)),
+            ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, word) => {
+                let is_argument = words.first().is_some();
+                let declares = words.first().is_some_and(|word| super::program::DECLARES.contains(&word.as_text()));
+                let (ast::AssignmentName::VariableName(name) | ast::AssignmentName::ArrayElementName(name, _)) = &assignment.name;
+                match &assignment.value {
+                    ast::AssignmentValue::Scalar(value) => {
+                        self.word(value, script, scope);
+                        if !is_argument || declares {
+                            self.assigned(name, script.words.get(&value.value));
+                        }
+                    }
+                    ast::AssignmentValue::Array(elements) => {
+                        for (key, value) in elements {
+                            key.iter().chain([value]).for_each(|word| drop(self.word(word, script, scope)));
+                            // `[$(…)]=x` is a word here and an index to bash.
+                            if script.words.get(&value.value).is_some_and(|word| is_indexed(word)) {
+                                self.ask("a list with indexes");
+                            }
+                        }
+                        self.assigned(name, None);
+                    }
+                }
+                // `of=file` is a word of its command; a declaration has been dealt with.
+                if !declares {
+                    words.push(script.words.get(&word.value).map_or_else(Arg::unknown, Arg::of));
+                }
+            }
+            // The reader makes words of them.
+            ast::CommandPrefixOrSuffixItem::ProcessSubstitution(..) => self.ask("what does not parse as a command"),
+        }
+    }
+
+    /// Looks into a word and tells what is known of it.
+    pub(super) fn word(&mut self, word: &ast::Word, script: &Script, scope: &Scope) -> Arg {
+        match script.words.get(&word.value) {
+            Some(word) => {
+                self.inside(word, scope);
+                Arg::of(word)
+            }
+            // A keyword where it is none: `echo if`.
+            None => Arg::known(&word.value),
+        }
+    }
+
+    pub(super) fn text_of(name: &str, script: &Script) -> String {
+        match script.words.get(name) {
+            Some(word) => word.literal().unwrap_or_else(|| "$".to_owned()),
+            None => name.to_owned(),
+        }
+    }
+
+    pub(super) fn redirects(&mut self, redirects: Option<&ast::RedirectList>, script: &Script, scope: &Scope) {
+        for redirect in redirects.iter().flat_map(|redirects| &redirects.0) {
+            self.redirect(redirect, script, scope);
+        }
+    }
+
+    fn redirect(&mut self, redirect: &ast::IoRedirect, script: &Script, scope: &Scope) {
+        match redirect {
+            ast::IoRedirect::HereString(_, word) => drop(self.word(word, script, scope)),
+            ast::IoRedirect::HereDocument(..) => self.ask("what does not parse as a command"),
+            ast::IoRedirect::OutputAndError(word, _) => {
+                let path = self.word(word, script, scope);
+                self.writes(&path, Tree::No, By::Itself, scope);
+            }
+            ast::IoRedirect::File(_, kind, target) => {
+                let path = match target {
+                    ast::IoFileRedirectTarget::Filename(word) | ast::IoFileRedirectTarget::Duplicate(word) => {
+                        self.word(word, script, scope)
+                    }
+                    ast::IoFileRedirectTarget::Fd(_) => return,
+                    ast::IoFileRedirectTarget::ProcessSubstitution(..) => return self.ask("what does not parse as a command"),
+                };
+                match kind {
+                    ast::IoFileRedirectKind::Read | ast::IoFileRedirectKind::DuplicateInput => {
+                        // bash opens a connection there, whichever way the arrow points.
+                        if path.as_text().starts_with("/dev/tcp/") || path.as_text().starts_with("/dev/udp/") {
+                            self.ask("a connection through /dev/tcp");
+                        }
+                    }
+                    // `2>&1` writes where something is open already; `>&name` writes a file.
+                    ast::IoFileRedirectKind::DuplicateOutput if is_descriptor(path.as_text()) => {}
+                    ast::IoFileRedirectKind::DuplicateOutput
+                    | ast::IoFileRedirectKind::Write
+                    | ast::IoFileRedirectKind::Append
+                    | ast::IoFileRedirectKind::Clobber
+                    | ast::IoFileRedirectKind::ReadAndWrite => self.writes(&path, Tree::No, By::Itself, scope),
+                }
+            }
+        }
+    }
+}
+
+fn is_descriptor(text: &str) -> bool {
+    let number = text.strip_suffix('-').unwrap_or(text);
+    !text.is_empty() && number.chars().all(|letter| letter.is_ascii_digit())
+}
+
+fn is_indexed(word: &Word) -> bool {
+    use crate::gate::word::Piece;
+    matches!(word.pieces.first(), Some(Piece::Wild('[')))
+}
