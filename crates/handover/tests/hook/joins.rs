@@ -78,7 +78,7 @@ fn the_session_in_the_environment_joins_claude_code() {
     let scene = Scene::new("");
     let mut server = Server::start(&scene, Some(SESSION));
     let agent = server.register("quinn", json!({"claudecode/toolUseId": "toolu_1"}));
-    let id = agent["agent_id"].as_str().expect("an agent").to_owned();
+    let id = agent["id"].as_str().expect("an agent").to_owned();
     assert!(told(&scene, SESSION).contains(&id));
     assert!(!told(&scene, "another").contains(&id));
 }
@@ -88,7 +88,7 @@ fn the_thread_beside_a_call_joins_codex() {
     let scene = Scene::new("");
     let mut server = Server::start(&scene, None);
     let agent = server.register("quinn", json!({"threadId": "t-1", "callId": "call_1"}));
-    let id = agent["agent_id"].as_str().expect("an agent").to_owned();
+    let id = agent["id"].as_str().expect("an agent").to_owned();
     assert!(told(&scene, "t-1").contains(&id));
 }
 
@@ -99,7 +99,7 @@ fn the_call_that_registered_joins_a_sub_agent() {
     let mut server = Server::start(&scene, Some(SESSION));
     let main = server.register("main", json!({"claudecode/toolUseId": "toolu_1"}));
     let sub = server.register("quinn", json!({"claudecode/toolUseId": "toolu_2"}));
-    let id = |agent: &Value| agent["agent_id"].as_str().expect("an agent").to_owned();
+    let id = |agent: &Value| agent["id"].as_str().expect("an agent").to_owned();
     let after = json!({"tool_name": "mcp__handover__agent_register", "tool_use_id": "toolu_2", "agent_id": "sub1"});
     scene.hook("PostToolUse", after).is_nothing();
     let text = told(&scene, SESSION);
@@ -119,7 +119,7 @@ fn a_resumed_session_is_the_same_agent() {
     let scene = Scene::new("");
     let first = Server::start(&scene, Some(SESSION)).register("quinn", json!({}));
     let again = Server::start(&scene, Some(SESSION)).register("quinn", json!({}));
-    assert_eq!((&again["agent_id"], &again["resumed"]), (&first["agent_id"], &json!(true)), "{again}");
+    assert_eq!((&again["id"], &again["resumed"]), (&first["id"], &json!(true)), "{again}");
     let other = Server::start(&scene, Some("another")).register("quinn", json!({}));
-    assert_ne!(other["agent_id"], first["agent_id"]);
+    assert_ne!(other["id"], first["id"]);
 }
