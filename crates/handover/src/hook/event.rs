@@ -77,7 +77,8 @@ impl Event {
             Self::SessionStart | Self::PostToolUse | Self::Other(_) => 15,
             // A handoff that says "done" may have checks to pass.
             Self::Stop | Self::SubagentStop => 600,
-            Self::SessionEnd => 5,
+            // Codex grants no more.
+            Self::SessionEnd => 3,
         }
     }
 
