@@ -25,7 +25,7 @@ pub(crate) fn register(case: &mut Case<'_>, register: &Register) -> Result<Reply
         let (slug, name) = (found.slug.clone(), found.name.clone());
         let holds = case.world.task_ids(&Need::Held(agent))?.to_vec();
         case.touch(agent)?;
-        conversation::join(case, found, &case.caller.origin);
+        conversation::rejoin(case, found, &case.caller.origin);
         case.acts_as(agent);
         return Ok(Reply::Registered { agent, slug, name, resumed: true, holds });
     }

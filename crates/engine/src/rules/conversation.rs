@@ -29,19 +29,21 @@ pub(crate) fn check_origin(origin: &Origin) -> Result<(), Refusal> {
     named.into_iter().try_for_each(|(field, text)| check::optional(text.as_deref(), |text| check::key(field, text)))
 }
 
-/// What an agent's client now says of where it lives; what it does not say stays.
-pub(crate) fn join(case: &mut Case<'_>, agent: &Agent, origin: &Origin) {
-    let known = &agent.origin;
-    let moved = origin.conversation.is_some() && origin.conversation != known.conversation;
-    // Another conversation has other parts.
-    let part = if moved { origin.part.clone() } else { origin.part.clone().or_else(|| known.part.clone()) };
+/// An agent registers again. What its client does not say now stays; another conversation has other parts.
+pub(crate) fn rejoin(case: &mut Case<'_>, agent: &Agent, origin: &Origin) {
+    let Origin { conversation, part, call } = agent.origin.clone();
+    let moved = origin.conversation.is_some() && origin.conversation != conversation;
     let next = Origin {
-        conversation: origin.conversation.clone().or_else(|| known.conversation.clone()),
-        part,
-        call: origin.call.clone().or_else(|| known.call.clone()),
+        conversation: origin.conversation.clone().or(conversation),
+        part: if moved { None } else { part },
+        call: origin.call.clone().or(call),
     };
-    if next != *known {
-        case.events.push(Event::Joined { agent: agent.id, slug: agent.slug.clone(), origin: next });
+    join(case, agent, next);
+}
+
+fn join(case: &mut Case<'_>, agent: &Agent, origin: Origin) {
+    if origin != agent.origin {
+        case.events.push(Event::Joined { agent: agent.id, slug: agent.slug.clone(), origin });
     }
 }
 
@@ -63,7 +65,7 @@ pub(crate) fn hear(case: &mut Case<'_>, origin: &Origin) -> Result<Reply, Stop> 
     case.world.want(called.iter().chain(known).map(|id| Need::Agent(*id)))?;
     let mut living: Vec<AgentId> = called.to_vec();
     for id in called {
-        join(case, case.world.agent(*id)?, origin);
+        join(case, case.world.agent(*id)?, origin.clone());
     }
     for id in known.iter().filter(|id| !called.contains(id)) {
         if case.world.agent(*id)?.origin.part == origin.part {
