@@ -45,7 +45,7 @@ pub(super) async fn ask(
     let Reply::ApprovalAsked { approval, .. } = reply else { return Err(Error::unexpected(&reply).into()) };
     Ok(Answer::Deny(format!(
         "a gate of this project asks a person first: {reason}. It waits as {approval}. A person decides in a terminal of \
-         their own, with `handover approval approve {approval}` or `handover approval reject {approval} REASON`; you \
+         their own, with `handover approval approve {approval}` or `handover approval reject {approval} --reason REASON`; you \
          cannot. When it is approved, make exactly the same call again within five minutes: it goes through once."
     )))
 }

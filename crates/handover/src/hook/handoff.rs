@@ -77,7 +77,7 @@ impl Taking<'_> {
                 for (number, command) in self.acts().into_iter().enumerate() {
                     service.execute(self.once(&format!("question {number}")), command).await?;
                 }
-                Answer::Note(format!("{task} waits for an answer: see `handover inbox read`"))
+                Answer::Note(format!("{task} waits for an answer: `handover status` shows the question and how to answer it"))
             }
             Status::ApprovalRequest { .. } => self.ask_approval().await?,
             Status::Blocked => self.block().await?,
