@@ -135,15 +135,18 @@ impl Gates {
 }
 
 /// Every command that a text would run, word by word; `None` stands for a word that is not known before it runs. An error
-/// says what cannot be read.
+/// says what asks before any rule is looked at.
 pub fn commands(text: &str, directory: &Path) -> Result<Vec<Vec<Option<String>>>, String> {
     let (text, directory): (String, PathBuf) = (text.to_owned(), directory.to_owned());
     let found = aside(move || walk::text(&text, &directory));
     if !found.asks.is_empty() {
         return Err(found.asks.join("; "));
     }
-    let levels = found.commands.iter().flat_map(|seen| &seen.levels);
-    Ok(levels.map(|level| level.words.iter().map(|word| word.text.clone()).collect()).collect())
+    let levels = || found.commands.iter().flat_map(|seen| &seen.levels);
+    if let Some(reason) = levels().find_map(|level| level.ask.clone()) {
+        return Err(reason);
+    }
+    Ok(levels().map(|level| level.words.iter().map(|word| word.text.clone()).collect()).collect())
 }
 
 /// Reads on a thread of its own: the parser recurses, and a text that it takes too long or too deep for only asks.

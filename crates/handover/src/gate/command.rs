@@ -87,7 +87,7 @@ impl Folders {
     }
 
     /// After a change that succeeded.
-    pub(super) fn into(&self, to: &Arg) -> Self {
+    pub(super) fn moved(&self, to: &Arg) -> Self {
         let Some(text) = to.spot.as_ref().and_then(|spot| match spot {
             Spot::At(text) if text != "-" && !text.is_empty() => Some(text),
             Spot::At(_) | Spot::Inside(_) => None,
@@ -119,6 +119,8 @@ pub(super) struct Level {
     pub(super) inner: Option<usize>,
     /// Why it asks unless a rule names it.
     pub(super) ask: Option<String>,
+    /// It holds a text or commands that are judged by themselves.
+    pub(super) holds: bool,
     /// It does more than to pass its command on, so no rule about that command can allow it.
     pub(super) matters: bool,
 }

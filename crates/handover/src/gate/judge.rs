@@ -93,7 +93,7 @@ impl<'g> Judge<'g> {
                 self.decide(Decision::Ask, format!("ask: {reason}"));
             }
             let harmless = level.words.first().is_some_and(|word| program::is_harmless(word.as_text()));
-            if (last || level.matters) && allowed_to <= number && !named.any && !harmless {
+            if ((last && !level.holds) || level.matters) && allowed_to <= number && !named.any && !harmless {
                 let shown = shown(level);
                 self.decide(self.otherwise, format!("no rule allows `{shown}`"));
             }
@@ -173,10 +173,12 @@ impl<'g> Judge<'g> {
                 continue;
             }
             let fits = [place::fit(glob, &real, &around_real), place::fit(glob, &spelled, &around_spelled)];
-            if fits.contains(&glob::Fit::Yes) || (write.tree && fits.contains(&glob::Fit::Below { certain: true })) {
+            let some = matches!(write.spot, Some(Spot::Inside(_)));
+            let below = write.tree && fits.contains(&glob::Fit::Below { certain: true });
+            if fits.contains(&glob::Fit::Yes) || (below && !some) {
                 named = true;
                 self.decide(rule.decision, format!("gate {number} ({}) is for {}", rule.shown(), real.display()));
-            } else if write.tree && fits.contains(&glob::Fit::Below { certain: false }) {
+            } else if below || (write.tree && fits.contains(&glob::Fit::Below { certain: false })) {
                 let text = format!("below {} may be what gate {number} ({}) is for", real.display(), rule.shown());
                 self.decide(Decision::Ask, text);
             }

@@ -59,8 +59,11 @@ pub(super) const DECLARES: &[&str] = &["export", "declare", "typeset", "local", 
 pub(super) fn asks(words: &[Arg]) -> Option<String> {
     let program = words.first()?.text.as_deref()?;
     let name = base(program);
-    if program.starts_with(['-', '=']) || program.is_empty() {
+    if program.starts_with(['-', '=']) || program.contains('$') || program.is_empty() {
         return Some(format!("the command {program:?}, which means different things to different shells"));
+    }
+    if super::script::RESERVED.contains(&program) && program != "time" {
+        return Some(format!("the keyword {program} where a command is expected"));
     }
     let bare = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
     let about = words.len() == 2 && words.get(1).is_some_and(|word| ABOUT.contains(&word.as_text()));

@@ -73,7 +73,7 @@ struct Reader<'t> {
 }
 
 /// Words that the grammar must see as they are.
-const RESERVED: &[&str] = &[
+pub(super) const RESERVED: &[&str] = &[
     "!", "{", "}", "case", "do", "done", "elif", "else", "esac", "fi", "for", "if", "in", "then", "until", "while", "[[", "]]",
     "function", "select", "coproc", "time",
 ];
@@ -187,6 +187,13 @@ impl<'t> Reader<'t> {
                     self.script.plain.push('\n');
                 }
                 self.emit(operator);
+                // A dash closes, and is no part of the word behind it.
+                if matches!(operator, ">&" | "<&") && self.peek() == Some('-') {
+                    self.at += 1;
+                    let name = format!("W{}", self.script.words.len());
+                    self.emit(&name);
+                    self.script.words.insert(name, Word::quoted("-".to_owned()));
+                }
                 Ok(())
             }
         }

@@ -173,6 +173,7 @@ impl Walk {
         let mut level = Level {
             ask: program::asks(&words),
             inner: holds.iter().find_map(|inner| if let Inner::Rest(at) = inner { Some(*at) } else { None }),
+            holds: holds.iter().any(|inner| matches!(inner, Inner::Rest(_) | Inner::Command(_) | Inner::Script(_))),
             matters: wrapper::matters(&words),
             words: words.clone(),
         };
@@ -222,7 +223,7 @@ impl Walk {
                     }
                 }
                 Inner::Sets(variable) => self.assigned(variable, None),
-                Inner::Folder(path) => within.folders = within.folders.into(path),
+                Inner::Folder(path) => within.folders = within.folders.moved(path),
                 Inner::Writes(path, tree) => self.writes(path, *tree, command::By::Program, scope),
                 Inner::Ask(_) => {}
             }

@@ -88,7 +88,8 @@ const WRAPPERS: &[Wrapper] = &[
             long: &["portability", "append", "verbose", "quiet"],
             long_valued: &["format", "output"],
         },
-        Form::Command,
+        // As a keyword it takes a whole command, with its assignments.
+        Form::Assignments,
     ),
     wrapper(
         &["timeout"],
@@ -261,7 +262,7 @@ fn assignments(name: &str, at: usize, rest: &[Arg]) -> Vec<Inner> {
             },
         }
     }
-    if name != "env" {
+    if !matches!(name, "env" | "time") {
         inner.push(Inner::Ask(format!("{name} without a command")));
     }
     inner

@@ -56,6 +56,11 @@ impl Reader<'_> {
                 self.at += 2;
                 word.pieces.push(Piece::Unknown);
             }
+            // zsh expands these.
+            Some('=' | '~' | '^' | '+') => {
+                self.at += 1;
+                word.pieces.push(Piece::Unknown);
+            }
             Some(_) | None => {
                 self.at += 1;
                 word.push('$', true);

@@ -86,9 +86,10 @@ impl Reader<'_> {
         let name_end = end;
         let mut name = String::new();
         if end > start {
-            if letter(end) == '[' {
-                let index = self.text[end..].iter().position(|letter| *letter == ']').map(|by| end + by);
-                let index_end = index.unwrap_or(end);
+            let bracket = self.text[end..].iter().position(|letter| *letter == ']').map(|by| end + by);
+            if letter(end) == '['
+                && let Some(index_end) = bracket
+            {
                 if letter(index_end + 1) == '=' || (letter(index_end + 1) == '+' && letter(index_end + 2) == '=') {
                     let index = &self.text[end + 1..index_end];
                     if index.is_empty() || !index.iter().all(char::is_ascii_digit) {
@@ -159,7 +160,7 @@ impl Reader<'_> {
                     word.pieces.push(Piece::Wild(letter));
                 }
                 // Behind `=` and `:` too, where it is a value; elsewhere that errs to the safe side.
-                '~' if before.is_none_or(|before| matches!(before, '=' | ':')) => {
+                '~' if before.is_none_or(|before| matches!(before, '=' | ':')) && !(self.in_test && before == Some('=')) => {
                     self.at += 1;
                     let mut name = String::new();
                     while let Some(letter) = self.peek().filter(|letter| letter.is_alphanumeric() || "_-+.".contains(*letter)) {

@@ -15,14 +15,17 @@ impl Walk {
                 let to = to.filter(|_| program.as_text() == "cd" || !arguments.is_empty());
                 // More words than one: an option with a value, or another shell's way to say it.
                 let to = to.filter(|_| operands.next().is_none());
-                scope.folders = to.map_or(Folders::Unknown, |to| scope.folders.into(&to));
+                scope.folders = to.map_or(Folders::Unknown, |to| scope.folders.moved(&to));
             }
             "popd" if here => scope.folders = Folders::Unknown,
             "export" | "declare" | "typeset" | "local" | "readonly" => self.declares(program.as_text(), arguments),
             "read" | "mapfile" | "readarray" | "unset" | "getopts" => self.names(program.as_text(), arguments),
             "printf" => {
-                if let Some(at) = arguments.iter().position(|word| word.as_text().starts_with("-v")) {
-                    self.names("printf -v", arguments.get(at + 1..).unwrap_or_default().get(..1).unwrap_or_default());
+                // The name may be in the same word.
+                match arguments.first().map(Arg::as_text) {
+                    Some("-v") => self.names("printf -v", arguments.get(1..2).unwrap_or_default()),
+                    Some(text) if text.starts_with("-v") => self.ask("printf with a name in its option"),
+                    Some(_) | None => {}
                 }
             }
             _ => {}
@@ -42,7 +45,9 @@ impl Walk {
                 continue;
             }
             let name = text.split('=').next().unwrap_or(text);
-            if !is_name(name.trim_end_matches('+')) {
+            if text.contains("=(") {
+                self.ask(format!("{program} with a list in quotes, which is expanded once more"));
+            } else if !is_name(name.trim_end_matches('+')) {
                 self.ask(format!("{program} of {name:?}, which is no plain name"));
             } else if text.contains('=') {
                 self.assigned(name.trim_end_matches('+'), None);

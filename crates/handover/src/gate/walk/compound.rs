@@ -3,7 +3,7 @@
 use brush_parser::ast;
 
 use super::{Scope, Walk};
-use crate::gate::command::{Arg, Folders};
+use crate::gate::command::Folders;
 use crate::gate::program;
 use crate::gate::script::Script;
 
@@ -184,8 +184,7 @@ impl Walk {
 
     /// A function runs where it is called, which is not looked for.
     fn function(&mut self, function: &ast::FunctionDefinition, script: &Script, scope: &mut Scope) {
-        let name = script.words.get(&function.fname.value).map(Arg::of).and_then(|word| word.text);
-        match name {
+        match self.word(&function.fname, script, scope).text {
             Some(name) if program::is_relied_on(&name) => {
                 self.ask(format!("a function with the name {name}, which changes what the word means"));
             }

@@ -38,6 +38,12 @@ impl Walk {
                         if !is_argument || declares {
                             self.assigned(name, script.words.get(&value.value));
                         }
+                        // `declare -a x='($(ls))'` expands the text.
+                        let lists = words.iter().any(|word| word.as_text().starts_with('-') && word.as_text().contains(['a', 'A']));
+                        let text = script.words.get(&value.value).and_then(Word::literal);
+                        if declares && text.map_or(lists, |text| text.contains('(')) {
+                            self.ask("a list in quotes, which is expanded once more");
+                        }
                     }
                     ast::AssignmentValue::Array(elements) => {
                         for (key, value) in elements {
@@ -62,6 +68,10 @@ impl Walk {
 
     /// Looks into a word and tells what is known of it.
     pub(super) fn word(&mut self, word: &ast::Word, script: &Script, scope: &Scope) -> Arg {
+        // What looks like an assignment where none is: `> a=$(ls)`.
+        if let Some(value) = word.value.split_once('=').and_then(|(_, value)| script.words.get(value)) {
+            self.inside(value, scope);
+        }
         match script.words.get(&word.value) {
             Some(word) => {
                 self.inside(word, scope);

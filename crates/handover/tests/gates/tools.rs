@@ -1,0 +1,94 @@
+//! Tools of clients: what they run and write, with the inputs that clients send.
+
+use std::path::Path;
+
+use handover::gate::{Call, Decision, Gates};
+use wire::json::Value;
+
+use super::Scratch;
+
+const RULES: &str = "[gates]\ndefault = \"allow\"\n\
+                     [[gate]]\ncommand = [\"git\", \"push\"]\ndecision = \"deny\"\n\
+                     [[gate]]\nwrite = \"infra/**\"\ndecision = \"deny\"\n";
+
+fn judge(gates: &Gates, tool: &str, input: &str, directory: &Path) -> Decision {
+    let input: Value = wire::json::parse(input).unwrap().to_value();
+    gates.judge(&Call { tool, input: &input, directory }).decision
+}
+
+#[test]
+fn tools_are_taken_for_what_they_do() {
+    let scratch = Scratch::new();
+    let gates = scratch.gates(RULES);
+    let patch = |path: &str| format!(r#""*** Begin Patch\n*** Update File: {path}\n@@\n-a\n+b\n*** End Patch""#);
+    let (bad, good) = (patch("infra/x"), patch("src/x"));
+    for (tool, input, wanted) in [
+        ("Bash", r#"{"command":"git push","description":"d"}"#.to_owned(), Decision::Deny),
+        ("Bash", r#"{"command":"git status"}"#.to_owned(), Decision::Allow),
+        ("Bash", r#"{"command":"git push","run_in_background":true}"#.to_owned(), Decision::Deny),
+        ("Bash", r#"{"command":17}"#.to_owned(), Decision::Ask),
+        ("Bash", r"{}".to_owned(), Decision::Ask),
+        ("Bash", r#""git push""#.to_owned(), Decision::Ask),
+        ("bash", r#"{"command":"git push"}"#.to_owned(), Decision::Deny),
+        ("shell", r#"{"command":["bash","-lc","git push"]}"#.to_owned(), Decision::Deny),
+        ("shell", r#"{"command":["git","push"]}"#.to_owned(), Decision::Deny),
+        ("shell", r#"{"command":["git","status"]}"#.to_owned(), Decision::Allow),
+        ("shell", r#"{"command":["ls","; git push"]}"#.to_owned(), Decision::Allow),
+        ("shell", r#"{"command":[]}"#.to_owned(), Decision::Ask),
+        ("shell", r#"{"command":["ls",1]}"#.to_owned(), Decision::Ask),
+        ("shell", r#"{"command":["bash","-lc","ls > x"],"workdir":"infra"}"#.to_owned(), Decision::Deny),
+        ("shell", format!(r#"{{"command":["apply_patch",{bad}]}}"#), Decision::Deny),
+        ("shell", format!(r#"{{"command":["apply_patch",{good}]}}"#), Decision::Allow),
+        ("exec_command", r#"{"cmd":"git push"}"#.to_owned(), Decision::Deny),
+        ("write_stdin", r#"{"session_id":1,"chars":"git push\n"}"#.to_owned(), Decision::Ask),
+        ("run_shell_command", r#"{"command":"git push"}"#.to_owned(), Decision::Deny),
+        ("Write", r#"{"file_path":"infra/x","content":"a"}"#.to_owned(), Decision::Deny),
+        ("Write", r#"{"file_path":"src/x","content":"a"}"#.to_owned(), Decision::Allow),
+        ("Write", r#"{"file_path":"link/x","content":"a"}"#.to_owned(), Decision::Deny),
+        ("Write", r#"{"file_path":"src/../infra/x","content":"a"}"#.to_owned(), Decision::Deny),
+        ("Write", r#"{"file_path":"docs/linked.md","content":"a"}"#.to_owned(), Decision::Deny),
+        ("Write", r#"{"path":"a"}"#.to_owned(), Decision::Allow),
+        ("Write", r#"{"content":"a"}"#.to_owned(), Decision::Ask),
+        ("Write", r#"{"file_path":".handover/config.toml","content":"a"}"#.to_owned(), Decision::Ask),
+        ("Edit", r#"{"file_path":"infra/x","old_string":"a","new_string":"b"}"#.to_owned(), Decision::Deny),
+        ("MultiEdit", r#"{"file_path":"infra/x","edits":[]}"#.to_owned(), Decision::Deny),
+        ("NotebookEdit", r#"{"notebook_path":"infra/x.ipynb","new_source":""}"#.to_owned(), Decision::Deny),
+        ("apply_patch", format!(r#"{{"input":{bad}}}"#), Decision::Deny),
+        ("apply_patch", format!(r#"{{"input":{good}}}"#), Decision::Allow),
+        ("apply_patch", format!(r#"{{"command":{bad}}}"#), Decision::Deny),
+        ("apply_patch", bad.clone(), Decision::Deny),
+        ("apply_patch", r#"{"input":"--- a\n+++ b"}"#.to_owned(), Decision::Ask),
+        ("apply_patch", r"{}".to_owned(), Decision::Ask),
+        ("Read", r#"{"file_path":"infra/x"}"#.to_owned(), Decision::Allow),
+        ("Grep", r#"{"pattern":"git push","path":"infra"}"#.to_owned(), Decision::Allow),
+        ("Glob", r#"{"pattern":"**"}"#.to_owned(), Decision::Allow),
+        ("Task", r#"{"prompt":"git push"}"#.to_owned(), Decision::Allow),
+        ("TodoWrite", r#"{"todos":[]}"#.to_owned(), Decision::Allow),
+        ("mcp__handover__task_claim", r#"{"command":"git push"}"#.to_owned(), Decision::Allow),
+        ("SomethingNew", r#"{"command":"git push"}"#.to_owned(), Decision::Deny),
+        ("SomethingNew", r#"{"file_path":"infra/x","content":"a"}"#.to_owned(), Decision::Deny),
+        ("SomethingNew", r#"{"question":"git push"}"#.to_owned(), Decision::Allow),
+        ("PowerShell", r#"{"command":"git push"}"#.to_owned(), Decision::Ask),
+    ] {
+        assert_eq!(judge(&gates, tool, &input, &scratch.root()), wanted, "{tool} {input}");
+    }
+    let inside = scratch.root().join("infra");
+    assert_eq!(judge(&gates, "Write", r#"{"file_path":"x","content":"a"}"#, &inside), Decision::Deny);
+}
+
+/// With the default, what no rule names asks; what is neither command nor write goes.
+#[test]
+fn the_default_is_for_commands_and_writes() {
+    let scratch = Scratch::new();
+    let gates = scratch.gates("[[gate]]\nwrite = \"docs/**\"\ndecision = \"allow\"\n");
+    for (tool, input, wanted) in [
+        ("Write", r#"{"file_path":"docs/x","content":"a"}"#, Decision::Allow),
+        ("Write", r#"{"file_path":"src/x","content":"a"}"#, Decision::Ask),
+        ("Edit", r#"{"file_path":"/etc/passwd","old_string":"a","new_string":"b"}"#, Decision::Ask),
+        ("Bash", r#"{"command":"ls"}"#, Decision::Ask),
+        ("Read", r#"{"file_path":"src/x"}"#, Decision::Allow),
+        ("mcp__other__x", r"{}", Decision::Allow),
+    ] {
+        assert_eq!(judge(&gates, tool, input, &scratch.root()), wanted, "{tool} {input}");
+    }
+}
