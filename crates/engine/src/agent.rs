@@ -24,12 +24,26 @@ pub struct Agent {
     pub metadata: Option<Json>,
     /// The connection it last spoke through.
     pub session: Option<SessionId>,
+    /// Where in its client it lives.
+    #[serde(default)]
+    pub origin: Origin,
     /// The last sign of life that was stored.
     pub seen: Timestamp,
     /// Final: who left comes back as another agent.
     pub left: Option<Timestamp>,
     pub created: Timestamp,
     pub updated: Timestamp,
+}
+
+/// Where in its client an agent lives, in the client's own names. Its hooks are told the same ones, which joins the two.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The client's session.
+    pub conversation: Option<String>,
+    /// The client's sub-agent; none for the conversation itself.
+    pub part: Option<String>,
+    /// The call by which it registered last.
+    pub call: Option<String>,
 }
 
 /// What others are told of an agent.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::Origin;
 use crate::approval::{self, Decision, Source};
 pub use crate::caller::{Actor, Caller, Key, Rights};
 use crate::id::{AgentId, ApprovalId, MessageId, SessionId, TaskId, TemplateId, TurnId, WorkflowId, WorkspaceId};
@@ -37,6 +38,21 @@ pub enum Command {
     CloseSession {
         session: SessionId,
         end: SessionEnd,
+    },
+    /// A client's hook tells of a call: a sign of life of everybody in that part of the conversation.
+    Hear {
+        origin: Origin,
+    },
+    /// A client's hook tells that a conversation is over.
+    EndConversation {
+        conversation: String,
+    },
+    /// The handoff of a conversation is missing or wrong.
+    SendBack(Box<SendBack>),
+    /// The handoff of a conversation says that it goes on.
+    GoOn {
+        report: Report,
+        note: Note,
     },
 
     // Workflows
@@ -235,6 +251,8 @@ pub enum Command {
         approval: ApprovalId,
         fingerprint: String,
     },
+    /// Uses up an approval of exactly this, or asks for one.
+    PassGate(Box<PassGate>),
     /// Those whose time is over, a bounded number at a time.
     ExpireApprovals,
 
@@ -306,6 +324,34 @@ pub struct AskApproval {
     pub waits: Option<(TaskId, u32)>,
     pub request: approval::Request,
     pub fingerprint: String,
+}
+
+/// What a gate stopped, and for whom.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PassGate {
+    pub asked: AskApproval,
+    /// For a conversation nobody registered in: the agent that is made for it. The seal names it, so its id is known before.
+    pub newcomer: Option<(AgentId, Register)>,
+}
+
+/// Which part of a conversation stops at which prompt, with which claim.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Report {
+    pub conversation: String,
+    /// The client's name for a sub-agent; empty for the conversation itself.
+    pub part: String,
+    pub prompt: String,
+    pub task: TaskId,
+    pub attempt: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SendBack {
+    pub report: Report,
+    /// What it said, and what is wrong with that.
+    pub note: Note,
+    /// Why the task is blocked, when it was sent back often enough.
+    pub blocked: String,
 }
 
 /// Where a workflow shall go.

@@ -8,7 +8,7 @@ use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::{
-    agent, answer, approval, claim, inbox, place, plan, record, replan, section, status, token, turn, workflow,
+    agent, answer, approval, claim, conversation, inbox, pass, place, plan, record, replan, section, status, token, turn, workflow,
 };
 use crate::time::Stamp;
 use crate::world::{Need, Stop, World};
@@ -73,6 +73,10 @@ fn run(case: &mut Case<'_>, command: &Command) -> Result<Reply, Stop> {
         Command::Unregister => agent::unregister(case),
         Command::Renew => agent::renew(case),
         Command::CloseSession { session, end } => agent::close_session(case, *session, *end),
+        Command::Hear { origin } => conversation::hear(case, origin),
+        Command::EndConversation { conversation } => conversation::end(case, conversation),
+        Command::SendBack(sent) => conversation::send_back(case, sent),
+        Command::GoOn { report, note } => conversation::go_on(case, report, note),
 
         Command::CreateWorkflow(create) => workflow::create(case, create),
         Command::SetPlan { workflow, summary, piece, groups } => plan::set(case, *workflow, summary, piece, groups),
@@ -133,6 +137,7 @@ fn run(case: &mut Case<'_>, command: &Command) -> Result<Reply, Stop> {
         Command::AskApproval(asked) => approval::ask(case, asked),
         Command::DecideApproval { approval, decision } => approval::decide(case, *approval, decision),
         Command::ConsumeApproval { approval, fingerprint } => approval::consume(case, *approval, fingerprint),
+        Command::PassGate(asked) => pass::pass(case, asked),
         Command::ExpireApprovals => approval::expire_all(case),
 
         Command::Send { to, draft } => inbox::send(case, to, draft),

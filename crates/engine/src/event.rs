@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::Agent;
+use crate::agent::{Agent, Origin};
 use crate::approval::Approval;
 use crate::checkpoint::Checkpoint;
 use crate::command::SessionEnd;
@@ -13,6 +13,7 @@ use crate::inbox::{Message, MessageState, Owner};
 use crate::json::Json;
 use crate::key::StoredKey;
 use crate::plan::Piece;
+use crate::reminder::Reminder;
 use crate::runner::Runner;
 use crate::section::SectionChange;
 use crate::task::{Detail, State, Status, Task};
@@ -53,6 +54,21 @@ pub enum Event {
         slug: String,
         session: SessionId,
         end: SessionEnd,
+    },
+
+    /// An agent's client said where it lives.
+    Joined {
+        agent: AgentId,
+        slug: String,
+        origin: Origin,
+    },
+    /// Not logged: what was said is in a checkpoint.
+    Reminded {
+        reminder: Box<Reminder>,
+    },
+    /// Not logged.
+    RemindersDropped {
+        conversation: String,
     },
 
     WorkflowCreated {

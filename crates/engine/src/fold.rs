@@ -14,6 +14,7 @@ use crate::id::{AgentId, RepositoryId, TaskId, TemplateId, WorkflowId};
 use crate::inbox::{Mailbox, Message, MessageState, Owner};
 use crate::key::StoredKey;
 use crate::plan::Piece;
+use crate::reminder::Reminder;
 use crate::runner::Runner;
 use crate::section::{Section, SectionChange};
 use crate::task::{Detail, Task};
@@ -67,12 +68,15 @@ pub enum Write {
     Token(Box<Token>),
     Turn(Box<Turn>),
     Verification(Box<Verification>),
+    Reminder(Box<Reminder>),
+    DropReminders(String),
     Runner(Box<Runner>),
     DropRunner(String),
     Section(Box<Section>),
     SectionChange(Box<SectionChange>),
     Approval(Box<Approval>),
     Key(Box<StoredKey>),
+    /// Answers to keys, and reminders of conversations, whose time is over.
     ForgetKeys(Timestamp),
 }
 
@@ -218,6 +222,9 @@ impl Fold<'_> {
                     agent.session = None;
                 }
             }),
+            Event::Joined { agent, origin, .. } => self.agent(*agent, |agent| agent.origin.clone_from(origin)),
+            Event::Reminded { reminder } => self.writes.push(Write::Reminder(reminder.clone())),
+            Event::RemindersDropped { conversation } => self.writes.push(Write::DropReminders(conversation.clone())),
             Event::Claimed { .. } | Event::Renewed { .. } | Event::LeaseEnded { .. } | Event::Moved(_) => {
                 self.apply_to_task(event)
             }

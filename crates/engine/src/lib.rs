@@ -27,6 +27,7 @@ pub mod list;
 pub mod offer;
 pub mod plan;
 pub mod refusal;
+pub mod reminder;
 pub mod reply;
 pub mod runner;
 pub mod scope;

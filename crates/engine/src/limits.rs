@@ -99,6 +99,12 @@ pub const APPROVAL_MS: Millis = Millis::minutes(5);
 pub const APPROVALS_MAX: usize = 1_000;
 /// Approvals ended by one sweep.
 pub const EXPIRED_APPROVALS_MAX: u32 = 100;
+/// Times a conversation is sent back at one prompt for its handoff, as a runner repairs.
+pub const REMINDERS_MAX: u32 = 2;
+/// Reports of progress in a row; the next one means that the agent goes in circles.
+pub const GOES_ON_MAX: u32 = 2;
+/// A conversation that was not heard of for so long is not going on.
+pub const REMINDER_MS: Millis = Millis::minutes(7 * 24 * 60);
 /// Turns of one task: a loop that nobody stops ends here.
 pub const TURNS_MAX: u32 = 10_000;
 /// A runner that was not heard of for so long is gone: it shows itself several times as often.

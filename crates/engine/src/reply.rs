@@ -35,6 +35,10 @@ pub enum Reply {
     SessionClosed {
         released: u32,
     },
+    /// The handoff of a conversation is wanted again; how often that was said at this prompt.
+    SentBack {
+        count: u32,
+    },
 
     WorkflowCreated {
         workflow: WorkflowId,
@@ -161,6 +165,11 @@ pub enum Reply {
         status: ApprovalStatus,
     },
     ApprovalConsumed,
+    /// A person said no to exactly this, not long ago.
+    ApprovalRefused {
+        approval: ApprovalId,
+        reason: Option<String>,
+    },
     ApprovalsExpired {
         expired: u32,
         more: bool,

@@ -1,9 +1,15 @@
 //! What a command is known to need before it is decided, so that it is loaded in one go.
 
 use crate::check;
-use crate::command::{Caller, Command};
+use crate::command::{Caller, Command, Report};
 use crate::key::KeyId;
 use crate::world::Need;
+
+impl Report {
+    fn needs(&self) -> [Need; 2] {
+        [Need::Task(self.task), Need::Reminder(self.conversation.clone(), self.part.clone())]
+    }
+}
 
 impl Command {
     /// The act's name: part of an idempotency key, and what logs say.
@@ -15,6 +21,11 @@ impl Command {
             Self::Unregister => "unregister",
             Self::Renew => "renew",
             Self::CloseSession { .. } => "close_session",
+            Self::Hear { .. } => "hear",
+            Self::EndConversation { .. } => "end_conversation",
+            Self::SendBack(_) => "send_back",
+            Self::GoOn { .. } => "go_on",
+            Self::PassGate(_) => "pass_gate",
             Self::CreateWorkflow(_) => "create_workflow",
             // One act for the caller, however many pieces it takes.
             Self::SetPlan { .. }
@@ -98,6 +109,10 @@ impl Command {
             | Self::AddCheckpoint { task, .. }
             | Self::AssignWorkspace { task, .. } => needs.push(Need::Task(*task)),
             Self::SetTaskPlan { task, .. } => needs.extend([Need::Task(*task), Need::Detail(*task)]),
+            Self::SendBack(sent) => needs.extend(sent.report.needs()),
+            Self::GoOn { report, .. } => needs.extend(report.needs()),
+            Self::PassGate(asked) => needs.push(Need::ApprovalSealed(asked.asked.fingerprint.clone())),
+            Self::EndConversation { conversation } => needs.push(Need::ConversationAgents(conversation.clone())),
             Self::StartTurn(start) => needs.push(Need::Task(start.task)),
             Self::EndTurn { turn, .. } => needs.push(Need::Turn(*turn)),
             Self::RecordVerification(found) => needs.push(Need::Task(found.task)),
@@ -130,6 +145,7 @@ impl Command {
             | Self::Unregister
             | Self::Renew
             | Self::CloseSession { .. }
+            | Self::Hear { .. }
             | Self::CreateWorkflow(_)
             | Self::RegisterRepository { .. }
             | Self::CreateWorkspace(_)

@@ -17,6 +17,7 @@ use crate::id::{
 };
 use crate::inbox::{Mailbox, Message, Owner};
 use crate::key::{KeyId, StoredKey};
+use crate::reminder::Reminder;
 use crate::runner::Runner;
 use crate::section::{Section, SectionChange};
 use crate::task::{Detail, Task};
@@ -49,6 +50,8 @@ pub struct Tables {
     pub tokens: BTreeMap<TokenId, Token>,
     pub turns: BTreeMap<TurnId, Turn>,
     pub verifications: BTreeMap<(TaskId, u32), Verification>,
+    /// By conversation and part.
+    pub reminders: BTreeMap<(String, String), Reminder>,
     pub runners: BTreeMap<String, Runner>,
     pub sections: BTreeMap<String, Section>,
     pub section_changes: BTreeMap<(String, u32), SectionChange>,
@@ -120,6 +123,10 @@ impl Tables {
             Write::Token(token) => drop(self.tokens.insert(token.id, *token)),
             Write::Turn(turn) => drop(self.turns.insert(turn.id, *turn)),
             Write::Verification(row) => drop(self.verifications.insert((row.task, row.number), *row)),
+            Write::Reminder(row) => {
+                drop(self.reminders.insert((row.conversation.clone(), row.part.clone()), *row));
+            }
+            Write::DropReminders(conversation) => self.reminders.retain(|(whose, _), _| *whose != conversation),
             Write::Runner(runner) => drop(self.runners.insert(runner.name.clone(), *runner)),
             Write::DropRunner(name) => drop(self.runners.remove(&name)),
             Write::Section(section) => drop(self.sections.insert(section.name.clone(), *section)),
@@ -128,7 +135,10 @@ impl Tables {
             }
             Write::Approval(approval) => drop(self.approvals.insert(approval.id, *approval)),
             Write::Key(key) => drop(self.keys.insert(key.id.clone(), *key)),
-            Write::ForgetKeys(now) => self.keys.retain(|_, key| key.until > now),
+            Write::ForgetKeys(now) => {
+                self.keys.retain(|_, key| key.until > now);
+                self.reminders.retain(|_, row| row.at + crate::limits::REMINDER_MS > now);
+            }
         }
     }
 

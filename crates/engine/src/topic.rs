@@ -34,6 +34,7 @@ impl Event {
         match self {
             Self::Registered { agent } => Some(agent_topic(agent.id, &agent.slug)),
             Self::AgentUpdated { agent, slug, .. }
+            | Self::Joined { agent, slug, .. }
             | Self::Left { agent, slug }
             | Self::SessionClosed { agent, slug, .. } => Some(agent_topic(*agent, slug)),
             Self::Sent { message, slug } => Some(Topic::Agent { id: message.to, slug: slug.clone() }),
@@ -72,6 +73,8 @@ impl Event {
             | Self::TokenCreated { .. }
             | Self::TokenRevoked { .. } => Some(Topic::Registry),
             Self::Seen { .. }
+            | Self::Reminded { .. }
+            | Self::RemindersDropped { .. }
             | Self::Drafting { .. }
             | Self::Staged { .. }
             | Self::DraftCleared { .. }
@@ -102,8 +105,11 @@ impl Event {
             | Self::LeaseEnded { task, .. }
             | Self::TaskPlanned { task, .. }
             | Self::WorkspaceAssigned { task, .. } => Some(*task),
+            Self::Reminded { reminder } => Some(reminder.task),
             Self::Registered { .. }
             | Self::AgentUpdated { .. }
+            | Self::Joined { .. }
+            | Self::RemindersDropped { .. }
             | Self::Left { .. }
             | Self::Seen { .. }
             | Self::SessionClosed { .. }
@@ -146,6 +152,9 @@ impl Event {
             Self::Left { .. } => "left",
             Self::Seen { .. } => "seen",
             Self::SessionClosed { .. } => "session_closed",
+            Self::Joined { .. } => "joined",
+            Self::Reminded { .. } => "reminded",
+            Self::RemindersDropped { .. } => "reminders_dropped",
             Self::WorkflowCreated { .. } => "workflow_created",
             Self::Drafting { .. } => "drafting",
             Self::Staged { .. } => "staged",

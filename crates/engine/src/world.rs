@@ -17,6 +17,7 @@ use crate::inbox::{Filter, Mailbox, Message, Owner};
 use crate::key::{KeyId, StoredKey};
 use crate::list::List;
 use crate::refusal::Refusal;
+use crate::reminder::Reminder;
 use crate::runner::Runner;
 use crate::section::{Section, SectionChange};
 use crate::task::{Detail, Task};
@@ -50,6 +51,10 @@ pub enum Need {
     Approval(ApprovalId),
     /// The one with this fingerprint that is pending or approved.
     ApprovalSealed(String),
+    /// The newest one with this fingerprint that a person said no to, or took back.
+    ApprovalRefused(String),
+    /// What a conversation was reminded of, and a part of it.
+    Reminder(String, String),
     Runner(String),
     /// How many turns a task had.
     TurnCount(TaskId),
@@ -67,6 +72,10 @@ pub enum Need {
     SlugNumber(String),
     /// Agents of a connection, the last registered first.
     SessionAgents(SessionId),
+    /// Agents that live in a conversation of a client, the last registered first.
+    ConversationAgents(String),
+    /// Agents that registered by this call.
+    CalledAgents(String),
     /// Registered agents with a role.
     RoleHolders(String),
     Agents(Filter),
@@ -149,6 +158,7 @@ pub enum Fact {
     TurnRows(Vec<Turn>),
     Spent(Spent),
     VerificationRows(Vec<Verification>),
+    ReminderRows(Vec<Reminder>),
     RunnerRows(Vec<Runner>),
     SectionRows(Vec<Section>),
     SectionChanges(Vec<SectionChange>),
@@ -221,6 +231,8 @@ impl World {
             Need::TemplateNamed(_)
             | Need::TokenHashed(_)
             | Need::ApprovalSealed(_)
+            | Need::ApprovalRefused(_)
+            | Need::Reminder(..)
             | Need::Runner(_)
             | Need::TurnCount(_)
             | Need::TurnRunning(_)
@@ -229,6 +241,8 @@ impl World {
             | Need::Slug(_)
             | Need::SlugNumber(_)
             | Need::SessionAgents(_)
+            | Need::ConversationAgents(_)
+            | Need::CalledAgents(_)
             | Need::RoleHolders(_)
             | Need::Agents(_)
             | Need::Held(_)
@@ -375,6 +389,10 @@ impl World {
 
     pub fn approvals(&self, need: &Need) -> Result<&[Approval], Stop> {
         self.fact(need, |fact| if let Fact::ApprovalRows(rows) = fact { Some(rows.as_slice()) } else { None })
+    }
+
+    pub fn reminders(&self, need: &Need) -> Result<&[Reminder], Stop> {
+        self.fact(need, |fact| if let Fact::ReminderRows(rows) = fact { Some(rows.as_slice()) } else { None })
     }
 
     pub fn runners(&self, need: &Need) -> Result<&[Runner], Stop> {

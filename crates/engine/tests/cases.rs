@@ -8,6 +8,8 @@ mod act;
 mod bench;
 #[path = "cases/codes.rs"]
 mod codes;
+#[path = "cases/conversations.rs"]
+mod conversations;
 #[path = "cases/line.rs"]
 mod line;
 #[path = "cases/plans.rs"]

@@ -4,6 +4,7 @@ mod approval;
 mod demo;
 mod doctor;
 mod door;
+mod hook;
 mod log;
 mod outline;
 mod project;
@@ -62,6 +63,9 @@ enum Verb {
     /// Write a client's MCP configuration, allow-list and instructions; shows the difference first
     #[command(after_long_help = handover::setup::HELP)]
     Setup(Box<handover::setup::Setup>),
+    /// Answer an agent's client at one of its events; `handover setup --hooks` wires it
+    #[command(after_long_help = hook::HELP)]
+    Hook(hook::Hook),
     #[command(flatten)]
     Stored(StoredVerb),
     /// Judge a document of one of the protocols, and say how to repair it
@@ -172,6 +176,7 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
         Verb::Demo(asked) => runtime()?.block_on(demo::run(asked)),
         Verb::DemoAgent(asked) => runtime()?.block_on(demo::agent(&asked)),
         Verb::Doctor(asked) => runtime()?.block_on(doctor::run(arguments.store.as_deref(), &asked)),
+        Verb::Hook(asked) => Ok(hook::run(arguments.store.as_deref(), &asked)),
         Verb::Setup(setup) => handover::setup::run(&setup, &crate::begin::root()?),
         Verb::Trust(asked) => trust::run(&asked),
         Verb::Completions { shell } => {

@@ -16,6 +16,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, RwLock};
 
+use engine::agent::Origin;
 use engine::id::{AgentId, SessionId};
 use engine::{Caller, Command, Refusal, Reply, Rights, Timestamp};
 use tokio_util::sync::CancellationToken;
@@ -43,6 +44,8 @@ pub struct Visitor {
     pub key: Option<String>,
     /// The turn of the runner it works for.
     pub seat: Option<Seat>,
+    /// Where in its client the call comes from.
+    pub origin: Origin,
     /// Cancelled when the visitor is about to go, or the door about to close: what only waits ends with what it has.
     pub leaving: CancellationToken,
 }
@@ -58,6 +61,7 @@ impl Visitor {
             owner: "human".to_owned(),
             key: None,
             seat: None,
+            origin: Origin::default(),
             leaving: CancellationToken::new(),
         }
     }
@@ -229,8 +233,8 @@ impl Desk {
             (Rights::Person, Some(_)) => Rights::Agent,
             (rights, _) => rights,
         };
-        let caller =
-            Caller { agent, rights, session: visitor.session, lock_owner: common.session, key, alive: self.alive() };
+        let (session, origin) = (visitor.session, visitor.origin.clone());
+        let caller = Caller { agent, rights, session, lock_owner: common.session, key, alive: self.alive(), origin };
         Ok(Request { visitor, caller, progress })
     }
 

@@ -11,6 +11,10 @@ fn main() -> ExitCode {
     if let Some(code) = handover::runner::host::command(std::env::args_os()) {
         return code;
     }
+    // A client asks before every call of a tool: what the configuration decides needs no whole command line.
+    if let Some(code) = handover::hook::command(std::env::args_os()) {
+        return code;
+    }
     match cli::run() {
         Ok(code) => code,
         Err(error) => {

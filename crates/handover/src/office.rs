@@ -38,7 +38,12 @@ pub enum Closed {
 
 /// Opens the store that is meant here; it is made on first use.
 pub async fn open(named: Option<&str>) -> Result<Office, Closed> {
-    let place = find(named)?;
+    open_from(named, None).await
+}
+
+/// The same, as if started in a folder.
+pub async fn open_from(named: Option<&str>, folder: Option<&Path>) -> Result<Office, Closed> {
+    let place = find_from(named, folder)?;
     place::prepare(&place).map_err(Closed::Folder)?;
     let store = store::open(&place.store, random::store_seed()?).await.map_err(Closed::Store)?;
     let settings = crate::settings::read(place.root.as_deref()).map_err(Closed::Settings)?;
@@ -54,7 +59,12 @@ pub async fn open(named: Option<&str>) -> Result<Office, Closed> {
 
 /// Where this user's store is, from here.
 pub fn find(named: Option<&str>) -> Result<Place, Closed> {
-    let folder = std::env::current_dir().map_err(Closed::Folder)?;
+    find_from(named, None)
+}
+
+/// The same, as if started in a folder.
+pub fn find_from(named: Option<&str>, folder: Option<&Path>) -> Result<Place, Closed> {
+    let folder = folder.map_or_else(std::env::current_dir, |folder| Ok(folder.to_owned())).map_err(Closed::Folder)?;
     let data = data_folder();
     Ok(place::find(place::Surroundings { named, folder: &folder, data: data.as_deref() })?)
 }

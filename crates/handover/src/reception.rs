@@ -1,5 +1,6 @@
 //! What stands behind the MCP door: the desk, in the words of the protocol.
 
+mod origin;
 mod prompts;
 mod resources;
 
@@ -88,6 +89,8 @@ struct Pipe {
     keeper: Keeper,
     /// The client is the program of a turn.
     seat: Option<Seat>,
+    /// The client's own name of its session, when it put one into our environment.
+    conversation: Option<String>,
 }
 
 impl std::fmt::Debug for Reception {
@@ -111,7 +114,7 @@ impl Reception {
 
     /// For a process that a client started: its rights are those the person gave it with the command.
     pub fn with_pipe(mut self, session: SessionId, rights: Rights, keeper: Keeper) -> Self {
-        self.pipe = Some(Pipe { session, rights, keeper, seat: None });
+        self.pipe = Some(Pipe { session, rights, keeper, seat: None, conversation: origin::conversation() });
         self
     }
 
@@ -229,7 +232,12 @@ impl Backend for Reception {
                 Box::pin(async move { progress.send(number, message).await })
             })
         });
-        let visitor = Visitor { leaving: call.closing.clone(), ..visitor };
+        let conversation = match &call.who {
+            Who::Pipe => self.pipe.as_ref().and_then(|pipe| pipe.conversation.as_deref()),
+            Who::Http { .. } => None,
+        };
+        let origin = origin::of(&call.meta, matches!(call.who, Who::Pipe), conversation);
+        let visitor = Visitor { leaving: call.closing.clone(), origin, ..visitor };
         let work = self.desk.call(&visitor, &call.tool, call.arguments.as_bytes(), tell);
         // Whoever waits causes nothing, and others need not wait for it.
         let waits = matches!(call.tool.as_str(), "task_wait" | "task_next");

@@ -11,7 +11,7 @@
 pub mod adapter;
 #[cfg(unix)]
 pub mod artifacts;
-mod asks;
+pub(crate) mod asks;
 pub mod attempt;
 pub mod branch;
 pub mod brief;
@@ -22,6 +22,7 @@ mod finish;
 mod fit;
 pub mod host;
 mod judge;
+pub mod learn;
 mod lease;
 pub mod next;
 pub mod open;

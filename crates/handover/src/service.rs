@@ -9,7 +9,7 @@ use engine::list::List;
 use engine::offer::{self, Ask, Page};
 use engine::plan::{Place, Plan, PlanTask};
 use engine::{
-    Caller, Change, Command, Fact, Json, Need, Refusal, Reply, Rights, Stamp, Stop, Timestamp, World, decide,
+    Actor, Caller, Change, Command, Fact, Json, Need, Refusal, Reply, Rights, Stamp, Stop, Timestamp, World, decide,
 };
 use sha2::{Digest, Sha256};
 pub use store::{Cursor, Entry, Page as LogPage, Watch};
@@ -98,13 +98,8 @@ impl Service {
         payloads: Vec<Value>,
         task: TaskId,
     ) -> Result<Reply, Error> {
-        let stamp = Stamp { now: self.clock.now(), seed: random::seed()? };
-        let step = move |world: &World| {
-            let stored = match world.section(&name) {
-                Ok(stored) => stored,
-                Err(Stop::Missing(needs)) => return Err(needs),
-                Err(Stop::Refused(_) | Stop::Recorded(_)) => None,
-            };
+        self.execute_from(move |world, _| {
+            let stored = world.section(&name)?;
             let body = stored.and_then(|section| wire::json::parse(section.body.as_str()).ok());
             let merged = wire::handoff::merge_all(&body.map_or(Value::Null, |node| node.to_value()), &payloads);
             let command = Command::WriteSection {
@@ -113,10 +108,36 @@ impl Service {
                 body: Json::from_stored(merged.value.to_string()),
                 task: Some(task),
             };
-            decide(world, &caller, &command, stamp)
+            Ok((caller.clone(), command))
+        })
+        .await
+    }
+
+    /// Decides a command that is made from what is stored, in the transaction in which it is decided.
+    pub async fn execute_from<F>(&self, make: F) -> Result<Reply, Error>
+    where
+        F: Fn(&World, &Stamp) -> Result<(Caller, Command), Stop> + Send + Sync + 'static,
+    {
+        let stamp = Stamp { now: self.clock.now(), seed: random::seed()? };
+        let step = move |world: &World| match make(world, &stamp) {
+            Ok((caller, command)) => decide(world, &caller, &command, stamp),
+            Err(Stop::Missing(needs)) => Err(needs),
+            Err(Stop::Refused(refusal) | Stop::Recorded(refusal)) => {
+                Ok(Change { events: Vec::new(), sender: Actor::Engine, reply: Err(refusal) })
+            }
         };
         let change = self.store.transact(Job { needs: Vec::new(), now: stamp.now, step: Arc::new(step) }).await?;
         Ok(change.reply?)
+    }
+
+    /// Whether a command would change anything now. Nothing happens, and nobody is kept from writing.
+    pub async fn would_change(&self, caller: Caller, command: Command) -> Result<bool, Error> {
+        let stamp = Stamp { now: self.clock.now(), seed: random::seed()? };
+        self.view(move |world| match decide(world, &caller, &command, stamp) {
+            Ok(change) => Ok(!change.events.is_empty()),
+            Err(needs) => Err(Stop::Missing(needs)),
+        })
+        .await
     }
 
     /// Whether a command would be refused now. Nothing happens.

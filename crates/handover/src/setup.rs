@@ -9,6 +9,7 @@
 
 mod client;
 mod disk;
+mod hooks;
 mod json;
 mod layout;
 mod plan;
@@ -40,6 +41,7 @@ pub const HELP: &str = "\
 Examples:
   handover setup claude-code            for everyone in this project: shows what would change, then asks
   handover setup codex --user           for you, in all projects
+  handover setup claude-code --hooks    with gates and handoffs, too: docs/hooks.md
   handover setup gemini --print         only show
   handover setup opencode --undo --yes  take it all back
 
@@ -54,6 +56,12 @@ pub struct Setup {
     /// For you, in all projects; without it, for this project
     #[arg(long)]
     user: bool,
+    /// Wire the client's hooks, too: identity and mail at the start, gates, handoffs at the end (Claude Code and Codex)
+    ///
+    /// Not without being asked: a project's settings are everybody's, and a gate that cannot run stops its client, also on
+    /// a machine that has no handover.
+    #[arg(long, conflicts_with = "undo")]
+    hooks: bool,
     /// Take out what an earlier setup put in
     #[arg(long)]
     undo: bool,
@@ -75,6 +83,7 @@ pub struct Setup {
 /// Shows the difference, and writes it when that is wanted. The root is that of the project.
 pub fn run(arguments: &Setup, root: &Path) -> anyhow::Result<ExitCode> {
     let (around, absolute) = surroundings(arguments.program.as_deref(), root)?;
+    let around = Surroundings { hooks: arguments.hooks, ..around };
     let reach = if arguments.user { Reach::User } else { Reach::Project };
     let decided = if arguments.undo { undo } else { plan }(arguments.client, reach, &around)?;
     let changes = decided.edits.iter().any(Edit::changes);
@@ -156,7 +165,7 @@ fn surroundings(named: Option<&str>, root: &Path) -> anyhow::Result<(Surrounding
         None => (this.display().to_string(), true),
     };
     let root = root.canonicalize().with_context(|| format!("find {}", root.display()))?;
-    Ok((Surroundings { root, home, environment, program, receipts }, absolute))
+    Ok((Surroundings { root, home, environment, program, receipts, hooks: false }, absolute))
 }
 
 /// Whether the name `handover` starts this very program.

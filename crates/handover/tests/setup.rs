@@ -39,11 +39,15 @@ impl Case {
         format!("{}{}", self.head, parts.map(|part| part.trim_end_matches('\n').to_owned()).collect::<String>()) + "\n"
     }
 
+    fn wants_hooks(&self) -> bool {
+        self.head.lines().any(|line| line.starts_with("run ") && line.contains(" --hooks"))
+    }
+
     fn part(&self, name: &str) -> Option<&str> {
         self.parts.get(name).map(String::as_str)
     }
 
-    /// `run client [--user] [NAME=VALUE]`
+    /// `run client [--user] [--hooks] [NAME=VALUE]`
     fn call(&self) -> (Client, Reach, BTreeMap<String, String>) {
         let line = self.head.lines().find_map(|line| line.strip_prefix("run ")).unwrap();
         let mut words = line.split(' ');
@@ -51,6 +55,9 @@ impl Case {
         let mut reach = Reach::Project;
         let mut environment = BTreeMap::new();
         for word in words {
+            if word == "--hooks" {
+                continue;
+            }
             match word.split_once('=') {
                 Some((name, value)) => drop(environment.insert(name.to_owned(), value.to_owned())),
                 None => reach = if word == "--user" { Reach::User } else { panic!("{word}") },
@@ -83,6 +90,7 @@ impl Folder {
             environment: environment.iter().map(|(name, value)| (name.clone(), real(value))).collect(),
             program: "handover".to_owned(),
             receipts: self.base.join("receipts"),
+            hooks: false,
         }
     }
 
@@ -194,7 +202,7 @@ fn exercise(name: &str, case: &Case) -> Case {
     let mut out = Case { head: case.head.clone(), parts: BTreeMap::new() };
     let folder = Folder::new();
     folder.fill(case.part("before").unwrap_or_default());
-    let around = folder.around(&environment);
+    let around = Surroundings { hooks: case.wants_hooks(), ..folder.around(&environment) };
     let before = folder.show();
     out.parts.insert("before".to_owned(), before.clone());
     let first = match plan(client, reach, &around) {

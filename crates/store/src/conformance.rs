@@ -5,6 +5,7 @@
 
 mod chance;
 mod commands;
+mod conversations;
 mod crowd;
 mod failure;
 mod journal;

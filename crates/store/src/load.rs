@@ -39,6 +39,10 @@ pub(crate) fn query(need: &Need) -> Statement {
         Need::TurnCount(task) => one(sql::turn::TURN_COUNT, text(task)),
         Need::TurnRunning(task) => one(sql::turn::TURN_RUNNING, text(task)),
         Need::VerificationCount(task) => one(sql::turn::VERIFICATION_COUNT, text(task)),
+        Need::ApprovalRefused(fingerprint) => one(sql::turn::APPROVAL_REFUSED, fingerprint.into()),
+        Need::Reminder(conversation, part) => {
+            Statement::new(sql::turn::REMINDER, [conversation.into(), part.into()])
+        }
         Need::Runner(name) => one(sql::turn::RUNNER, name.into()),
         Need::Section(name) => one(sql::turn::SECTION, name.into()),
         Need::Approval(id) => one(sql::turn::APPROVAL, text(id)),
@@ -50,6 +54,12 @@ pub(crate) fn query(need: &Need) -> Statement {
             Statement::new(sql::SLUG_ENDINGS, [format!("{base}-").into(), format!("{base}.").into()])
         }
         Need::SessionAgents(id) => Statement::new(sql::SESSION_AGENTS, [text(id), bound(limits::SESSION_AGENTS_MAX)]),
+        Need::ConversationAgents(name) => {
+            Statement::new(sql::CONVERSATION_AGENTS, [name.into(), bound(limits::SESSION_AGENTS_MAX)])
+        }
+        Need::CalledAgents(call) => {
+            Statement::new(sql::CALLED_AGENTS, [call.into(), bound(limits::SESSION_AGENTS_MAX)])
+        }
         Need::RoleHolders(role) => Statement::new(sql::ROLE_HOLDERS, [role.into(), bound(limits::ROLE_HOLDERS_MAX)]),
         Need::Agents(filter) => {
             let [role, runtime] = [&filter.role, &filter.runtime].map(|word| Value::from(word.as_ref()));
@@ -143,10 +153,14 @@ fn fact(need: &Need, rows: Vec<Vec<Value>>) -> Result<Fact, Fault> {
             Fact::Number(one(rows, |row| Columns::new("count", row).count())?.unwrap_or(0))
         }
         Need::Runner(_) => Fact::RunnerRows(many(rows, row::turn::read_runner)?),
-        Need::ApprovalSealed(_) => Fact::ApprovalRows(many(rows, row::turn::read_approval)?),
-        Need::Slug(_) | Need::SessionAgents(_) | Need::RoleHolders(_) | Need::Agents(_) => {
-            Fact::Agents(many(rows, parsed)?)
-        }
+        Need::Reminder(..) => Fact::ReminderRows(many(rows, row::turn::read_reminder)?),
+        Need::ApprovalSealed(_) | Need::ApprovalRefused(_) => Fact::ApprovalRows(many(rows, row::turn::read_approval)?),
+        Need::Slug(_)
+        | Need::SessionAgents(_)
+        | Need::ConversationAgents(_)
+        | Need::CalledAgents(_)
+        | Need::RoleHolders(_)
+        | Need::Agents(_) => Fact::Agents(many(rows, parsed)?),
         Need::SlugNumber(base) => {
             let number = |slug: &String| slug.strip_prefix(base.as_str())?.strip_prefix('-')?.parse::<u32>().ok();
             let slugs = many(rows, |row| Columns::new("agent", row).text())?;

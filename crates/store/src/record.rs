@@ -69,6 +69,8 @@ fn push(write: Write, ops: &mut Vec<Op>) -> Result<(), Fault> {
         Write::Verification(found) => {
             ops.push(Op::Insert(&table::VERIFICATION, vec![row::turn::verification(&found)]));
         }
+        Write::Reminder(row) => run(sql::turn::PUT_REMINDER, row::turn::reminder(&row)),
+        Write::DropReminders(conversation) => run(sql::turn::DROP_REMINDERS, vec![conversation.into()]),
         Write::Runner(runner) => run(sql::turn::PUT_RUNNER, row::turn::runner(&runner)),
         Write::DropRunner(name) => run(sql::turn::DROP_RUNNER, vec![name.into()]),
         Write::Section(section) => run(sql::turn::PUT_SECTION, row::turn::section(&section)),
@@ -77,7 +79,11 @@ fn push(write: Write, ops: &mut Vec<Op>) -> Result<(), Fault> {
         }
         Write::Approval(approval) => run(sql::turn::PUT_APPROVAL, row::turn::approval(&approval)),
         Write::Key(key) => run(sql::PUT_KEPT_ANSWER, row::key(&key)?),
-        Write::ForgetKeys(now) => run(sql::FORGET_KEYS, vec![now.into()]),
+        Write::ForgetKeys(now) => {
+            run(sql::FORGET_KEYS, vec![now.into()]);
+            let before = Timestamp(now.0.saturating_sub(i64::from(engine::limits::REMINDER_MS.0)));
+            run(sql::turn::FORGET_REMINDERS, vec![before.into()]);
+        }
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 pub(crate) mod turn;
 
-use engine::agent::Agent;
+use engine::agent::{Agent, Origin};
 use engine::checkpoint::{Checkpoint, Kind};
 use engine::command::Note;
 use engine::inbox::{Draft as MessageDraft, Mailbox, Message, MessageKind, MessageState, Owner};
@@ -277,6 +277,9 @@ pub(crate) fn agent(row: &Agent) -> Vec<Value> {
         row.left.into(),
         row.created.into(),
         row.updated.into(),
+        row.origin.conversation.as_ref().into(),
+        row.origin.part.as_ref().into(),
+        row.origin.call.as_ref().into(),
     ]
 }
 
@@ -298,6 +301,7 @@ pub(crate) fn read_agent(row: Vec<Value>) -> Result<Agent, Fault> {
         left: row.maybe_time()?,
         created: row.time()?,
         updated: row.time()?,
+        origin: Origin { conversation: row.maybe_text()?, part: row.maybe_text()?, call: row.maybe_text()? },
     })
 }
 

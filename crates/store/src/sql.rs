@@ -65,7 +65,7 @@ pub(crate) const TOPIC_OF_TASK: &str = "SELECT name, seq, hash, at FROM topic \
 pub(crate) const WORKFLOW_DETAIL: &str = "SELECT workflow, source_type, source_ref, source_content, plan_summary, \
      auto_workspaces, config FROM workflow_detail WHERE workflow = $1";
 pub(crate) const AGENT: &str = "SELECT id, slug, name, runtime, role, capabilities, workflow, workspace_path, metadata, \
-     session, seen, left_at, created, updated FROM agent WHERE id = $1";
+     session, seen, left_at, created, updated, conversation, part, call_id FROM agent WHERE id = $1";
 pub(crate) const MAILBOX: &str = "SELECT owner, sequence, unread FROM mailbox WHERE owner = $1";
 macro_rules! message_columns {
     () => {
@@ -95,6 +95,10 @@ pub(crate) const SLUG_ENDINGS: &str = "SELECT slug FROM agent WHERE slug > $1 AN
      AND ltrim(substr(slug, length($1) + 1), '0123456789') = '' AND length(slug) <= length($1) + 10 \
      ORDER BY CAST(substr(slug, length($1) + 1) AS BIGINT) DESC LIMIT 64";
 pub(crate) const SESSION_AGENTS: &str = "SELECT id FROM agent WHERE session = $1 AND session IS NOT NULL AND left_at IS NULL \
+     ORDER BY created DESC, id DESC LIMIT $2";
+pub(crate) const CONVERSATION_AGENTS: &str = "SELECT id FROM agent WHERE conversation = $1 AND conversation IS NOT NULL \
+     AND left_at IS NULL ORDER BY created DESC, id DESC LIMIT $2";
+pub(crate) const CALLED_AGENTS: &str = "SELECT id FROM agent WHERE call_id = $1 AND call_id IS NOT NULL AND left_at IS NULL \
      ORDER BY created DESC, id DESC LIMIT $2";
 pub(crate) const ROLE_HOLDERS: &str = "SELECT id FROM agent WHERE role = $1 AND left_at IS NULL ORDER BY id LIMIT $2";
 pub(crate) const AGENTS: &str = "SELECT id FROM agent WHERE left_at IS NULL AND (CAST($1 AS TEXT) IS NULL OR role = $1) \
@@ -190,10 +194,11 @@ pub(crate) const PUT_DETAIL: &str = "INSERT INTO task_detail (task, description,
      description = excluded.description, brief = excluded.brief, plan = excluded.plan, context = excluded.context, \
      context_from = excluded.context_from, extra = excluded.extra, outcome_detail = excluded.outcome_detail";
 pub(crate) const PUT_AGENT: &str = "INSERT INTO agent (id, slug, name, runtime, role, capabilities, workflow, \
-     workspace_path, metadata, session, seen, left_at, created, updated) \
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) ON CONFLICT (id) DO UPDATE SET \
+     workspace_path, metadata, session, seen, left_at, created, updated, conversation, part, call_id) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) ON CONFLICT (id) DO UPDATE SET \
      workspace_path = excluded.workspace_path, metadata = excluded.metadata, session = excluded.session, \
-     seen = excluded.seen, left_at = excluded.left_at, updated = excluded.updated";
+     seen = excluded.seen, left_at = excluded.left_at, updated = excluded.updated, conversation = excluded.conversation, \
+     part = excluded.part, call_id = excluded.call_id";
 pub(crate) const PUT_MAILBOX: &str = "INSERT INTO mailbox (owner, sequence, unread) VALUES ($1, $2, $3) \
      ON CONFLICT (owner) DO UPDATE SET sequence = excluded.sequence, unread = excluded.unread";
 pub(crate) const PUT_WORKSPACE: &str = "INSERT INTO workspace (id, workflow, repository, path, branch, base_branch, status, \

@@ -60,6 +60,7 @@ tables! {
     CHECKPOINT = "checkpoint" by "task, sequence" { task sequence id attempt actor kind summary detail files at }
     AGENT = "agent" by "id" {
         id slug name runtime role capabilities workflow workspace_path metadata session seen left_at created updated
+        conversation part call_id
     }
     MAILBOX = "mailbox" by "owner" { owner sequence unread }
     MESSAGE = "message" by "id" {
@@ -80,6 +81,7 @@ tables! {
     VERIFICATION = "verification" by "task, number" {
         task number workflow attempt turn actor mechanical semantic output_ref evidence at
     }
+    REMINDER = "reminder" by "conversation, part" { conversation part prompt count task attempt goes_on at }
     RUNNER = "runner" by "name" { name host pid agents since seen }
     SECTION = "section" by "name" { name body version actor updated }
     SECTION_CHANGE = "section_change" by "section, version" {

@@ -193,6 +193,9 @@ const SINCE: &[&str] = &[
      DROP TABLE approval; UPDATE handover_meta SET value = 2 WHERE name = 'schema'",
     "DROP INDEX message_question; ALTER TABLE message DROP COLUMN answer; \
      UPDATE handover_meta SET value = 3 WHERE name = 'schema'",
+    "DROP INDEX agent_conversation; DROP INDEX agent_call; ALTER TABLE agent DROP COLUMN conversation; \
+     ALTER TABLE agent DROP COLUMN part; ALTER TABLE agent DROP COLUMN call_id; DROP TABLE reminder; \
+     DROP INDEX approval_refused; UPDATE handover_meta SET value = 4 WHERE name = 'schema'",
 ];
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,11 +10,13 @@ use crate::json::Json;
 use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
+use crate::rules::conversation;
 use crate::task::State;
 use crate::world::{Need, Stop};
 
 pub(crate) fn register(case: &mut Case<'_>, register: &Register) -> Result<Reply, Stop> {
     check_register(register)?;
+    conversation::check_origin(&case.caller.origin)?;
     if let Some(workflow) = register.workflow {
         case.world.workflow(workflow)?;
     }
@@ -23,13 +25,24 @@ pub(crate) fn register(case: &mut Case<'_>, register: &Register) -> Result<Reply
         let (slug, name) = (found.slug.clone(), found.name.clone());
         let holds = case.world.task_ids(&Need::Held(agent))?.to_vec();
         case.touch(agent)?;
+        conversation::rejoin(case, found, &case.caller.origin);
         case.acts_as(agent);
         return Ok(Reply::Registered { agent, slug, name, resumed: true, holds });
     }
+    let agent = newcomer(case, register)?;
+    case.acts_as(agent.id);
+    let (slug, name) = (agent.slug.clone(), agent.name.clone());
+    let reply = Reply::Registered { agent: agent.id, slug, name, resumed: false, holds: Vec::new() };
+    case.events.push(Event::Registered { agent: Box::new(agent) });
+    Ok(reply)
+}
+
+/// An agent that did not exist before.
+pub(crate) fn newcomer(case: &mut Case<'_>, register: &Register) -> Result<Agent, Stop> {
     let slug = free_slug(case, register)?;
-    let agent = Agent {
+    Ok(Agent {
         id: AgentId::next(&mut case.ids),
-        slug: slug.clone(),
+        slug,
         name: register.name.clone(),
         runtime: register.runtime.clone(),
         role: register.role.clone().unwrap_or_else(|| "worker".to_owned()),
@@ -38,19 +51,15 @@ pub(crate) fn register(case: &mut Case<'_>, register: &Register) -> Result<Reply
         workspace_path: register.workspace_path.clone(),
         metadata: register.metadata.clone(),
         session: case.caller.session,
+        origin: case.caller.origin.clone(),
         seen: case.now,
         left: None,
         created: case.now,
         updated: case.now,
-    };
-    case.acts_as(agent.id);
-    let reply =
-        Reply::Registered { agent: agent.id, slug, name: agent.name.clone(), resumed: false, holds: Vec::new() };
-    case.events.push(Event::Registered { agent: Box::new(agent) });
-    Ok(reply)
+    })
 }
 
-fn check_register(register: &Register) -> Result<(), Stop> {
+pub(crate) fn check_register(register: &Register) -> Result<(), Stop> {
     check::name("name", &register.name)?;
     check::label("runtime", &register.runtime)?;
     for (field, slug) in [("role", &register.role), ("slug", &register.slug)] {
@@ -69,7 +78,8 @@ fn check_register(register: &Register) -> Result<(), Stop> {
     Ok(())
 }
 
-/// The same name and runtime on one connection is the same agent that lost its memory.
+/// The same name and runtime on one connection is the same agent that lost its memory; so it is in one conversation, which
+/// may have been taken up again over another connection.
 fn same_agent(case: &Case<'_>, register: &Register) -> Result<Option<AgentId>, Stop> {
     // Whose token or header names an agent is that agent.
     if let Some(agent) = case.caller.agent {
@@ -81,9 +91,12 @@ fn same_agent(case: &Case<'_>, register: &Register) -> Result<Option<AgentId>, S
     let Some(session) = case.caller.session else {
         return Ok(None);
     };
+    let conversation = case.caller.origin.conversation.clone().map(Need::ConversationAgents);
+    case.world.want([Need::SessionAgents(session)].into_iter().chain(conversation.clone()))?;
     let agents = case.world.agent_ids(&Need::SessionAgents(session))?;
-    case.world.want(agents.iter().map(|agent| Need::Agent(*agent)))?;
-    for agent in agents {
+    let before = conversation.map_or(Ok([].as_slice()), |need| case.world.agent_ids(&need))?;
+    case.world.want(agents.iter().chain(before).map(|agent| Need::Agent(*agent)))?;
+    for agent in agents.iter().chain(before) {
         let found = case.world.agent(*agent)?;
         if found.name == register.name && found.runtime == register.runtime && found.left.is_none() {
             return Ok(Some(*agent));
@@ -133,7 +146,7 @@ pub(crate) fn renew(case: &mut Case<'_>) -> Result<Reply, Stop> {
 }
 
 /// Renews everything the agent holds: its leases and its workflow locks. Returns how many tasks it holds.
-fn renew_all(case: &mut Case<'_>, agent: AgentId) -> Result<u32, Stop> {
+pub(crate) fn renew_all(case: &mut Case<'_>, agent: AgentId) -> Result<u32, Stop> {
     let held = case.world.task_ids(&Need::Held(agent))?;
     let locked = case.world.workflow_ids(&Need::LockedBy(agent.to_string()))?;
     case.world.want(held.iter().map(|task| Need::Task(*task)))?;
@@ -222,7 +235,7 @@ pub(crate) fn close_session(case: &mut Case<'_>, session: SessionId, end: Sessio
 }
 
 /// A paused task waits for an answer and keeps its holder.
-fn end_claims(case: &mut Case<'_>, agent: AgentId, cause: Cause) -> Result<u32, Stop> {
+pub(crate) fn end_claims(case: &mut Case<'_>, agent: AgentId, cause: Cause) -> Result<u32, Stop> {
     let held = case.world.task_ids(&Need::Held(agent))?;
     case.world.want(held.iter().map(|task| Need::Task(*task)))?;
     let mut ended = 0;

@@ -5,7 +5,7 @@ use crate::case::Case;
 use crate::check;
 use crate::command::{Actor, AskApproval, Rights, Target};
 use crate::event::Event;
-use crate::id::ApprovalId;
+use crate::id::{AgentId, ApprovalId};
 use crate::limits;
 use crate::list::List;
 use crate::refusal::Refusal;
@@ -34,7 +34,7 @@ pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Sto
         return Ok(Reply::ApprovalAsked { approval: known.id, until });
     }
     room(case)?;
-    let (id, until) = (ApprovalId::next(&mut case.ids), case.now + limits::PENDING_APPROVAL_MS);
+    let id = ApprovalId::next(&mut case.ids);
     if let Some((waiting, task)) = &waiting
         && !matches!(task.state, State::Paused { .. })
     {
@@ -42,22 +42,34 @@ pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Sto
         let reason = reason.chars().take(1_000).collect();
         status::move_task(case, waiting.task, Some(waiting.attempt), &Target::Paused { reason: Some(reason) })?;
     }
+    case.acts_as(agent);
+    Ok(record(case, id, asked, agent, waiting.map(|(waiting, _)| waiting)))
+}
+
+/// What is asked, as something to decide about.
+pub(crate) fn record(
+    case: &mut Case<'_>,
+    id: ApprovalId,
+    asked: &AskApproval,
+    agent: AgentId,
+    waiting: Option<Waiting>,
+) -> Reply {
+    let until = case.now + limits::PENDING_APPROVAL_MS;
     let approval = Approval {
         id,
         source: asked.source,
         agent,
-        waiting: waiting.map(|(waiting, _)| waiting),
+        waiting,
         request: asked.request.clone(),
         fingerprint: asked.fingerprint.clone(),
         asked: case.now,
         state: ApprovalState::Pending { until },
     };
-    case.acts_as(agent);
     case.events.push(Event::ApprovalAsked { approval: Box::new(approval) });
-    Ok(Reply::ApprovalAsked { approval: id, until })
+    Reply::ApprovalAsked { approval: id, until }
 }
 
-fn check_request(request: &Request) -> Result<(), Refusal> {
+pub(crate) fn check_request(request: &Request) -> Result<(), Refusal> {
     let Request { operation, content, scope, directory, risk, rollback, verification } = request;
     check::summary("operation", operation)?;
     check::size("exact_content", content, limits::TEXT_BYTES_MAX)?;
@@ -71,7 +83,7 @@ fn check_request(request: &Request) -> Result<(), Refusal> {
     rest.into_iter().try_for_each(|(field, text)| check::size(field, text, limits::SUMMARY_BYTES_MAX))
 }
 
-fn room(case: &Case<'_>) -> Result<(), Stop> {
+pub(crate) fn room(case: &Case<'_>) -> Result<(), Stop> {
     let limit = u32::try_from(limits::APPROVALS_MAX).unwrap_or(u32::MAX);
     let statuses = vec![crate::approval::ApprovalStatus::Pending];
     let Fact::ApprovalRows(rows) = case.world.list(List::Approvals { statuses, before: None, limit })? else {
@@ -131,7 +143,7 @@ pub(crate) fn decide(case: &mut Case<'_>, id: ApprovalId, decision: &Decision) -
     Ok(Reply::ApprovalDecided { status })
 }
 
-fn moved(case: &mut Case<'_>, approval: &Approval, state: ApprovalState) {
+pub(crate) fn moved(case: &mut Case<'_>, approval: &Approval, state: ApprovalState) {
     let approval = Approval { state, ..approval.clone() };
     case.events.push(Event::ApprovalMoved { approval: Box::new(approval) });
 }

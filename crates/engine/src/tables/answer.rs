@@ -48,15 +48,21 @@ impl Tables {
             | Need::TurnRunning(_)
             | Need::VerificationCount(_)
             | Need::ApprovalSealed(_)
+            | Need::ApprovalRefused(_)
+            | Need::Reminder(..)
             | Need::Runner(_) => drop(world.facts.insert(need.clone(), self.turn_fact(need))),
             Need::TokenHashed(hash) => {
                 let found = self.tokens.values().filter(|token| token.hash == *hash).cloned().collect();
                 world.facts.insert(need.clone(), Fact::TokenRows(found));
             }
             Need::List(list) => drop(world.facts.insert(need.clone(), self.list(list))),
-            Need::Slug(_) | Need::SlugNumber(_) | Need::SessionAgents(_) | Need::RoleHolders(_) | Need::Agents(_) => {
-                drop(world.facts.insert(need.clone(), self.agent_fact(need)))
-            }
+            Need::Slug(_)
+            | Need::SlugNumber(_)
+            | Need::SessionAgents(_)
+            | Need::ConversationAgents(_)
+            | Need::CalledAgents(_)
+            | Need::RoleHolders(_)
+            | Need::Agents(_) => drop(world.facts.insert(need.clone(), self.agent_fact(need))),
             _ => drop(world.facts.insert(need.clone(), self.fact(need))),
         }
     }
@@ -71,12 +77,11 @@ impl Tables {
                 let number = |agent: &Agent| agent.slug.strip_prefix(base.as_str())?.strip_prefix('-')?.parse().ok();
                 Fact::Number(self.agents.values().filter_map(number).max().unwrap_or(0))
             }
-            Need::SessionAgents(session) => {
-                let mut found: Vec<&Agent> = here().filter(|agent| agent.session == Some(*session)).collect();
-                found.sort_by_key(|agent| (std::cmp::Reverse(agent.created), std::cmp::Reverse(agent.id)));
-                found.truncate(limits::SESSION_AGENTS_MAX);
-                ids(found)
+            Need::SessionAgents(session) => ids(last(here().filter(|agent| agent.session == Some(*session)))),
+            Need::ConversationAgents(name) => {
+                ids(last(here().filter(|agent| agent.origin.conversation.as_ref() == Some(name))))
             }
+            Need::CalledAgents(call) => ids(last(here().filter(|agent| agent.origin.call.as_ref() == Some(call)))),
             Need::RoleHolders(role) => ids(first(here().filter(|agent| agent.role == *role), limits::ROLE_HOLDERS_MAX)),
             Need::Agents(filter) => {
                 let fits = |agent: &&Agent| {
@@ -235,4 +240,12 @@ pub(super) fn first<T>(found: impl Iterator<Item = T>, limit: usize) -> Vec<T> {
 fn expired(task: &Task, now: Timestamp) -> Option<(Timestamp, TaskId)> {
     let lease = task.state.running_lease().filter(|lease| lease.is_over(now))?;
     Some((lease.until, task.id))
+}
+
+/// The last registered first, as many as one connection may have.
+fn last<'a>(agents: impl Iterator<Item = &'a Agent>) -> Vec<&'a Agent> {
+    let mut found: Vec<&Agent> = agents.collect();
+    found.sort_by_key(|agent| (std::cmp::Reverse(agent.created), std::cmp::Reverse(agent.id)));
+    found.truncate(limits::SESSION_AGENTS_MAX);
+    found
 }

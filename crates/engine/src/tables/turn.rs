@@ -85,6 +85,15 @@ impl Tables {
             Need::ApprovalSealed(fingerprint) => {
                 self.approvals_in_order(|row: &&Approval| is_open(row) && row.fingerprint == *fingerprint, 10)
             }
+            Need::ApprovalRefused(fingerprint) => {
+                let refused = self.approvals.values().filter(|row| is_refused(row) && row.fingerprint == *fingerprint);
+                let newest = refused.max_by_key(|row| (row.asked, row.id));
+                Fact::ApprovalRows(newest.cloned().into_iter().collect())
+            }
+            Need::Reminder(conversation, part) => {
+                let found = self.reminders.get(&(conversation.clone(), part.clone()));
+                Fact::ReminderRows(found.cloned().into_iter().collect())
+            }
             Need::Runner(name) => Fact::RunnerRows(self.runners.get(name).cloned().into_iter().collect()),
             _ => Fact::Number(0),
         }
@@ -100,4 +109,8 @@ fn is_of(turn: &Turn, whose: Whose) -> bool {
 
 fn is_open(row: &Approval) -> bool {
     matches!(row.state.status(), ApprovalStatus::Pending | ApprovalStatus::Approved)
+}
+
+fn is_refused(row: &Approval) -> bool {
+    matches!(row.state.status(), ApprovalStatus::Rejected | ApprovalStatus::Revoked)
 }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use engine::agent::Origin;
 use engine::command::{Register, Target};
 use engine::task::{BlockKind, Status};
-use engine::{Command, Reply};
+use engine::{Caller, Command, Reply};
 
 use crate::bench::{Bench, Words};
 use crate::show;
@@ -36,6 +37,8 @@ pub(crate) fn act(bench: &mut Bench, who: &str, mut words: Words) -> Result<Stri
 fn register(bench: &mut Bench, who: &str, mut words: Words) -> Result<String, String> {
     let (name, connection) = who.split_once('@').map_or((who, String::new()), |(name, at)| (name, format!("@{at}")));
     let caller = bench.caller(&connection, &mut words)?;
+    let origin = Origin { conversation: words.named("in"), part: None, call: words.named("call") };
+    let caller = Caller { origin, ..caller };
     let command = Command::Register(Register {
         name: words.named("name").unwrap_or_else(|| name.to_owned()),
         runtime: words.named("runtime").unwrap_or_else(|| "custom".to_owned()),

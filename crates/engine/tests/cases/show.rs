@@ -136,6 +136,10 @@ fn reply(bench: &mut Bench, command: &Command, reply: &Reply) -> String {
         }
         Reply::ApprovalDecided { status } => status.to_string(),
         Reply::ApprovalConsumed => "consumed".to_owned(),
+        Reply::ApprovalRefused { approval, reason } => {
+            format!("{} refused: {}", bench.numbered("ap", "approval", approval), reason.as_deref().unwrap_or("-"))
+        }
+        Reply::SentBack { count } => format!("sent back {count}"),
         Reply::ApprovalsExpired { expired, more } => format!("expired {expired}{}", or_nothing(*more, ", more")),
         Reply::KeysForgotten => "forgotten".to_owned(),
     }

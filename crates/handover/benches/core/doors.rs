@@ -13,7 +13,7 @@ use engine::id::{AgentId, TaskId};
 use crate::rounds::{Bar, Report, median};
 use crate::{runtime, seed, sqlite};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_handover");
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_handover");
 const CALLS: u32 = 10_000;
 const IN_FLIGHT: u32 = 16;
 const SESSIONS: usize = 1_000;
@@ -78,7 +78,7 @@ fn request(id: u32, tool: &str, arguments: &str) -> String {
 }
 
 /// A store with a workflow, so that a start opens what is there.
-fn prepared(folder: &Path, name: &str, tasks: usize) -> Result<(PathBuf, Vec<TaskId>)> {
+pub(crate) fn prepared(folder: &Path, name: &str, tasks: usize) -> Result<(PathBuf, Vec<TaskId>)> {
     let place = folder.join(name);
     std::fs::create_dir_all(&place)?;
     let path = place.join("handover.db");
@@ -89,12 +89,18 @@ fn prepared(folder: &Path, name: &str, tasks: usize) -> Result<(PathBuf, Vec<Tas
     Ok((path, tasks))
 }
 
-/// From the start of the process to the answer of the first request, beside a program that does nothing.
-pub(crate) fn starts(folder: &Path, report: &mut Report) -> Result<()> {
+/// A program that does nothing.
+pub(crate) fn empty(folder: &Path) -> Result<PathBuf> {
     let (source, empty) = (folder.join("nothing.rs"), folder.join("nothing"));
     std::fs::write(&source, "fn main() {}")?;
     let built = Command::new("rustc").arg("-O").arg("-o").arg(&empty).arg(&source).status()?;
     anyhow::ensure!(built.success(), "rustc could not build the empty program");
+    Ok(empty)
+}
+
+/// From the start of the process to the answer of the first request, beside a program that does nothing.
+pub(crate) fn starts(folder: &Path, report: &mut Report) -> Result<()> {
+    let empty = empty(folder)?;
     let (store, _) = prepared(folder, "starts", 100)?;
     let (mut nothing, mut serving) = (Vec::new(), Vec::new());
     for _ in 0..100 {

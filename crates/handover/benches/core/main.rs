@@ -9,6 +9,7 @@ mod bare_postgres;
 mod documents;
 mod doors;
 mod graph;
+mod hooks;
 mod many;
 mod memory;
 mod postgres;
@@ -48,7 +49,7 @@ pub(crate) fn folder() -> Result<PathBuf> {
     Ok(folder)
 }
 
-const PARTS: &[&str] = &["sqlite", "many", "graph", "postgres", "memory", "instructions", "wire", "doors", "turns"];
+const PARTS: &[&str] = &["sqlite", "many", "graph", "postgres", "memory", "instructions", "wire", "doors", "turns", "hooks"];
 
 fn run(names: &[&str]) -> Result<()> {
     if let Some(unknown) = names.iter().find(|name| !PARTS.contains(name)) {
@@ -95,6 +96,9 @@ fn run(names: &[&str]) -> Result<()> {
     if wanted("turns") {
         turns::overhead(&folder, &mut report)?;
         turns::crowd(&folder, &mut report)?;
+    }
+    if wanted("hooks") {
+        hooks::answers(&folder, &mut report)?;
     }
     std::fs::remove_dir_all(&folder)?;
     report.print();

@@ -117,7 +117,8 @@ async fn verify(office: &Office, asked: &Verify, prepared: &Prepared) -> anyhow:
     let order = Order {
         task: asked.task,
         agent: prepared.agent,
-        output_ref: &asked.output_ref,
+        output_ref: Some(&asked.output_ref),
+        said: None,
         outcome: asked.outcome.as_deref(),
         worktree: &prepared.worktree,
         root: &prepared.root,

@@ -61,7 +61,7 @@ impl Attempt {
             Output::Envelope(_) | Output::Missing => None,
         });
         let place = self.place(facts).await?;
-        let Some(request) = contract.as_ref().and_then(|contract| self.request(contract, &place)) else {
+        let Some(request) = contract.as_ref().and_then(|contract| request(contract, place.path())) else {
             return Err(Trouble::Other("the output asks for nothing that could be approved".to_owned()));
         };
         let operation = request.operation.clone();
@@ -72,22 +72,6 @@ impl Attempt {
         let Reply::ApprovalAsked { approval, .. } = reply else { return Err(crate::Error::unexpected(&reply).into()) };
         self.tell(facts, What::WantsApproval { approval: approval.to_string(), operation });
         Ok(())
-    }
-
-    fn request(&self, contract: &Contract, place: &Place) -> Option<approval::Request> {
-        let Status::ApprovalRequest { request } = contract.status() else { return None };
-        let Request { rollback, verification, operation, exact_content, scope, risk_level, .. } = request;
-        let text = |found: Option<&NonBlank>| found.map(ToString::to_string).unwrap_or_default();
-        let operation = text(operation.get());
-        Some(approval::Request {
-            operation: if operation.is_empty() { contract.next_action().to_owned() } else { operation },
-            content: text(exact_content.get()),
-            scope: text(scope.get()),
-            directory: place.path().display().to_string(),
-            risk: risk_level.get().map(|risk| risk.word().as_str().to_owned()).unwrap_or_default(),
-            rollback: rollback.to_string(),
-            verification: verification.to_string(),
-        })
     }
 
     /// What a program wanted to do and was not allowed to, as something a person can allow: in the very bytes it asked with.
@@ -202,4 +186,21 @@ impl Attempt {
             self.tell(facts, What::Warning { text: format!("{slug} was not told: {error}") });
         }
     }
+}
+
+/// What a handoff asks to be allowed, in a folder.
+pub(crate) fn request(contract: &Contract, folder: &Path) -> Option<approval::Request> {
+    let Status::ApprovalRequest { request } = contract.status() else { return None };
+    let Request { rollback, verification, operation, exact_content, scope, risk_level, .. } = request;
+    let text = |found: Option<&NonBlank>| found.map(ToString::to_string).unwrap_or_default();
+    let operation = text(operation.get());
+    Some(approval::Request {
+        operation: if operation.is_empty() { contract.next_action().to_owned() } else { operation },
+        content: text(exact_content.get()),
+        scope: text(scope.get()),
+        directory: folder.display().to_string(),
+        risk: risk_level.get().map(|risk| risk.word().as_str().to_owned()).unwrap_or_default(),
+        rollback: rollback.to_string(),
+        verification: verification.to_string(),
+    })
 }

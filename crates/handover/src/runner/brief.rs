@@ -175,6 +175,27 @@ impl Resume {
     }
 }
 
+/// The part of the INPUT by which a handoff is judged.
+pub fn demands(detail: &Detail, writable_sections: &[String]) -> Value {
+    let flag = |name: &str| -> Value { (extra(detail, name) == Some(Value::Bool(true))).into() };
+    let multi = extra(detail, "surfaces").is_some_and(|found| found.as_list().is_some_and(|list| list.len() > 1));
+    object([
+        ("surface_routing", object([("multi_surface", multi.into())])),
+        (
+            "agent_contract_handoff",
+            object([
+                ("consolidation_required", flag("consolidation_required")),
+                ("cross_check_required", flag("cross_check_required")),
+            ]),
+        ),
+        ("write_permissions", writable(writable_sections)),
+    ])
+}
+
+fn writable(sections: &[String]) -> Value {
+    object([("writable_sections", sections.iter().map(String::as_str).collect::<Vec<_>>().into())])
+}
+
 /// The INPUT of specs/3: five named sections.
 fn input(given: &Given<'_>, goal: &str, brief: Option<&Brief>) -> Value {
     let settings = &given.member.settings;
@@ -213,13 +234,7 @@ fn input(given: &Given<'_>, goal: &str, brief: Option<&Brief>) -> Value {
                 ("cross_check_required", flag("cross_check_required")),
             ]),
         ),
-        (
-            "write_permissions",
-            object([(
-                "writable_sections",
-                settings.writable_sections.iter().map(String::as_str).collect::<Vec<_>>().into(),
-            )]),
-        ),
+        ("write_permissions", writable(&settings.writable_sections)),
         (
             "metadata",
             object([
@@ -235,15 +250,7 @@ fn input(given: &Given<'_>, goal: &str, brief: Option<&Brief>) -> Value {
 /// How an agent ends its turn, in the words of the dialect it was asked for.
 fn ending(given: &Given<'_>) -> String {
     match given.member.settings.output() {
-        Output::Handoff => format!(
-            "End your last message with one block: a line ```agent_contract_handoff, one JSON object, a line ```. It has \
-             `agent_status` with `plan_status` (COMPLETE, IN_PROGRESS, NEEDS_INPUT, APPROVAL_REQUEST or BLOCKED), \
-             `agent_id` \"{}\", `pending_steps` and `next_action`; `evidence_report` with the lists patterns_checked, \
-             files_checked, commands_run, key_outputs, verbatim_outputs, cross_layer_impacts, open_gaps and, for COMPLETE, \
-             `verification` with `result` \"pass\". Name what you made in `key_outputs` as \"output_ref: VALUE\". When a \
-             condition of \"When to Escalate\" is met, quote it word for word.",
-            wire::handoff::alias(given.agent.id)
-        ),
+        Output::Handoff => handoff_ending(given.agent.id),
         Output::Envelope => {
             "End with one JSON object and nothing after it: `success` (true or false), `summary`, `artifacts` (a \
              list of {path, operation: create or update, content}, which may be empty), `notes` (a list of texts) and \
@@ -251,6 +258,27 @@ fn ending(given: &Given<'_>) -> String {
                 .to_owned()
         }
     }
+}
+
+fn handoff_ending(agent: engine::id::AgentId) -> String {
+    format!(
+            "End your last message with one block: a line ```agent_contract_handoff, one JSON object, a line ```. It has \
+             `agent_status` with `plan_status` (COMPLETE, IN_PROGRESS, NEEDS_INPUT, APPROVAL_REQUEST or BLOCKED), \
+             `agent_id` \"{}\", `pending_steps` and `next_action`; `evidence_report` with the lists patterns_checked, \
+             files_checked, commands_run, key_outputs, verbatim_outputs, cross_layer_impacts, open_gaps and, for COMPLETE, \
+             `verification` with `result` \"pass\". Name what you made in `key_outputs` as \"output_ref: VALUE\". When a \
+             condition of \"When to Escalate\" is met, quote it word for word.",
+            wire::handoff::alias(agent)
+    )
+}
+
+/// What is said to an agent whose output is not valid.
+pub const REPAIR: &str = "Your output is not valid. Repair it and send the whole of it again.";
+
+/// The same for an agent in a person's own session: what is wrong with its handoff, and how one looks.
+pub fn repair(agent: engine::id::AgentId, reason: &str, codes: Vec<(String, String)>) -> String {
+    let resume = Resume { reason: reason.to_owned(), codes, ..Resume::default() };
+    format!("{}\n{}\n", resumed(&resume), handoff_ending(agent))
 }
 
 fn message(given: &Given<'_>, envelope: &Value, input: Option<&Value>) -> String {

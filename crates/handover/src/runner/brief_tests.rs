@@ -60,6 +60,7 @@ fn told(case: &Case) -> Result<Told, Untold> {
         workspace_path: None,
         metadata: None,
         session: None,
+        origin: engine::agent::Origin::default(),
         seen: now,
         left: None,
         created: now,

@@ -1,28 +1,25 @@
 //! What an answer is, and what of it takes effect at once: its files, what it learned, what it has read. Everything here may
 //! be done again after a stop and then changes nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use engine::checkpoint::Kind;
 use engine::command::Note;
 use engine::id::TurnId;
-use engine::inbox::{Draft, Filter, MessageKind, Owner, Recipients};
-use engine::task::Priority;
 use engine::view::Attempt as Facts;
-use engine::{Command, Json, Refusal};
+use engine::{Caller, Command};
 use wire::envelope;
 use wire::handoff::{Context, Contract};
-use wire::json::{Value, object};
 use wire::output::{Kind as OutputKind, Output, find};
 
 use super::adapter::Said;
 use super::artifacts::{self, Artifact, Operation};
-use super::attempt::{Attempt, Trouble, cut};
+use super::attempt::{Attempt, Trouble};
+use super::learn::{Learner, note};
 use super::next::{Says, Verdict};
 use super::place::Place;
 use super::shop::What;
-use crate::error::Error;
 use crate::settings::team;
 
 /// Paths that this attempt has made.
@@ -90,80 +87,24 @@ impl Attempt {
         }
     }
 
-    /// What a handoff says beside its status: knowledge of the project, effects elsewhere, candidates to remember.
+    /// What a handoff says beside its status.
     async fn learn(&self, turn: TurnId, contract: &Contract) -> Result<(), Trouble> {
-        let mut sections: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-        for update in contract.applied() {
-            sections.entry(update.contract().to_owned()).or_default().push(update.payload());
-        }
-        for (name, payloads) in sections {
-            let caller = self.shop.once(self.seat.agent, turn, &format!("section {name}"));
-            match self.shop.service.merge_section(caller, name.clone(), payloads, self.task).await {
-                Ok(_) => {}
-                // A name that is none, or one section too many: the agent's work is still good.
-                Err(Error::Refused(refusal)) => self.warn(&format!("section {name}: {refusal}")),
-                Err(error) => return Err(error.into()),
-            }
-        }
-        let texts = |notes: &[wire::handoff::Note]| notes.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let impacts = texts(&contract.evidence().cross_layer_impacts);
-        if !impacts.is_empty() {
-            let detail = object([("cross_layer_impacts", impacts.clone().into())]);
-            let summary = format!("affects other layers: {}", impacts.join("; "));
-            self.checkpoint(turn, "impacts", note(Kind::Progress, &summary, Some(&detail))).await?;
-        }
-        let remember: Vec<Value> = contract
-            .memorials()
-            .iter()
-            .map(|memorial| Value::from(format!("{}: {}", memorial.description, memorial.body)))
-            .chain(contract.memory_suggestions().iter().map(|text| Value::from(text.as_str())))
-            .collect();
-        if !remember.is_empty() {
-            let summary = format!("suggests to remember {} things", remember.len());
-            let detail = object([("memory_candidates", Value::List(remember))]);
-            self.checkpoint(turn, "memory", note(Kind::Progress, &summary, Some(&detail))).await?;
-        }
-        let best = contract.consolidation().map(|report| report.next_best_agent().value());
-        if let Some(best) = best.filter(|best| *best != Value::Null && best.as_text() != Some("")) {
-            self.suggest(turn, &best).await?;
-        }
-        Ok(())
+        let once = |what: &str| self.shop.once(self.seat.agent, turn, what);
+        let warn = |text: String| self.warn(&text);
+        Ok(self.learner(&once, &warn).learn(contract).await?)
     }
 
     async fn checkpoint(&self, turn: TurnId, what: &str, note: Note) -> Result<(), Trouble> {
-        let add = Command::AddCheckpoint { task: self.task, attempt: Some(self.attempt), note };
-        self.shop.service.execute(self.shop.once(self.seat.agent, turn, what), add).await?;
-        Ok(())
+        let once = |what: &str| self.shop.once(self.seat.agent, turn, what);
+        Ok(self.learner(&once, &|_| ()).checkpoint(what, note).await?)
     }
 
-    /// Who should do the rest is somebody's to decide, never ours.
-    async fn suggest(&self, turn: TurnId, best: &Value) -> Result<(), Trouble> {
-        let name = best.as_text().map_or_else(|| best.to_string(), str::to_owned);
-        let draft = Draft {
-            kind: MessageKind::Question,
-            priority: Priority::DEFAULT,
-            subject: Some("An agent suggests who should go on".to_owned()),
-            body: cut(&name),
-            body_json: false,
-            action_required: true,
-            workflow: None,
-            // Not the task's question: the task does not wait for it.
-            task: None,
-            reply_to: None,
-        };
-        let coordinators = Filter { role: Some("coordinator".to_owned()), include_silent: true, ..Filter::default() };
-        let caller = |what: &str| self.shop.once(self.seat.agent, turn, what);
-        let all = Command::Send { to: Recipients::All(coordinators), draft: draft.clone() };
-        match self.shop.service.execute(caller("next best agent"), all).await {
-            Ok(engine::Reply::Broadcast { messages, .. }) if !messages.is_empty() => return Ok(()),
-            Ok(_) | Err(Error::Refused(_)) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let person = Command::Send { to: Recipients::One(Owner::Human), draft };
-        match self.shop.service.execute(caller("next best agent, to a person"), person).await {
-            Ok(_) | Err(Error::Refused(Refusal::InboxFull { .. })) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+    fn learner<'a>(
+        &'a self,
+        once: &'a (dyn Fn(&str) -> Caller + Send + Sync),
+        warn: &'a (dyn Fn(String) + Send + Sync),
+    ) -> Learner<'a> {
+        Learner { service: &self.shop.service, task: self.task, attempt: self.attempt, once, warn }
     }
 
     /// Mail that was shown in the prompt is read when the turn ended validly.
@@ -177,11 +118,6 @@ impl Attempt {
             self.tell(facts, What::Warning { text: format!("mail stays unread: {error}") });
         }
     }
-}
-
-fn note(kind: Kind, summary: &str, detail: Option<&Value>) -> Note {
-    let detail = detail.map(|detail| Json::from_stored(detail.to_string()));
-    Note { kind, summary: cut(summary), detail, files: Vec::new() }
 }
 
 fn apply(root: &Path, folder: &Path, files: &[Artifact]) -> Result<(), artifacts::Problem> {

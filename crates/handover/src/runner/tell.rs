@@ -79,7 +79,7 @@ impl Attempt {
             Because::Begins => return None,
             Because::BadOutput(turn) => Resume {
                 codes: self.codes(facts, *turn),
-                ..resume("Your output is not valid. Repair it and send the whole of it again.")
+                ..resume(brief::REPAIR)
             },
             Because::GoesOn => resume("You reported progress. Go on with the task, and end again with your output."),
             Because::Answered(answer) => {

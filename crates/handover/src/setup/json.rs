@@ -6,6 +6,7 @@ use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode
 use jsonc_parser::{CollectOptions, ParseOptions};
 use serde_json::Value;
 
+use super::hooks::is_older;
 use super::want::{Made, REMOTE, Rest, Trouble, Want, Written, item_place, place, will_do};
 
 /// JSON with comments, and nothing looser: what a client cannot read must not look fine to us.
@@ -137,6 +138,10 @@ fn put(root: &CstObject, want: &Want, written: &mut Written) {
             let list = object.array_value_or_set(key);
             let there = list.elements().iter().any(|element| element.to_serde_value().as_ref() == Some(item));
             if !there {
+                let older = |element: &CstNode| element.to_serde_value().is_some_and(|found| is_older(&found, item));
+                for element in list.elements().into_iter().filter(older) {
+                    element.remove();
+                }
                 list.append(input(item));
                 written.made.push(item_place(at, item));
             }

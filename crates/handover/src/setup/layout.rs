@@ -11,11 +11,13 @@ use super::plan::{Reach, Surroundings};
 use super::problem::Problem;
 use super::section::Marks;
 use super::want::Want;
-use super::{disk, json as jsonc};
+use super::{disk, hooks, json as jsonc};
 
 const SERVERS: &str = "the server";
 const ALLOWED: &str = "the server and its permissions";
 const PERMISSIONS: &str = "permissions for our tools";
+const WIRED: &str = "permissions for our tools, and hooks";
+const HOOKS: &str = "hooks";
 const INSTRUCTIONS: &str = "instructions for the model";
 
 pub(super) fn layout(client: Client, reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
@@ -36,14 +38,16 @@ fn claude_code(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
         vec![("type", json!("stdio")), ("command", json!(around.program)), ("args", json!(["mcp"]))],
     );
     let allow = item(&["permissions", "allow"], json!("mcp__handover"));
+    let hooks = if around.hooks { hooks::claude_code(&around.program) } else { Vec::new() };
+    let permissions = if around.hooks { WIRED } else { PERMISSIONS };
     Ok(match reach {
         Reach::Project => Layout {
             pieces: vec![
                 json_file(around.root.join(".mcp.json"), SERVERS, vec![server]),
                 json_file(
                     around.root.join(".claude/settings.json"),
-                    PERMISSIONS,
-                    vec![allow, item(&["enabledMcpjsonServers"], json!(SERVER))],
+                    permissions,
+                    [allow, item(&["enabledMcpjsonServers"], json!(SERVER))].into_iter().chain(hooks).collect(),
                 ),
                 markdown(around.root.join("CLAUDE.md")),
             ],
@@ -59,7 +63,7 @@ fn claude_code(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
             Layout {
                 pieces: vec![
                     json_file(servers, SERVERS, vec![server]),
-                    json_file(folder.join("settings.json"), PERMISSIONS, vec![allow]),
+                    json_file(folder.join("settings.json"), permissions, [allow].into_iter().chain(hooks).collect()),
                     markdown(folder.join("CLAUDE.md")),
                 ],
                 wide: None,
@@ -111,7 +115,7 @@ fn codex(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
             ("default_tools_approval_mode", json!("approve")),
         ],
     );
-    let (config, instructions, notes) = match reach {
+    let (config, instructions, mut notes) = match reach {
         Reach::Project => {
             let note = "Codex reads .codex/config.toml once you trust the project: start `codex` in it and accept";
             (around.root.join(".codex/config.toml"), around.root.join("AGENTS.md"), vec![note])
@@ -121,8 +125,14 @@ fn codex(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
             (folder.join("config.toml"), folder.join("AGENTS.md"), Vec::new())
         }
     };
+    let wired = config.with_file_name("hooks.json");
     let config = Piece { path: config, about: ALLOWED, form: Form::Toml(vec![server]) };
-    Ok(Layout { pieces: vec![config, markdown(instructions)], wide: None, notes })
+    let mut pieces = vec![config, markdown(instructions)];
+    if around.hooks {
+        pieces.push(json_file(wired, HOOKS, hooks::codex(&around.program)));
+        notes.push("Codex runs a new hook only after you looked at it: start `codex`, type /hooks and trust ours");
+    }
+    Ok(Layout { pieces, wide: None, notes })
 }
 
 fn gemini(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {

@@ -41,6 +41,8 @@ pub struct Surroundings {
     pub program: String,
     /// The folder of our receipts.
     pub receipts: PathBuf,
+    /// The client's hooks are wanted, too.
+    pub hooks: bool,
 }
 
 impl Surroundings {
@@ -126,6 +128,8 @@ pub fn plan(client: Client, reach: Reach, around: &Surroundings) -> Result<Plan,
 
 /// What has to be written so that a client no longer knows us.
 pub fn undo(client: Client, reach: Reach, around: &Surroundings) -> Result<Plan, Problem> {
+    // An earlier setup may have been asked for them.
+    let around = &Surroundings { hooks: true, ..around.clone() };
     let Layout { pieces, wide, .. } = layout(client, reach, around)?;
     let mut plan = Plan { edits: Vec::new(), notes: wide.into_iter().map(str::to_owned).collect() };
     for piece in pieces {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use engine::agent::Origin;
 use engine::command::{Course, CreateWorkflow, CreateWorkspace, Register, SessionEnd, UpdateWorkspace};
 use engine::id::{RepositoryId, TemplateId, WorkflowId, WorkspaceId};
 use engine::plan::Piece;
@@ -13,6 +14,7 @@ use engine::workflow::WorkflowStatus;
 use engine::workspace::WorkspaceStatus;
 use engine::{Caller, Command, Millis, Rights};
 
+use super::conversations::origin;
 use super::plans::{self, ROLES, SKILLS, json, maybe_json, maybe_text, text};
 use super::script::Script;
 
@@ -38,7 +40,8 @@ impl Script {
             11..19 => self.manage(tables),
             19..28 => self.plan(tables),
             28..60 => self.work(tables),
-            60..72 => self.turn(tables),
+            60..69 => self.turn(tables),
+            69..72 => self.conversation(tables),
             72..82 => {
                 let command = self.place(tables);
                 (self.caller(tables), command)
@@ -66,7 +69,8 @@ impl Script {
             metadata: maybe_json(chance),
         };
         let session = if self.chance.percent(60) { Some(self.session()) } else { None };
-        (Caller { session, ..Caller::with_rights(Rights::Agent) }, Command::Register(register))
+        let origin = if self.chance.percent(50) { origin(&mut self.chance) } else { Origin::default() };
+        (Caller { session, origin, ..Caller::with_rights(Rights::Agent) }, Command::Register(register))
     }
 
     fn sign_of_life(&mut self, tables: &Tables) -> Command {

@@ -75,7 +75,12 @@ fn all(tables: &Tables, now: Timestamp) -> Vec<Need> {
     needs.extend(some(tables.runners.keys().cloned(), ["none".to_owned()]).into_iter().map(Need::Runner));
     needs.extend(some(tables.approvals.keys().copied(), [ApprovalId::LAST]).into_iter().map(Need::Approval));
     let seals = tables.approvals.values().map(|row| row.fingerprint.clone());
-    needs.extend(some(seals, ["none".to_owned()]).into_iter().map(Need::ApprovalSealed));
+    for seal in some(seals, ["none".to_owned()]) {
+        needs.extend([Need::ApprovalSealed(seal.clone()), Need::ApprovalRefused(seal)]);
+    }
+    let reminded = tables.reminders.keys().cloned();
+    let stranger = ("none".to_owned(), String::new());
+    needs.extend(some(reminded, [stranger]).into_iter().map(|(whose, part)| Need::Reminder(whose, part)));
     needs.extend(super::lists::all(tables, now).into_iter().map(Need::List));
     needs
 }
@@ -143,6 +148,11 @@ fn of_agents(tables: &Tables, needs: &mut Vec<Need>) {
     }
     let sessions = tables.agents.values().filter_map(|agent| agent.session);
     needs.extend(some(sessions, [SessionId::FIRST, SessionId::LAST]).into_iter().map(Need::SessionAgents));
+    let origins = tables.agents.values().map(|agent| agent.origin.clone());
+    let (names, calls): (Vec<_>, Vec<_>) = origins.map(|origin| (origin.conversation, origin.call)).unzip();
+    let strangers = || ["none".to_owned(), String::new()];
+    needs.extend(some(names.into_iter().flatten(), strangers()).into_iter().map(Need::ConversationAgents));
+    needs.extend(some(calls.into_iter().flatten(), strangers()).into_iter().map(Need::CalledAgents));
     needs.extend(["worker", "infra", "crowd", "none", ""].map(|role| Need::RoleHolders(role.to_owned())));
     let words = [None, Some("worker"), Some("exec"), Some("none"), Some("")];
     let word = |word: Option<&str>| word.map(str::to_owned);

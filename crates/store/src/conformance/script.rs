@@ -14,7 +14,7 @@ use super::chance::Chance;
 use super::plans::text;
 
 /// Every command, as it is called in the code.
-const ALL: [&str; 54] = [
+const ALL: [&str; 59] = [
     "Register",
     "Heartbeat",
     "UpdateAgent",
@@ -52,6 +52,10 @@ const ALL: [&str; 54] = [
     "AssignWorkspace",
     "CreateTemplate",
     "RemoveTemplate",
+    "Hear",
+    "EndConversation",
+    "SendBack",
+    "GoOn",
     "StartTurn",
     "EndTurn",
     "RecordVerification",
@@ -59,6 +63,7 @@ const ALL: [&str; 54] = [
     "ForgetRunner",
     "WriteSection",
     "AskApproval",
+    "PassGate",
     "DecideApproval",
     "ConsumeApproval",
     "ExpireApprovals",

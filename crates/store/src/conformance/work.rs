@@ -6,7 +6,7 @@ use engine::id::{MessageId, TaskId};
 use engine::inbox::{Draft, Filter, MessageKind, Owner, Recipients};
 use engine::tables::Tables;
 use engine::task::{BlockKind, Priority, Status, Task};
-use engine::{Caller, Command};
+use engine::{Caller, Command, Rights};
 
 use super::plans::{ROLES, json, maybe_json, maybe_text, text};
 use super::script::Script;
@@ -40,7 +40,12 @@ impl Script {
             6 | 9 | 10 => {
                 Command::ReplanTask { task: id, attempt, reason: text(&mut self.chance), plan: json(&mut self.chance) }
             }
-            11 => Command::Crash { task: id, attempt: task.attempt, reason: text(&mut self.chance) },
+            11 => {
+                // Only a runner says so, for whom it runs.
+                let caller = Caller { agent: task.holder().or(caller.agent), ..Caller::with_rights(Rights::Runner) };
+                let reason = text(&mut self.chance);
+                return (caller, Command::Crash { task: id, attempt: task.attempt, reason });
+            }
             7 | 8 => Command::Release { task: id, attempt, reason: maybe_text(&mut self.chance) },
             _ => Command::Move { task: id, attempt, to: self.target(task) },
         };

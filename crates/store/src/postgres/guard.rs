@@ -80,9 +80,12 @@ impl Guards {
             Need::Turn(id) => self.names.insert(format!("turns/{id}")),
             Need::Section(name) => self.names.insert(format!("sections/{name}")),
             Need::Approval(id) => self.names.insert(format!("approvals/{id}")),
-            Need::ApprovalSealed(fingerprint) => self.names.insert(format!("sealed/{fingerprint}")),
+            Need::ApprovalSealed(fingerprint) | Need::ApprovalRefused(fingerprint) => self.names.insert(format!("sealed/{fingerprint}")),
             Need::Runner(name) => self.names.insert(format!("runners/{name}")),
             Need::Key(id) => self.names.insert(format!("keys/{}/{}/{}", id.owner, id.act, id.key)),
+            Need::Reminder(name, _) | Need::ConversationAgents(name) => {
+                self.names.insert(format!("conversations/{name}"))
+            }
             Need::SessionAgents(id) => self.names.insert(format!("sessions/{id}")),
             Need::Repository(_)
             | Need::RepositoryAt(_)
@@ -94,6 +97,7 @@ impl Guards {
             // ids whose rows are read again under their own locks.
             Need::Slug(_)
             | Need::SlugNumber(_)
+            | Need::CalledAgents(_)
             | Need::RoleHolders(_)
             | Need::Agents(_)
             | Need::LockedBy(_)

@@ -2,6 +2,7 @@
 
 use engine::Actor;
 use engine::approval::{Approval, ApprovalState, ApprovalStatus, Request, Source, Waiting};
+use engine::reminder::Reminder;
 use engine::runner::Runner;
 use engine::section::{Section, SectionChange};
 use engine::turn::{Ended, Object, Purpose, Spent, Turn, TurnEnd, TurnState};
@@ -131,6 +132,28 @@ pub(crate) fn read_verification(row: Vec<Value>) -> Result<Verification, Fault> 
         semantic: row.word(Verdict::parse)?,
         output_ref: row.maybe_text()?,
         evidence: engine::Json::from_stored(row.text()?),
+        at: row.time()?,
+    })
+}
+
+pub(crate) fn reminder(row: &Reminder) -> Vec<Value> {
+    let Reminder { conversation, part, prompt, count, task, attempt, goes_on, at } = row;
+    let names = [conversation, part, prompt].map(Value::from);
+    let rest = [(*count).into(), text(task), (*attempt).into(), (*goes_on).into(), (*at).into()];
+    names.into_iter().chain(rest).collect()
+}
+
+pub(crate) fn read_reminder(row: Vec<Value>) -> Result<Reminder, Fault> {
+    let mut columns = Columns::new("reminder", row);
+    let row = &mut columns;
+    Ok(Reminder {
+        conversation: row.text()?,
+        part: row.text()?,
+        prompt: row.text()?,
+        count: row.count()?,
+        task: row.parsed()?,
+        attempt: row.count()?,
+        goes_on: row.count()?,
         at: row.time()?,
     })
 }

@@ -63,7 +63,7 @@ pub(crate) const FIRST_OPEN: &str = "SELECT sequence FROM task WHERE workflow = 
      AND status NOT IN ('completed', 'skipped') ORDER BY sequence, id LIMIT 1";
 
 pub(crate) const AGENTS: &str = "SELECT id, slug, name, runtime, role, capabilities, workflow, workspace_path, metadata, \
-     session, seen, left_at, created, updated, (SELECT task.id FROM task WHERE task.holder = agent.id \
+     session, seen, left_at, created, updated, conversation, part, call_id, (SELECT task.id FROM task WHERE task.holder = agent.id \
      AND task.holder IS NOT NULL ORDER BY task.lease_since DESC, task.id DESC LIMIT 1) FROM agent \
      WHERE (CAST($1 AS TEXT) IS NULL OR role = $1) AND (CAST($2 AS TEXT) IS NULL OR runtime = $2) \
      AND (CAST($3 AS TEXT) IS NULL OR workflow = $3) AND (created, id) > ($4, $5) \

@@ -44,6 +44,14 @@ pub(crate) const VERIFICATION_COUNT: &str = "SELECT count(*) FROM verification W
 pub(crate) const VERIFICATIONS: &str = "SELECT task, number, workflow, attempt, turn, actor, mechanical, semantic, output_ref, \
      evidence, at FROM verification WHERE task = $1 AND number > $2 ORDER BY number LIMIT $3";
 
+pub(crate) const REMINDER: &str = "SELECT conversation, part, prompt, count, task, attempt, goes_on, at FROM reminder \
+     WHERE conversation = $1 AND part = $2";
+pub(crate) const PUT_REMINDER: &str = "INSERT INTO reminder (conversation, part, prompt, count, task, attempt, goes_on, at) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (conversation, part) DO UPDATE SET prompt = excluded.prompt, \
+     count = excluded.count, task = excluded.task, attempt = excluded.attempt, goes_on = excluded.goes_on, at = excluded.at";
+pub(crate) const DROP_REMINDERS: &str = "DELETE FROM reminder WHERE conversation = $1";
+pub(crate) const FORGET_REMINDERS: &str = "DELETE FROM reminder WHERE at <= $1";
+
 pub(crate) const RUNNER: &str = "SELECT name, host, pid, agents, since, seen FROM runner WHERE name = $1";
 pub(crate) const RUNNERS: &str = "SELECT name, host, pid, agents, since, seen FROM runner ORDER BY name LIMIT $1";
 pub(crate) const PUT_RUNNER: &str = "INSERT INTO runner (name, host, pid, agents, since, seen) \
@@ -64,6 +72,10 @@ pub(crate) const APPROVAL: &str = concat!(approval_columns!(), "WHERE id = $1");
 pub(crate) const APPROVAL_SEALED: &str = concat!(
     approval_columns!(),
     "WHERE fingerprint = $1 AND status IN ('pending', 'approved') ORDER BY asked, id LIMIT 10"
+);
+pub(crate) const APPROVAL_REFUSED: &str = concat!(
+    approval_columns!(),
+    "WHERE fingerprint = $1 AND status IN ('rejected', 'revoked') ORDER BY asked DESC, id DESC LIMIT 1"
 );
 pub(crate) const APPROVALS: &str = concat!(
     approval_columns!(),

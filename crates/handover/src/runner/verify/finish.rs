@@ -13,7 +13,7 @@ use engine::{Caller, Command, Json, Refusal, Reply, Rights};
 use wire::json::{Value, object};
 
 use super::evaluation::{Asked, Judgement, ask};
-use super::{Contract, Facts, Fault, Place, Progress, Unresolved, Verified, resolve, tree, verify};
+use super::{Contract, Facts, Fault, Place, Progress, Said, Unresolved, Verified, resolve, tree, verify};
 use crate::runner::host;
 use crate::settings::Team;
 use crate::worktree::git::Git;
@@ -30,7 +30,10 @@ pub struct Order<'a> {
     pub task: TaskId,
     /// Who says to hold it; a person need not say.
     pub agent: Option<AgentId>,
-    pub output_ref: &'a str,
+    /// What was made, when somebody names it outright.
+    pub output_ref: Option<&'a str>,
+    /// What the agent said at the end, which may name it.
+    pub said: Option<&'a Said>,
     /// What is true now, in a sentence.
     pub outcome: Option<&'a str>,
     pub worktree: &'a Path,
@@ -156,7 +159,8 @@ async fn mechanical(
 ) -> Result<Verified, Unfinished> {
     let found = tree(&Git::default(), order.worktree, None).await?;
     let facts = Facts {
-        output_ref: Some(order.output_ref.to_owned()),
+        output_ref: order.output_ref.map(str::to_owned),
+        said: order.said.cloned().unwrap_or_default(),
         has_remote: found.has_remote,
         commit: found.head.clone(),
         ..Facts::default()

@@ -53,20 +53,22 @@ impl Said {
     pub fn of(output: &wire::output::Output<'_>) -> Self {
         use wire::output::Output;
         match output {
-            Output::Handoff(verdict) => verdict.contract.as_ref().map_or_else(Self::default, |contract| {
-                let texts = contract.evidence().key_outputs.iter().filter_map(|note| match note {
-                    Note::Text(text) => Some(text.clone()),
-                    Note::Record(_) => None,
-                });
-                let summary = contract.summary().unwrap_or_else(|| contract.next_action());
-                Self { summary: summary.to_owned(), notes: texts.collect() }
-            }),
+            Output::Handoff(verdict) => verdict.contract.as_ref().map_or_else(Self::default, Self::of_handoff),
             Output::Envelope(judged) => judged.value.as_ref().map_or_else(Self::default, |output| {
                 let notes = output.notes.get().iter().flat_map(|notes| &notes.0).map(ToString::to_string).collect();
                 Self { summary: output.summary.to_string(), notes }
             }),
             Output::Missing => Self::default(),
         }
+    }
+
+    pub fn of_handoff(contract: &wire::handoff::Contract) -> Self {
+        let texts = contract.evidence().key_outputs.iter().filter_map(|note| match note {
+            Note::Text(text) => Some(text.clone()),
+            Note::Record(_) => None,
+        });
+        let summary = contract.summary().unwrap_or_else(|| contract.next_action());
+        Self { summary: summary.to_owned(), notes: texts.collect() }
     }
 }
 

@@ -1,0 +1,141 @@
+//! Conversations of clients, as their hooks tell of them: who is in one, that it lives, that it is over, and what it owes.
+
+use crate::agent::{Agent, Origin};
+use crate::case::Case;
+use crate::check;
+use crate::command::{Note, Report, Rights, SendBack, Target};
+use crate::event::{Cause, Event};
+use crate::id::AgentId;
+use crate::limits;
+use crate::refusal::Refusal;
+use crate::reminder::Reminder;
+use crate::reply::Reply;
+use crate::rules::{agent, record, status};
+use crate::task::BlockKind;
+use crate::world::{Need, Stop};
+
+fn by_a_hook(case: &Case<'_>) -> Result<(), Stop> {
+    match case.caller.rights {
+        Rights::Engine => Ok(()),
+        Rights::Agent | Rights::Runner | Rights::Coordinator | Rights::Person => {
+            Err(Refusal::NotPermitted { problem: "only a client's hook tells of its conversations".to_owned() }.into())
+        }
+    }
+}
+
+pub(crate) fn check_origin(origin: &Origin) -> Result<(), Refusal> {
+    let Origin { conversation, part, call } = origin;
+    let named = [("conversation", conversation), ("part", part), ("call", call)];
+    named.into_iter().try_for_each(|(field, text)| check::optional(text.as_deref(), |text| check::key(field, text)))
+}
+
+/// An agent registers again. What its client does not say now stays; another conversation has other parts.
+pub(crate) fn rejoin(case: &mut Case<'_>, agent: &Agent, origin: &Origin) {
+    let Origin { conversation, part, call } = agent.origin.clone();
+    let moved = origin.conversation.is_some() && origin.conversation != conversation;
+    let next = Origin {
+        conversation: origin.conversation.clone().or(conversation),
+        part: if moved { None } else { part },
+        call: origin.call.clone().or(call),
+    };
+    join(case, agent, next);
+}
+
+fn join(case: &mut Case<'_>, agent: &Agent, origin: Origin) {
+    if origin != agent.origin {
+        case.events.push(Event::Joined { agent: agent.id, slug: agent.slug.clone(), origin });
+    }
+}
+
+/// A call of a conversation was made: whoever registered by it lives there, and everybody who lives in that part is alive.
+pub(crate) fn hear(case: &mut Case<'_>, origin: &Origin) -> Result<Reply, Stop> {
+    by_a_hook(case)?;
+    check_origin(origin)?;
+    let Some(conversation) = &origin.conversation else {
+        return Err(Refusal::input("conversation", "is missing").into());
+    };
+    let mut needs = vec![Need::ConversationAgents(conversation.clone())];
+    needs.extend(origin.call.clone().map(Need::CalledAgents));
+    case.world.want(needs)?;
+    let called = match &origin.call {
+        Some(call) => case.world.agent_ids(&Need::CalledAgents(call.clone()))?,
+        None => &[],
+    };
+    let known = case.world.agent_ids(&Need::ConversationAgents(conversation.clone()))?;
+    case.world.want(called.iter().chain(known).map(|id| Need::Agent(*id)))?;
+    let mut living: Vec<AgentId> = called.to_vec();
+    for id in called {
+        join(case, case.world.agent(*id)?, origin.clone());
+    }
+    for id in known.iter().filter(|id| !called.contains(id)) {
+        if case.world.agent(*id)?.origin.part == origin.part {
+            living.push(*id);
+        }
+    }
+    case.world.want(living.iter().flat_map(|id| [Need::Held(*id), Need::LockedBy(id.to_string())]))?;
+    let mut tasks = 0;
+    for id in living {
+        tasks += agent::renew_all(case, id)?;
+    }
+    Ok(Reply::Renewed { tasks })
+}
+
+/// A conversation is over: what its agents hold is offered again. They are still who they were, should it be taken up again.
+pub(crate) fn end(case: &mut Case<'_>, conversation: &str) -> Result<Reply, Stop> {
+    by_a_hook(case)?;
+    check::key("conversation", conversation)?;
+    let agents = case.world.agent_ids(&Need::ConversationAgents(conversation.to_owned()))?;
+    case.world.want(agents.iter().flat_map(|agent| [Need::Agent(*agent), Need::Held(*agent)]))?;
+    let mut released = 0;
+    for id in agents {
+        released += agent::end_claims(case, *id, Cause::Closed)?;
+    }
+    case.events.push(Event::RemindersDropped { conversation: conversation.to_owned() });
+    Ok(Reply::SessionClosed { released })
+}
+
+/// What is remembered of this part of the conversation.
+fn reminder(case: &Case<'_>, report: &Report) -> Result<Option<Reminder>, Stop> {
+    check::key("conversation", &report.conversation)?;
+    check::size("part", &report.part, limits::KEY_BYTES_MAX)?;
+    check::size("prompt", &report.prompt, limits::KEY_BYTES_MAX)?;
+    let need = Need::Reminder(report.conversation.clone(), report.part.clone());
+    Ok(case.world.reminders(&need)?.first().cloned())
+}
+
+fn remember(case: &mut Case<'_>, report: &Report, count: u32, goes_on: u32) {
+    let Report { conversation, part, prompt, task, attempt } = report.clone();
+    let reminder = Reminder { conversation, part, prompt, count, task, attempt, goes_on, at: case.now };
+    case.events.push(Event::Reminded { reminder: Box::new(reminder) });
+}
+
+/// Its handoff is missing or wrong. It is sent back so often; then the task is blocked.
+pub(crate) fn send_back(case: &mut Case<'_>, sent: &SendBack) -> Result<Reply, Stop> {
+    let SendBack { report, note, blocked } = sent;
+    let known = reminder(case, report)?;
+    let count = known.as_ref().map_or(0, |known| known.count_at(&report.prompt));
+    let goes_on = known.as_ref().map_or(0, |known| known.goes_on_in(report.task, report.attempt));
+    if count >= limits::REMINDERS_MAX {
+        let to = Target::Blocked { kind: BlockKind::VerificationFail, reason: blocked.clone(), role: None };
+        return status::move_task(case, report.task, Some(report.attempt), &to);
+    }
+    record::add_checkpoint(case, report.task, Some(report.attempt), note)?;
+    remember(case, report, count + 1, goes_on);
+    Ok(Reply::SentBack { count: count + 1 })
+}
+
+/// It goes on, which it may say twice in a row.
+pub(crate) fn go_on(case: &mut Case<'_>, report: &Report, note: &Note) -> Result<Reply, Stop> {
+    let known = reminder(case, report)?;
+    let goes_on = known.map_or(0, |known| known.goes_on_in(report.task, report.attempt));
+    if goes_on >= limits::GOES_ON_MAX {
+        let reason =
+            format!("IN_PROGRESS_LIMIT: it reported progress {} times in a row: {}", goes_on + 1, note.summary);
+        let to = Target::Blocked { kind: BlockKind::Ambiguity, reason, role: None };
+        return status::move_task(case, report.task, Some(report.attempt), &to);
+    }
+    let reply = record::add_checkpoint(case, report.task, Some(report.attempt), note)?;
+    // What was valid in between begins the count anew.
+    remember(case, report, 0, goes_on + 1);
+    Ok(reply)
+}

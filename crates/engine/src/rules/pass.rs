@@ -1,0 +1,65 @@
+//! What a gate stopped: let through when a person allowed exactly this, asked for otherwise.
+
+use crate::approval::{Approval, ApprovalState};
+use crate::case::Case;
+use crate::check;
+use crate::command::{Actor, PassGate};
+use crate::event::Event;
+use crate::id::ApprovalId;
+use crate::limits;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::rules::{agent, approval};
+use crate::time::Timestamp;
+use crate::world::{Need, Stop};
+
+/// Whoever a person allowed exactly this goes through, once; whoever was told no is told so again; all
+/// others ask. One transaction, so that of two who come with the same approval one gets through.
+pub(crate) fn pass(case: &mut Case<'_>, passing: &PassGate) -> Result<Reply, Stop> {
+    let PassGate { asked, newcomer } = passing;
+    let print = &asked.fingerprint;
+    check::key("fingerprint", print)?;
+    case.world.want([Need::ApprovalSealed(print.clone()), Need::ApprovalRefused(print.clone())])?;
+    let Some((id, register)) = newcomer else {
+        let own = case.present(None)?;
+        let open = case.world.approvals(&Need::ApprovalSealed(print.clone()))?;
+        let usable = |row: &&Approval| {
+            row.agent == own && !row.is_over(case.now) && matches!(row.state, ApprovalState::Approved { .. })
+        };
+        if let Some(given) = open.iter().find(usable) {
+            approval::moved(case, given, ApprovalState::Consumed { by: Actor::Agent(own), at: case.now });
+            return Ok(Reply::ApprovalConsumed);
+        }
+        let refused = case.world.approvals(&Need::ApprovalRefused(print.clone()))?.first();
+        if let Some(refused) = refused.filter(|row| row.agent == own)
+            && let Some(reply) = told_no(refused, case.now)
+        {
+            return Ok(reply);
+        }
+        return approval::ask(case, asked);
+    };
+    agent::check_register(register)?;
+    let agent = agent::newcomer(case, register)?;
+    if agent.id != *id {
+        return Err(Refusal::input("newcomer", "is not the agent that is made here").into());
+    }
+    case.acts_as(*id);
+    case.events.push(Event::Registered { agent: Box::new(agent) });
+    approval::check_request(&asked.request)?;
+    approval::room(case)?;
+    let approval = ApprovalId::next(&mut case.ids);
+    Ok(approval::record(case, approval, asked, *id, None))
+}
+
+/// The answer of a person holds for as long as the question would have waited.
+fn told_no(refused: &Approval, now: Timestamp) -> Option<Reply> {
+    let (at, reason) = match &refused.state {
+        ApprovalState::Rejected { at, reason, .. } => (*at, Some(reason.clone())),
+        ApprovalState::Revoked { at, reason, .. } => (*at, reason.clone()),
+        ApprovalState::Pending { .. }
+        | ApprovalState::Approved { .. }
+        | ApprovalState::Expired { .. }
+        | ApprovalState::Consumed { .. } => return None,
+    };
+    (now < at + limits::PENDING_APPROVAL_MS).then(|| Reply::ApprovalRefused { approval: refused.id, reason })
+}

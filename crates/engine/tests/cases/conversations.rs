@@ -1,0 +1,50 @@
+//! The verbs of clients' hooks: signs of life of a conversation, its end, handoffs that are missing, gates.
+
+use engine::agent::Origin;
+use engine::approval::{Request, Source};
+use engine::checkpoint::Kind;
+use engine::command::{AskApproval, Note, PassGate, Report, SendBack};
+use engine::Command;
+
+use crate::bench::{Bench, Words};
+
+pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command, String> {
+    let name = words.word("a name")?;
+    Ok(match verb {
+        "hear" => {
+            let origin = Origin { conversation: Some(name), part: words.named("part"), call: words.named("call") };
+            Command::Hear { origin }
+        }
+        "over" => Command::EndConversation { conversation: name },
+        "gate" => {
+            let text = String::new;
+            let request = Request {
+                content: name.clone(),
+                scope: text(),
+                directory: text(),
+                risk: text(),
+                rollback: text(),
+                verification: text(),
+                operation: name.clone(),
+            };
+            let asked = AskApproval { source: Source::Gate, waits: None, request, fingerprint: name };
+            Command::PassGate(Box::new(PassGate { asked, newcomer: None }))
+        }
+        other => {
+            let task = words.word("a task")?;
+            let report = Report {
+                conversation: name,
+                part: words.named("part").unwrap_or_default(),
+                prompt: words.named("prompt").unwrap_or_default(),
+                task: bench.task(&task),
+                attempt: words.number("attempt")?.unwrap_or(1),
+            };
+            let note = Note::plain(Kind::Progress, other);
+            if other == "sendback" {
+                Command::SendBack(Box::new(SendBack { report, note, blocked: "no handoff".to_owned() }))
+            } else {
+                Command::GoOn { report, note }
+            }
+        }
+    })
+}

@@ -1,0 +1,23 @@
+//! `handover hook`: for clients, not for people.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use handover::hook::{self, Event};
+
+/// For the end of the long help.
+pub(crate) const HELP: &str = "\
+The payload is one JSON object on standard input, as Claude Code and Codex send it.
+
+Exit code: 0 with a JSON object on standard output, or 2 with the reason on standard error; nothing else.";
+
+#[derive(Debug, Args)]
+pub(crate) struct Hook {
+    /// The client's own name for it: SessionStart, PreToolUse, PostToolUse, Stop, SubagentStop, SessionEnd
+    #[arg(value_name = "EVENT", value_parser = Event::parse)]
+    event: Event,
+}
+
+pub(crate) fn run(store: Option<&str>, asked: &Hook) -> ExitCode {
+    hook::run(asked.event, store)
+}

@@ -1,0 +1,210 @@
+//! `handover hook EVENT`: what an interactive agent's client calls at its own events.
+//!
+//! ```text
+//! SessionStart        who the agent is, what it holds, its mail, how to go on           one read
+//! PreToolUse          gates: by the configuration alone, or by an approval              nothing, or one commit
+//! PostToolUse         a sign of life; joins a sub-agent with the agent it registered    one read, now and then one commit
+//! Stop, SubagentStop  the handoff of whoever holds a claim: sent back, or it has its effect
+//! SessionEnd          what the session holds is offered again                           one commit
+//! ```
+//!
+//! Below a turn of the runner only the gates are looked at: the runner sees to everything else.
+
+mod ask;
+mod event;
+mod guard;
+mod handoff;
+mod payload;
+mod reply;
+mod start;
+mod stop;
+mod who;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use engine::agent::Origin;
+use engine::{Caller, Command, Rights};
+
+pub use event::Event;
+pub use payload::{Bad, Payload};
+pub use reply::Answer;
+
+use crate::gate::{Call, Decision, Gates};
+use crate::office::{self, Office};
+use crate::runner::host;
+use crate::{Error, place, settings};
+
+/// The word on the command line.
+pub const COMMAND: &str = "hook";
+/// Where the client says its project is; a session may have gone elsewhere meanwhile.
+const PROJECT: &str = "CLAUDE_PROJECT_DIR";
+
+/// The short way: before every tool call there is no time to read a whole command line. `None` when it is not `hook EVENT`.
+pub fn command(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
+    let words: Vec<OsString> = arguments.into_iter().skip(1).take(3).collect();
+    let [word, event] = words.as_slice() else { return None };
+    if word != COMMAND {
+        return None;
+    }
+    let event = Event::parse(event.to_str()?).ok()?;
+    let store = std::env::var("HANDOVER_STORE").ok();
+    Some(run(event, store.as_deref()))
+}
+
+/// Reads the payload and answers. The store is the one that is named, or that of the client's project.
+pub fn run(event: Event, named: Option<&str>) -> ExitCode {
+    guard::watch(event, event.patience());
+    let answer = guard::caught(event, || match Payload::read(event, std::io::stdin().lock()) {
+        Ok(payload) => answer(&Hook { event, payload, named }),
+        Err(bad) => misfit(event, &bad),
+    });
+    answer.code(event)
+}
+
+/// One call of a client.
+struct Hook<'a> {
+    event: Event,
+    payload: Payload,
+    /// `--store` or `HANDOVER_STORE`.
+    named: Option<&'a str>,
+}
+
+/// What stopped a hook.
+#[derive(Debug, thiserror::Error)]
+enum Trouble {
+    #[error("{}", chain(.0))]
+    Closed(#[from] office::Closed),
+    #[error("{}", .0.told())]
+    Error(#[from] Error),
+    #[error("{0}")]
+    Settings(#[from] settings::Unreadable),
+    #[error("{0}")]
+    Other(String),
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+/// A payload that is none is an error, and the call or the prompt must not go on as if we had looked. Only a stop that was
+/// held once for this is not held again: nobody could end the session.
+fn misfit(event: Event, bad: &Bad) -> Answer {
+    match bad {
+        Bad::OtherEvent { again: true, .. } => Answer::Note(bad.to_string()),
+        Bad::TooLong if event != Event::PreToolUse => Answer::Note(bad.to_string()),
+        Bad::Unreadable(_) | Bad::TooLong | Bad::NotAPayload(_) | Bad::OtherEvent { .. } | Bad::NoSession => {
+            Answer::Refuse(bad.to_string())
+        }
+    }
+}
+
+fn answer(hook: &Hook<'_>) -> Answer {
+    let below_a_turn = std::env::var_os(host::TURN).is_some_and(|turn| !turn.is_empty());
+    let done = match hook.event {
+        Event::PreToolUse => before_a_tool(hook),
+        _ if below_a_turn => Ok(Answer::Nothing),
+        Event::SessionStart => with_store(hook, async |office| start::context(office, hook).await),
+        Event::PostToolUse => with_store(hook, async |office| after_a_tool(office, hook).await),
+        Event::Stop | Event::SubagentStop => stop::stopping(hook),
+        Event::SessionEnd => ending(hook),
+        Event::Other(_) => Ok(Answer::Nothing),
+    };
+    done.unwrap_or_else(|trouble| guard::failed(hook.event, &trouble.to_string()))
+}
+
+impl Hook<'_> {
+    /// Where the client's project is.
+    fn folder(&self) -> Option<PathBuf> {
+        let named = std::env::var_os(PROJECT).filter(|folder| !folder.is_empty()).map(PathBuf::from);
+        named.or_else(|| std::env::current_dir().ok()).or_else(|| self.payload.cwd.clone())
+    }
+
+    fn root(&self) -> Option<PathBuf> {
+        self.folder().and_then(|folder| place::root(&folder))
+    }
+
+    fn origin(&self) -> Origin {
+        Origin { conversation: Some(self.payload.session_id.clone()), part: self.payload.part(), call: None }
+    }
+
+    /// A store that was never made has nothing to tell, and a hook that runs in every project must not make one everywhere.
+    fn has_store(&self) -> Result<bool, Trouble> {
+        let place = office::find_from(self.named, self.folder().as_deref())?;
+        if place.store.contains("://") {
+            return Ok(true);
+        }
+        let file = place.store.strip_prefix("sqlite:").unwrap_or(&place.store);
+        Ok(Path::new(file).exists())
+    }
+
+    /// Opens the store, on one thread: the client waits for one answer.
+    fn open<T>(&self, work: impl AsyncFnOnce(&Office) -> Result<T, Trouble>) -> Result<T, Trouble> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| Trouble::Other(error.to_string()))?;
+        let done = runtime.block_on(async {
+            let office = office::open_from(self.named, self.folder().as_deref()).await?;
+            work(&office).await
+        });
+        // What still runs ends with the process.
+        runtime.shutdown_background();
+        done
+    }
+}
+
+fn with_store(hook: &Hook<'_>, work: impl AsyncFnOnce(&Office) -> Result<Answer, Trouble>) -> Result<Answer, Trouble> {
+    if hook.has_store()? { hook.open(work) } else { Ok(Answer::Nothing) }
+}
+
+/// By the configuration alone, as long as nobody has to be asked.
+fn before_a_tool(hook: &Hook<'_>) -> Result<Answer, Trouble> {
+    let gates = settings::read(hook.root().as_deref())?.gates;
+    if gates.is_empty() {
+        return Ok(Answer::Nothing);
+    }
+    let Some(tool) = hook.payload.tool_name.as_deref().filter(|tool| !tool.trim().is_empty()) else {
+        return Ok(Answer::Refuse("the payload names no tool".to_owned()));
+    };
+    let input = hook.payload.tool_input.as_ref().map_or("null", |input| input.get());
+    match judge(&gates, hook, tool, input)? {
+        (Decision::Allow, _) => Ok(Answer::Nothing),
+        (Decision::Deny, reason) => Ok(Answer::Deny(format!("denied by a gate of this project: {reason}"))),
+        (Decision::Ask, reason) => hook.open(async |office| ask::ask(office, hook, (tool, input), &reason).await),
+    }
+}
+
+fn judge(gates: &Gates, hook: &Hook<'_>, tool: &str, input: &str) -> Result<(Decision, String), Trouble> {
+    let node = wire::json::parse(input).map_err(|error| Trouble::Other(format!("`tool_input`: {error}")))?;
+    let input = node.to_value();
+    let directory = hook.payload.cwd.clone().filter(|folder| folder.is_absolute()).or_else(|| hook.folder());
+    let directory = directory.ok_or_else(|| Trouble::Other("the payload names no folder".to_owned()))?;
+    let verdict = gates.judge(&Call { tool, input: &input, directory: &directory });
+    Ok((verdict.decision, verdict.reason))
+}
+
+/// A sign of life. It is stored now and then, so mostly there is only something to read.
+async fn after_a_tool(office: &Office, hook: &Hook<'_>) -> Result<Answer, Trouble> {
+    let registers = hook.payload.tool_name.as_deref().is_some_and(|tool| tool.ends_with("agent_register"));
+    let call = hook.payload.tool_use_id.clone().filter(|_| registers);
+    let command = Command::Hear { origin: Origin { call, ..hook.origin() } };
+    let service = office.desk.service();
+    let caller = Caller::with_rights(Rights::Engine);
+    if service.would_change(caller.clone(), command.clone()).await? {
+        service.execute(caller, command).await?;
+    }
+    Ok(Answer::Nothing)
+}
+
+/// What the session holds is offered again, unless the session goes on under this or another name.
+fn ending(hook: &Hook<'_>) -> Result<Answer, Trouble> {
+    if matches!(hook.payload.reason.as_deref(), Some("clear" | "resume")) {
+        return Ok(Answer::Nothing);
+    }
+    with_store(hook, async |office| {
+        let end = Command::EndConversation { conversation: hook.payload.session_id.clone() };
+        office.desk.service().execute(Caller::with_rights(Rights::Engine), end).await?;
+        Ok(Answer::Nothing)
+    })
+}

@@ -1,0 +1,86 @@
+//! A gate asks: what was allowed goes through once, everything else becomes an approval that waits for a person.
+
+use engine::agent::Origin;
+use engine::approval::{Request, Source};
+use engine::command::{AskApproval, PassGate, Register};
+use engine::id::{AgentId, Ids, TurnId};
+use engine::{Caller, Command, Reply, Rights};
+
+use super::{Answer, Hook, Trouble, who};
+use crate::error::Error;
+use crate::office::Office;
+use crate::runner::host;
+use crate::seal::Seal;
+
+/// In one transaction: of two calls that come with one approval, one goes through.
+pub(super) async fn ask(
+    office: &Office,
+    hook: &Hook<'_>,
+    (tool, input): (&str, &str),
+    reason: &str,
+) -> Result<Answer, Trouble> {
+    let request = request(hook, tool, input);
+    let (conversation, part) = (hook.payload.session_id.clone(), hook.payload.part());
+    let turn = std::env::var(host::TURN).ok().and_then(|text| text.parse::<TurnId>().ok());
+    let done = office.desk.service().execute_from(move |world, stamp| {
+        let known = who::asker(world, turn, &conversation, part.as_deref())?;
+        // A session in which nobody registered asks, too: an agent is made for it.
+        let agent = known.unwrap_or_else(|| AgentId::next(&mut Ids::new(stamp.seed)));
+        let newcomer = known.is_none().then(|| (agent, register(&conversation, part.as_deref())));
+        let origin = Origin { conversation: Some(conversation.clone()), part: part.clone(), call: None };
+        let seal = Seal { request: &request, task: None, attempt: None, agent: Some(agent) };
+        let fingerprint = seal.fingerprint();
+        let asked = AskApproval { source: Source::Gate, waits: None, request: request.clone(), fingerprint };
+        let caller = Caller { agent: known, origin, ..Caller::with_rights(Rights::Agent) };
+        Ok((caller, Command::PassGate(Box::new(PassGate { asked, newcomer }))))
+    });
+    let reply = done.await?;
+    if reply == Reply::ApprovalConsumed {
+        return Ok(Answer::Nothing);
+    }
+    if let Reply::ApprovalRefused { approval, reason } = &reply {
+        let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        return Ok(Answer::Deny(format!("a person said no to exactly this ({approval}){why}. Do something else.")));
+    }
+    let Reply::ApprovalAsked { approval, .. } = reply else { return Err(Error::unexpected(&reply).into()) };
+    Ok(Answer::Deny(format!(
+        "a gate of this project asks a person first: {reason}. It waits as {approval}. A person decides in a terminal of \
+         their own, with `handover approval approve {approval}` or `handover approval reject {approval} --reason REASON`; you \
+         cannot. When it is approved, make exactly the same call again within five minutes: it goes through once."
+    )))
+}
+
+/// Everything that is sealed: the tool, its input in the very bytes, the folder and the session.
+fn request(hook: &Hook<'_>, tool: &str, input: &str) -> Request {
+    let session = &hook.payload.session_id;
+    let scope = match hook.payload.part() {
+        Some(part) => format!("session {session}, sub-agent {part}"),
+        None => format!("session {session}"),
+    };
+    let directory = hook.payload.cwd.clone().or_else(|| hook.folder()).unwrap_or_default();
+    Request {
+        operation: tool.to_owned(),
+        content: input.to_owned(),
+        scope,
+        directory: directory.display().to_string(),
+        risk: String::new(),
+        rollback: String::new(),
+        verification: String::new(),
+    }
+}
+
+fn register(conversation: &str, part: Option<&str>) -> Register {
+    let name = |text: &str| text.chars().filter(|letter| !letter.is_control()).take(8).collect::<String>();
+    let below = part.map(|part| format!(" {}", name(part))).unwrap_or_default();
+    let runtime = if std::env::var_os("CLAUDECODE").is_some() { "claude-code" } else { "hook" };
+    Register {
+        name: format!("session {}{below}", name(conversation)),
+        runtime: runtime.to_owned(),
+        role: None,
+        slug: None,
+        capabilities: Vec::new(),
+        workflow: None,
+        workspace_path: None,
+        metadata: None,
+    }
+}

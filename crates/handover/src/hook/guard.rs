@@ -1,0 +1,61 @@
+//! A hook answers whatever happens: a panic in any thread and a store that does not come back end in an answer, too.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use super::event::Event;
+use super::reply::Answer;
+
+/// What is answered when we failed. Before a tool is called that is a no; everywhere else the session takes its course, and
+/// the person is told.
+pub(super) fn failed(event: Event, problem: &str) -> Answer {
+    match event {
+        Event::PreToolUse => Answer::Refuse(format!("{problem}; the call is not let through, because gates are set")),
+        Event::SessionStart
+        | Event::PostToolUse
+        | Event::Stop
+        | Event::SubagentStop
+        | Event::SessionEnd
+        | Event::Other(_) => Answer::Note(format!("{problem}; this {} was not looked at", event.as_str())),
+    }
+}
+
+/// From here on there will be an answer in time.
+pub(super) fn watch(event: Event, patience: Duration) {
+    // Without this thread we are only as patient as the client.
+    let _none = std::thread::Builder::new().name("patience".to_owned()).spawn(move || {
+        let (_kept, never) = mpsc::channel::<()>();
+        let _over = never.recv_timeout(patience);
+        end(event, &format!("there was no answer within {} ms", patience.as_millis()));
+    });
+}
+
+/// A panic of ours is a failure like any other.
+pub(super) fn caught(event: Event, work: impl FnOnce() -> Answer) -> Answer {
+    // What it leaves half done ends with this process.
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
+        Ok(answer) => answer,
+        Err(_) => failed(event, "handover panicked, which is a bug of ours: please report it"),
+    }
+}
+
+#[expect(clippy::exit, reason = "the thread that would return is the one that waits")]
+fn end(event: Event, problem: &str) {
+    if let Some(code) = failed(event, problem).give(event) {
+        std::process::exit(i32::from(code));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_keeps_tools_from_being_called_and_sessions_from_being_held() {
+        let boom = |event| caught(event, || panic!("boom"));
+        assert!(matches!(boom(Event::PreToolUse), Answer::Refuse(_)));
+        for event in [Event::Stop, Event::SubagentStop, Event::SessionStart, Event::SessionEnd, Event::PostToolUse] {
+            assert!(matches!(boom(event), Answer::Note(_)), "{event:?}");
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! What a valid handoff of a session does: the same as at the end of a runner's turn.
+
+use std::path::{Path, PathBuf};
+
+use engine::approval::{Request, Source};
+use engine::checkpoint::Kind;
+use engine::command::{AskApproval, Target};
+use engine::{Caller, Command, Refusal, Reply};
+use wire::handoff::{Contract, Status};
+use wire::json::object;
+use wire::translate::{self, Turn};
+
+use super::stop::{Due, let_go, runner, send_back};
+use super::{Answer, Hook, Trouble};
+use crate::digest::sha256;
+use crate::error::Error;
+use crate::office::{self, Office};
+use crate::runner::learn::{Learner, note};
+use crate::runner::route::{self, To};
+use crate::runner::verify::{Asked, Finished, Order, Said, Unfinished, finish};
+use crate::runner::{asks, open};
+use crate::seal::Seal;
+use crate::settings::Team;
+use crate::{random, service, trust};
+
+/// What is said to an agent whose output failed its verification, as a runner says it.
+const FAILED: &str = "Your output was verified and failed. Mend it, and end again with your whole output.";
+const REFUSED: &str = "Your handoff is valid, but it cannot take effect. Mend what is in the way, and hand over again.";
+
+/// One handoff of one session.
+struct Taking<'a> {
+    office: &'a Office,
+    hook: &'a Hook<'a>,
+    team: &'a Team,
+    due: &'a Due,
+    contract: &'a Contract,
+}
+
+pub(super) async fn take(
+    office: &Office,
+    hook: &Hook<'_>,
+    team: &Team,
+    due: &Due,
+    contract: &Contract,
+) -> Result<Answer, Trouble> {
+    let taking = Taking { office, hook, team, due, contract };
+    match taking.effect().await {
+        Err(Trouble::Error(Error::Refused(refusal))) => taking.refused(&refusal).await,
+        done => done,
+    }
+}
+
+impl Taking<'_> {
+    fn said(&self) -> &str {
+        self.hook.payload.last_assistant_message.as_deref().unwrap_or_default()
+    }
+
+    /// What a hook that comes twice with the same words does is done once.
+    fn once(&self, what: &str) -> Caller {
+        let report = &self.due.report;
+        let said = sha256(self.said().as_bytes());
+        let key = sha256(format!("{} {} {} {said} {what}", report.conversation, report.part, report.prompt).as_bytes());
+        Caller { key: Some(service::key(format!("hook {what}"), key, &said)), ..runner(self.due) }
+    }
+
+    async fn effect(&self) -> Result<Answer, Trouble> {
+        let once = |what: &str| self.once(what);
+        let warn = |text: String| eprintln!("handover: {text}");
+        let (task, attempt) = (self.due.task.id, self.due.task.attempt);
+        let service = self.office.desk.service();
+        let learner = Learner { service, task, attempt, once: &once, warn: &warn };
+        learner.learn(self.contract).await?;
+        let done = match self.contract.status() {
+            Status::Complete { .. } => self.complete(&learner).await?,
+            Status::InProgress => self.go_on().await?,
+            Status::NeedsInput => {
+                for (number, command) in self.acts().into_iter().enumerate() {
+                    service.execute(self.once(&format!("question {number}")), command).await?;
+                }
+                Answer::Note(format!("{task} waits for an answer: `handover status` shows the question and how to answer it"))
+            }
+            Status::ApprovalRequest { .. } => self.ask_approval().await?,
+            Status::Blocked => self.block().await?,
+        };
+        let others = self.due.others;
+        Ok(match done {
+            Answer::Nothing if others > 0 => {
+                Answer::Note(format!("the handoff was for {task}; this session holds {others} more"))
+            }
+            other => other,
+        })
+    }
+
+    fn acts(&self) -> Vec<Command> {
+        translate::handoff(self.contract, Turn { task: self.due.task.id, attempt: self.due.task.attempt }).commands
+    }
+
+    async fn go_on(&self) -> Result<Answer, Trouble> {
+        let evidence = self.contract.render().get("evidence_report").cloned();
+        let note = note(Kind::Progress, self.contract.next_action(), evidence.as_ref());
+        let go_on = Command::GoOn { report: self.due.report.clone(), note };
+        let reply = self.office.desk.service().execute(self.once("goes on"), go_on).await?;
+        Ok(if let Reply::Moved { .. } = reply {
+            Answer::Note(format!("{} is blocked (ambiguity): IN_PROGRESS_LIMIT", self.due.task.id))
+        } else {
+            Answer::Nothing
+        })
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "a handoff becomes few of the commands there are")]
+    async fn block(&self) -> Result<Answer, Trouble> {
+        for command in self.acts() {
+            let command = match command {
+                Command::Move { task, attempt, to: Target::Blocked { kind, reason, .. } } => {
+                    let role = match route::by_settings(&self.team.routes, kind) {
+                        Some(To::Role(role)) => Some(role),
+                        Some(To::Agent(_) | To::Person) | None => None,
+                    };
+                    Command::Move { task, attempt, to: Target::Blocked { kind, reason, role } }
+                }
+                other => other,
+            };
+            self.office.desk.service().execute(self.once("blocked"), command).await?;
+        }
+        Ok(Answer::Note(format!("{} is blocked, as its agent says", self.due.task.id)))
+    }
+
+    async fn ask_approval(&self) -> Result<Answer, Trouble> {
+        let (task, attempt, agent) = (self.due.task.id, self.due.task.attempt, self.due.agent.id);
+        let folder = self.folder();
+        let request: Request = asks::request(self.contract, &folder)
+            .ok_or_else(|| Trouble::Other("the handoff asks for nothing that could be approved".to_owned()))?;
+        let seal = Seal { request: &request, task: Some(task), attempt: Some(attempt), agent: Some(agent) };
+        let fingerprint = seal.fingerprint();
+        let asked = AskApproval { source: Source::Handoff, waits: Some((task, attempt)), request, fingerprint };
+        let service = self.office.desk.service();
+        let reply = service.execute(runner(self.due), Command::AskApproval(Box::new(asked))).await?;
+        let Reply::ApprovalAsked { approval, .. } = reply else { return Err(Error::unexpected(&reply).into()) };
+        Ok(Answer::Note(format!(
+            "{task} waits for {approval}: decide with `handover approval approve {approval}` or `reject`"
+        )))
+    }
+
+    /// Where the session works.
+    fn folder(&self) -> PathBuf {
+        let here = self.hook.payload.cwd.clone().or_else(|| self.hook.folder()).unwrap_or_default();
+        here.ancestors().find(|folder| folder.join(".git").exists()).map_or(here.clone(), Path::to_owned)
+    }
+
+    /// "Done" is checked as the brief says.
+    async fn complete(&self, learner: &Learner<'_>) -> Result<Answer, Trouble> {
+        if !self.due.task.verify {
+            for command in self.acts() {
+                self.office.desk.service().execute(self.once("complete"), command).await?;
+            }
+            return Ok(Answer::Nothing);
+        }
+        let task = self.due.task.id;
+        let Some(root) = self.office.place.root.clone() else {
+            return Ok(Answer::Note(format!("{task} says that it is done, but there is no project to verify it in")));
+        };
+        if let Err(untrusted) = trust::check(&root, office::data_folder().as_deref()) {
+            let detail = object([("said", self.contract.next_action().into())]);
+            learner.checkpoint("unverified", note(Kind::Progress, "says that it is done", Some(&detail))).await?;
+            let text = format!("{task} says that it is done and has to be verified: {untrusted}; then `handover task verify`");
+            return Ok(Answer::Note(text));
+        }
+        self.verify(&root).await
+    }
+
+    async fn verify(&self, root: &Path) -> Result<Answer, Trouble> {
+        let (task, agent) = (self.due.task.id, self.due.agent.id);
+        let mark = format!("verify_{}", random::token()?);
+        let folder = self.office.state.join("verify").join(&mark);
+        let said = Said::of_handoff(self.contract);
+        let order = Order {
+            task,
+            agent: Some(agent),
+            output_ref: None,
+            said: Some(&said),
+            outcome: Some(&said.summary),
+            worktree: &self.folder(),
+            root,
+            folder: &folder,
+            mark: &mark,
+        };
+        let judge = async |asked: Asked| Box::pin(open::judge(self.office, task, &asked)).await;
+        let evaluate = self.team.evaluator.is_some().then_some(judge);
+        let done = finish(self.office.desk.service(), self.team, order, evaluate, &mut |_| ()).await;
+        // What the checks wrote is in the record; the folder was for their hosts.
+        let _kept = std::fs::remove_dir_all(&folder);
+        match done {
+            Ok(Finished::Completed(_)) => Ok(Answer::Nothing),
+            Ok(Finished::Failed { is_blocked: true, .. }) => {
+                Ok(Answer::Note(format!("{task} is blocked (verification_fail): its output failed verification twice")))
+            }
+            // The store counts failures, and the second one blocks: this cannot go on for ever.
+            Ok(Finished::Failed { complaints, .. }) => {
+                Ok(Answer::Block(crate::runner::brief::repair(agent, FAILED, complaints)))
+            }
+            Err(Unfinished::Error(error)) => Err(error.into()),
+            Err(problem) => Ok(Answer::Note(format!("{task} says that it is done, but was not verified: {problem}"))),
+        }
+    }
+
+    /// The rules say no. Whoever has lost the task owes nothing; the others are told what is in the way.
+    async fn refused(&self, refusal: &Refusal) -> Result<Answer, Trouble> {
+        if matches!(refusal, Refusal::ClaimLost { .. } | Refusal::TaskNotFound { .. } | Refusal::WorkflowNotFound { .. }) {
+            return Ok(let_go(self.due, refusal));
+        }
+        let problems = vec![(refusal.code().to_owned(), refusal.to_string())];
+        send_back(self.office, self.due, self.said(), REFUSED, problems).await
+    }
+}

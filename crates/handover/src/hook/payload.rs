@@ -1,0 +1,78 @@
+//! What a client tells at an event: one JSON object on standard input. It is the client's, so fields we do not know are none
+//! of our business.
+
+use std::io::Read;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::event::Event;
+
+/// A tool may have read a large file, and its answer is in the payload.
+pub(super) const BYTES_MAX: u64 = 16 << 20;
+
+#[derive(Debug, Deserialize)]
+pub struct Payload {
+    pub session_id: String,
+    pub hook_event_name: String,
+    pub cwd: Option<PathBuf>,
+    prompt_id: Option<String>,
+    turn_id: Option<String>,
+    /// Inside of a sub-agent, the client's name for it.
+    pub agent_id: Option<String>,
+    pub tool_name: Option<String>,
+    /// In the very bytes the client sent.
+    pub tool_input: Option<Box<RawValue>>,
+    pub tool_use_id: Option<String>,
+    /// Why a session starts.
+    pub source: Option<String>,
+    /// Why a session ends.
+    pub reason: Option<String>,
+    pub last_assistant_message: Option<String>,
+    #[serde(default)]
+    pub stop_hook_active: Option<bool>,
+}
+
+/// What is wrong with a payload.
+#[derive(Debug, thiserror::Error)]
+pub enum Bad {
+    #[error("standard input cannot be read: {0}")]
+    Unreadable(#[from] std::io::Error),
+    #[error("the payload is longer than {BYTES_MAX} bytes")]
+    TooLong,
+    #[error("the payload is not what a client sends: {0}")]
+    NotAPayload(#[from] serde_json::Error),
+    #[error("the payload is of {found}, but this is the hook of {expected}: mend the client's configuration")]
+    OtherEvent { found: String, expected: &'static str, again: bool },
+    #[error("the payload has a `session_id` that is empty or longer than 256 bytes")]
+    NoSession,
+}
+
+impl Payload {
+    pub fn read(event: Event, input: impl Read) -> Result<Self, Bad> {
+        let mut bytes = Vec::new();
+        input.take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
+        if u64::try_from(bytes.len()).is_ok_and(|length| length > BYTES_MAX) {
+            return Err(Bad::TooLong);
+        }
+        let payload: Self = serde_json::from_slice(&bytes)?;
+        if payload.hook_event_name != event.as_str() {
+            let again = payload.stop_hook_active.unwrap_or(false);
+            let found = payload.hook_event_name.chars().take(64).collect();
+            return Err(Bad::OtherEvent { found, expected: event.as_str(), again });
+        }
+        let named = !payload.session_id.trim().is_empty() && payload.session_id.len() <= 256;
+        if named { Ok(payload) } else { Err(Bad::NoSession) }
+    }
+
+    /// Which prompt of the user it answers. Codex names its turns instead.
+    pub fn prompt(&self) -> String {
+        self.prompt_id.clone().or_else(|| self.turn_id.clone()).unwrap_or_default()
+    }
+
+    /// The part of the session, as the store names it.
+    pub fn part(&self) -> Option<String> {
+        self.agent_id.clone().filter(|part| !part.trim().is_empty())
+    }
+}

@@ -1,0 +1,110 @@
+//! What a model is told when its session starts: who it is, what it holds, its mail, and how to go on.
+
+use engine::agent::Agent;
+use engine::inbox::{Message, Owner};
+use engine::task::Task;
+use engine::{Stop, World, view};
+use wire::prompt::fenced;
+
+use super::{Answer, Hook, Trouble, who};
+use crate::office::Office;
+
+/// What is shown of each kind; more is a number.
+const AGENTS_MAX: usize = 5;
+const TASKS_MAX: usize = 10;
+const MAIL_MAX: usize = 10;
+/// Of a name or a subject.
+const CHARS_MAX: usize = 200;
+/// Of all of it: a client may cut what is longer, at any place.
+const TEXT_CHARS_MAX: usize = 8_000;
+
+struct Known {
+    agent: Agent,
+    tasks: Vec<Task>,
+    unread: u32,
+    mail: Vec<Message>,
+}
+
+pub(super) async fn context(office: &Office, hook: &Hook<'_>) -> Result<Answer, Trouble> {
+    let conversation = hook.payload.session_id.clone();
+    let known = office.desk.service().view(move |world| known(world, &conversation)).await?;
+    let text = if known.is_empty() { nobody(hook.payload.source.as_deref()) } else { told(&known) };
+    Ok(Answer::Context(text.chars().take(TEXT_CHARS_MAX).collect()))
+}
+
+fn known(world: &World, conversation: &str) -> Result<Vec<Known>, Stop> {
+    let agents = who::agents(world, conversation, None)?;
+    let held = who::held(world, &agents)?;
+    let mut found = Vec::new();
+    for agent in agents.into_iter().take(AGENTS_MAX) {
+        let rows = u32::try_from(MAIL_MAX).unwrap_or(u32::MAX);
+        let mail = view::unread(world, Owner::Agent(agent.id), rows)?;
+        let unread = mail.by_priority.iter().map(|(_, count)| *count).sum();
+        let tasks = held.iter().filter(|(holder, _)| holder.id == agent.id).map(|(_, task)| task.clone()).collect();
+        found.push(Known { agent, tasks, unread, mail: mail.messages });
+    }
+    Ok(found)
+}
+
+/// Nobody registered in this session.
+fn nobody(source: Option<&str>) -> String {
+    let before = match source {
+        Some("clear" | "compact" | "resume") => {
+            " If you worked here before, register with the same name: `holds` lists what is yours."
+        }
+        Some(_) | None => "",
+    };
+    format!(
+        "Handover keeps the tasks of this project. You are not registered in this session. To work on a task, call \
+         agent_register, then task_next.{before}"
+    )
+}
+
+fn told(known: &[Known]) -> String {
+    let mut text = "Handover keeps the tasks of this project, and knows you from earlier in this session.\n".to_owned();
+    for Known { agent, tasks, unread, mail } in known {
+        text.push_str(&format!(
+            "\nYou are agent {} ({}), in handoffs {}. Call agent_register with name {:?} and runtime {:?} to go on as this \
+             agent.\n",
+            agent.id,
+            agent.slug,
+            wire::handoff::alias(agent.id),
+            short(&agent.name),
+            short(&agent.runtime)
+        ));
+        text.push_str(&holding(tasks));
+        if *unread > 0 {
+            text.push_str(&format!("Unread mail: {unread}. Read it with inbox_read.\n"));
+            let subjects: Vec<String> = mail.iter().map(subject).collect();
+            text.push_str(&format!("{}\n", fenced("the mailbox", &subjects.join("\n"))));
+        }
+    }
+    text
+}
+
+fn holding(tasks: &[Task]) -> String {
+    if tasks.is_empty() {
+        return "You hold no task. task_next gives you one.\n".to_owned();
+    }
+    let line = |task: &Task| format!("{} {} attempt {}: {}", task.id, task.status(), task.attempt, short(&task.name));
+    let lines: Vec<String> = tasks.iter().take(TASKS_MAX).map(line).collect();
+    let more = tasks.len().saturating_sub(TASKS_MAX);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!(
+        "You hold {} task(s){more}. Call task_load_context with include {{\"all_checkpoints\": true}} for what was done, \
+         compare it with the files, and go on; what is paused waits for a person.\n{}\n",
+        tasks.len(),
+        fenced("the plan", &lines.join("\n"))
+    )
+}
+
+fn subject(message: &Message) -> String {
+    let subject = message.draft.subject.as_deref().unwrap_or(&message.draft.body);
+    format!("from {}, priority {}: {}", message.from, message.draft.priority.get(), short(subject))
+}
+
+/// One line of it.
+fn short(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().filter(|letter| !letter.is_control()).take(CHARS_MAX).collect()
+}

@@ -1,0 +1,136 @@
+//! A session or a sub-agent stops. Whoever holds a claim, and whose output is a handoff, hands over first.
+
+use engine::agent::{Agent, slug_of};
+use engine::checkpoint::Kind;
+use engine::command::{Report, SendBack};
+use engine::task::{Detail, Task};
+use engine::{Caller, Command, Refusal, Reply, Rights};
+use wire::handoff::{Context, Contract, judge};
+use wire::json::object;
+use wire::output::Output;
+
+use super::{Answer, Event, Hook, Trouble, handoff, who, with_store};
+use crate::error::Error;
+use crate::office::Office;
+use crate::runner::brief::{self, REPAIR};
+use crate::runner::learn::note;
+use crate::settings::{self, Team, team};
+
+/// Of what an agent said, as it is kept with the task.
+const SAID_CHARS_MAX: usize = 8_000;
+
+/// A handoff that is due: whose, and for what.
+pub(super) struct Due {
+    pub(super) agent: Agent,
+    pub(super) task: Task,
+    pub(super) settings: team::Agent,
+    pub(super) report: Report,
+    pub(super) detail: Detail,
+    /// Others that this session works on beside it.
+    pub(super) others: usize,
+}
+
+pub(super) fn stopping(hook: &Hook<'_>) -> Result<Answer, Trouble> {
+    // Without a name for it nobody knows which sub-agent stops, and the session's own claims are not its business.
+    if hook.event == Event::SubagentStop && hook.payload.part().is_none() {
+        return Ok(Answer::Nothing);
+    }
+    let team = settings::read(hook.root().as_deref())?.team;
+    if !team.agents.iter().any(owes) {
+        return Ok(Answer::Nothing);
+    }
+    with_store(hook, async |office| {
+        let Some(due) = due(office, hook, &team).await? else { return Ok(Answer::Nothing) };
+        let said = hook.payload.last_assistant_message.as_deref().unwrap_or_default();
+        match judged(&due, said) {
+            Ok(contract) => handoff::take(office, hook, &team, &due, &contract).await,
+            Err(problems) => send_back(office, &due, said, REPAIR, problems).await,
+        }
+    })
+}
+
+fn owes(agent: &team::Agent) -> bool {
+    agent.output() == team::Output::Handoff
+}
+
+/// The last claim of this part of the session whose agent hands over.
+async fn due(office: &Office, hook: &Hook<'_>, team: &Team) -> Result<Option<Due>, Trouble> {
+    let (conversation, part) = (hook.payload.session_id.clone(), hook.payload.part());
+    let settings = team.agents.clone();
+    let prompt = hook.payload.prompt();
+    let found = office.desk.service().view(move |world| {
+        let agents = who::agents(world, &conversation, part.as_deref())?;
+        let mut held = who::held(world, &agents)?;
+        held.retain(|(agent, task)| !who::is_paused(task) && settings_of(&settings, agent).is_some_and(owes));
+        let others = held.len().saturating_sub(1);
+        let Some((agent, task)) = held.into_iter().next() else { return Ok(None) };
+        let detail = world.detail(task.id)?.clone();
+        let Some(settings) = settings_of(&settings, &agent).cloned() else { return Ok(None) };
+        let report = Report {
+            conversation: conversation.clone(),
+            part: part.clone().unwrap_or_default(),
+            prompt: prompt.chars().take(200).collect(),
+            task: task.id,
+            attempt: task.attempt,
+        };
+        Ok(Some(Due { agent, task, settings, report, detail, others }))
+    });
+    Ok(found.await?)
+}
+
+/// By its slug, or by the name it gave: a second one of that name has a number after its slug.
+fn settings_of<'a>(settings: &'a [team::Agent], agent: &Agent) -> Option<&'a team::Agent> {
+    let by = |slug: &str| settings.iter().find(|known| known.slug == slug);
+    by(&agent.slug).or_else(|| by(&slug_of(&agent.name)))
+}
+
+/// As a runner judges the end of a turn.
+fn judged(due: &Due, said: &str) -> Result<Contract, Vec<(String, String)>> {
+    let input = brief::demands(&due.detail, &due.settings.writable_sections);
+    let alias = wire::handoff::alias(due.agent.id);
+    let mut verdict = judge(said, &Context { input: Some(&input), dispatch_agent_id: Some(&alias) });
+    match verdict.contract.take() {
+        Some(contract) => Ok(contract),
+        None => Err(Output::Handoff(Box::new(verdict)).problems()),
+    }
+}
+
+/// The agent goes on with what is wrong; when it was told so often enough, the task is blocked and the session may stop.
+pub(super) async fn send_back(
+    office: &Office,
+    due: &Due,
+    said: &str,
+    reason: &str,
+    problems: Vec<(String, String)>,
+) -> Result<Answer, Trouble> {
+    let codes = problems.iter().take(10).map(|(code, _)| code.as_str()).collect::<Vec<_>>().join(", ");
+    let said: String = said.chars().take(SAID_CHARS_MAX).collect();
+    let detail = object([("codes", codes.as_str().into()), ("said", said.as_str().into())]);
+    let sent = SendBack {
+        report: due.report.clone(),
+        note: note(Kind::Progress, &format!("its handoff was sent back: {codes}"), Some(&detail)),
+        blocked: format!("its handoff is still not valid after it was sent back: {codes}\nIt said last:\n{said}"),
+    };
+    let caller = Caller::agent(due.agent.id);
+    let reply = match office.desk.service().execute(caller, Command::SendBack(Box::new(sent))).await {
+        Err(Error::Refused(refusal)) => return Ok(let_go(due, &refusal)),
+        done => done?,
+    };
+    if !matches!(reply, Reply::SentBack { .. }) {
+        let task = due.task.id;
+        let text = format!("{task} is blocked (verification_fail): its handoff stayed wrong: {codes}");
+        return Ok(Answer::Note(text));
+    }
+    let holds = format!("You hold {}, so you stop with a handoff. {reason}", due.task.id);
+    Ok(Answer::Block(brief::repair(due.agent.id, &holds, problems)))
+}
+
+/// Whoever lost the task in the meantime owes nothing.
+pub(super) fn let_go(due: &Due, refusal: &Refusal) -> Answer {
+    Answer::Note(format!("the handoff of {} had no effect: {refusal}", due.task.id))
+}
+
+/// With the runner's rights, which a handoff has in either place.
+pub(super) fn runner(due: &Due) -> Caller {
+    Caller { agent: Some(due.agent.id), ..Caller::with_rights(Rights::Runner) }
+}

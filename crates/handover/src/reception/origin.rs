@@ -1,0 +1,57 @@
+//! Where in its client a call comes from, in the client's own names. A hook of the same client is told the same ones.
+
+use engine::agent::Origin;
+use engine::limits::KEY_BYTES_MAX;
+use serde_json::{Map, Value};
+
+/// What Claude Code puts into the environment of the servers it starts.
+const SESSION: &str = "CLAUDE_CODE_SESSION_ID";
+/// What it calls a call.
+const CALLS: [&str; 2] = ["claudecode/toolUseId", "callId"];
+/// What Codex calls its session, beside every call.
+const THREAD: &str = "threadId";
+
+/// The session that this process was started in.
+pub(super) fn conversation() -> Option<String> {
+    std::env::var(SESSION).ok().filter(|name| fits(name))
+}
+
+/// Only who started us may say which session this is: over a network anybody could name another's.
+pub(super) fn of(meta: &Map<String, Value>, is_pipe: bool, conversation: Option<&str>) -> Origin {
+    let text = |name: &str| meta.get(name).and_then(Value::as_str).filter(|text| fits(text)).map(str::to_owned);
+    let thread = || text(THREAD).filter(|_| is_pipe);
+    Origin {
+        conversation: conversation.map(str::to_owned).or_else(thread),
+        part: None,
+        call: CALLS.into_iter().find_map(text),
+    }
+}
+
+/// What the store takes; anything else is no name.
+fn fits(text: &str) -> bool {
+    !text.trim().is_empty() && text.len() <= KEY_BYTES_MAX && !text.contains('\0')
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn clients_say_where_they_are() {
+        let of = |meta: Value, is_pipe, conversation| {
+            let meta = meta.as_object().cloned().unwrap_or_default();
+            let origin = of(&meta, is_pipe, conversation);
+            (origin.conversation, origin.call)
+        };
+        let text = |text: &str| Some(text.to_owned());
+        let claude = json!({"claudecode/toolUseId": "toolu_1", "progressToken": 2});
+        assert_eq!(of(claude.clone(), true, Some("s1")), (text("s1"), text("toolu_1")));
+        assert_eq!(of(claude, false, None), (None, text("toolu_1")));
+        let codex = json!({"threadId": "t1", "callId": "call_1"});
+        assert_eq!(of(codex.clone(), true, None), (text("t1"), text("call_1")));
+        assert_eq!(of(codex, false, None), (None, text("call_1")));
+        assert_eq!(of(json!({"threadId": 7, "callId": "x".repeat(300)}), true, None), (None, None));
+    }
+}

@@ -1,0 +1,115 @@
+//! What a handoff says beside its status: knowledge of the project, effects elsewhere, candidates to remember. It takes effect
+//! once, whoever ran the turn: a runner, or a person's own session.
+
+use std::collections::BTreeMap;
+
+use engine::checkpoint::Kind;
+use engine::command::Note;
+use engine::id::TaskId;
+use engine::inbox::{Draft, Filter, MessageKind, Owner, Recipients};
+use engine::task::Priority;
+use engine::{Caller, Command, Json, Refusal};
+use wire::handoff::Contract;
+use wire::json::{Value, object};
+
+use super::attempt::cut;
+use crate::error::Error;
+use crate::service::Service;
+
+/// Whose words they are, and in which claim.
+pub struct Learner<'a> {
+    pub service: &'a Service,
+    pub task: TaskId,
+    pub attempt: u32,
+    /// Who asks, with a key for what is done: tried again, it is done once.
+    pub once: &'a (dyn Fn(&str) -> Caller + Send + Sync),
+    pub warn: &'a (dyn Fn(String) + Send + Sync),
+}
+
+impl std::fmt::Debug for Learner<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Learner").field("task", &self.task).finish_non_exhaustive()
+    }
+}
+
+impl Learner<'_> {
+    pub async fn learn(&self, contract: &Contract) -> Result<(), Error> {
+        let mut sections: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+        for update in contract.applied() {
+            sections.entry(update.contract().to_owned()).or_default().push(update.payload());
+        }
+        for (name, payloads) in sections {
+            let caller = (self.once)(&format!("section {name}"));
+            match self.service.merge_section(caller, name.clone(), payloads, self.task).await {
+                Ok(_) => {}
+                // A name that is none, or one section too many: the agent's work is still good.
+                Err(Error::Refused(refusal)) => (self.warn)(format!("section {name}: {refusal}")),
+                Err(error) => return Err(error),
+            }
+        }
+        let texts = |notes: &[wire::handoff::Note]| notes.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let impacts = texts(&contract.evidence().cross_layer_impacts);
+        if !impacts.is_empty() {
+            let detail = object([("cross_layer_impacts", impacts.clone().into())]);
+            let summary = format!("affects other layers: {}", impacts.join("; "));
+            self.checkpoint("impacts", note(Kind::Progress, &summary, Some(&detail))).await?;
+        }
+        let remember: Vec<Value> = contract
+            .memorials()
+            .iter()
+            .map(|memorial| Value::from(format!("{}: {}", memorial.description, memorial.body)))
+            .chain(contract.memory_suggestions().iter().map(|text| Value::from(text.as_str())))
+            .collect();
+        if !remember.is_empty() {
+            let summary = format!("suggests to remember {} things", remember.len());
+            let detail = object([("memory_candidates", Value::List(remember))]);
+            self.checkpoint("memory", note(Kind::Progress, &summary, Some(&detail))).await?;
+        }
+        let best = contract.consolidation().map(|report| report.next_best_agent().value());
+        if let Some(best) = best.filter(|best| *best != Value::Null && best.as_text() != Some("")) {
+            self.suggest(&best).await?;
+        }
+        Ok(())
+    }
+
+    pub async fn checkpoint(&self, what: &str, note: Note) -> Result<(), Error> {
+        let add = Command::AddCheckpoint { task: self.task, attempt: Some(self.attempt), note };
+        self.service.execute((self.once)(what), add).await?;
+        Ok(())
+    }
+
+    /// Who should do the rest is somebody's to decide, never ours.
+    async fn suggest(&self, best: &Value) -> Result<(), Error> {
+        let name = best.as_text().map_or_else(|| best.to_string(), str::to_owned);
+        let draft = Draft {
+            kind: MessageKind::Question,
+            priority: Priority::DEFAULT,
+            subject: Some("An agent suggests who should go on".to_owned()),
+            body: cut(&name),
+            body_json: false,
+            action_required: true,
+            workflow: None,
+            // Not the task's question: the task does not wait for it.
+            task: None,
+            reply_to: None,
+        };
+        let coordinators = Filter { role: Some("coordinator".to_owned()), include_silent: true, ..Filter::default() };
+        let all = Command::Send { to: Recipients::All(coordinators), draft: draft.clone() };
+        match self.service.execute((self.once)("next best agent"), all).await {
+            Ok(engine::Reply::Broadcast { messages, .. }) if !messages.is_empty() => return Ok(()),
+            Ok(_) | Err(Error::Refused(_)) => {}
+            Err(error) => return Err(error),
+        }
+        let person = Command::Send { to: Recipients::One(Owner::Human), draft };
+        match self.service.execute((self.once)("next best agent, to a person"), person).await {
+            Ok(_) | Err(Error::Refused(Refusal::InboxFull { .. })) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// A checkpoint with what fits.
+pub fn note(kind: Kind, summary: &str, detail: Option<&Value>) -> Note {
+    let detail = detail.map(|detail| Json::from_stored(detail.to_string()));
+    Note { kind, summary: cut(summary), detail, files: Vec::new() }
+}

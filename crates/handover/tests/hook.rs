@@ -1,0 +1,18 @@
+//! `handover hook` as clients call it: what they are answered at each event, and that there is always an answer.
+#![expect(clippy::disallowed_methods, reason = "starts the program it tests")]
+#![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+#[path = "hook/faults.rs"]
+mod faults;
+#[path = "hook/gates.rs"]
+mod gates;
+#[path = "hook/joins.rs"]
+mod joins;
+#[path = "hook/samples.rs"]
+mod samples;
+#[path = "hook/scene.rs"]
+mod scene;
+#[path = "hook/sessions.rs"]
+mod sessions;
+#[path = "hook/stops.rs"]
+mod stops;

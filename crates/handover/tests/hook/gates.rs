@@ -1,0 +1,144 @@
+//! Gates: what the configuration decides needs no store; what a person is asked goes through once.
+
+use engine::approval::{ApprovalStatus, Decision, Source};
+use serde_json::json;
+
+use crate::scene::{GATED, Scene, call, project};
+
+#[test]
+fn the_configuration_alone_decides_without_a_store() {
+    let folder = project(GATED);
+    let bash = |command: &str| {
+        let payload = json!({
+            "session_id": "s1", "hook_event_name": "PreToolUse", "cwd": folder.path(), "tool_name": "Bash",
+            "tool_input": {"command": command}, "tool_use_id": "t1",
+        });
+        call(folder.path(), &["hook", "PreToolUse"], payload.to_string().as_bytes(), &[])
+    };
+    bash("ls").is_nothing();
+    let said = bash("rm -rf x");
+    assert_eq!((said.code, said.text("/hookSpecificOutput/permissionDecision")), (Some(0), "deny"), "{said:?}");
+    assert!(said.denied().contains("rm"), "{said:?}");
+    assert!(!folder.path().join(".handover/state").exists(), "no store was made");
+}
+
+/// The project is where the client says it is, wherever the session has gone.
+#[test]
+fn leaving_the_folder_leaves_no_gate_behind() {
+    let (folder, elsewhere) = (project(GATED), tempfile::tempdir().expect("a folder"));
+    let payload = json!({
+        "session_id": "s1", "hook_event_name": "PreToolUse", "cwd": elsewhere.path(), "tool_name": "Bash",
+        "tool_input": {"command": "rm x"}, "tool_use_id": "t1",
+    });
+    let here = folder.path().display().to_string();
+    let environment = [("CLAUDE_PROJECT_DIR", here.as_str())];
+    let said = call(elsewhere.path(), &["hook", "PreToolUse"], payload.to_string().as_bytes(), &environment);
+    assert_eq!(said.text("/hookSpecificOutput/permissionDecision"), "deny", "{said:?}");
+}
+
+#[test]
+fn what_is_asked_is_sealed_approved_and_goes_through_once() {
+    let scene = Scene::new(GATED);
+    let agent = scene.agent("quinn", None);
+    let said = scene.bash("git push origin main");
+    let [asked] = &scene.approvals()[..] else { panic!("{:?}", scene.approvals()) };
+    assert_eq!((asked.source, asked.agent, asked.waiting), (Source::Gate, agent, None));
+    assert_eq!(asked.request.operation, "Bash");
+    assert_eq!(asked.request.content, r#"{"command":"git push origin main"}"#);
+    assert_eq!(asked.request.directory, scene.at().display().to_string());
+    assert!(asked.request.scope.contains(crate::scene::SESSION));
+    assert!(said.denied().contains(&asked.id.to_string()), "{said:?}");
+    assert!(said.denied().contains("handover approval approve"), "{said:?}");
+    // Asking again is the same question.
+    assert!(scene.bash("git push origin main").denied().contains(&asked.id.to_string()));
+    scene.decide(asked.id, Decision::Approve);
+    // Other bytes are something else, however little they differ.
+    for other in ["git push origin  main", "git push origin main ", "git push origin main2"] {
+        assert!(!scene.bash(other).denied().is_empty(), "{other}");
+    }
+    scene.bash("git push origin main").is_nothing();
+    let again = scene.bash("git push origin main");
+    assert!(!again.denied().is_empty() && !again.denied().contains(&asked.id.to_string()), "once: {again:?}");
+    let used = scene.approvals().into_iter().filter(|row| row.state.status() == ApprovalStatus::Consumed).count();
+    assert_eq!(used, 1);
+}
+
+/// The same words of another session, another part of it, or in another folder are something else.
+#[test]
+fn an_approval_is_for_one_session_part_and_folder() {
+    let scene = Scene::new(GATED);
+    scene.bash("git push");
+    let asked = scene.approvals()[0].id;
+    scene.decide(asked, Decision::Approve);
+    let call = json!({"tool_name": "Bash", "tool_input": {"command": "git push"}, "tool_use_id": "t2"});
+    let with = |name: &str, value: serde_json::Value| {
+        let mut call = call.clone();
+        call[name] = value;
+        scene.hook("PreToolUse", call)
+    };
+    for (name, value) in [
+        ("session_id", json!("another")),
+        ("agent_id", json!("sub1")),
+        ("cwd", json!(scene.at().join(".git"))),
+        ("tool_name", json!("bash")),
+    ] {
+        let said = with(name, value);
+        assert!(said.code == Some(2) || !said.denied().is_empty() || name == "tool_name", "{name}: {said:?}");
+    }
+    scene.hook("PreToolUse", call).is_nothing();
+}
+
+#[test]
+fn a_session_nobody_registered_in_asks_too_as_one_agent() {
+    let scene = Scene::new(GATED);
+    scene.bash("git push one");
+    scene.bash("git push two");
+    let rows = scene.approvals();
+    assert_eq!(rows.len(), 2);
+    assert_eq!(rows[0].agent, rows[1].agent);
+}
+
+#[test]
+fn a_no_is_told_with_its_reason_and_asked_no_more() {
+    let scene = Scene::new(GATED);
+    scene.bash("git push");
+    let asked = scene.approvals()[0].id;
+    scene.decide(asked, Decision::Reject { reason: "not on a Friday".to_owned() });
+    let said = scene.bash("git push");
+    assert!(said.denied().contains("not on a Friday"), "{said:?}");
+    assert_eq!(scene.approvals().len(), 1, "nobody is asked again");
+}
+
+#[test]
+fn of_two_hooks_with_one_approval_one_goes_through() {
+    for _ in 0..5 {
+        let scene = Scene::new(GATED);
+        scene.bash("git push");
+        scene.decide(scene.approvals()[0].id, Decision::Approve);
+        let through = std::thread::scope(|scope| {
+            let hooks: Vec<_> = (0..4).map(|_| scope.spawn(|| scene.bash("git push"))).collect();
+            let said = hooks.into_iter().map(|hook| hook.join().expect("it answers"));
+            said.filter(|said| said.code == Some(0) && said.reply == json!({})).count()
+        });
+        assert_eq!(through, 1);
+        let used = scene.approvals().into_iter().filter(|row| row.state.status() == ApprovalStatus::Consumed).count();
+        assert_eq!(used, 1);
+    }
+}
+
+/// One commit for what is asked, one for what is used, and none for what the configuration decides.
+#[test]
+fn a_call_costs_at_most_one_commit() {
+    let scene = Scene::new(GATED);
+    let count = |command: &str| {
+        let before = scene.commits();
+        scene.bash(command);
+        scene.commits() - before
+    };
+    assert_eq!(count("ls"), 0);
+    assert_eq!(count("rm x"), 0);
+    assert_eq!(count("git push"), 1, "the agent of the session and its question");
+    assert_eq!(count("git push"), 0, "the question is known");
+    scene.decide(scene.approvals()[0].id, Decision::Approve);
+    assert_eq!(count("git push"), 1);
+}

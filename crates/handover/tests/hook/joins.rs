@@ -1,0 +1,125 @@
+//! How a client's session and its sub-agents are joined with the agents that registered over MCP.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::scene::{SESSION, Scene};
+
+/// A client's server, as Claude Code or Codex starts it.
+struct Server {
+    child: Child,
+    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+    number: u64,
+}
+
+impl Server {
+    fn start(scene: &Scene, session: Option<&str>) -> Self {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_handover"));
+        program.current_dir(scene.at()).arg("mcp");
+        for name in ["HANDOVER_STORE", "HANDOVER_TURN", "CLAUDE_CODE_SESSION_ID"] {
+            program.env_remove(name);
+        }
+        program.envs(session.map(|session| ("CLAUDE_CODE_SESSION_ID", session)));
+        program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = program.spawn().expect("it starts");
+        let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        let mut server = Self { child, lines, number: 0 };
+        let client = json!({"name": "test", "version": "1"});
+        server.ask("initialize", json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}));
+        server.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        server
+    }
+
+    fn say(&mut self, message: &Value) {
+        let pipe = self.child.stdin.as_mut().expect("a pipe");
+        writeln!(pipe, "{message}").expect("it listens");
+    }
+
+    fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.number += 1;
+        let id = self.number;
+        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        loop {
+            let line = self.lines.next().expect("an answer").expect("a line");
+            let answer: Value = serde_json::from_str(&line).expect("JSON");
+            if answer["id"] == json!(id) {
+                return answer["result"].clone();
+            }
+        }
+    }
+
+    /// A call of a tool, with what the client says beside it; the reply.
+    fn call(&mut self, tool: &str, arguments: Value, meta: Value) -> Value {
+        let result = self.ask("tools/call", json!({"name": tool, "arguments": arguments, "_meta": meta}));
+        result["structuredContent"].clone()
+    }
+
+    fn register(&mut self, name: &str, meta: Value) -> Value {
+        self.call("agent_register", json!({"name": name, "runtime": "claude"}), meta)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let _ended = self.child.wait();
+    }
+}
+
+fn told(scene: &Scene, session: &str) -> String {
+    let said = scene.hook("SessionStart", json!({"session_id": session, "source": "resume"}));
+    said.text("/hookSpecificOutput/additionalContext").to_owned()
+}
+
+#[test]
+fn the_session_in_the_environment_joins_claude_code() {
+    let scene = Scene::new("");
+    let mut server = Server::start(&scene, Some(SESSION));
+    let agent = server.register("quinn", json!({"claudecode/toolUseId": "toolu_1"}));
+    let id = agent["id"].as_str().expect("an agent").to_owned();
+    assert!(told(&scene, SESSION).contains(&id));
+    assert!(!told(&scene, "another").contains(&id));
+}
+
+#[test]
+fn the_thread_beside_a_call_joins_codex() {
+    let scene = Scene::new("");
+    let mut server = Server::start(&scene, None);
+    let agent = server.register("quinn", json!({"threadId": "t-1", "callId": "call_1"}));
+    let id = agent["id"].as_str().expect("an agent").to_owned();
+    assert!(told(&scene, "t-1").contains(&id));
+}
+
+/// A sub-agent shares the connection; the call by which it registered tells which one it is.
+#[test]
+fn the_call_that_registered_joins_a_sub_agent() {
+    let scene = Scene::new(crate::scene::HANDS_OVER);
+    let mut server = Server::start(&scene, Some(SESSION));
+    let main = server.register("main", json!({"claudecode/toolUseId": "toolu_1"}));
+    let sub = server.register("quinn", json!({"claudecode/toolUseId": "toolu_2"}));
+    let id = |agent: &Value| agent["id"].as_str().expect("an agent").to_owned();
+    let after = json!({"tool_name": "mcp__handover__agent_register", "tool_use_id": "toolu_2", "agent_id": "sub1"});
+    scene.hook("PostToolUse", after).is_nothing();
+    let text = told(&scene, SESSION);
+    assert!(text.contains(&id(&main)) && !text.contains(&id(&sub)), "{text}");
+    // Its stop is its own: the session owes nothing, the sub-agent does.
+    scene.held(id(&sub).parse().expect("an id"), engine::plan::PlanTask::named("one"));
+    scene.stop("p1", "x").is_nothing();
+    let said = scene.hook("SubagentStop", json!({"agent_id": "sub1", "last_assistant_message": "x"}));
+    assert_eq!(said.text("/decision"), "block", "{said:?}");
+    let other = scene.hook("SubagentStop", json!({"agent_id": "sub2", "last_assistant_message": "x"}));
+    other.is_nothing();
+}
+
+/// A session that is taken up again comes over another connection, and its agent is still the same one.
+#[test]
+fn a_resumed_session_is_the_same_agent() {
+    let scene = Scene::new("");
+    let first = Server::start(&scene, Some(SESSION)).register("quinn", json!({}));
+    let again = Server::start(&scene, Some(SESSION)).register("quinn", json!({}));
+    assert_eq!((&again["id"], &again["resumed"]), (&first["id"], &json!(true)), "{again}");
+    let other = Server::start(&scene, Some("another")).register("quinn", json!({}));
+    assert_ne!(other["id"], first["id"]);
+}

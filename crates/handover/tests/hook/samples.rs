@@ -1,0 +1,42 @@
+//! Payloads of real clients, word for word but for the names of folders.
+
+use serde_json::{Value, json};
+
+use crate::scene::{GATED, HANDS_OVER, call, project};
+
+fn payloads() -> Vec<Value> {
+    let files = [include_str!("samples/claude.ndjson"), include_str!("samples/codex.ndjson")];
+    let lines = files.into_iter().flat_map(str::lines);
+    lines.map(|line| serde_json::from_str(line).expect("a payload")).collect()
+}
+
+/// None of them is about a project of ours, so none of them changes anything.
+#[test]
+fn every_event_of_a_real_client_is_answered_and_makes_no_store() {
+    let folder = project(&format!("{HANDS_OVER}{GATED}"));
+    let payloads = payloads();
+    assert!(payloads.len() > 30, "{}", payloads.len());
+    for payload in payloads {
+        let event = payload["hook_event_name"].as_str().expect("an event").to_owned();
+        let said = call(folder.path(), &["hook", &event], payload.to_string().as_bytes(), &[]);
+        assert_eq!((said.code, &said.reply), (Some(0), &json!({})), "{payload}\n{said:?}");
+    }
+    assert!(!folder.path().join(".handover/state").exists());
+    assert!(!folder.path().join("data").exists());
+}
+
+/// The same payload at another hook is an error, whichever the two are.
+#[test]
+fn a_payload_of_another_event_is_an_error() {
+    let folder = project("");
+    let events = ["SessionStart", "PreToolUse", "PostToolUse", "Stop", "SubagentStop", "SessionEnd", "Notification"];
+    for payload in payloads() {
+        let own = payload["hook_event_name"].as_str().expect("an event");
+        let Some(other) = events.iter().find(|event| **event != own) else { continue };
+        let said = call(folder.path(), &["hook", other], payload.to_string().as_bytes(), &[]);
+        // A stop that was held once is not held again: a wrong wire must not keep a session for ever.
+        let code = if payload["stop_hook_active"] == json!(true) { 0 } else { 2 };
+        assert_eq!(said.code, Some(code), "{other} {payload}");
+        assert!(said.error.contains(own) && said.error.contains(other), "{}", said.error);
+    }
+}

@@ -1,0 +1,232 @@
+//! A project with hooks: its configuration, its store, and a client that calls us.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command as Program, Stdio};
+use std::sync::Arc;
+
+use engine::agent::Origin;
+use engine::approval::{Approval, ApprovalStatus, Decision};
+use engine::command::{CreateWorkflow, Register};
+use engine::id::{AgentId, ApprovalId, TaskId};
+use engine::list::List;
+use engine::plan::PlanTask;
+use engine::task::Task;
+use engine::{Caller, Command, Fact, Reply, Rights};
+use handover::Service;
+use handover::clock::SystemClock;
+use serde_json::{Value, json};
+
+pub(crate) const SESSION: &str = "326057d8-656f-4a0c-8bab-3f8a9f07e9f5";
+
+/// A configuration with an agent that hands over.
+pub(crate) const HANDS_OVER: &str = "[[agent]]\nslug = \"quinn\"\nadapter = \"claude\"\ncommand = [\"claude\"]\n";
+/// One with gates.
+pub(crate) const GATED: &str = "[gates]\ndefault = \"allow\"\n\n[[gate]]\ncommand = [\"git\", \"push\"]\ndecision = \"ask\"\n\n\
+                                [[gate]]\ncommand = [\"rm\"]\ndecision = \"deny\"\n";
+
+pub(crate) struct Scene {
+    pub(crate) folder: tempfile::TempDir,
+    runtime: tokio::runtime::Runtime,
+    pub(crate) service: Service,
+}
+
+/// How a hook ended.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Said {
+    pub(crate) code: Option<i32>,
+    /// Null when there is none, or none that is JSON.
+    pub(crate) reply: Value,
+    pub(crate) error: String,
+}
+
+impl Said {
+    pub(crate) fn text(&self, pointer: &str) -> &str {
+        self.reply.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Why a tool is not called.
+    pub(crate) fn denied(&self) -> &str {
+        self.text("/hookSpecificOutput/permissionDecisionReason")
+    }
+
+    /// Nothing is said, and everything takes its course.
+    #[track_caller]
+    pub(crate) fn is_nothing(&self) {
+        assert_eq!((self.code, &self.reply), (Some(0), &json!({})), "{self:?}");
+    }
+}
+
+/// A folder that looks like a repository, with a configuration.
+pub(crate) fn project(config: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir_all(folder.path().join(".git")).expect("a repository");
+    std::fs::create_dir_all(folder.path().join(".handover")).expect("a folder");
+    std::fs::write(folder.path().join(".handover/config.toml"), config).expect("a configuration");
+    folder
+}
+
+/// Calls the program as a client would.
+pub(crate) fn call(folder: &Path, arguments: &[&str], input: &[u8], environment: &[(&str, &str)]) -> Said {
+    let mut program = Program::new(env!("CARGO_BIN_EXE_handover"));
+    program.current_dir(folder).args(arguments);
+    for name in ["HANDOVER_STORE", "HANDOVER_TURN", "CLAUDE_PROJECT_DIR", "CLAUDE_CODE_SESSION_ID"] {
+        program.env_remove(name);
+    }
+    program.env("XDG_DATA_HOME", folder.join("data")).envs(environment.iter().copied());
+    program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = program.spawn().expect("it starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    // Whoever does not want all of it says so by closing.
+    let _closed = stdin.write_all(input);
+    drop(stdin);
+    let output = child.wait_with_output().expect("it ends");
+    let text = String::from_utf8_lossy(&output.stdout);
+    Said {
+        code: output.status.code(),
+        reply: serde_json::from_str(text.trim()).unwrap_or_default(),
+        error: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+impl Scene {
+    pub(crate) fn new(config: &str) -> Self {
+        let folder = project(config);
+        std::fs::create_dir_all(folder.path().join(".handover/state")).expect("a folder");
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.expect("a runtime");
+        let file = folder.path().join(".handover/state/handover.db").display().to_string();
+        let store = runtime.block_on(store::open(&file, 1)).expect("a store");
+        Self { folder, runtime, service: Service::new(store, Arc::new(SystemClock)) }
+    }
+
+    pub(crate) fn at(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn run(&self, caller: Caller, command: Command) -> Reply {
+        self.runtime.block_on(self.service.execute(caller, command)).expect("it is allowed")
+    }
+
+    /// An agent that lives in the session, in a part of it or not.
+    pub(crate) fn agent(&self, name: &str, part: Option<&str>) -> AgentId {
+        let register = Register {
+            name: name.to_owned(),
+            runtime: "claude".to_owned(),
+            role: None,
+            slug: None,
+            capabilities: Vec::new(),
+            workflow: None,
+            workspace_path: None,
+            metadata: None,
+        };
+        let origin = Origin { conversation: Some(SESSION.to_owned()), part: part.map(str::to_owned), call: None };
+        let caller = Caller { origin, ..Caller::with_rights(Rights::Agent) };
+        let Reply::Registered { agent, .. } = self.run(caller, Command::Register(register)) else { panic!("no agent") };
+        agent
+    }
+
+    /// A task that an agent holds.
+    pub(crate) fn held(&self, agent: AgentId, task: PlanTask) -> TaskId {
+        let person = Caller::with_rights(Rights::Person);
+        let create = CreateWorkflow {
+            name: "release".to_owned(),
+            source_type: "prompt".to_owned(),
+            source_ref: None,
+            source_content: String::new(),
+            parallel_max: None,
+            lease_ms: None,
+            auto_workspaces: false,
+            config: None,
+            repositories: Vec::new(),
+        };
+        let made = self.run(person.clone(), Command::CreateWorkflow(create));
+        let Reply::WorkflowCreated { workflow, .. } = made else { panic!("no workflow") };
+        let planned = self.runtime.block_on(self.service.set_plan(person, workflow, "one".to_owned(), vec![task]));
+        let Ok(Reply::PlanSet { task_ids, .. }) = planned else { panic!("no plan") };
+        let task = task_ids[0].1;
+        self.run(Caller::agent(agent), Command::Claim { task });
+        task
+    }
+
+    pub(crate) fn task(&self, id: TaskId) -> Task {
+        self.runtime.block_on(self.service.view(move |world| world.task(id).cloned())).expect("a task")
+    }
+
+    pub(crate) fn approvals(&self) -> Vec<Approval> {
+        let list = List::Approvals { statuses: ApprovalStatus::ALL.to_vec(), before: None, limit: 50 };
+        let found = self.runtime.block_on(self.service.view(move |world| {
+            Ok(if let Fact::ApprovalRows(rows) = world.list(list.clone())? { rows.clone() } else { Vec::new() })
+        }));
+        found.expect("a list")
+    }
+
+    pub(crate) fn decide(&self, approval: ApprovalId, decision: Decision) {
+        self.run(Caller::with_rights(Rights::Person), Command::DecideApproval { approval, decision });
+    }
+
+    /// Transactions that wrote something: each ends with a page that says so in the log of the database.
+    pub(crate) fn commits(&self) -> usize {
+        let log = std::fs::read(self.at().join(".handover/state/handover.db-wal")).expect("a log");
+        let number = |at: usize| log.get(at..at + 4).map(|bytes| u32::from_be_bytes(bytes.try_into().expect("four")));
+        let page = usize::try_from(number(8).expect("a header")).expect("a size");
+        let frames = (32..log.len()).step_by(page + 24);
+        // Frames of an earlier round of the log have other salts.
+        frames.filter(|at| number(at + 4) > Some(0) && log.get(at + 8..at + 16) == log.get(16..24)).count()
+    }
+
+    /// As if the last sign of life were a while ago.
+    pub(crate) fn age(&self) {
+        let file = rusqlite::Connection::open(self.at().join(".handover/state/handover.db")).expect("the file");
+        let age = "UPDATE agent SET seen = seen - 120000; UPDATE task SET lease_until = lease_until - 120000";
+        file.execute_batch(age).expect("it is made older");
+    }
+
+    pub(crate) fn payload(&self, event: &str, more: Value) -> Value {
+        let mut payload = json!({
+            "session_id": SESSION,
+            "hook_event_name": event,
+            "cwd": self.at(),
+            "prompt_id": "p1",
+        });
+        if let (Some(payload), Value::Object(more)) = (payload.as_object_mut(), more) {
+            payload.extend(more);
+        }
+        payload
+    }
+
+    pub(crate) fn hook(&self, event: &str, more: Value) -> Said {
+        self.hook_in(event, more, &[])
+    }
+
+    pub(crate) fn hook_in(&self, event: &str, more: Value, environment: &[(&str, &str)]) -> Said {
+        let payload = self.payload(event, more).to_string();
+        call(self.at(), &["hook", event], payload.as_bytes(), environment)
+    }
+
+    /// A command that a tool is about to run.
+    pub(crate) fn bash(&self, command: &str) -> Said {
+        self.hook("PreToolUse", json!({"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": "t1"}))
+    }
+
+    pub(crate) fn stop(&self, prompt: &str, said: &str) -> Said {
+        self.hook("Stop", json!({"prompt_id": prompt, "stop_hook_active": false, "last_assistant_message": said}))
+    }
+}
+
+/// A handoff of an agent, with fields that differ from a plain one.
+pub(crate) fn handoff(agent: AgentId, status: &str, more: Value) -> String {
+    let mut contract = json!({
+        "agent_status": {
+            "plan_status": status, "agent_id": wire::handoff::alias(agent), "pending_steps": [], "next_action": "Look at it.",
+        },
+        "evidence_report": {
+            "patterns_checked": [], "files_checked": [], "commands_run": [], "key_outputs": ["it builds"],
+            "verbatim_outputs": [], "cross_layer_impacts": [], "open_gaps": [], "verification": {"result": "pass"},
+        },
+    });
+    if let (Some(contract), Value::Object(more)) = (contract.as_object_mut(), more) {
+        contract.extend(more);
+    }
+    format!("That is it.\n\n```agent_contract_handoff\n{contract}\n```\n")
+}

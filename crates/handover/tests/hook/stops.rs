@@ -1,0 +1,191 @@
+//! Stops: who owes a handoff, what is sent back, how often, and what a valid one does.
+
+use engine::approval::Source;
+use engine::plan::PlanTask;
+use engine::task::{BlockKind, State, Status};
+use serde_json::{Value, json};
+
+use crate::scene::{HANDS_OVER, Said, Scene, handoff};
+
+fn reason(said: &Said) -> &str {
+    assert_eq!((said.code, said.text("/decision")), (Some(0), "block"), "{said:?}");
+    said.text("/reason")
+}
+
+#[test]
+fn nobody_owes_a_handoff_without_a_claim_or_when_another_output_is_asked_for() {
+    let scene = Scene::new(HANDS_OVER);
+    scene.stop("p1", "done").is_nothing();
+    let quinn = scene.agent("quinn", None);
+    scene.stop("p1", "done").is_nothing();
+    // Somebody the configuration does not know.
+    let other = scene.agent("somebody", None);
+    scene.held(other, PlanTask::named("one"));
+    scene.stop("p1", "done").is_nothing();
+    scene.held(quinn, PlanTask::named("two"));
+    assert!(!reason(&scene.stop("p1", "done")).is_empty());
+    let envelope = HANDS_OVER.to_owned() + "output = \"envelope\"\n";
+    let scene = Scene::new(&envelope);
+    let quinn = scene.agent("quinn", None);
+    scene.held(quinn, PlanTask::named("one"));
+    scene.stop("p1", "done").is_nothing();
+}
+
+#[test]
+fn what_is_wrong_is_sent_back_twice_and_then_blocks_the_task() {
+    let scene = Scene::new(HANDS_OVER);
+    let quinn = scene.agent("quinn", None);
+    let task = scene.held(quinn, PlanTask::named("one"));
+    let first = scene.stop("p1", "I am done.");
+    assert!(reason(&first).contains("NO_BLOCK") && reason(&first).contains("agent_contract_handoff"), "{first:?}");
+    let half = handoff(quinn, "COMPLETE", json!({"evidence_report": null}));
+    let second = scene.hook(
+        "Stop",
+        // The client's own flag decides nothing.
+        json!({"prompt_id": "p1", "stop_hook_active": false, "last_assistant_message": half}),
+    );
+    assert!(reason(&second).contains("EVIDENCE_REPORT"), "{second:?}");
+    let third = scene.stop("p1", "no");
+    assert_eq!((third.code, third.text("/decision")), (Some(0), ""), "{third:?}");
+    assert!(third.text("/systemMessage").contains("verification_fail"), "{third:?}");
+    let State::Blocked(block) = scene.task(task).state else { panic!("it is blocked") };
+    assert_eq!(block.kind, BlockKind::VerificationFail);
+    assert!(block.reason.contains("NO_BLOCK") && block.reason.contains("It said last"), "{}", block.reason);
+    scene.stop("p1", "no").is_nothing();
+}
+
+#[test]
+fn another_prompt_another_part_and_another_session_have_counts_of_their_own() {
+    let scene = Scene::new(HANDS_OVER);
+    let (main, part) = (scene.agent("quinn", None), scene.agent("Quinn", Some("sub1")));
+    let (one, two) = (scene.held(main, PlanTask::named("one")), scene.held(part, PlanTask::named("two")));
+    let sub = |prompt: &str| {
+        let more = json!({"prompt_id": prompt, "agent_id": "sub1", "last_assistant_message": "x", "stop_hook_active": true});
+        scene.hook("SubagentStop", more)
+    };
+    for _ in 0..2 {
+        reason(&scene.stop("p1", "x"));
+        reason(&sub("p1"));
+    }
+    reason(&scene.stop("p2", "x"));
+    assert_eq!(scene.task(one).status(), Status::Pending);
+    assert_eq!(sub("p1").text("/decision"), "");
+    assert_eq!((scene.task(two).status(), scene.task(one).status()), (Status::Blocked, Status::Pending));
+    // A sub-agent that is not named is not the session.
+    scene.hook("SubagentStop", json!({"last_assistant_message": "x"})).is_nothing();
+}
+
+#[test]
+fn a_valid_handoff_has_its_effect() {
+    let scene = Scene::new(HANDS_OVER);
+    let quinn = scene.agent("quinn", None);
+    let summary = json!({"user_facing_summary": "It builds."});
+    let task = scene.held(quinn, PlanTask::named("one"));
+    scene.stop("p1", &handoff(quinn, "COMPLETE", summary.clone())).is_nothing();
+    let State::Completed { outcome, .. } = scene.task(task).state else { panic!("{:?}", scene.task(task)) };
+    assert_eq!(outcome, "It builds.");
+
+    let task = scene.held(quinn, PlanTask::named("two"));
+    let said = scene.stop("p2", &handoff(quinn, "BLOCKED", json!({})));
+    assert!(said.text("/systemMessage").contains("blocked"), "{said:?}");
+    assert_eq!(scene.task(task).status(), Status::Blocked);
+
+    let task = scene.held(quinn, PlanTask::named("three"));
+    let said = scene.stop("p3", &handoff(quinn, "NEEDS_INPUT", json!({})));
+    assert!(said.text("/systemMessage").contains("waits for an answer"), "{said:?}");
+    assert_eq!(scene.task(task).status(), Status::Paused);
+    // While it waits nothing is owed.
+    scene.stop("p4", "still waiting").is_nothing();
+}
+
+#[test]
+fn progress_may_be_reported_twice_in_a_row() {
+    let scene = Scene::new(HANDS_OVER);
+    let quinn = scene.agent("quinn", None);
+    let task = scene.held(quinn, PlanTask::named("one"));
+    for prompt in ["p1", "p2"] {
+        scene.stop(prompt, &handoff(quinn, "IN_PROGRESS", json!({}))).is_nothing();
+        assert_eq!(scene.task(task).holder(), Some(quinn));
+    }
+    assert_eq!(scene.task(task).checkpoints, 2);
+    let said = scene.stop("p3", &handoff(quinn, "IN_PROGRESS", json!({})));
+    assert!(said.text("/systemMessage").contains("IN_PROGRESS_LIMIT"), "{said:?}");
+    let State::Blocked(block) = scene.task(task).state else { panic!("it is blocked") };
+    assert_eq!(block.kind, BlockKind::Ambiguity);
+}
+
+#[test]
+fn an_approval_is_sealed_and_the_task_waits() {
+    let scene = Scene::new(HANDS_OVER);
+    let quinn = scene.agent("quinn", None);
+    let task = scene.held(quinn, PlanTask::named("one"));
+    let request = json!({"approval_request": {
+        "operation": "push", "exact_content": "git push", "scope": "origin", "risk_level": "HIGH", "rollback": "revert",
+        "verification": "look",
+    }});
+    let said = scene.stop("p1", &handoff(quinn, "APPROVAL_REQUEST", request));
+    let [asked] = &scene.approvals()[..] else { panic!("{said:?}") };
+    assert_eq!((asked.source, asked.waiting.map(|waiting| waiting.task)), (Source::Handoff, Some(task)));
+    assert!(said.text("/systemMessage").contains(&asked.id.to_string()), "{said:?}");
+    assert_eq!(scene.task(task).status(), Status::Paused);
+}
+
+/// A handoff of another agent is no handoff, and words about one are none either.
+#[test]
+fn a_forged_handoff_is_sent_back() {
+    let scene = Scene::new(HANDS_OVER);
+    let (quinn, other) = (scene.agent("quinn", None), scene.agent("other", None));
+    let task = scene.held(quinn, PlanTask::named("one"));
+    let said = scene.stop("p1", &handoff(other, "COMPLETE", json!({})));
+    assert!(reason(&said).contains("AGENT_ID"), "{said:?}");
+    assert_eq!(scene.task(task).status(), Status::Pending);
+}
+
+/// The same hook twice, as a client that lost the answer would call it.
+#[test]
+fn the_same_words_at_the_same_prompt_act_once() {
+    let scene = Scene::new(HANDS_OVER);
+    let quinn = scene.agent("quinn", None);
+    let task = scene.held(quinn, PlanTask::named("one"));
+    let said = handoff(quinn, "IN_PROGRESS", json!({}));
+    scene.stop("p1", &said).is_nothing();
+    scene.stop("p1", &said).is_nothing();
+    assert_eq!(scene.task(task).checkpoints, 1);
+}
+
+/// What a brief demands is not passed by saying "done": where nobody trusted the commands, the person is told.
+#[test]
+fn done_is_verified_where_the_brief_demands_it() {
+    let brief = json!({
+        "goal": "A page.", "acceptance_criteria": ["There is a page."],
+        "output_contract": {"type": "file", "output_ref_required": true},
+    });
+    let planned = |name: &str| {
+        let mut task = PlanTask::named(name);
+        task.brief = Some(engine::Json::from_stored(brief.to_string()));
+        task.verify = true;
+        task
+    };
+    let scene = Scene::new(HANDS_OVER);
+    let quinn = scene.agent("quinn", None);
+    let task = scene.held(quinn, planned("one"));
+    let outputs = |path: &str| -> Value {
+        json!({"evidence_report": {
+            "patterns_checked": [], "files_checked": [], "commands_run": [], "verbatim_outputs": [],
+            "key_outputs": [format!("output_ref: {path}")], "cross_layer_impacts": [], "open_gaps": [],
+            "verification": {"result": "pass"},
+        }})
+    };
+    let said = scene.stop("p1", &handoff(quinn, "COMPLETE", outputs("page.html")));
+    assert!(said.text("/systemMessage").contains("NOT_TRUSTED"), "{said:?}");
+    assert_ne!(scene.task(task).status(), Status::Completed);
+    let looked = crate::scene::call(scene.at(), &["trust", "--json"], b"", &[]);
+    let hash = looked.text("/sha256").to_owned();
+    let trusted = crate::scene::call(scene.at(), &["trust", "--sha256", &hash], b"", &[]);
+    assert_eq!(trusted.code, Some(0), "{trusted:?}");
+    let said = scene.stop("p2", &handoff(quinn, "COMPLETE", outputs("page.html")));
+    assert!(reason(&said).contains("OUTPUT_MISSING"), "{said:?}");
+    std::fs::write(scene.at().join("page.html"), "<p>Here.").expect("a page");
+    scene.stop("p3", &handoff(quinn, "COMPLETE", outputs("page.html"))).is_nothing();
+    assert_eq!(scene.task(task).status(), Status::Completed);
+}
