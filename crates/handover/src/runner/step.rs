@@ -263,6 +263,7 @@ mod tests {
             touches: Vec::new(),
             group: None,
             verify: false,
+            review: false,
             attempts_max: 5,
             attempt,
             crashes: 0,
