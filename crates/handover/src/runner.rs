@@ -37,5 +37,5 @@ pub mod shop;
 pub mod step;
 pub mod team;
 mod tell;
-mod turn;
+pub(crate) mod turn;
 pub mod verify;

@@ -216,6 +216,7 @@ impl Attempt {
         };
         let limits = &self.shop.settings.limits;
         let start = Start {
+            binary: super::host::own_binary()?,
             turn: turn.to_string(),
             order,
             environment: settings.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),

@@ -138,6 +138,7 @@ impl Attempt {
             usd_left: usd_left(bounds, bounds_workflow, facts),
         };
         Ok(Start {
+            binary: host::own_binary()?,
             turn: turn.to_string(),
             order,
             environment: settings.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
@@ -347,7 +348,7 @@ pub(super) fn spent(facts: &Facts, said: &Said, ms: u64) -> Spent {
     Spent { usd_micros, tokens, ms, turns: 1 }
 }
 
-fn amounts(
+pub(crate) fn amounts(
     usd: Option<adapter::Spent<f64>>,
     tokens: Option<adapter::Spent<u64>>,
     earlier: Spent,
