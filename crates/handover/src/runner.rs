@@ -30,6 +30,7 @@ pub mod plan_file;
 pub mod program;
 mod prospect;
 mod remains;
+mod review;
 pub mod route;
 pub mod run;
 pub mod screen;

@@ -140,12 +140,14 @@ fn provider(office: &Office, named: &str) -> Result<Provider, ExitCode> {
         eprintln!("NOT_PERMITTED this runs in a turn or a review, which ask for no reviews of their own");
         return Err(ExitCode::from(1));
     }
-    Provider::find(office.place.root.as_deref(), office::data_folder().as_deref(), named).map_err(|problem| {
-        eprintln!("handover: {:#}", anyhow::Error::from(&problem).context("nothing was started"));
-        match problem {
+    let found = Provider::find(office.place.root.as_deref(), office::data_folder().as_deref(), named);
+    found.map_err(|problem| {
+        let code = match problem {
             NoProvider::Untrusted(_) | NoProvider::NotReady(_) => ExitCode::from(1),
             NoProvider::NoProject | NoProvider::Settings(_) | NoProvider::Unknown { .. } => ExitCode::from(2),
-        }
+        };
+        eprintln!("handover: {:#}", anyhow::Error::from(problem));
+        code
     })
 }
 

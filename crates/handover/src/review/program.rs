@@ -161,6 +161,7 @@ pub fn said(ran: &Ran, kind: Kind, folder: &Path, earlier: Spent) -> Said {
 }
 
 /// Follows a provider: it may use nothing that has to be allowed.
+#[derive(Debug)]
 pub struct Silent;
 
 impl Follow for Silent {

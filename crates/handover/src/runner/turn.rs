@@ -61,6 +61,9 @@ impl Attempt {
             let consume = Command::ConsumeApproval { approval: *approval, fingerprint: fingerprint.clone() };
             self.execute(consume).await?;
         }
+        if because == Because::Reviewed {
+            self.send_findings(facts).await;
+        }
         let start = StartTurn {
             task: self.task,
             attempt: self.attempt,
@@ -219,8 +222,8 @@ impl Attempt {
         let recovered = tokio::task::spawn_blocking(move || program::recover(&folder, kind)).await;
         let recovered = recovered.map_err(|error| Trouble::Other(error.to_string()))?;
         match recovered {
-            // An evaluation is another agent's, and is made again.
-            Ok(ran) if row.purpose != Purpose::Evaluation => {
+            // A look is another agent's, and is made again.
+            Ok(ran) if !row.purpose.is_a_look() => {
                 let place = self.place(facts).await?;
                 self.close(facts, turn, &place, ran).await.map(|_| ())
             }
