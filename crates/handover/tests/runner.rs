@@ -20,6 +20,10 @@ mod points;
 mod process;
 #[path = "proof/rng.rs"]
 mod rng;
+#[path = "runner/reviewers.rs"]
+mod reviewers;
+#[path = "runner/reviews.rs"]
+mod reviews;
 #[path = "runner/rows.rs"]
 mod rows;
 #[path = "runner/scene.rs"]
