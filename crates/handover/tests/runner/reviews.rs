@@ -122,7 +122,7 @@ fn a_runner_killed_around_a_review_completes_the_task_once() {
         ("finds nothing", "finished kills-runner answers-one"),
     ] {
         let scene = team(reviews);
-        let workflow = workflow(&scene, &plan(words, ""));
+        let workflow = workflow(&scene, &plan(words, "").replace("name: r\n", "summary: r\n"));
         let mut codes = Vec::new();
         for _ in 0..3 {
             let ran = Runner::start(&scene, "here", &[&workflow]).end();
