@@ -452,7 +452,7 @@ impl fmt::Display for Refusal {
             }
             Self::ReviewRequired { task } => write!(f, "{task} is completed after a review only"),
             Self::FindingsOpen { task, review, open } => {
-                write!(f, "{task} waits for {open} findings of {review} that nobody has decided on")
+                write!(f, "{task} waits for the undecided findings of {review}: {open}")
             }
             Self::SenderNotFound { sender } => write!(f, "Sender not found: {sender}"),
             Self::MissingPath => f.write_str("`path` is required unless a worktree is made"),
