@@ -29,6 +29,7 @@ pub mod plan;
 pub mod refusal;
 pub mod reminder;
 pub mod reply;
+pub mod review;
 pub mod runner;
 pub mod scope;
 pub mod section;

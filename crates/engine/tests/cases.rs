@@ -14,6 +14,8 @@ mod conversations;
 mod line;
 #[path = "cases/plans.rs"]
 mod plans;
+#[path = "cases/reviews.rs"]
+mod reviews;
 #[path = "cases/show.rs"]
 mod show;
 #[path = "cases/turns.rs"]

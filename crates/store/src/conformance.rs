@@ -14,6 +14,7 @@ mod needs;
 mod oracle;
 mod plans;
 mod race;
+mod reviews;
 mod script;
 mod transfer;
 mod turns;

@@ -12,6 +12,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0003_turns.sql"),
     include_str!("migrations/0004_answers.sql"),
     include_str!("migrations/0005_conversations.sql"),
+    include_str!("migrations/0006_reviews.sql"),
 ];
 
 /// The scripts that bring a database from a schema to ours, each with the number it leads to.

@@ -196,6 +196,8 @@ const SINCE: &[&str] = &[
     "DROP INDEX agent_conversation; DROP INDEX agent_call; ALTER TABLE agent DROP COLUMN conversation; \
      ALTER TABLE agent DROP COLUMN part; ALTER TABLE agent DROP COLUMN call_id; DROP TABLE reminder; \
      DROP INDEX approval_refused; UPDATE handover_meta SET value = 4 WHERE name = 'schema'",
+    "DROP TABLE finding; DROP TABLE review_round; DROP TABLE review; ALTER TABLE task DROP COLUMN review; \
+     UPDATE handover_meta SET value = 5 WHERE name = 'schema'",
 ];
 
 #[tokio::test(flavor = "multi_thread")]

@@ -21,6 +21,7 @@ mod mail;
 mod places;
 mod plan;
 mod refused;
+mod reviews;
 mod rows;
 mod said;
 mod tasks;
@@ -38,6 +39,7 @@ pub use mail::*;
 pub use places::*;
 pub use plan::{Complexity, NewPlan, Planned, TaskPlan, WorkflowAddTask, WorkflowPlan};
 pub use refused::{Said, fault, refusal, rejection};
+pub use reviews::*;
 pub use rows::*;
 pub use said::answer;
 pub use tasks::*;
@@ -306,6 +308,12 @@ calls! {
         "Archive messages.";
     MessageCountUnread = "message_count_unread" Reads again Full SMALL -> Unread,
         "Count unread messages.";
+    ReviewRequest = "review_request" Writes once Full SMALL -> ReviewReply,
+        "Have a text reviewed by another agent; with session the next round. Returns findings, or running.";
+    ReviewAnswer = "review_answer" Writes again Full SMALL -> FindingReply,
+        "Say what became of a finding (ses_.../ID, or ID in the last session): accepted, partial or rejected.";
+    ReviewStatusGet = "review_status" Reads again Full SMALL -> ReviewReply,
+        "Look at a review and its findings; wait_seconds waits while the provider works.";
     WirePost = "wire_post" Writes once Full SMALL -> Posted,
         "Post an Agent Wire document: a brief makes a task, inbox sends, claim claims, blocked blocks.";
 }
@@ -474,6 +482,9 @@ impl Call {
             | Self::MessageGet(_)
             | Self::MessageCountUnread(_)
             | Self::InboxRead(_)
+            | Self::ReviewRequest(_)
+            | Self::ReviewAnswer(_)
+            | Self::ReviewStatusGet(_)
             | Self::WirePost(_) => return None,
         })
     }

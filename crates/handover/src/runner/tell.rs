@@ -77,10 +77,7 @@ impl Attempt {
         let resume = |reason: &str| Resume { reason: reason.to_owned(), text: text.clone(), ..Resume::default() };
         Some(match because {
             Because::Begins => return None,
-            Because::BadOutput(turn) => Resume {
-                codes: self.codes(facts, *turn),
-                ..resume(brief::REPAIR)
-            },
+            Because::BadOutput(turn) => Resume { codes: self.codes(facts, *turn), ..resume(brief::REPAIR) },
             Because::GoesOn => resume("You reported progress. Go on with the task, and end again with your output."),
             Because::Answered(answer) => {
                 Resume { answer: Some(answer.clone()), ..resume("What you asked was answered. Go on with the task.") }
@@ -100,6 +97,10 @@ impl Attempt {
                     "Your work conflicts with what others have finished. The conflict is in your worktree, with its \
                      markers: mend these files so that both intentions hold, and end again with your whole output.",
                 )
+            },
+            Because::Reviewed => Resume {
+                codes: facts.review.as_ref().map(super::review::codes).unwrap_or_default(),
+                ..resume(super::review::FOUND)
             },
             Because::Failed { evidence } => Resume {
                 codes: complaints(evidence),

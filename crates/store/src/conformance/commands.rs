@@ -42,7 +42,8 @@ impl Script {
             28..60 => self.work(tables),
             60..69 => self.turn(tables),
             69..72 => self.conversation(tables),
-            72..82 => {
+            72..77 => self.review(tables),
+            77..82 => {
                 let command = self.place(tables);
                 (self.caller(tables), command)
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::id::{
-    AgentId, ApprovalId, MessageId, RepositoryId, SessionId, TaskId, TemplateId, TokenId, TurnId, WorkflowId,
+    AgentId, ApprovalId, MessageId, RepositoryId, ReviewId, SessionId, TaskId, TemplateId, TokenId, TurnId, WorkflowId,
     WorkspaceId,
 };
 use engine::inbox::{Filter, Owner};
@@ -81,6 +81,11 @@ fn all(tables: &Tables, now: Timestamp) -> Vec<Need> {
     let reminded = tables.reminders.keys().cloned();
     let stranger = ("none".to_owned(), String::new());
     needs.extend(some(reminded, [stranger]).into_iter().map(|(whose, part)| Need::Reminder(whose, part)));
+    needs.extend(some(tables.reviews.keys().copied(), [ReviewId::LAST]).into_iter().map(Need::Review));
+    let rounds = some(tables.rounds.keys().copied(), [(ReviewId::LAST, 1), (ReviewId::FIRST, 0)]);
+    needs.extend(rounds.into_iter().map(|(review, number)| Need::Round(review, number)));
+    let findings = some(tables.findings.keys().cloned(), [(ReviewId::LAST, "none".to_owned())]);
+    needs.extend(findings.into_iter().map(|(review, name)| Need::Finding(review, name)));
     needs.extend(super::lists::all(tables, now).into_iter().map(Need::List));
     needs
 }

@@ -14,7 +14,7 @@ use super::chance::Chance;
 use super::plans::text;
 
 /// Every command, as it is called in the code.
-const ALL: [&str; 59] = [
+const ALL: [&str; 63] = [
     "Register",
     "Heartbeat",
     "UpdateAgent",
@@ -67,6 +67,10 @@ const ALL: [&str; 59] = [
     "DecideApproval",
     "ConsumeApproval",
     "ExpireApprovals",
+    "OpenReview",
+    "StartRound",
+    "EndRound",
+    "DecideFinding",
     "Send",
     "Answer",
     "MarkRead",

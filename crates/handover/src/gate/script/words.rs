@@ -1,6 +1,6 @@
 //! Reading one word: quotes, escapes, patterns.
 
-use super::{Reader, RESERVED, Stop, Unread};
+use super::{RESERVED, Reader, Stop, Unread};
 use crate::gate::word::{Piece, Word};
 
 /// Where pieces are read, which decides what ends them.
@@ -160,10 +160,14 @@ impl Reader<'_> {
                     word.pieces.push(Piece::Wild(letter));
                 }
                 // Behind `=` and `:` too, where it is a value; elsewhere that errs to the safe side.
-                '~' if before.is_none_or(|before| matches!(before, '=' | ':')) && !(self.in_test && before == Some('=')) => {
+                '~' if before.is_none_or(|before| matches!(before, '=' | ':'))
+                    && !(self.in_test && before == Some('=')) =>
+                {
                     self.at += 1;
                     let mut name = String::new();
-                    while let Some(letter) = self.peek().filter(|letter| letter.is_alphanumeric() || "_-+.".contains(*letter)) {
+                    while let Some(letter) =
+                        self.peek().filter(|letter| letter.is_alphanumeric() || "_-+.".contains(*letter))
+                    {
                         name.push(letter);
                         self.at += 1;
                     }
@@ -252,7 +256,6 @@ fn is_blank(letter: char) -> bool {
 
 /// `-f`, `-eq`.
 fn is_test(word: &str) -> bool {
-    word.strip_prefix('-').is_some_and(|word| {
-        (1..=2).contains(&word.len()) && word.chars().all(|letter| letter.is_ascii_alphabetic())
-    })
+    word.strip_prefix('-')
+        .is_some_and(|word| (1..=2).contains(&word.len()) && word.chars().all(|letter| letter.is_ascii_alphabetic()))
 }
