@@ -4,7 +4,7 @@ use crate::fault::Fault;
 use crate::sql::Dialect;
 
 /// The schema this program writes.
-pub(crate) const SCHEMA: i64 = 5;
+pub(crate) const SCHEMA: i64 = 6;
 
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_core.sql"),
