@@ -114,6 +114,8 @@ pub const SHOWN_APPROVALS_MAX: usize = 500;
 pub const GATES_MAX: u32 = 2_000;
 /// Gated tasks for which a person is asked in one round.
 pub const GATED_TASKS_MAX: u32 = 50;
+/// One task asks for few things at once.
+pub const OPEN_APPROVALS_LOOKED_AT: u32 = 20;
 /// Approvals ended by one sweep.
 pub const EXPIRED_APPROVALS_MAX: u32 = 100;
 /// Turns of one task: a loop that nobody stops ends here.

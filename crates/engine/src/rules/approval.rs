@@ -12,7 +12,7 @@ use crate::list::List;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::{gate, inbox, status};
-use crate::task::{Priority, State};
+use crate::task::{Priority, State, Task};
 use crate::world::{Fact, Need, Stop};
 
 /// Seals what is asked, and lets the task wait for the answer.
@@ -238,6 +238,17 @@ pub(crate) fn consume(case: &mut Case<'_>, id: ApprovalId, fingerprint: &str) ->
             Err(Refusal::state(format!("{id} is {}; an approval is given first and used once", state.status())).into())
         }
     }
+}
+
+/// What a paused task waits for, if that is a decision.
+pub(crate) fn waited_for(case: &Case<'_>, task: &Task) -> Result<Option<ApprovalId>, Stop> {
+    let list = List::OpenApprovals { task: task.id, limit: limits::OPEN_APPROVALS_LOOKED_AT };
+    let Fact::ApprovalRows(rows) = case.world.list(list)? else { return Ok(None) };
+    let waits = |row: &&Approval| {
+        let of_this = row.waiting.is_some_and(|waiting| waiting.attempt == task.attempt);
+        of_this && row.state.status() == ApprovalStatus::Pending && !row.is_over(case.now)
+    };
+    Ok(rows.iter().find(waits).map(|row| row.id))
 }
 
 fn is_of_this_attempt(case: &Case<'_>, approval: &Approval) -> Result<bool, Stop> {
