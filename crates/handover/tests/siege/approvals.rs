@@ -13,13 +13,13 @@ use crate::http::Answer;
 use crate::security::{Team, word};
 
 /// The task `amy` holds, and what the runner asked for it.
-struct Asked {
-    task: String,
-    approval: String,
+pub(crate) struct Asked {
+    pub(crate) task: String,
+    pub(crate) approval: String,
 }
 
 impl Asked {
-    fn new(team: &Team, operation: &str) -> Self {
+    pub(crate) fn new(team: &Team, operation: &str) -> Self {
         let plan = json!({"id": team.workflow, "plan": {"summary": "s", "tasks": [{"name": "t"}]}});
         // The second of a test is asked for the same task.
         let _planned = team.server.call(&team.server.token, "workflow_set_plan", &plan);
@@ -78,7 +78,7 @@ fn a_person_decides_and_nobody_else() {
     let found = team.server.get(team.token("person"), list).json();
     assert_eq!(found["approvals"][0]["exact_content"], "git push origin main", "{found}");
     let reason = json!({"reason": "because"});
-    for name in ["agent", "bob", "coordinator"] {
+    for name in ["agent", "bob", "coordinator", "admin"] {
         for (verb, body) in [("approve", &json!({})), ("reject", &reason), ("revoke", &reason)] {
             let answer = post(&team, name, &format!("{one}/{verb}"), body);
             assert_eq!((answer.status, answer.code().as_str()), (403, "NOT_PERMITTED"), "{name} {verb}");
