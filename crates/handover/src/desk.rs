@@ -230,7 +230,7 @@ impl Desk {
             (rights, _) => rights,
         };
         let caller =
-            Caller { agent, rights, session: visitor.session, lock_owner: common.session, key, alive: self.alive() };
+            Caller { agent, session: visitor.session, lock_owner: common.session, key, alive: self.alive(), ..Caller::with_rights(rights) };
         Ok(Request { visitor, caller, progress })
     }
 

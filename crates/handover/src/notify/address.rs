@@ -46,7 +46,7 @@ fn of_v4(address: Ipv4Addr) -> Reach {
         }
         [198, 18 | 19, ..] => Reach::Never,
         // Multicast, reserved, broadcast.
-        [224.., ..] => Reach::Never,
+        [224..=255, ..] => Reach::Never,
         _ => Reach::Public,
     }
 }

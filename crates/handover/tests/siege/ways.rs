@@ -39,7 +39,9 @@ impl Siege {
     /// The command line, knowing nothing of the agent that runs this test.
     fn program(&self) -> Command {
         let mut program = self.team.place.program();
-        AGENT_MARKS.iter().for_each(|mark| drop(program.env_remove(mark)));
+        for mark in AGENT_MARKS {
+            program.env_remove(mark);
+        }
         program.env_remove("HANDOVER_TOKEN");
         program
     }
