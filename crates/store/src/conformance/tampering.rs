@@ -186,15 +186,16 @@ where
     /// Edits, looks, and takes the edit back.
     async fn check(&self, edit: Vec<String>, undo: Vec<String>, expected: (&Entry, Tampering), what: &str) {
         let (entry, tampering) = expected;
-        for statement in edit {
-            (self.run)(statement).await;
-        }
+        self.all(edit).await;
         let found = must(verify(self.store, &[]).await, "verify").findings;
         let named = found.iter().find(|found| found.topic == entry.topic).map(|found| (found.seq, found.what));
         assert_eq!(named, Some((entry.seq, tampering)), "{what} of {entry:?}: {found:?}");
-        for statement in undo {
-            (self.run)(statement).await;
-        }
+        self.all(undo).await;
+    }
+
+    /// In one transaction, which is one wait for the disk.
+    async fn all(&self, statements: Vec<String>) {
+        (self.run)(format!("BEGIN; {}; COMMIT", statements.join("; "))).await;
     }
 
     async fn is_sound(&self, after: &str) {
@@ -307,32 +308,23 @@ where
             let kept = [head_of(last)];
             for length in 1..entries.len() {
                 let (stays, goes) = entries.split_at(length);
-                for entry in goes {
-                    (self.run)(remove(entry)).await;
-                }
-                (self.run)(head_is(&stays[length - 1])).await;
+                self.all(goes.iter().map(remove).chain([head_is(&stays[length - 1])]).collect()).await;
                 self.only_kept_shows(&kept, (&goes[0], Removed), "shortened").await;
-                for entry in goes {
-                    (self.run)(insert(entry)).await;
-                }
-                (self.run)(head_is(last)).await;
+                self.all(goes.iter().map(insert).chain([head_is(last)]).collect()).await;
             }
             for from in 0..entries.len() {
                 let mut prev = entries[from].prev.clone();
-                let mut rewritten = Vec::new();
+                let mut edit = Vec::new();
                 for entry in &entries[from..] {
                     let mut forged = Entry { body: format!("{} ", entry.body), prev, ..entry.clone() };
                     forged.hash = forged.computed_hash();
-                    prev = forged.hash.clone();
-                    (self.run)(restore(&forged, entry)).await;
-                    rewritten.push(forged);
+                    edit.extend([restore(&forged, entry), head_is(&forged)]);
+                    prev = forged.hash;
                 }
-                (self.run)(head_is(&rewritten[rewritten.len() - 1])).await;
+                self.all(edit).await;
                 self.only_kept_shows(&kept, (last, Changed), "rewritten").await;
-                for entry in &entries[from..] {
-                    (self.run)(restore(entry, entry)).await;
-                }
-                (self.run)(head_is(last)).await;
+                let undo = entries[from..].iter().map(|entry| restore(entry, entry));
+                self.all(undo.chain([head_is(last)]).collect()).await;
             }
         }
         self.is_sound("other endings").await;
