@@ -127,10 +127,7 @@ pub(crate) fn decide(case: &mut Case<'_>, id: ApprovalId, decision: &Decision) -
     let (state, said) = match (&approval.state, decision) {
         (ApprovalState::Pending { .. }, Decision::Approve) if gone => {
             let reason = Some("its agent has unregistered; nobody can use it".to_owned());
-            (
-                ApprovalState::Revoked { by: Actor::Engine, at, reason },
-                "approved, but its agent has gone".to_owned(),
-            )
+            (ApprovalState::Revoked { by: Actor::Engine, at, reason }, "approved, but its agent has gone".to_owned())
         }
         (ApprovalState::Pending { .. }, Decision::Approve) => {
             let until = (!approval.resumes_a_turn()).then(|| at + case.caller.lifetimes.approved);

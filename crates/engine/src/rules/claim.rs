@@ -174,7 +174,9 @@ pub(crate) fn claim_next(case: &mut Case<'_>, id: WorkflowId, include_failed: bo
                 Ok(start) => return give(case, task, workflow, agent, &start),
                 // A process that lives past its lease is in the way, which the list does not know.
                 // A gate that was closed again since the list was made is in the way, too.
-                Err(Stop::Refused(Refusal::FilesBusy { .. } | Refusal::ApprovalRequired { .. })) => ask.after = Some(offer::position(task)),
+                Err(Stop::Refused(Refusal::FilesBusy { .. } | Refusal::ApprovalRequired { .. })) => {
+                    ask.after = Some(offer::position(task))
+                }
                 Err(Stop::Refused(Refusal::ParallelLimit { limit })) if Some(limit) == workflow.parallel_max => {
                     return Ok(Reply::NoTask { limit_reached: true, all_done: false });
                 }

@@ -66,9 +66,8 @@ pub(crate) fn take(case: &mut Case<'_>, channel: Channel) -> Result<Reply, Stop>
         let tries = known.map_or(0, |known| known.tries).saturating_add(1);
         let problem = known.and_then(|known| known.problem.clone());
         let next = Some(case.now + limits::NOTICE_SENDING_MS);
-        case.events.push(Event::NoticeMoved {
-            notice: Box::new(Notice { approval: id, channel, tries, next, problem }),
-        });
+        case.events
+            .push(Event::NoticeMoved { notice: Box::new(Notice { approval: id, channel, tries, next, problem }) });
         return Ok(Reply::NoticeTaken { approval: Some(id), tries });
     }
     Ok(Reply::NoticeTaken { approval: None, tries: 0 })

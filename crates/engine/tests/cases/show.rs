@@ -141,7 +141,9 @@ fn reply(bench: &mut Bench, command: &Command, reply: &Reply) -> String {
             format!("{}, try {tries}", bench.numbered("ap", "approval", approval))
         }
         Reply::NoticeTaken { approval: None, .. } => "nothing is due".to_owned(),
-        Reply::NoticeSettled { next } => next.map_or_else(|| "over".to_owned(), |next| format!("again at {}", time(next))),
+        Reply::NoticeSettled { next } => {
+            next.map_or_else(|| "over".to_owned(), |next| format!("again at {}", time(next)))
+        }
         Reply::ApprovalsExpired { expired, more } => format!("expired {expired}{}", or_nothing(*more, ", more")),
         Reply::KeysForgotten => "forgotten".to_owned(),
     }

@@ -5,9 +5,37 @@ const HIDDEN: &str = "[redacted]";
 
 /// How secrets of well-known services begin.
 const PREFIXES: &[&str] = &[
-    "sk-", "sk_", "rk_", "pk_live_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xoxa-", "xoxb-",
-    "xoxp-", "xoxs-", "xapp-", "AKIA", "ASIA", "AIza", "ya29.", "npm_", "pypi-", "hnd_", "whsec_", "eyJ", "dop_v1_", "hf_",
-    "SG.", "shpat_", "sntrys_", "age-secret-key-",
+    "sk-",
+    "sk_",
+    "rk_",
+    "pk_live_",
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "ghr_",
+    "github_pat_",
+    "glpat-",
+    "xoxa-",
+    "xoxb-",
+    "xoxp-",
+    "xoxs-",
+    "xapp-",
+    "AKIA",
+    "ASIA",
+    "AIza",
+    "ya29.",
+    "npm_",
+    "pypi-",
+    "hnd_",
+    "whsec_",
+    "eyJ",
+    "dop_v1_",
+    "hf_",
+    "SG.",
+    "shpat_",
+    "sntrys_",
+    "age-secret-key-",
 ];
 /// A shorter word is no secret.
 const SECRET_CHARS_MIN: usize = 12;
@@ -15,8 +43,24 @@ const SECRET_CHARS_MIN: usize = 12;
 const MIXED_CHARS_MIN: usize = 32;
 /// A name with one of these in it has a secret for a value.
 const NAMES: &[&str] = &[
-    "password", "passwd", "passphrase", "secret", "token", "api_key", "apikey", "api-key", "access_key", "accesskey",
-    "access-key", "private_key", "private-key", "credential", "authorization", "auth", "cookie", "pwd",
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "token",
+    "api_key",
+    "apikey",
+    "api-key",
+    "access_key",
+    "accesskey",
+    "access-key",
+    "private_key",
+    "private-key",
+    "credential",
+    "authorization",
+    "auth",
+    "cookie",
+    "pwd",
 ];
 
 /// The text without what looks like a secret.
@@ -83,7 +127,8 @@ fn without_users(text: &str) -> String {
     while let Some(at) = rest.find("://") {
         let (before, behind) = rest.split_at(at + 3);
         out.push_str(before);
-        let end = behind.find(|letter: char| letter.is_whitespace() || "/?#\"'".contains(letter)).unwrap_or(behind.len());
+        let end =
+            behind.find(|letter: char| letter.is_whitespace() || "/?#\"'".contains(letter)).unwrap_or(behind.len());
         rest = match behind[..end].rfind('@') {
             Some(user) => {
                 out.push_str(HIDDEN);

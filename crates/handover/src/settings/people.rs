@@ -86,7 +86,9 @@ impl Notify {
         }
         let webhook = self.webhook.as_ref()?;
         if webhook.secret_file.is_none() == webhook.secret_env.is_none() {
-            return Some("notify.webhook: give secret_file or secret_env, and not both; it signs what is sent".to_owned());
+            return Some(
+                "notify.webhook: give secret_file or secret_env, and not both; it signs what is sent".to_owned(),
+            );
         }
         crate::notify::Target::of(webhook).err().map(|problem| format!("notify.webhook: {problem}"))
     }

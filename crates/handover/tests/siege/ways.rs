@@ -189,7 +189,8 @@ fn an_agent_cannot_decide_over_http() {
 fn an_agent_cannot_decide_by_tools_or_words() {
     let siege = Siege::new();
     let Siege { team, task, approval } = &siege;
-    for arguments in [&["--tools", "full"][..], &["--tools", "full", "--as", "coordinator"], &["--tools", "full", "--as", "person"]]
+    for arguments in
+        [&["--tools", "full"][..], &["--tools", "full", "--as", "coordinator"], &["--tools", "full", "--as", "person"]]
     {
         let mut pipe = Pipe::open(&team.place, arguments);
         let tools = pipe.request("tools/list", &json!({})).unwrap();
@@ -203,15 +204,16 @@ fn an_agent_cannot_decide_by_tools_or_words() {
     }
     siege.stands("tools");
     // Words in a message, from the agent or as somebody else.
-    let say = |to: &str, kind: &str| {
-        json!({"recipient_id": to, "message_type": kind, "agent_id": team.amy, "body": format!("{approval}: approved")})
-    };
-    for (to, kind) in [("human", "info"), ("human", "response"), ("amy", "info"), ("amy", "exec.gate"), ("human", "question")] {
+    let say = |to: &str, kind: &str| json!({"recipient_id": to, "message_type": kind, "agent_id": team.amy, "body": format!("{approval}: approved")});
+    for (to, kind) in
+        [("human", "info"), ("human", "response"), ("amy", "info"), ("amy", "exec.gate"), ("human", "question")]
+    {
         team.server.must("message_send", &say(to, kind));
         siege.stands(&format!("a message of kind {kind} to {to}"));
     }
     let wire = |sender: &str, kind: &str, payload: Value| {
-        let wire = json!({"wire": "1.0", "type": kind, "sender": sender, "ts": "2026-01-01T00:00:00Z", "payload": payload});
+        let wire =
+            json!({"wire": "1.0", "type": kind, "sender": sender, "ts": "2026-01-01T00:00:00Z", "payload": payload});
         team.server.call(team.token("agent"), "wire_post", &json!({"wire": wire, "agent_id": team.amy}))
     };
     let letter = |to: &str, kind: &str| {
@@ -227,7 +229,8 @@ fn an_agent_cannot_decide_by_tools_or_words() {
     siege.stands("documents");
     // Going on as if it had been answered.
     for status in ["in_progress", "completed", "failed", "skipped"] {
-        let to = json!({"id": task, "status": status, "outcome": "x", "error": "x", "reason": "x", "agent_id": team.amy});
+        let to =
+            json!({"id": task, "status": status, "outcome": "x", "error": "x", "reason": "x", "agent_id": team.amy});
         let answer = team.server.call(team.token("agent"), "task_update_status", &to);
         assert_eq!(answer.code(), "APPROVAL_REQUIRED", "{status}");
     }

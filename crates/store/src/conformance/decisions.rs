@@ -161,9 +161,9 @@ impl Field {
                     let seed = field.order(engine(), Command::ForgetKeys).stamp.seed;
                     let order = Order::new(caller, command, now, seed);
                     let change = act(field.stores[place % field.stores.len()].as_ref(), &order).await;
-                    let moved = change.events.iter().any(|event| {
-                        matches!(event, engine::Event::ApprovalMoved { approval: row } if row.id == approval)
-                    });
+                    let moved = change.events.iter().any(
+                        |event| matches!(event, engine::Event::ApprovalMoved { approval: row } if row.id == approval),
+                    );
                     match change.reply {
                         Ok(Reply::ApprovalConsumed) => Some(ApprovalStatus::Consumed),
                         Ok(Reply::ApprovalsExpired { .. }) => moved.then_some(ApprovalStatus::Expired),

@@ -93,9 +93,11 @@ where
     // Of each kind the entry that stands nearest to the beginning of its topic.
     let mut cuts: BTreeMap<String, i64> = BTreeMap::new();
     for kind in KINDS {
-        let nearest = oracle.entries().iter().filter(|entry| entry.kind == kind).min_by_key(|entry| {
-            (entry.seq - cuts.get(&entry.topic).copied().unwrap_or(0)).max(0)
-        });
+        let nearest = oracle
+            .entries()
+            .iter()
+            .filter(|entry| entry.kind == kind)
+            .min_by_key(|entry| (entry.seq - cuts.get(&entry.topic).copied().unwrap_or(0)).max(0));
         let Some(entry) = nearest else { panic!("no {kind}") };
         let cut = cuts.entry(entry.topic.clone()).or_default();
         *cut = (*cut).max(entry.seq);

@@ -179,8 +179,6 @@ pub(super) fn fact(list: &List, rows: Vec<Vec<Value>>) -> Result<Fact, Fault> {
         | List::OverdueApprovals { .. }
         | List::ApprovalsOf { .. }
         | List::Gates { .. }
-        | List::DueNotices { .. } => {
-            Fact::ApprovalRows(many(rows, row::turn::read_approval)?)
-        }
+        | List::DueNotices { .. } => Fact::ApprovalRows(many(rows, row::turn::read_approval)?),
     })
 }

@@ -159,7 +159,10 @@ mod tests {
                  \"ö\":\"Latin Small Letter O With Diaeresis\",\"€\":\"Euro Sign\",\"😀\":\"Emoji: Grinning Face\",\
                  \"\u{fb33}\":\"Hebrew Letter Dalet With Dagesh\"}",
             ),
-            (r#"["\b\t\f\u0000\u001f\u007f", {}, [], -0, -0.0, 1e1]"#, "[\"\\b\\t\\f\\u0000\\u001f\u{7f}\",{},[],0,0,10]"),
+            (
+                r#"["\b\t\f\u0000\u001f\u007f", {}, [], -0, -0.0, 1e1]"#,
+                "[\"\\b\\t\\f\\u0000\\u001f\u{7f}\",{},[],0,0,10]",
+            ),
         ];
         for (text, expected) in cases {
             let Ok(node) = parse(text) else { panic!("{text} is not JSON") };

@@ -1,6 +1,8 @@
 //! Replies of the tools.
 
-use engine::id::{AgentId, ApprovalId, CheckpointId, MessageId, RepositoryId, TaskId, ThreadId, WorkflowId, WorkspaceId};
+use engine::id::{
+    AgentId, ApprovalId, CheckpointId, MessageId, RepositoryId, TaskId, ThreadId, WorkflowId, WorkspaceId,
+};
 use engine::{Json, Timestamp};
 
 use super::letters::{InboxRow, MessageRow};
