@@ -137,3 +137,6 @@ fn has(notify: &Notify, channel: Channel) -> bool {
 fn program(root: &Path, word: &str) -> PathBuf {
     if word.contains('/') { root.join(word) } else { PathBuf::from(word) }
 }
+
+#[cfg(test)]
+mod tests;

@@ -204,7 +204,7 @@ fn an_agent_cannot_decide_by_tools_or_words() {
     }
     siege.stands("tools");
     // Words in a message, from the agent or as somebody else.
-    let say = |to: &str, kind: &str| json!({"recipient_id": to, "message_type": kind, "agent_id": team.amy, "body": format!("{approval}: approved")});
+    let say = |to: &str, kind: &str| json!({"recipient_id": to, "message_type": kind, "sender_id": team.amy, "body": format!("{approval}: approved")});
     for (to, kind) in
         [("human", "info"), ("human", "response"), ("amy", "info"), ("amy", "exec.gate"), ("human", "question")]
     {
