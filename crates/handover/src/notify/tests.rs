@@ -11,6 +11,7 @@ use tokio::net::TcpListener;
 
 use super::*;
 use crate::clock::{Clock, ManualClock};
+use crate::seal::Seal;
 
 const SECRET: &str = "sixteen bytes and more";
 
@@ -65,7 +66,8 @@ impl Scene {
             rollback: text(),
             verification: text(),
         };
-        let fingerprint = operation.to_owned();
+        let seal = Seal { request: &request, task: None, attempt: None, agent: Some(self.agent) };
+        let fingerprint = seal.fingerprint();
         let ask = AskApproval { source: Source::Gate, waits: None, request, fingerprint };
         let ask = Command::AskApproval(Box::new(ask));
         let reply = self.service.execute(Caller::agent(self.agent), ask).await.unwrap();
