@@ -283,3 +283,30 @@ fn the_log_says_who_was_shown_what() {
     assert_eq!(siege.team.place.run(&["log", "verify"]).code, Some(0));
     siege.team.server.stop();
 }
+
+/// A server that is there tells people by itself, once they trust it to.
+#[test]
+fn a_server_tells_people_of_what_waits() {
+    let team = Team::new();
+    let root = team.place.root();
+    let settings = "[notify]\ncommand = [\"sh\", \"-c\", \"cat > half && mv half told\"]\n";
+    std::fs::write(root.join(".handover/config.toml"), settings).unwrap();
+    let Asked { task, approval } = Asked::new(&team, "push");
+    let siege = Siege { team, task, approval };
+    let trust = |words: &[&str]| {
+        let output = siege.program().arg("trust").args(words).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let offered: Value = serde_json::from_str(&trust(&["--json"])).unwrap();
+    assert!(word(&offered["commands"][0]).starts_with("notify: sh -c"), "{offered}");
+    assert!(!root.join("told").exists(), "nobody has accepted it");
+    trust(&["--sha256", &word(&offered["sha256"])]);
+    let begun = std::time::Instant::now();
+    while !root.join("told").exists() {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(40), "nobody was told");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let told: Value = serde_json::from_str(&std::fs::read_to_string(root.join("told")).unwrap()).unwrap();
+    assert_eq!((&told["approval_id"], &told["task"]), (&json!(siege.approval), &json!("t")), "{told}");
+    siege.team.server.stop();
+}
