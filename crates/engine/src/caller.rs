@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Origin;
+use crate::approval::Lifetimes;
 use crate::id::{AgentId, SessionId};
 
 /// Who asks, over which connection, with which key. The door fills it in; nothing in it comes from a message unchecked.
@@ -19,6 +20,8 @@ pub struct Caller {
     pub alive: Vec<SessionId>,
     /// Where in its client the call comes from, as far as the door knows.
     pub origin: Origin,
+    /// How long approvals live here, as the settings say.
+    pub lifetimes: Lifetimes,
 }
 
 /// What a caller may do to tasks it does not hold.
@@ -57,6 +60,7 @@ impl Caller {
             key: None,
             alive: Vec::new(),
             origin: Origin::default(),
+            lifetimes: Lifetimes::default(),
         }
     }
 

@@ -8,7 +8,7 @@ use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::{
-    agent, answer, approval, claim, conversation, inbox, pass, place, plan, record, replan, review, section, status,
+    agent, answer, approval, claim, conversation, inbox, notice, pass, place, plan, record, replan, review, section, status,
     token, turn, workflow,
 };
 use crate::time::Stamp;
@@ -140,6 +140,11 @@ fn run(case: &mut Case<'_>, command: &Command) -> Result<Reply, Stop> {
         Command::ConsumeApproval { approval, fingerprint } => approval::consume(case, *approval, fingerprint),
         Command::PassGate(asked) => pass::pass(case, asked),
         Command::ExpireApprovals => approval::expire_all(case),
+        Command::ShowApprovals { approvals, via } => notice::show(case, approvals, *via),
+        Command::TakeNotice { channel } => notice::take(case, *channel),
+        Command::SettleNotice { approval, channel, tries, problem } => {
+            notice::settle(case, (*approval, *channel), *tries, problem.as_deref())
+        }
 
         Command::OpenReview(open) => review::open(case, open),
         Command::StartRound(start) => review::start(case, start),

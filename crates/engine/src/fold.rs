@@ -14,6 +14,7 @@ use crate::event::Event;
 use crate::id::{AgentId, RepositoryId, TaskId, TemplateId, WorkflowId};
 use crate::inbox::{Mailbox, Message, MessageState, Owner};
 use crate::key::StoredKey;
+use crate::notice::Notice;
 use crate::plan::Piece;
 use crate::reminder::Reminder;
 use crate::review::{Finding, Review, Round};
@@ -80,6 +81,7 @@ pub enum Write {
     Review(Box<Review>),
     Round(Box<Round>),
     Finding(Box<Finding>),
+    Notice(Box<Notice>),
     Key(Box<StoredKey>),
     /// Answers to keys, and reminders of conversations, whose time is over.
     ForgetKeys(Timestamp),
@@ -292,6 +294,13 @@ impl Fold<'_> {
             | Event::RoundStarted { .. }
             | Event::RoundEnded { .. }
             | Event::FindingDecided { .. } => self.apply_to_review(event),
+            Event::ApprovalShown { approval, via, .. } => {
+                if let Some(Some(row)) = self.world.approvals.get_mut(approval) {
+                    row.shown.push(*via);
+                    self.writes.push(Write::Approval(Box::new(row.clone())));
+                }
+            }
+            Event::NoticeMoved { notice } => self.writes.push(Write::Notice(notice.clone())),
             Event::KeyKept { key } => self.writes.push(Write::Key(key.clone())),
             Event::KeysForgotten => self.writes.push(Write::ForgetKeys(self.now)),
             Event::WorkflowCreated { .. }

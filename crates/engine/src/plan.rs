@@ -225,6 +225,7 @@ fn row(
         group: planned.group,
         verify: planned.verify,
         review: planned.review,
+        gate: planned.gate,
         attempts_max: planned.attempts_max,
         attempt: 0,
         crashes: 0,

@@ -170,6 +170,19 @@ pub enum Reply {
         approval: ApprovalId,
         reason: Option<String>,
     },
+    /// How many of them were not recorded before.
+    ApprovalsShown {
+        recorded: u32,
+    },
+    /// Nothing is due when it is missing.
+    NoticeTaken {
+        approval: Option<ApprovalId>,
+        tries: u32,
+    },
+    /// When it is tried again, if it is.
+    NoticeSettled {
+        next: Option<Timestamp>,
+    },
     ApprovalsExpired {
         expired: u32,
         more: bool,

@@ -74,6 +74,9 @@ impl Command {
             Self::StartRound(_) => "start_round",
             Self::EndRound(_) => "end_round",
             Self::DecideFinding { .. } => "decide_finding",
+            Self::ShowApprovals { .. } => "show_approvals",
+            Self::TakeNotice { .. } => "take_notice",
+            Self::SettleNotice { .. } => "settle_notice",
             Self::Send { .. } => "send",
             Self::Answer { .. } => "answer",
             Self::MarkRead { .. } => "mark_read",
@@ -124,6 +127,10 @@ impl Command {
             Self::DecideApproval { approval, .. } | Self::ConsumeApproval { approval, .. } => {
                 needs.push(Need::Approval(*approval));
             }
+            Self::ShowApprovals { approvals, .. } => needs.extend(approvals.iter().copied().map(Need::Approval)),
+            Self::SettleNotice { approval, channel, .. } => {
+                needs.extend([Need::Approval(*approval), Need::Notice(*approval, *channel)]);
+            }
             Self::Answer { message, .. } => needs.push(Need::Message(*message)),
             Self::OpenReview(open) => needs.extend(open.gate.map(|(task, _)| Need::Task(task))),
             Self::StartRound(start) => {
@@ -168,6 +175,7 @@ impl Command {
             | Self::ForgetRunner { .. }
             | Self::AskApproval(_)
             | Self::ExpireApprovals
+            | Self::TakeNotice { .. }
             | Self::Send { .. }
             | Self::MarkRead { .. }
             | Self::Archive { .. }

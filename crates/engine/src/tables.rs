@@ -19,6 +19,7 @@ use crate::id::{
 };
 use crate::inbox::{Mailbox, Message, Owner};
 use crate::key::{KeyId, StoredKey};
+use crate::notice::{Channel, Notice};
 use crate::reminder::Reminder;
 use crate::review::{Finding, Review, Round};
 use crate::runner::Runner;
@@ -62,6 +63,7 @@ pub struct Tables {
     pub reviews: BTreeMap<ReviewId, Review>,
     pub rounds: BTreeMap<(ReviewId, u32), Round>,
     pub findings: BTreeMap<(ReviewId, String), Finding>,
+    pub notices: BTreeMap<(ApprovalId, Channel), Notice>,
 }
 
 impl Tables {
@@ -143,6 +145,7 @@ impl Tables {
             Write::Review(review) => drop(self.reviews.insert(review.id, *review)),
             Write::Round(round) => drop(self.rounds.insert((round.review, round.number), *round)),
             Write::Finding(row) => drop(self.findings.insert((row.review, row.name.clone()), *row)),
+            Write::Notice(notice) => drop(self.notices.insert((notice.approval, notice.channel), *notice)),
             Write::Key(key) => drop(self.keys.insert(key.id.clone(), *key)),
             Write::ForgetKeys(now) => {
                 self.keys.retain(|_, key| key.until > now);

@@ -38,6 +38,9 @@ pub struct Task {
     /// Not completed before it was reviewed, nor while something that was found is undecided.
     #[serde(default)]
     pub review: bool,
+    /// A person must let each claim of it begin.
+    #[serde(default)]
+    pub gate: bool,
     pub attempts_max: u32,
     /// Number of the last claim; it only grows, and fences writes of earlier holders.
     pub attempt: u32,

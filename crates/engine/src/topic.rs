@@ -54,6 +54,9 @@ impl Event {
             | Self::FindingDecided { review, .. } => {
                 Some(review.gate.map_or(Topic::Registry, |gate| Topic::Workflow(gate.workflow)))
             }
+            Self::ApprovalShown { waiting, .. } => {
+                Some(waiting.map_or(Topic::Registry, |waiting| Topic::Workflow(waiting.workflow)))
+            }
             Self::Moved(moved) => Some(Topic::Workflow(moved.workflow)),
             Self::RepositoryAttached { attachment } => Some(Topic::Workflow(attachment.workflow)),
             Self::WorkspaceCreated { workspace } | Self::WorkspaceUpdated { workspace } => {
@@ -88,6 +91,7 @@ impl Event {
             | Self::Renewed { .. }
             | Self::RunnerSeen { .. }
             | Self::RunnerGone { .. }
+            | Self::NoticeMoved { .. }
             | Self::KeyKept { .. }
             | Self::KeysForgotten => None,
         }
@@ -109,6 +113,7 @@ impl Event {
             | Self::RoundStarted { review, .. }
             | Self::RoundEnded { review, .. }
             | Self::FindingDecided { review, .. } => review.gate.map(|gate| gate.task),
+            Self::ApprovalShown { waiting, .. } => waiting.map(|waiting| waiting.task),
             Self::TaskRemoved { task, .. }
             | Self::Claimed { task, .. }
             | Self::Renewed { task, .. }
@@ -149,6 +154,7 @@ impl Event {
             | Self::Marked { .. }
             | Self::RunnerSeen { .. }
             | Self::RunnerGone { .. }
+            | Self::NoticeMoved { .. }
             | Self::KeyKept { .. }
             | Self::KeysForgotten => None,
         }
@@ -207,6 +213,8 @@ impl Event {
             Self::RoundStarted { .. } => "round_started",
             Self::RoundEnded { .. } => "round_ended",
             Self::FindingDecided { .. } => "finding_decided",
+            Self::ApprovalShown { .. } => "approval_shown",
+            Self::NoticeMoved { .. } => "notice_moved",
             Self::Sent { .. } => "sent",
             Self::Answered { .. } => "answered",
             Self::Marked { .. } => "marked",

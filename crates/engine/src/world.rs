@@ -16,6 +16,7 @@ use crate::id::{
 use crate::inbox::{Filter, Mailbox, Message, Owner};
 use crate::key::{KeyId, StoredKey};
 use crate::list::List;
+use crate::notice::{Channel, Notice};
 use crate::refusal::Refusal;
 use crate::reminder::Reminder;
 use crate::review::{Finding, Review, Round};
@@ -50,6 +51,8 @@ pub enum Need {
     Turn(TurnId),
     Section(String),
     Approval(ApprovalId),
+    /// How a person is told of an approval.
+    Notice(ApprovalId, Channel),
     /// The one with this fingerprint that is pending or approved.
     ApprovalSealed(String),
     /// The newest one with this fingerprint that a person said no to, or took back.
@@ -195,6 +198,7 @@ pub struct World {
     pub sections: BTreeMap<String, Option<Section>>,
     pub approvals: BTreeMap<ApprovalId, Option<Approval>>,
     pub reviews: BTreeMap<ReviewId, Option<Review>>,
+    pub notices: BTreeMap<(ApprovalId, Channel), Option<Notice>>,
     pub facts: BTreeMap<Need, Fact>,
 }
 
@@ -238,6 +242,7 @@ impl World {
             Need::Section(name) => self.sections.contains_key(name),
             Need::Approval(id) => self.approvals.contains_key(id),
             Need::Review(id) => self.reviews.contains_key(id),
+            Need::Notice(id, channel) => self.notices.contains_key(&(*id, *channel)),
             Need::TemplateNamed(_)
             | Need::TokenHashed(_)
             | Need::ApprovalSealed(_)
@@ -409,6 +414,11 @@ impl World {
 
     pub fn findings(&self, need: &Need) -> Result<&[Finding], Stop> {
         self.fact(need, |fact| if let Fact::FindingRows(rows) = fact { Some(rows.as_slice()) } else { None })
+    }
+
+    pub fn notice(&self, id: ApprovalId, channel: Channel) -> Result<Option<&Notice>, Stop> {
+        let found = self.notices.get(&(id, channel));
+        found.map_or_else(|| missing(Need::Notice(id, channel)), |found| Ok(found.as_ref()))
     }
 
     pub fn turns(&self, need: &Need) -> Result<&[Turn], Stop> {

@@ -257,8 +257,15 @@ impl Desk {
             (Rights::Person, Some(_)) => Rights::Agent,
             (rights, _) => rights,
         };
-        let (session, origin) = (visitor.session, visitor.origin.clone());
-        let caller = Caller { agent, rights, session, lock_owner: common.session, key, alive: self.alive(), origin };
+        let caller = Caller {
+            agent,
+            session: visitor.session,
+            lock_owner: common.session,
+            key,
+            alive: self.alive(),
+            origin: visitor.origin.clone(),
+            ..Caller::with_rights(rights)
+        };
         Ok(Request { visitor, caller, progress })
     }
 

@@ -60,7 +60,8 @@ pub async fn open_from(named: Option<&str>, folder: Option<&Path>) -> Result<Off
         store: Some(crate::runner::open::absolute(&place.store)),
         binary: None,
     };
-    let desk = Desk::new(Service::new(store, Arc::new(SystemClock)), surroundings);
+    let service = Service::new(store, Arc::new(SystemClock)).with_lifetimes(settings.approvals.lifetimes());
+    let desk = Desk::new(service, surroundings);
     Ok(Office { desk, live: state.join("live"), state, place })
 }
 

@@ -7,6 +7,7 @@ mod chance;
 mod commands;
 mod conversations;
 mod crowd;
+mod decisions;
 mod failure;
 mod journal;
 mod lists;
@@ -16,6 +17,7 @@ mod plans;
 mod race;
 mod reviews;
 mod script;
+mod tampering;
 mod transfer;
 mod turns;
 mod wake;
@@ -31,6 +33,7 @@ use oracle::Oracle;
 use script::Script;
 
 pub use race::exercise_race;
+pub use tampering::finds_every_edit;
 pub use transfer::{refuses_bad_exports, same_after_transfer};
 pub use wake::wakes;
 

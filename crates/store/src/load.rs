@@ -47,6 +47,7 @@ pub(crate) fn query(need: &Need) -> Statement {
         Need::Review(id) => one(sql::review::REVIEW, text(id)),
         Need::Round(id, number) => Statement::new(sql::review::ROUND, [text(id), (*number).into()]),
         Need::Finding(id, name) => Statement::new(sql::review::FINDING, [text(id), name.into()]),
+        Need::Notice(id, channel) => Statement::new(sql::turn::NOTICE, [text(id), channel.as_str().into()]),
         Need::ApprovalSealed(fingerprint) => one(sql::turn::APPROVAL_SEALED, fingerprint.into()),
         Need::List(found) => list::query(found),
         Need::Slug(slug) => one(sql::SLUG, slug.into()),
@@ -139,6 +140,9 @@ pub(crate) fn absorb(need: &Need, rows: Vec<Vec<Value>>, world: &mut World) -> R
         Need::Section(name) => drop(world.sections.insert(name.clone(), one(rows, row::turn::read_section)?)),
         Need::Approval(id) => drop(world.approvals.insert(*id, one(rows, row::turn::read_approval)?)),
         Need::Review(id) => drop(world.reviews.insert(*id, one(rows, row::review::read_review)?)),
+        Need::Notice(id, channel) => {
+            world.notices.insert((*id, *channel), one(rows, row::turn::read_notice)?);
+        }
         Need::Key(id) => drop(world.keys.insert(id.clone(), one(rows, row::read_key)?)),
         _ => drop(world.facts.insert(need.clone(), fact(need, rows)?)),
     }

@@ -4,7 +4,7 @@ use crate::fault::Fault;
 use crate::sql::Dialect;
 
 /// The schema this program writes.
-pub(crate) const SCHEMA: i64 = 6;
+pub(crate) const SCHEMA: i64 = 7;
 
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_core.sql"),
@@ -13,6 +13,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0004_answers.sql"),
     include_str!("migrations/0005_conversations.sql"),
     include_str!("migrations/0006_reviews.sql"),
+    include_str!("migrations/0007_gates.sql"),
 ];
 
 /// The scripts that bring a database from a schema to ours, each with the number it leads to.

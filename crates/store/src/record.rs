@@ -81,6 +81,7 @@ fn push(write: Write, ops: &mut Vec<Op>) -> Result<(), Fault> {
         Write::Review(review) => run(sql::review::PUT_REVIEW, row::review::review(&review)),
         Write::Round(round) => run(sql::review::PUT_ROUND, row::review::round(&round)),
         Write::Finding(finding) => run(sql::review::PUT_FINDING, row::review::finding(&finding)),
+        Write::Notice(notice) => run(sql::turn::PUT_NOTICE, row::turn::notice(&notice)),
         Write::Key(key) => run(sql::PUT_KEPT_ANSWER, row::key(&key)?),
         Write::ForgetKeys(now) => {
             run(sql::FORGET_KEYS, vec![now.into()]);

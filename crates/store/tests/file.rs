@@ -198,6 +198,9 @@ const SINCE: &[&str] = &[
      DROP INDEX approval_refused; UPDATE handover_meta SET value = 4 WHERE name = 'schema'",
     "DROP TABLE finding; DROP TABLE review_round; DROP TABLE review; ALTER TABLE task DROP COLUMN review; \
      UPDATE handover_meta SET value = 5 WHERE name = 'schema'",
+    "DROP TABLE notice; DROP INDEX approval_agent; DROP INDEX approval_gate; DROP INDEX approval_pending; \
+     ALTER TABLE approval DROP COLUMN shown; DROP INDEX task_gated; ALTER TABLE task DROP COLUMN gate; \
+     UPDATE handover_meta SET value = 6 WHERE name = 'schema'",
 ];
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,7 +1,7 @@
 //! Parts of replies: values that write themselves and describe themselves. Unlike shapes they are never read.
 
 use engine::id::{
-    AgentId, CheckpointId, MessageId, RepositoryId, ReviewId, TaskId, TemplateId, ThreadId, TokenId, TurnId,
+    AgentId, ApprovalId, CheckpointId, MessageId, RepositoryId, ReviewId, TaskId, TemplateId, ThreadId, TokenId, TurnId,
     WorkflowId, WorkspaceId,
 };
 use engine::{Json, Timestamp};
@@ -49,6 +49,7 @@ plain! {
     TemplateId as "string": |id| id.to_string().into();
     ThreadId as "string": |id| id.to_string().into();
     TokenId as "string": |id| id.to_string().into();
+    ApprovalId as "string": |id| id.to_string().into();
     TurnId as "string": |id| id.to_string().into();
     WorkflowId as "string": |id| id.to_string().into();
     WorkspaceId as "string": |id| id.to_string().into();

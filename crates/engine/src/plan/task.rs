@@ -25,6 +25,8 @@ pub struct PlanTask {
     pub verify: bool,
     #[serde(default)]
     pub review: bool,
+    #[serde(default)]
+    pub gate: bool,
     pub repository: Option<RepositoryId>,
     pub brief: Option<Json>,
     pub context: Option<Json>,
@@ -46,6 +48,7 @@ impl PlanTask {
             attempts_max: limits::ATTEMPTS_DEFAULT,
             verify: false,
             review: false,
+            gate: false,
             repository: None,
             brief: None,
             context: None,

@@ -11,6 +11,7 @@ use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::conversation;
+use crate::rules::approval;
 use crate::task::State;
 use crate::world::{Need, Stop};
 
@@ -210,6 +211,7 @@ pub(crate) fn unregister(case: &mut Case<'_>) -> Result<Reply, Stop> {
             case.events.push(Event::Unlocked { workflow: *id, owner: agent.to_string() });
         }
     }
+    approval::void(case, agent)?;
     case.events.push(Event::Left { agent, slug });
     Ok(Reply::Unregistered { released })
 }

@@ -24,14 +24,14 @@ pub(crate) fn pass(case: &mut Case<'_>, passing: &PassGate) -> Result<Reply, Sto
         let own = case.present(None)?;
         let open = case.world.approvals(&Need::ApprovalSealed(print.clone()))?;
         let usable = |row: &&Approval| {
-            row.agent == own && !row.is_over(case.now) && matches!(row.state, ApprovalState::Approved { .. })
+            row.agent() == Some(own) && !row.is_over(case.now) && matches!(row.state, ApprovalState::Approved { .. })
         };
         if let Some(given) = open.iter().find(usable) {
             approval::moved(case, given, ApprovalState::Consumed { by: Actor::Agent(own), at: case.now });
             return Ok(Reply::ApprovalConsumed);
         }
         let refused = case.world.approvals(&Need::ApprovalRefused(print.clone()))?.first();
-        if let Some(refused) = refused.filter(|row| row.agent == own)
+        if let Some(refused) = refused.filter(|row| row.agent() == Some(own))
             && let Some(reply) = told_no(refused, case.now)
         {
             return Ok(reply);
@@ -48,7 +48,7 @@ pub(crate) fn pass(case: &mut Case<'_>, passing: &PassGate) -> Result<Reply, Sto
     approval::check_request(&asked.request)?;
     approval::room(case)?;
     let approval = ApprovalId::next(&mut case.ids);
-    Ok(approval::record(case, approval, asked, *id, None))
+    Ok(approval::record(case, approval, asked, Actor::Agent(*id), None))
 }
 
 /// The answer of a person holds for as long as the question would have waited.

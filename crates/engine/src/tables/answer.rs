@@ -46,6 +46,9 @@ impl Tables {
             Need::Approval(id) => drop(world.approvals.insert(*id, self.approvals.get(id).cloned())),
             Need::Review(id) => drop(world.reviews.insert(*id, self.reviews.get(id).cloned())),
             Need::Round(..) | Need::Finding(..) => drop(world.facts.insert(need.clone(), self.review_fact(need))),
+            Need::Notice(id, channel) => {
+                world.notices.insert((*id, *channel), self.notices.get(&(*id, *channel)).cloned());
+            }
             Need::TurnCount(_)
             | Need::TurnRunning(_)
             | Need::VerificationCount(_)

@@ -110,7 +110,11 @@ impl Tables {
             | List::SectionChanges { .. }
             | List::Approvals { .. }
             | List::OpenApprovals { .. }
-            | List::OverdueApprovals { .. } => self.turn_list(list),
+            | List::OverdueApprovals { .. }
+            | List::ApprovalsOf { .. }
+            | List::Gates { .. }
+            | List::Gated { .. }
+            | List::DueNotices { .. } => self.turn_list(list),
             List::Reviews { .. } | List::TaskReviews { .. } | List::Rounds { .. } | List::Findings { .. } => {
                 self.review_list(list)
             }

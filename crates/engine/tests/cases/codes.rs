@@ -81,6 +81,7 @@ fn every() -> Vec<Refusal> {
         Refusal::RoundsUsedUp { review: ReviewId::FIRST, rounds: 5 },
         Refusal::ReviewRequired { task },
         Refusal::FindingsOpen { task, review: ReviewId::FIRST, open: 1 },
+        Refusal::ApprovalRequired { task, approval: Some(ApprovalId::FIRST) },
     ]
 }
 
@@ -140,6 +141,7 @@ fn position(refusal: &Refusal) -> usize {
         Refusal::RoundsUsedUp { .. } => 51,
         Refusal::ReviewRequired { .. } => 52,
         Refusal::FindingsOpen { .. } => 53,
+        Refusal::ApprovalRequired { .. } => 54,
     }
 }
 

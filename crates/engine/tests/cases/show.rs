@@ -140,6 +140,14 @@ fn reply(bench: &mut Bench, command: &Command, reply: &Reply) -> String {
             format!("{} refused: {}", bench.numbered("ap", "approval", approval), reason.as_deref().unwrap_or("-"))
         }
         Reply::SentBack { count } => format!("sent back {count}"),
+        Reply::ApprovalsShown { recorded } => format!("{recorded} recorded"),
+        Reply::NoticeTaken { approval: Some(approval), tries } => {
+            format!("{}, try {tries}", bench.numbered("ap", "approval", approval))
+        }
+        Reply::NoticeTaken { approval: None, .. } => "nothing is due".to_owned(),
+        Reply::NoticeSettled { next } => {
+            next.map_or_else(|| "over".to_owned(), |next| format!("again at {}", time(next)))
+        }
         Reply::ApprovalsExpired { expired, more } => format!("expired {expired}{}", or_nothing(*more, ", more")),
         Reply::ReviewOpened { review } => bench.numbered("review", "review", review),
         Reply::RoundStarted { tries, issued } => format!("try {tries}, given {}", list(issued)),

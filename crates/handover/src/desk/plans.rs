@@ -135,6 +135,7 @@ impl Desk {
                             attempts_max: row.task.attempts_max,
                             verify: row.task.verify,
                             review: crate::runner::brief::extra(&row.detail, "review").is_some(),
+                            gate: row.task.gate,
                             repository: None,
                             brief: row.detail.brief.clone(),
                             context: row.detail.context.clone(),

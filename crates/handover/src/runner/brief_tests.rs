@@ -78,6 +78,7 @@ fn told(case: &Case) -> Result<Told, Untold> {
         group: None,
         verify: true,
         review: false,
+        gate: false,
         attempts_max: 5,
         attempt: 2,
         crashes: 0,

@@ -147,7 +147,7 @@ fn paused(facts: &Attempt) -> Step {
     }
     let asks = |turn: &&Turn| says(turn, Says::Asks);
     match facts.turns.last().filter(asks) {
-        Some(turn) if question_after(facts, turn).is_none() => Step::Ask(turn.id),
+        Some(turn) if question_after(facts, turn).is_none() && gate_after(facts, turn).is_none() => Step::Ask(turn.id),
         Some(_) | None => Step::Wait,
     }
 }
@@ -166,6 +166,11 @@ fn question_after(facts: &Attempt, turn: &Turn) -> Option<Timestamp> {
 
 fn approval_after<'f>(facts: &'f Attempt, turn: &Turn) -> Option<&'f Approval> {
     facts.approvals.iter().find(|approval| approval.asked >= ended_at(turn))
+}
+
+/// A yes or no that the agent, or its card, wanted of a person: posted in that turn, or asked at its end.
+fn gate_after<'f>(facts: &'f Attempt, turn: &Turn) -> Option<&'f Approval> {
+    facts.approvals.iter().find(|approval| approval.source == Source::ExecGate && approval.asked >= turn.started)
 }
 
 /// What a person said when the task went on; a person may also let it go on without a word.
@@ -211,6 +216,9 @@ fn after(facts: &Attempt, given: &Given<'_>, last: &Turn) -> Step {
             | ApprovalState::Revoked { .. } => decided(approval),
         };
         return Step::Turn(Purpose::Answer, because);
+    }
+    if let Some(approval) = gate_after(facts, last) {
+        return Step::Turn(Purpose::Answer, decided(approval));
     }
     let Some(verdict) = verdict(last) else { return Step::Crash("its verdict cannot be read".to_owned()) };
     let chain = Chain::of(&facts.turns, given.attempt);
@@ -322,6 +330,7 @@ mod tests {
             group: None,
             verify: false,
             review: false,
+            gate: false,
             attempts_max: 5,
             attempt,
             crashes: 0,

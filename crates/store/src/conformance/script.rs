@@ -14,7 +14,7 @@ use super::chance::Chance;
 use super::plans::text;
 
 /// Every command, as it is called in the code.
-const ALL: [&str; 63] = [
+const ALL: [&str; 66] = [
     "Register",
     "Heartbeat",
     "UpdateAgent",
@@ -62,6 +62,9 @@ const ALL: [&str; 63] = [
     "SeeRunner",
     "ForgetRunner",
     "WriteSection",
+    "ShowApprovals",
+    "TakeNotice",
+    "SettleNotice",
     "AskApproval",
     "PassGate",
     "DecideApproval",

@@ -49,6 +49,10 @@ impl Script {
             7 | 8 => Command::Release { task: id, attempt, reason: maybe_text(&mut self.chance) },
             _ => Command::Move { task: id, attempt, to: self.target(task) },
         };
+        // Only a runner sees a program crash, and it is that of the holder.
+        if matches!(command, Command::Crash { .. }) && self.chance.percent(60) {
+            return (Caller { agent: task.holder(), ..Caller::with_rights(Rights::Runner) }, command);
+        }
         (caller, command)
     }
 
