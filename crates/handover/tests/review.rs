@@ -176,7 +176,7 @@ fn provider(folder: &std::path::Path) -> Provider {
     let config = "[[agent]]\nslug = \"wild\"\nadapter = \"exec\"\ncommand = [\"sh\"]\npersona = \"You review.\"\nmedia_types = [\"text/*\"]\n";
     std::fs::create_dir_all(folder.join(".handover")).unwrap();
     std::fs::write(folder.join(".handover/config.toml"), config).unwrap();
-    let offered = trust::look(folder, &settings::read(Some(folder)).unwrap().team).unwrap();
+    let offered = trust::look(folder, &settings::read(Some(folder)).unwrap()).unwrap();
     trust::accept(folder, &offered).unwrap();
     Provider::find(Some(folder), Some(folder), "wild").unwrap()
 }
