@@ -19,6 +19,9 @@ impl Reader<'_> {
     pub(super) fn word(&mut self, stop: Stop) -> Result<(), Unread> {
         let start = self.at;
         let after_time = std::mem::take(&mut self.after_time);
+        if self.in_list && (self.peek() == Some('[') || self.nesting > 0) {
+            return Err("a list with indexes, or inside of a substitution".into());
+        }
         let (name, word) = self.assignment_or_word()?;
         // bash reads the body of a here-document behind a newline of the list, and nobody agrees on other newlines.
         if !self.pending.is_empty() && self.text[start..self.at].contains(&'\n') {
@@ -28,7 +31,8 @@ impl Reader<'_> {
             let redirects = matches!(self.peek(), Some('<' | '>'));
             let bare = word.bare().unwrap_or_default();
             if redirects && !bare.is_empty() && bare.chars().all(|letter| letter.is_ascii_digit()) {
-                if bare.len() > 4 {
+                let behind = self.script.plain.trim_end_matches(' ');
+                if bare.len() > 4 || behind.ends_with(['<', '>']) || behind.ends_with(">&") || behind.ends_with("<&") || behind.ends_with(">|") {
                     return Err("the number of a redirection".into());
                 }
                 self.script.plain.push_str(bare);
@@ -59,6 +63,7 @@ impl Reader<'_> {
         } else if word.pieces.is_empty() && self.peek() == Some('(') {
             self.script.only_bash = true;
             // A list: its elements follow as words.
+            self.in_list = true;
             self.script.plain.push_str(&name);
             return Ok(());
         }
@@ -86,10 +91,13 @@ impl Reader<'_> {
         let name_end = end;
         let mut name = String::new();
         if end > start {
-            let bracket = self.text[end..].iter().position(|letter| *letter == ']').map(|by| end + by);
-            if letter(end) == '['
-                && let Some(index_end) = bracket
-            {
+            if letter(end) == '[' {
+                // Where an assignment may stand, bash reads up to the bracket whatever is in between.
+                let plain = |letter: &char| letter.is_ascii_alphanumeric() || "_-.*?!^".contains(*letter);
+                let index_end = end + 1 + self.text[end + 1..].iter().take_while(|letter| plain(letter)).count();
+                if letter(index_end) != ']' {
+                    return Err("a bracket behind a name".into());
+                }
                 if letter(index_end + 1) == '=' || (letter(index_end + 1) == '+' && letter(index_end + 2) == '=') {
                     let index = &self.text[end + 1..index_end];
                     if index.is_empty() || !index.iter().all(char::is_ascii_digit) {
