@@ -11,7 +11,8 @@ use std::{fmt, fs, io};
 const CRATES: &[&str] = &["engine", "wire", "store", "handover"];
 
 /// Manifests that are no crates of the house, each with the reason why.
-const OUTSIDE: &[(&str, &str)] = &[("fuzz/Cargo.toml", "needs a nightly compiler, so it stands outside of the workspace")];
+const OUTSIDE: &[(&str, &str)] =
+    &[("fuzz/Cargo.toml", "needs a nightly compiler, so it stands outside of the workspace")];
 
 /// What the manifest of a crate may name.
 struct Layer {

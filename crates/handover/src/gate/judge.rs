@@ -49,7 +49,9 @@ impl<'g> Judge<'g> {
         let next = match decision {
             Decision::Allow => "",
             Decision::Ask => ". Rules are in .handover/config.toml",
-            Decision::Deny => ". Do it in another way, or tell the person: only they change the rules in .handover/config.toml",
+            Decision::Deny => {
+                ". Do it in another way, or tell the person: only they change the rules in .handover/config.toml"
+            }
         };
         reason.push_str(next);
         Verdict { decision, reason }
@@ -123,7 +125,8 @@ impl<'g> Judge<'g> {
                     self.decide(rule.decision, format!("gate {number} ({}) is for `{}`", rule.shown(), shown()));
                 }
                 rule::Fit::Perhaps => {
-                    let text = format!("`{}` may be what gate {number} ({}) is for; spell it out", shown(), rule.shown());
+                    let text =
+                        format!("`{}` may be what gate {number} ({}) is for; spell it out", shown(), rule.shown());
                     self.decide(Decision::Ask, text);
                 }
             }
@@ -132,7 +135,8 @@ impl<'g> Judge<'g> {
     }
 
     fn write(&mut self, write: &Write) {
-        let narrows = self.rules.iter().any(|rule| matches!(rule.matter, Matter::Write(_)) && rule.decision != Decision::Allow);
+        let narrows =
+            self.rules.iter().any(|rule| matches!(rule.matter, Matter::Write(_)) && rule.decision != Decision::Allow);
         let (Some(Spot::At(text) | Spot::Inside(text)), Some(paths)) = (&write.spot, paths(write)) else {
             let shown = match &write.spot {
                 Some(Spot::At(text) | Spot::Inside(text)) => format!("{text:?} in a folder that is not known"),

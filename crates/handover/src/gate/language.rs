@@ -12,7 +12,9 @@ pub(super) fn awk(name: &str, words: &[Arg]) -> Option<String> {
             Some("-f" | "--file" | "-i" | "--include" | "-l" | "--load" | "-E" | "--exec") => {
                 return Some(format!("{name} with a script"));
             }
-            Some(text) if text.starts_with("-f") || text.starts_with("--file") || text.starts_with("-E") || runs(text) => {
+            Some(text)
+                if text.starts_with("-f") || text.starts_with("--file") || text.starts_with("-E") || runs(text) =>
+            {
                 return Some(format!("{name} with a text that may run commands or write"));
             }
             Some(_) => {}
@@ -37,7 +39,9 @@ pub(super) fn sed(words: &[Arg]) -> Option<String> {
                 }
                 at += 1;
             }
-            text if text.starts_with("-f") || text.starts_with("--file") || text.starts_with("--expression=") => return odd(),
+            text if text.starts_with("-f") || text.starts_with("--file") || text.starts_with("--expression=") => {
+                return odd();
+            }
             text if text.starts_with("-e") => return odd(),
             text if text.starts_with('-') && text.len() > 1 => {}
             text if script.is_none() => {
@@ -61,7 +65,9 @@ fn is_plain_sed_command(command: &str) -> bool {
     let mut rest = command;
     // Addresses: numbers, `$`, and patterns without a slash in them.
     loop {
-        rest = rest.trim_start_matches([' ', ',', '!', '~', '+', '$']).trim_start_matches(|letter: char| letter.is_ascii_digit());
+        rest = rest
+            .trim_start_matches([' ', ',', '!', '~', '+', '$'])
+            .trim_start_matches(|letter: char| letter.is_ascii_digit());
         match rest.strip_prefix('/') {
             Some(pattern) => match closing(pattern, '/') {
                 Some(after) => rest = after,
@@ -73,7 +79,9 @@ fn is_plain_sed_command(command: &str) -> bool {
     }
     match rest.strip_prefix('s') {
         Some(text) => {
-            let Some(mark) = text.chars().next().filter(|mark| mark.is_ascii_punctuation() && *mark != '\\') else { return false };
+            let Some(mark) = text.chars().next().filter(|mark| mark.is_ascii_punctuation() && *mark != '\\') else {
+                return false;
+            };
             let after = closing(&text[1..], mark).and_then(|text| closing(text, mark));
             after.is_some_and(|flags| flags.chars().all(|flag| flag.is_ascii_digit() || "gpiI".contains(flag)))
         }

@@ -1,26 +1,138 @@
 //! What is known of programs: those that run a text nobody sees, and variables that change what others do.
 
 use super::command::Arg;
-use super::options::base;
 use super::language::{awk, sed};
+use super::options::base;
 
 /// Programs that run a script, a text or their input. Version numbers at the end of a name do not count.
 const INTERPRETERS: &[&str] = &[
-    "python", "pypy", "perl", "ruby", "node", "nodejs", "deno", "bun", "php", "lua", "luajit", "Rscript", "R", "tclsh", "wish",
-    "expect", "osascript", "pwsh", "powershell", "fish", "ksh", "mksh", "csh", "tcsh", "ash", "yash", "rbash", "elixir", "erl",
-    "groovy", "make", "gmake", "just", "rake", "ed", "ex", "vi", "vim", "nvim", "emacs", "gdb", "lldb", "sqlite", "psql",
-    "mysql", "m4", "bc", "dc", "gnuplot",
+    "python",
+    "pypy",
+    "perl",
+    "ruby",
+    "node",
+    "nodejs",
+    "deno",
+    "bun",
+    "php",
+    "lua",
+    "luajit",
+    "Rscript",
+    "R",
+    "tclsh",
+    "wish",
+    "expect",
+    "osascript",
+    "pwsh",
+    "powershell",
+    "fish",
+    "ksh",
+    "mksh",
+    "csh",
+    "tcsh",
+    "ash",
+    "yash",
+    "rbash",
+    "elixir",
+    "erl",
+    "groovy",
+    "make",
+    "gmake",
+    "just",
+    "rake",
+    "ed",
+    "ex",
+    "vi",
+    "vim",
+    "nvim",
+    "emacs",
+    "gdb",
+    "lldb",
+    "sqlite",
+    "psql",
+    "mysql",
+    "m4",
+    "bc",
+    "dc",
+    "gnuplot",
 ];
 
 /// Programs that run another one in ways that are not looked into, and builtins that run a text.
 const RUNNERS: &[&str] = &[
-    ".", "source", "trap", "alias", "unalias", "enable", "hash", "bind", "complete", "compgen", "fc", "let", "repeat", "foreach",
-    "su", "runuser", "pkexec", "chroot", "unshare", "nsenter", "strace", "ltrace", "script", "flock", "ionice", "chrt", "taskset",
-    "setarch", "linux32", "linux64", "prlimit", "systemd-run", "start-stop-daemon", "entr", "tmux", "screen", "at", "batch",
-    "crontab", "unbuffer", "rlwrap", "fakeroot", "bwrap", "firejail", "proot", "xvfb-run", "dbus-run-session", "sshpass",
-    "ssh-agent", "socat", "nc", "ncat", "npx", "bunx", "uvx", "pipx", "run-parts", "capsh", "setpriv", "cgexec", "numactl",
-    "catchsegv", "valgrind", "perf", "rsh", "mosh", "autossh", "ld.so",
-    "emulate", "zmodload", "autoload", "zle", "sched", "coproc",
+    ".",
+    "source",
+    "trap",
+    "alias",
+    "unalias",
+    "enable",
+    "hash",
+    "bind",
+    "complete",
+    "compgen",
+    "fc",
+    "let",
+    "repeat",
+    "foreach",
+    "su",
+    "runuser",
+    "pkexec",
+    "chroot",
+    "unshare",
+    "nsenter",
+    "strace",
+    "ltrace",
+    "script",
+    "flock",
+    "ionice",
+    "chrt",
+    "taskset",
+    "setarch",
+    "linux32",
+    "linux64",
+    "prlimit",
+    "systemd-run",
+    "start-stop-daemon",
+    "entr",
+    "tmux",
+    "screen",
+    "at",
+    "batch",
+    "crontab",
+    "unbuffer",
+    "rlwrap",
+    "fakeroot",
+    "bwrap",
+    "firejail",
+    "proot",
+    "xvfb-run",
+    "dbus-run-session",
+    "sshpass",
+    "ssh-agent",
+    "socat",
+    "nc",
+    "ncat",
+    "npx",
+    "bunx",
+    "uvx",
+    "pipx",
+    "run-parts",
+    "capsh",
+    "setpriv",
+    "cgexec",
+    "numactl",
+    "catchsegv",
+    "valgrind",
+    "perf",
+    "rsh",
+    "mosh",
+    "autossh",
+    "ld.so",
+    "emulate",
+    "zmodload",
+    "autoload",
+    "zle",
+    "sched",
+    "coproc",
 ];
 
 /// Their words only print what they are.
@@ -28,10 +140,51 @@ const ABOUT: &[&str] = &["--version", "-V", "-v", "--help", "-h", "-version"];
 
 /// Variables that change which program runs, or what it does. `*` stands for the rest of a name.
 const VARIABLES: &[&str] = &[
-    "PATH", "LD_*", "DYLD_*", "GIT_*", "BASH_ENV", "BASH_FUNC_*", "ENV", "SHELLOPTS", "BASHOPTS", "PS0", "PS4", "PROMPT_COMMAND",
-    "IFS", "CDPATH", "HOME", "OLDPWD", "PWD", "DIRSTACK", "SHELL", "EDITOR", "VISUAL", "PAGER", "MANPAGER", "LESSOPEN", "LESSCLOSE", "BROWSER",
-    "PYTHON*", "PERL*", "RUBY*", "NODE_*", "XDG_CONFIG_*", "ZDOTDIR", "TAR_OPTIONS", "RSYNC_RSH", "SSH_ASKPASS", "SUDO_ASKPASS",
-    "MAKEFLAGS", "GLOBIGNORE", "EXECIGNORE", "FPATH", "fpath", "path", "JAVA_TOOL_OPTIONS", "RUSTC_WRAPPER", "HANDOVER_*",
+    "PATH",
+    "LD_*",
+    "DYLD_*",
+    "GIT_*",
+    "BASH_ENV",
+    "BASH_FUNC_*",
+    "ENV",
+    "SHELLOPTS",
+    "BASHOPTS",
+    "PS0",
+    "PS4",
+    "PROMPT_COMMAND",
+    "IFS",
+    "CDPATH",
+    "HOME",
+    "OLDPWD",
+    "PWD",
+    "DIRSTACK",
+    "SHELL",
+    "EDITOR",
+    "VISUAL",
+    "PAGER",
+    "MANPAGER",
+    "LESSOPEN",
+    "LESSCLOSE",
+    "BROWSER",
+    "PYTHON*",
+    "PERL*",
+    "RUBY*",
+    "NODE_*",
+    "XDG_CONFIG_*",
+    "ZDOTDIR",
+    "TAR_OPTIONS",
+    "RSYNC_RSH",
+    "SSH_ASKPASS",
+    "SUDO_ASKPASS",
+    "MAKEFLAGS",
+    "GLOBIGNORE",
+    "EXECIGNORE",
+    "FPATH",
+    "fpath",
+    "path",
+    "JAVA_TOOL_OPTIONS",
+    "RUSTC_WRAPPER",
+    "HANDOVER_*",
 ];
 
 pub(super) fn changes_programs(variable: &str) -> bool {
@@ -44,7 +197,10 @@ pub(super) fn changes_programs(variable: &str) -> bool {
 
 /// Builtins that change folders or do nothing: they are judged by rules that name them, and by no default.
 pub(super) fn is_harmless(program: &str) -> bool {
-    matches!(program, "cd" | "pushd" | "popd" | ":" | "true" | "false" | "exit" | "return" | "break" | "continue" | "shift" | "wait")
+    matches!(
+        program,
+        "cd" | "pushd" | "popd" | ":" | "true" | "false" | "exit" | "return" | "break" | "continue" | "shift" | "wait"
+    )
 }
 
 /// A name that must keep its meaning for what follows to be read.
@@ -53,7 +209,8 @@ pub(super) fn is_relied_on(name: &str) -> bool {
 }
 
 /// Builtins whose words are assignments.
-pub(super) const DECLARES: &[&str] = &["export", "declare", "typeset", "local", "readonly", "readarray", "mapfile", "read", "unset", "printf"];
+pub(super) const DECLARES: &[&str] =
+    &["export", "declare", "typeset", "local", "readonly", "readarray", "mapfile", "read", "unset", "printf"];
 
 /// Why a program asks unless a rule names it.
 pub(super) fn asks(words: &[Arg]) -> Option<String> {
@@ -83,7 +240,18 @@ pub(super) fn asks(words: &[Arg]) -> Option<String> {
         "git" => git(words),
         "awk" | "gawk" | "mawk" | "nawk" => awk(name, words),
         "sed" | "gsed" => sed(words),
-        "tar" | "gtar" | "bsdtar" => option(words, &["--to-command", "--checkpoint-action", "--use-compress-program", "--rsh-command", "-I", "--info-script", "-F"]),
+        "tar" | "gtar" | "bsdtar" => option(
+            words,
+            &[
+                "--to-command",
+                "--checkpoint-action",
+                "--use-compress-program",
+                "--rsh-command",
+                "-I",
+                "--info-script",
+                "-F",
+            ],
+        ),
         "rsync" => option(words, &["-e", "--rsh", "--rsync-path"]),
         "scp" | "sftp" => option(words, &["-S", "-o", "-F", "-b", "-D"]),
         "ssh" => option(words, &["-o", "-F"]),
@@ -94,7 +262,9 @@ pub(super) fn asks(words: &[Arg]) -> Option<String> {
         "docker" | "podman" | "kubectl" | "nerdctl" => subcommand(words, &["run", "exec", "debug"]),
         "go" => subcommand(words, &["run", "generate", "tool"]),
         "npm" | "pnpm" | "yarn" => subcommand(words, &["exec", "dlx", "x"]),
-        "uv" | "poetry" | "pipenv" | "bundle" | "rustup" | "nix" | "conda" => subcommand(words, &["run", "exec", "tool", "shell", "develop"]),
+        "uv" | "poetry" | "pipenv" | "bundle" | "rustup" | "nix" | "conda" => {
+            subcommand(words, &["run", "exec", "tool", "shell", "develop"])
+        }
         _ => None,
     }
 }
@@ -138,7 +308,9 @@ fn git(words: &[Arg]) -> Option<String> {
     let rest = words.get(options.rest..).unwrap_or_default();
     let text = |at: usize| rest.get(at).map(Arg::as_text).unwrap_or_default();
     let has = |names: &[&str]| {
-        rest.iter().any(|word| names.iter().any(|name| word.as_text() == *name || word.as_text().starts_with(&format!("{name}="))))
+        rest.iter().any(|word| {
+            names.iter().any(|name| word.as_text() == *name || word.as_text().starts_with(&format!("{name}=")))
+        })
     };
     if rest.iter().any(|word| word.as_text().contains("ext::")) || has(&["--upload-pack", "--receive-pack", "--exec"]) {
         return ask("a command for the other side");
@@ -147,14 +319,24 @@ fn git(words: &[Arg]) -> Option<String> {
         "config" => {
             let reads = has(&["--get", "--get-all", "--get-regexp", "--list", "-l", "list", "get"]);
             let operands = rest.iter().skip(1).filter(|word| !word.as_text().starts_with('-')).count();
-            if reads || operands <= 1 && !has(&["--unset", "--edit", "-e", "edit", "--rename-section"]) { None } else { ask("config") }
+            if reads || operands <= 1 && !has(&["--unset", "--edit", "-e", "edit", "--rename-section"]) {
+                None
+            } else {
+                ask("config")
+            }
         }
         "bisect" if text(1) == "run" => ask("bisect run"),
         "submodule" if has(&["foreach"]) => ask("submodule foreach"),
-        "rebase" if has(&["-x", "-i", "--interactive"]) || rest.iter().any(|word| word.as_text().starts_with("-x")) => ask("rebase -x"),
-        "filter-branch" | "difftool" | "mergetool" | "send-email" | "instaweb" | "daemon" | "credential" | "hook" => ask(text(0)),
+        "rebase" if has(&["-x", "-i", "--interactive"]) || rest.iter().any(|word| word.as_text().starts_with("-x")) => {
+            ask("rebase -x")
+        }
+        "filter-branch" | "difftool" | "mergetool" | "send-email" | "instaweb" | "daemon" | "credential" | "hook" => {
+            ask(text(0))
+        }
         "clone" if has(&["-c", "--config", "-u", "--template"]) => ask("clone -c"),
-        "grep" if rest.iter().any(|word| word.as_text().starts_with("-O") || word.as_text().starts_with("--open")) => ask("grep -O"),
+        "grep" if rest.iter().any(|word| word.as_text().starts_with("-O") || word.as_text().starts_with("--open")) => {
+            ask("grep -O")
+        }
         _ => None,
     }
 }

@@ -76,14 +76,14 @@ struct Reader<'t> {
 
 /// Words that the grammar must see as they are.
 pub(super) const RESERVED: &[&str] = &[
-    "!", "{", "}", "case", "do", "done", "elif", "else", "esac", "fi", "for", "if", "in", "then", "until", "while", "[[", "]]",
-    "function", "select", "coproc", "time",
+    "!", "{", "}", "case", "do", "done", "elif", "else", "esac", "fi", "for", "if", "in", "then", "until", "while",
+    "[[", "]]", "function", "select", "coproc", "time",
 ];
 
 /// Longest first.
 const OPERATORS: &[&str] = &[
-    "&>>", "<<<", "<<-", ";;&", "&&", "||", ";;", ";&", "<<", ">>", "<&", ">&", "<>", ">|", "&>", "|&", "&", "|", ";", "<",
-    ">", "(", ")",
+    "&>>", "<<<", "<<-", ";;&", "&&", "||", ";;", ";&", "<<", ">>", "<&", ">&", "<>", ">|", "&>", "|&", "&", "|", ";",
+    "<", ">", "(", ")",
 ];
 
 pub(super) fn read(text: &str) -> Result<Script, Unread> {
@@ -282,7 +282,11 @@ impl<'t> Reader<'t> {
         match parts {
             0 => self.emit("((_))"),
             2 => self.emit("((_;_;_))"),
-            _ => return Err("`((` that is neither a computation nor a loop; leave a blank between the parentheses".into()),
+            _ => {
+                return Err(
+                    "`((` that is neither a computation nor a loop; leave a blank between the parentheses".into()
+                );
+            }
         }
         Ok(())
     }

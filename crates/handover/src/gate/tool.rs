@@ -23,13 +23,38 @@ pub(super) enum Act {
 
 /// Tools that run a command, by the names clients give them.
 const SHELLS: &[&str] = &[
-    "Bash", "bash", "shell", "local_shell", "local_shell_call", "shell_command", "exec_command", "container.exec", "unified_exec",
-    "run_shell_command", "execute_command", "run_terminal_command", "Monitor",
+    "Bash",
+    "bash",
+    "shell",
+    "local_shell",
+    "local_shell_call",
+    "shell_command",
+    "exec_command",
+    "container.exec",
+    "unified_exec",
+    "run_shell_command",
+    "execute_command",
+    "run_terminal_command",
+    "Monitor",
 ];
 /// Tools that write one file.
 const WRITERS: &[&str] = &[
-    "Write", "Edit", "MultiEdit", "NotebookEdit", "write", "edit", "multiedit", "patch", "write_file", "replace", "create_file", "str_replace",
-    "str_replace_editor", "str_replace_based_edit_tool", "create", "insert",
+    "Write",
+    "Edit",
+    "MultiEdit",
+    "NotebookEdit",
+    "write",
+    "edit",
+    "multiedit",
+    "patch",
+    "write_file",
+    "replace",
+    "create_file",
+    "str_replace",
+    "str_replace_editor",
+    "str_replace_based_edit_tool",
+    "create",
+    "insert",
 ];
 /// Tools that apply a patch of several files.
 const PATCHES: &[&str] = &["apply_patch"];

@@ -36,10 +36,34 @@ const WRITERS: &[Writer] = &[
     writer(&["chmod", "chown", "chgrp"], Operands::Others, "R"),
     Writer { names: &["touch"], operands: Operands::All, valued: &["-t", "-d", "-r"], paths: &[], trees: "" },
     Writer { names: &["truncate"], operands: Operands::All, valued: &["-s", "-r"], paths: &[], trees: "" },
-    Writer { names: &["cp", "install", "ln", "rsync", "scp"], operands: Operands::Last, valued: &["-m", "-o", "-g", "-S"], paths: &["-t", "--target-directory"], trees: "rRa" },
-    Writer { names: &["mv"], operands: Operands::Last, valued: &["-S"], paths: &["-t", "--target-directory"], trees: "" },
-    Writer { names: &["sort", "curl", "gcc", "cc", "clang"], operands: Operands::None, valued: &[], paths: &["-o", "--output"], trees: "" },
-    Writer { names: &["wget"], operands: Operands::None, valued: &[], paths: &["-O", "--output-document", "-o", "-P"], trees: "" },
+    Writer {
+        names: &["cp", "install", "ln", "rsync", "scp"],
+        operands: Operands::Last,
+        valued: &["-m", "-o", "-g", "-S"],
+        paths: &["-t", "--target-directory"],
+        trees: "rRa",
+    },
+    Writer {
+        names: &["mv"],
+        operands: Operands::Last,
+        valued: &["-S"],
+        paths: &["-t", "--target-directory"],
+        trees: "",
+    },
+    Writer {
+        names: &["sort", "curl", "gcc", "cc", "clang"],
+        operands: Operands::None,
+        valued: &[],
+        paths: &["-o", "--output"],
+        trees: "",
+    },
+    Writer {
+        names: &["wget"],
+        operands: Operands::None,
+        valued: &[],
+        paths: &["-O", "--output-document", "-o", "-P"],
+        trees: "",
+    },
 ];
 
 /// The paths a program writes, where that can be told from its words.
@@ -53,7 +77,11 @@ pub(super) fn writes(words: &[Arg]) -> Vec<Inner> {
             };
             return words[1..].iter().filter_map(of).collect();
         }
-        "sed" | "gsed" | "perl" if words[1..].iter().any(|word| word.as_text().starts_with("-i") || word.as_text().starts_with("--in-place")) => {
+        "sed" | "gsed" | "perl"
+            if words[1..]
+                .iter()
+                .any(|word| word.as_text().starts_with("-i") || word.as_text().starts_with("--in-place")) =>
+        {
             let operands = words[1..].iter().filter(|word| !word.as_text().starts_with('-'));
             return operands.skip(1).map(|word| Inner::Writes(word.clone(), Tree::No)).collect();
         }
@@ -84,7 +112,9 @@ fn of_writer(writer: &Writer, name: &str, words: &[Arg]) -> Vec<Inner> {
             named.push(Arg::known(path));
         } else if writer.valued.contains(&text) {
             at += 1;
-        } else if text == "--recursive" || (!text.starts_with("--") && text.contains(|letter| writer.trees.contains(letter))) {
+        } else if text == "--recursive"
+            || (!text.starts_with("--") && text.contains(|letter| writer.trees.contains(letter)))
+        {
             tree = Tree::Yes;
         }
     }
@@ -121,7 +151,9 @@ fn joined<'t>(text: &'t str, option: &str) -> Option<&'t str> {
 /// The path that a source gets in a folder.
 fn beneath(target: &Arg, source: &Arg) -> Arg {
     match (&target.spot, source.text.as_deref().map(|text| base(text.trim_end_matches('/')))) {
-        (Some(Spot::At(folder)), Some(name)) if !matches!(name, "" | "." | "..") => Arg::known(&format!("{folder}/{name}")),
+        (Some(Spot::At(folder)), Some(name)) if !matches!(name, "" | "." | "..") => {
+            Arg::known(&format!("{folder}/{name}"))
+        }
         (Some(Spot::At(folder)), _) => Arg { text: None, spot: Some(Spot::Inside(folder.clone())) },
         (Some(Spot::Inside(_)) | None, _) => target.clone(),
     }

@@ -1,6 +1,6 @@
 //! Reading one word: quotes, escapes, patterns.
 
-use super::{Reader, RESERVED, Stop, Unread};
+use super::{RESERVED, Reader, Stop, Unread};
 use crate::gate::word::{Piece, Word};
 
 /// Where pieces are read, which decides what ends them.
@@ -23,6 +23,9 @@ impl Reader<'_> {
             return Err("a list with indexes, or inside of a substitution".into());
         }
         let (name, word) = self.assignment_or_word()?;
+        // As it is spelled, with `+` and index.
+        let name_end = self.text[start..].iter().position(|letter| *letter == '=').map_or(start, |by| start + by + 1);
+        let spelled: String = self.text[start..name_end].iter().collect();
         // bash reads the body of a here-document behind a newline of the list, and nobody agrees on other newlines.
         if !self.pending.is_empty() && self.text[start..self.at].contains(&'\n') {
             return Err("a word with a newline on the line of a here-document".into());
@@ -32,7 +35,12 @@ impl Reader<'_> {
             let bare = word.bare().unwrap_or_default();
             if redirects && !bare.is_empty() && bare.chars().all(|letter| letter.is_ascii_digit()) {
                 let behind = self.script.plain.trim_end_matches(' ');
-                if bare.len() > 4 || behind.ends_with(['<', '>']) || behind.ends_with(">&") || behind.ends_with("<&") || behind.ends_with(">|") {
+                if bare.len() > 4
+                    || behind.ends_with(['<', '>'])
+                    || behind.ends_with(">&")
+                    || behind.ends_with("<&")
+                    || behind.ends_with(">|")
+                {
                     return Err("the number of a redirection".into());
                 }
                 self.script.plain.push_str(bare);
@@ -72,7 +80,7 @@ impl Reader<'_> {
         if !name.is_empty() {
             // The value by itself; and the whole, where it is an argument such as `of=file`.
             let mut whole = Word::default();
-            name.chars().for_each(|letter| whole.push(letter, false));
+            spelled.chars().for_each(|letter| whole.push(letter, false));
             whole.pieces.extend(word.pieces.iter().cloned());
             self.script.words.insert(token.clone(), whole);
         }
@@ -168,10 +176,14 @@ impl Reader<'_> {
                     word.pieces.push(Piece::Wild(letter));
                 }
                 // Behind `=` and `:` too, where it is a value; elsewhere that errs to the safe side.
-                '~' if before.is_none_or(|before| matches!(before, '=' | ':')) && !(self.in_test && before == Some('=')) => {
+                '~' if before.is_none_or(|before| matches!(before, '=' | ':'))
+                    && !(self.in_test && before == Some('=')) =>
+                {
                     self.at += 1;
                     let mut name = String::new();
-                    while let Some(letter) = self.peek().filter(|letter| letter.is_alphanumeric() || "_-+.".contains(*letter)) {
+                    while let Some(letter) =
+                        self.peek().filter(|letter| letter.is_alphanumeric() || "_-+.".contains(*letter))
+                    {
                         name.push(letter);
                         self.at += 1;
                     }
@@ -260,7 +272,6 @@ fn is_blank(letter: char) -> bool {
 
 /// `-f`, `-eq`.
 fn is_test(word: &str) -> bool {
-    word.strip_prefix('-').is_some_and(|word| {
-        (1..=2).contains(&word.len()) && word.chars().all(|letter| letter.is_ascii_alphabetic())
-    })
+    word.strip_prefix('-')
+        .is_some_and(|word| (1..=2).contains(&word.len()) && word.chars().all(|letter| letter.is_ascii_alphabetic()))
 }

@@ -30,7 +30,9 @@ impl Walk {
 
     /// Codex takes such a command for its tool, with the patch as a word or as its input.
     fn patch(&mut self, simple: &ast::SimpleCommand, words: &[Arg], script: &Script, scope: &Scope) {
-        let items = || simple.prefix.iter().flat_map(|prefix| &prefix.0).chain(simple.suffix.iter().flat_map(|suffix| &suffix.0));
+        let items = || {
+            simple.prefix.iter().flat_map(|prefix| &prefix.0).chain(simple.suffix.iter().flat_map(|suffix| &suffix.0))
+        };
         let inputs = items().filter_map(|item| match item {
             ast::CommandPrefixOrSuffixItem::IoRedirect(ast::IoRedirect::HereString(_, word)) => Some(word),
             _ => None,
@@ -53,7 +55,8 @@ impl Walk {
             ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, word) => {
                 let is_argument = words.first().is_some();
                 let declares = words.first().is_some_and(|word| super::program::DECLARES.contains(&word.as_text()));
-                let (ast::AssignmentName::VariableName(name) | ast::AssignmentName::ArrayElementName(name, _)) = &assignment.name;
+                let (ast::AssignmentName::VariableName(name) | ast::AssignmentName::ArrayElementName(name, _)) =
+                    &assignment.name;
                 match &assignment.value {
                     ast::AssignmentValue::Scalar(value) => {
                         self.word(value, script, scope);
@@ -61,7 +64,9 @@ impl Walk {
                             self.assigned(name, script.words.get(&value.value));
                         }
                         // `declare -a x='($(ls))'` expands the text.
-                        let lists = words.iter().any(|word| word.as_text().starts_with('-') && word.as_text().contains(['a', 'A']));
+                        let lists = words
+                            .iter()
+                            .any(|word| word.as_text().starts_with('-') && word.as_text().contains(['a', 'A']));
                         let text = script.words.get(&value.value).and_then(Word::literal);
                         if declares && text.map_or(lists, |text| text.contains('(')) {
                             self.ask("a list in quotes, which is expanded once more");
@@ -134,7 +139,9 @@ impl Walk {
                         self.word(word, script, scope)
                     }
                     ast::IoFileRedirectTarget::Fd(_) => return,
-                    ast::IoFileRedirectTarget::ProcessSubstitution(..) => return self.ask("what does not parse as a command"),
+                    ast::IoFileRedirectTarget::ProcessSubstitution(..) => {
+                        return self.ask("what does not parse as a command");
+                    }
                 };
                 match kind {
                     ast::IoFileRedirectKind::Read | ast::IoFileRedirectKind::DuplicateInput => {
