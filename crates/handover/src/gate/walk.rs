@@ -182,7 +182,7 @@ impl Walk {
             match inner {
                 // A rule may name an interpreter; it cannot speak for a command that nobody sees.
                 Inner::Ask(reason) if wrapper::interprets(name) => {
-                    drop(level.ask.get_or_insert_with(|| reason.clone()))
+                    level.ask = level.ask.take().or_else(|| Some(reason.clone()));
                 }
                 Inner::Ask(reason) => self.ask(reason.clone()),
                 Inner::Rest(_)

@@ -139,7 +139,7 @@ fn generated(chance: &mut Chance, depth: usize) -> String {
 #[test]
 fn bash_writes_nothing_that_was_not_seen() {
     let seed = std::env::var("FUZZ_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(6);
-    let rounds = std::env::var("FUZZ_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(400);
+    let rounds = std::env::var("FUZZ_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(150);
     let mut chance = Chance(seed);
     let (mut allowed, mut changed, mut wrong) = (0, 0, Vec::new());
     for _ in 0..rounds {

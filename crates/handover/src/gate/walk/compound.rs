@@ -51,7 +51,8 @@ impl Walk {
         let before = scope.folders.clone();
         let mut after = After::both(&before);
         match pipeline.seq.as_slice() {
-            [] => {}
+            // A lone `!`.
+            [] => self.ask("a pipe without a command"),
             [only] => after = self.one(only, script, scope),
             many => {
                 let mut last = scope.clone();

@@ -81,6 +81,9 @@ impl Walk {
                             }
                         }
                         self.assigned(name, None);
+                        if is_argument && !declares {
+                            self.ask("a list where no assignment can stand");
+                        }
                     }
                 }
                 // `of=file` is a word of its command; a declaration has been dealt with.
