@@ -172,7 +172,8 @@ async fn an_evaluator_decides_or_nothing_is_recorded() {
     let order = Order {
         task: site.task.parse().unwrap(),
         agent: None,
-        output_ref: "out.json",
+        output_ref: Some("out.json"),
+        said: None,
         outcome: None,
         worktree: &root,
         root: &root,
