@@ -89,7 +89,20 @@ pub fn read(root: Option<&Path>) -> Result<Settings, Unreadable> {
 
 fn parse(text: &str) -> Result<Settings, String> {
     let written: Written = toml::from_str(text).map_err(|error| error.to_string())?;
-    let Written { store, worktrees, serve, approvals, notify, limits, routes, evaluator, agents, contracts, gates, rules } = written;
+    let Written {
+        store,
+        worktrees,
+        serve,
+        approvals,
+        notify,
+        limits,
+        routes,
+        evaluator,
+        agents,
+        contracts,
+        gates,
+        rules,
+    } = written;
     let team = Team { limits, routes, evaluator, agents, contracts };
     let gates = Gates::new(gates, rules)?;
     match team.problem().or_else(|| approvals.problem()).or_else(|| notify.problem()) {

@@ -10,8 +10,8 @@ use crate::json::Json;
 use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::rules::conversation;
 use crate::rules::approval;
+use crate::rules::conversation;
 use crate::task::State;
 use crate::world::{Need, Stop};
 

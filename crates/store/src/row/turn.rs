@@ -2,8 +2,8 @@
 
 use engine::Actor;
 use engine::approval::{Approval, ApprovalState, ApprovalStatus, Request, Source, Waiting};
-use engine::reminder::Reminder;
 use engine::notice::{Channel, Notice};
+use engine::reminder::Reminder;
 use engine::runner::Runner;
 use engine::section::{Section, SectionChange};
 use engine::turn::{Ended, Object, Purpose, Spent, Turn, TurnEnd, TurnState};
