@@ -389,7 +389,7 @@ impl fmt::Display for Refusal {
                 write!(f, "this is not what {approval} allows: it differs in at least one byte")
             }
             Self::ApprovalRequired { task, approval: Some(approval) } => {
-                write!(f, "{task} is gated: {approval} waits for a person's decision")
+                write!(f, "{task} waits until a person has decided about {approval}")
             }
             Self::ApprovalRequired { task, approval: None } => {
                 write!(f, "{task} is gated: a person must approve before it is claimed")

@@ -30,6 +30,13 @@ pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Sto
         }
     };
     let agent = case.present(waiting.as_ref().map(|(_, task)| *task))?;
+    // The decision lets the task go on, so nobody asks in the name of somebody else's.
+    if let Some((waiting, task)) = &waiting
+        && (task.holder() != Some(agent) || task.attempt != waiting.attempt)
+    {
+        let holder = case.live_holder(task)?;
+        return Err(Refusal::ClaimLost { task: task.id, holder, attempt: task.attempt }.into());
+    }
     let need = Need::ApprovalSealed(asked.fingerprint.clone());
     for known in case.world.approvals(&need)?.iter().filter(|known| known.agent() == Some(agent)) {
         if let ApprovalState::Pending { until } = known.state

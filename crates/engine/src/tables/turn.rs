@@ -48,6 +48,13 @@ impl Tables {
                 rows.truncate(size(*limit));
                 Fact::SectionChanges(rows)
             }
+            _ => self.approval_list(list),
+        }
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "`turn_list` sends these lists here")]
+    fn approval_list(&self, list: &List) -> Fact {
+        match list {
             List::Approvals { statuses, before, limit } => {
                 let fits = |row: &&Approval| statuses.is_empty() || statuses.contains(&row.state.status());
                 let mut rows: Vec<&Approval> = self.approvals.values().filter(fits).collect();

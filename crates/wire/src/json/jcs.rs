@@ -77,9 +77,13 @@ fn double(value: f64) -> String {
         return "0".to_owned();
     }
     let sign = if value < 0.0 { "-" } else { "" };
-    // The fewest digits that give the same double again, as `d.ddde±n`.
+    // The fewest digits that give the same double again, as `d.ddde±n`. Of several with as many, ECMAScript takes the nearest, and
+    // of two as near the even one, which is what an exact number of digits is rounded to.
     let shortest = format!("{:e}", value.abs());
-    let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
+    let places = shortest.split_once('e').map_or(0, |(mantissa, _)| mantissa.len().saturating_sub(2));
+    let nearest = format!("{:.places$e}", value.abs());
+    let spelled = if nearest.parse() == Ok(value.abs()) { nearest } else { shortest };
+    let (mantissa, exponent) = spelled.split_once('e').unwrap_or((&spelled, "0"));
     let digits = mantissa.replace('.', "");
     let count = i32::try_from(digits.len()).unwrap_or(i32::MAX);
     // Where the point stands, counted from the first digit.
