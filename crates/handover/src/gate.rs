@@ -41,7 +41,7 @@ use tool::Act;
 /// Of the thread that reads a command; only what is used of it costs.
 const STACK_BYTES: usize = 64 << 20;
 /// A client waits for us; no command that a person can read takes a thousandth of it.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// From the mildest to the strictest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
