@@ -13,6 +13,7 @@ mod command;
 mod git;
 mod glob;
 mod judge;
+mod language;
 mod options;
 mod patch;
 mod place;
@@ -23,6 +24,7 @@ mod tool;
 mod walk;
 mod word;
 mod wrapper;
+mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
@@ -39,7 +41,7 @@ use tool::Act;
 /// Of the thread that reads a command; only what is used of it costs.
 const STACK_BYTES: usize = 64 << 20;
 /// A client waits for us; no command that a person can read takes a thousandth of it.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// From the mildest to the strictest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
@@ -119,6 +121,9 @@ impl Gates {
         };
         let mut judge = Judge::new(&self.rules, otherwise, call.directory);
         match tool::act(call) {
+            Act::Text(..) | Act::Words(..) | Act::Writes(..) if !call.directory.is_absolute() => {
+                judge.decide(Decision::Ask, "ask: the folder of the call is not known");
+            }
             Act::Neither => {}
             Act::Unseen(reason) => judge.decide(Decision::Ask, format!("ask: {reason}")),
             Act::Writes(paths, folder) => {

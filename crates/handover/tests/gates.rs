@@ -1,9 +1,14 @@
 //! Gates: what is allowed, asked about and denied, as lists that a stranger can read; and whether bash runs anything unseen.
 
-#![expect(clippy::disallowed_methods, reason = "it starts bash in a place of its own, and bounds what a reader may take")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "it starts bash in a place of its own, and bounds what a reader may take"
+)]
 
 #[path = "gates/bash.rs"]
 mod bash;
+#[path = "gates/files.rs"]
+mod files;
 #[path = "gates/hostile.rs"]
 mod hostile;
 #[path = "gates/tools.rs"]
@@ -30,7 +35,9 @@ impl Scratch {
         for name in ["infra/main.tf", "docs/a.md", "src/a.rs", "a.txt"] {
             fs::write(root.join(name), "x\n").unwrap();
         }
-        for (target, name) in [("infra", "link"), ("../infra/main.tf", "docs/linked.md"), ("link", "chain"), ("round", "round")] {
+        for (target, name) in
+            [("infra", "link"), ("../infra/main.tf", "docs/linked.md"), ("link", "chain"), ("round", "round")]
+        {
             std::os::unix::fs::symlink(target, root.join(name)).unwrap();
         }
         Self { folder }

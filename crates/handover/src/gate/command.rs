@@ -35,9 +35,9 @@ impl Arg {
             return Self::known(&text);
         }
         let spot = match word.pieces.as_slice() {
-            [Piece::Tilde(name), rest @ ..] if name.is_empty() => home().zip(text_of(rest)).map(|(home, rest)| {
-                Spot::At(format!("{home}{rest}"))
-            }),
+            [Piece::Tilde(name), rest @ ..] if name.is_empty() => {
+                home().zip(text_of(rest)).map(|(home, rest)| Spot::At(format!("{home}{rest}")))
+            }
             _ => word.folder().map(Spot::Inside),
         };
         Self { text: None, spot }

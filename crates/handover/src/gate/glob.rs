@@ -40,7 +40,10 @@ enum Symbol {
     /// `*`
     Many,
     /// `[a-z]`, `[!a-z]`
-    Class { negated: bool, ranges: Vec<(char, char)> },
+    Class {
+        negated: bool,
+        ranges: Vec<(char, char)>,
+    },
 }
 
 /// How a path stands to a glob.
@@ -48,7 +51,9 @@ enum Symbol {
 pub(super) enum Fit {
     No,
     /// Something below the path would match; `certain` when the glob names a place below it.
-    Below { certain: bool },
+    Below {
+        certain: bool,
+    },
     Yes,
 }
 

@@ -1,5 +1,6 @@
 //! Rules over what was found: the strictest decision, and why.
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 use super::command::{By, Folders, Found, Level, Seen, Spot, Write};
@@ -25,11 +26,15 @@ pub(super) struct Judge<'g> {
     directory: &'g Path,
     decision: Decision,
     reasons: Vec<String>,
+    /// The roots that globs start from, once a path was looked at.
+    here: OnceCell<Vec<PathBuf>>,
+    guarded: OnceCell<Vec<Glob>>,
 }
 
 impl<'g> Judge<'g> {
     pub(super) fn new(rules: &'g [Rule], otherwise: Decision, directory: &'g Path) -> Self {
-        Self { rules, otherwise, directory, decision: Decision::Allow, reasons: Vec::new() }
+        let (here, guarded) = (OnceCell::new(), OnceCell::new());
+        Self { rules, otherwise, directory, decision: Decision::Allow, reasons: Vec::new(), here, guarded }
     }
 
     pub(super) fn verdict(self) -> Verdict {
@@ -44,7 +49,9 @@ impl<'g> Judge<'g> {
         let next = match decision {
             Decision::Allow => "",
             Decision::Ask => ". Rules are in .handover/config.toml",
-            Decision::Deny => ". Do it in another way, or tell the person: only they change the rules in .handover/config.toml",
+            Decision::Deny => {
+                ". Do it in another way, or tell the person: only they change the rules in .handover/config.toml"
+            }
         };
         reason.push_str(next);
         Verdict { decision, reason }
@@ -118,7 +125,8 @@ impl<'g> Judge<'g> {
                     self.decide(rule.decision, format!("gate {number} ({}) is for `{}`", rule.shown(), shown()));
                 }
                 rule::Fit::Perhaps => {
-                    let text = format!("`{}` may be what gate {number} ({}) is for; spell it out", shown(), rule.shown());
+                    let text =
+                        format!("`{}` may be what gate {number} ({}) is for; spell it out", shown(), rule.shown());
                     self.decide(Decision::Ask, text);
                 }
             }
@@ -127,7 +135,8 @@ impl<'g> Judge<'g> {
     }
 
     fn write(&mut self, write: &Write) {
-        let narrows = self.rules.iter().any(|rule| matches!(rule.matter, Matter::Write(_)) && rule.decision != Decision::Allow);
+        let narrows =
+            self.rules.iter().any(|rule| matches!(rule.matter, Matter::Write(_)) && rule.decision != Decision::Allow);
         let (Some(Spot::At(text) | Spot::Inside(text)), Some(paths)) = (&write.spot, paths(write)) else {
             let shown = match &write.spot {
                 Some(Spot::At(text) | Spot::Inside(text)) => format!("{text:?} in a folder that is not known"),
@@ -161,7 +170,7 @@ impl<'g> Judge<'g> {
             return true;
         };
         let spelled = place::tidy(path);
-        let here = self.roots();
+        let here = self.here.get_or_init(|| roots(self.directory)).clone();
         let around = |path: &Path| [place::roots(path), here.clone()].concat();
         let (around_real, around_spelled) = (around(&real), around(&spelled));
         let mut named = false;
@@ -184,32 +193,32 @@ impl<'g> Judge<'g> {
             }
         }
         if !named {
-            for text in GUARDED {
-                let Ok(glob) = Glob::new(text) else { continue };
-                let fits = [place::fit(&glob, &real, &around_real), place::fit(&glob, &spelled, &around_spelled)];
-                let below = write.tree && fits.contains(&glob::Fit::Below { certain: true });
-                if fits.contains(&glob::Fit::Yes) || below {
-                    self.decide(Decision::Ask, format!("ask: {} decides what agents and git do here", real.display()));
-                }
+            let globs = self.guarded.get_or_init(|| GUARDED.iter().filter_map(|text| Glob::new(text).ok()).collect());
+            let guarded = globs.iter().any(|glob| {
+                let fits = [place::fit(glob, &real, &around_real), place::fit(glob, &spelled, &around_spelled)];
+                fits.contains(&glob::Fit::Yes) || (write.tree && fits.contains(&glob::Fit::Below { certain: true }))
+            });
+            if guarded {
+                self.decide(Decision::Ask, format!("ask: {} decides what agents and git do here", real.display()));
             }
         }
         named
     }
+}
 
-    /// The roots that globs start from: those the call is made in, or the folder itself.
-    fn roots(&self) -> Vec<PathBuf> {
-        let mut found = Vec::new();
-        for path in [Some(place::tidy(self.directory)), place::resolve(self.directory)].into_iter().flatten() {
-            let roots = place::roots(&path);
-            if roots.is_empty() {
-                found.push(path);
-            } else {
-                found.extend(roots);
-            }
+/// Those the call is made in, or the folder itself.
+fn roots(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for path in [Some(place::tidy(directory)), place::resolve(directory)].into_iter().flatten() {
+        let roots = place::roots(&path);
+        if roots.is_empty() {
+            found.push(path);
+        } else {
+            found.extend(roots);
         }
-        found.dedup();
-        found
     }
+    found.dedup();
+    found
 }
 
 /// What rules say of one level.

@@ -68,20 +68,22 @@ struct Reader<'t> {
     pending: Vec<Pending>,
     /// Between `[[` and `]]`.
     in_test: bool,
+    /// Between `name=(` and its end.
+    in_list: bool,
     /// Left behind by the word that was read last.
     after_time: bool,
 }
 
 /// Words that the grammar must see as they are.
 pub(super) const RESERVED: &[&str] = &[
-    "!", "{", "}", "case", "do", "done", "elif", "else", "esac", "fi", "for", "if", "in", "then", "until", "while", "[[", "]]",
-    "function", "select", "coproc", "time",
+    "!", "{", "}", "case", "do", "done", "elif", "else", "esac", "fi", "for", "if", "in", "then", "until", "while",
+    "[[", "]]", "function", "select", "coproc", "time",
 ];
 
 /// Longest first.
 const OPERATORS: &[&str] = &[
-    "&>>", "<<<", "<<-", ";;&", "&&", "||", ";;", ";&", "<<", ">>", "<&", ">&", "<>", ">|", "&>", "|&", "&", "|", ";", "<",
-    ">", "(", ")",
+    "&>>", "<<<", "<<-", ";;&", "&&", "||", ";;", ";&", "<<", ">>", "<&", ">&", "<>", ">|", "&>", "|&", "&", "|", ";",
+    "<", ">", "(", ")",
 ];
 
 pub(super) fn read(text: &str) -> Result<Script, Unread> {
@@ -104,7 +106,7 @@ impl<'t> Reader<'t> {
             return Err(Unread(format!("substitutions are nested more than {NESTING_MAX} deep")));
         }
         let script = Script::default();
-        Ok(Self { text, at, nesting, script, pending: Vec::new(), in_test: false, after_time: false })
+        Ok(Self { text, at, nesting, script, pending: Vec::new(), in_test: false, in_list: false, after_time: false })
     }
 
     fn peek(&self) -> Option<char> {
@@ -143,7 +145,7 @@ impl<'t> Reader<'t> {
                     self.script.plain.push('\n');
                     self.documents()?;
                 }
-                '#' if self.in_test => return Err("a `#` inside of `[[`".into()),
+                '#' if self.in_test || self.in_list => return Err("a `#` inside of `[[` or of a list".into()),
                 '#' => {
                     while self.peek().is_some_and(|letter| letter != '\n') {
                         self.at += 1;
@@ -161,7 +163,10 @@ impl<'t> Reader<'t> {
                 '&' | '|' | ';' | '<' | '>' | '(' | ')' => {
                     match letter {
                         '(' => open += 1,
-                        ')' => open = open.saturating_sub(1),
+                        ')' => {
+                            open = open.saturating_sub(1);
+                            self.in_list = false;
+                        }
                         _ => {}
                     }
                     self.operator()?;
@@ -277,7 +282,11 @@ impl<'t> Reader<'t> {
         match parts {
             0 => self.emit("((_))"),
             2 => self.emit("((_;_;_))"),
-            _ => return Err("`((` that is neither a computation nor a loop; leave a blank between the parentheses".into()),
+            _ => {
+                return Err(
+                    "`((` that is neither a computation nor a loop; leave a blank between the parentheses".into()
+                );
+            }
         }
         Ok(())
     }

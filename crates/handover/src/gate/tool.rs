@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use wire::json::Value;
 
-use super::Call;
-use super::patch;
+use super::command::home;
+use super::{Call, patch};
 
 /// What a call does, as far as gates are concerned.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,13 +23,38 @@ pub(super) enum Act {
 
 /// Tools that run a command, by the names clients give them.
 const SHELLS: &[&str] = &[
-    "Bash", "bash", "shell", "local_shell", "local_shell_call", "shell_command", "exec_command", "container.exec", "unified_exec",
-    "run_shell_command", "execute_command", "run_terminal_command", "Monitor",
+    "Bash",
+    "bash",
+    "shell",
+    "local_shell",
+    "local_shell_call",
+    "shell_command",
+    "exec_command",
+    "container.exec",
+    "unified_exec",
+    "run_shell_command",
+    "execute_command",
+    "run_terminal_command",
+    "Monitor",
 ];
 /// Tools that write one file.
 const WRITERS: &[&str] = &[
-    "Write", "Edit", "MultiEdit", "NotebookEdit", "write", "edit", "multiedit", "patch", "write_file", "replace", "create_file", "str_replace",
-    "str_replace_editor", "str_replace_based_edit_tool", "create", "insert",
+    "Write",
+    "Edit",
+    "MultiEdit",
+    "NotebookEdit",
+    "write",
+    "edit",
+    "multiedit",
+    "patch",
+    "write_file",
+    "replace",
+    "create_file",
+    "str_replace",
+    "str_replace_editor",
+    "str_replace_based_edit_tool",
+    "create",
+    "insert",
 ];
 /// Tools that apply a patch of several files.
 const PATCHES: &[&str] = &["apply_patch"];
@@ -84,7 +109,6 @@ fn folder(call: &Call<'_>) -> PathBuf {
 fn command(call: &Call<'_>) -> Option<Act> {
     let found = COMMAND_FIELDS.iter().find_map(|field| call.input.get(field))?;
     if let Some(text) = found.as_text() {
-        // Codex gives its patches to the shell under the name of the tool.
         return Some(Act::Text(text.to_owned(), folder(call)));
     }
     let words: Option<Vec<String>> = found.as_list()?.iter().map(|word| word.as_text().map(str::to_owned)).collect();
@@ -99,8 +123,12 @@ fn command(call: &Call<'_>) -> Option<Act> {
 }
 
 fn written(call: &Call<'_>) -> Option<Act> {
-    let paths: Vec<String> =
+    let mut paths: Vec<String> =
         PATH_FIELDS.iter().filter_map(|field| call.input.get(field)?.as_text()).map(str::to_owned).collect();
+    // Some clients expand it, and some do not.
+    let expanded = |path: &String| path.strip_prefix("~/").zip(home()).map(|(rest, home)| format!("{home}/{rest}"));
+    let at_home: Vec<String> = paths.iter().filter_map(expanded).collect();
+    paths.extend(at_home);
     (!paths.is_empty()).then(|| Act::Writes(paths, call.directory.to_owned()))
 }
 

@@ -16,7 +16,7 @@ use super::command::{Arg, Folders, Found, Level, Seen, Spot, Write};
 use super::script::{self, Script};
 use super::word::Word;
 use super::wrapper::{self, Inner, Tree};
-use super::{command, options, program};
+use super::{command, options, program, writer};
 
 /// Wrappers in wrappers, and texts in texts.
 const DEPTH_MAX: u32 = 8;
@@ -72,18 +72,15 @@ impl Scope {
 
 impl Walk {
     fn new() -> Self {
-        Self {
-            found: Found::default(),
-            computed: BTreeSet::new(),
-            numbers: BTreeSet::new(),
-            others: BTreeSet::new(),
-        }
+        Self { found: Found::default(), computed: BTreeSet::new(), numbers: BTreeSet::new(), others: BTreeSet::new() }
     }
 
     fn finish(mut self) -> Found {
         for name in &self.computed {
             if !self.numbers.contains(name) || self.others.contains(name) {
-                self.found.asks.push(format!("a computation with {name}, which may hold a command; give it a number first"));
+                self.found
+                    .asks
+                    .push(format!("a computation with {name}, which may hold a command; give it a number first"));
             }
         }
         self.found
@@ -117,7 +114,8 @@ impl Walk {
         }
         let tokens = || script.plain.split_whitespace();
         let opens = |token: &str| {
-            token.starts_with('(') || matches!(token, "{" | "if" | "while" | "until" | "for" | "case" | "coproc" | "!" | "function" | "[[")
+            token.starts_with('(')
+                || matches!(token, "{" | "if" | "while" | "until" | "for" | "case" | "coproc" | "!" | "function" | "[[")
         };
         if tokens().filter(|token| opens(token)).count() > OPENERS_MAX {
             return self.ask(format!("more than {OPENERS_MAX} blocks and subshells"));
@@ -181,13 +179,25 @@ impl Walk {
             level.ask = Some("eval runs a text".to_owned());
         }
         for inner in &holds {
-            if let Inner::Ask(reason) = inner {
-                level.ask.get_or_insert_with(|| reason.clone());
+            match inner {
+                // A rule may name an interpreter; it cannot speak for a command that nobody sees.
+                Inner::Ask(reason) if wrapper::interprets(name) => {
+                    level.ask = level.ask.take().or_else(|| Some(reason.clone()));
+                }
+                Inner::Ask(reason) => self.ask(reason.clone()),
+                Inner::Rest(_)
+                | Inner::Command(_)
+                | Inner::Script(_)
+                | Inner::Sets(_)
+                | Inner::Folder(_)
+                | Inner::Writes(..) => {}
             }
         }
-        let here = outer.iter().all(|level| level.words.first().is_some_and(|word| matches!(word.as_text(), "command" | "builtin")));
+        let here = outer
+            .iter()
+            .all(|level| level.words.first().is_some_and(|word| matches!(word.as_text(), "command" | "builtin")));
         self.builtin(&words, here, scope);
-        for inner in program::writes(&words) {
+        for inner in writer::writes(&words) {
             if let Inner::Writes(path, tree) = inner {
                 self.writes(&path, tree, command::By::Program, scope);
             }

@@ -52,10 +52,12 @@ impl Word {
 
     /// `{a,b}` or `{1..9}` may be in it.
     pub(super) fn has_choice(&self) -> bool {
-        let plain = || self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Plain(text) => Some(text.as_str()),
-            Piece::Quoted(_) | Piece::Tilde(_) | Piece::Wild(_) | Piece::Number | Piece::Unknown => None,
-        });
+        let plain = || {
+            self.pieces.iter().filter_map(|piece| match piece {
+                Piece::Plain(text) => Some(text.as_str()),
+                Piece::Quoted(_) | Piece::Tilde(_) | Piece::Wild(_) | Piece::Number | Piece::Unknown => None,
+            })
+        };
         plain().any(|text| text.contains('{')) && plain().any(|text| text.contains(',') || text.contains(".."))
     }
 
@@ -74,9 +76,10 @@ impl Word {
             [Piece::Number] => true,
             [Piece::Plain(text)] => {
                 numeric(text.strip_prefix('-').unwrap_or(text))
-                    || text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).is_some_and(|text| {
-                        text.split("..").all(numeric)
-                    })
+                    || text
+                        .strip_prefix('{')
+                        .and_then(|text| text.strip_suffix('}'))
+                        .is_some_and(|text| text.split("..").all(numeric))
             }
             [Piece::Quoted(text)] => numeric(text),
             _ => false,

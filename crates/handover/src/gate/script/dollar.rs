@@ -148,7 +148,8 @@ impl Reader<'_> {
             Some(letter) if "@*#?-$!".contains(letter) => self.at += 1,
             Some(_) | None => return Err("`${…}` without a name".into()),
         }
-        let all = matches!(self.peek(), Some('[')) && matches!(self.ahead(1), Some('@' | '*')) && self.ahead(2) == Some(']');
+        let all =
+            matches!(self.peek(), Some('[')) && matches!(self.ahead(1), Some('@' | '*')) && self.ahead(2) == Some(']');
         if all {
             self.at += 3;
         } else if self.peek() == Some('[') {
@@ -170,7 +171,8 @@ impl Reader<'_> {
                 return Ok(());
             }
             (Some('@'), Some('P')) => return Err("`${…@P}`".into()),
-            (Some(':'), Some('-' | '+' | '?' | '=')) | (Some('-' | '+' | '?' | '=' | '#' | '%' | '/' | '^' | ',' | '@'), _) => {
+            (Some(':'), Some('-' | '+' | '?' | '='))
+            | (Some('-' | '+' | '?' | '=' | '#' | '%' | '/' | '^' | ',' | '@'), _) => {
                 if self.peek() == Some('=') || (self.peek() == Some(':') && self.ahead(1) == Some('=')) {
                     self.script.assigned.push(name);
                 }
@@ -260,7 +262,8 @@ impl Reader<'_> {
                         self.name();
                     }
                 }
-                ' ' | '\t' | '+' | '-' | '*' | '/' | '%' | '<' | '>' | '=' | '!' | '&' | '|' | '^' | '~' | '?' | ':' | ',' => {
+                ' ' | '\t' | '+' | '-' | '*' | '/' | '%' | '<' | '>' | '=' | '!' | '&' | '|' | '^' | '~' | '?'
+                | ':' | ',' => {
                     self.at += 1;
                 }
                 ';' if until == Until::Parentheses && open == 0 => self.at += 1,

@@ -1,6 +1,6 @@
 //! Reading one word: quotes, escapes, patterns.
 
-use super::{Reader, RESERVED, Stop, Unread};
+use super::{RESERVED, Reader, Stop, Unread};
 use crate::gate::word::{Piece, Word};
 
 /// Where pieces are read, which decides what ends them.
@@ -19,7 +19,13 @@ impl Reader<'_> {
     pub(super) fn word(&mut self, stop: Stop) -> Result<(), Unread> {
         let start = self.at;
         let after_time = std::mem::take(&mut self.after_time);
+        if self.in_list && (self.peek() == Some('[') || self.nesting > 0) {
+            return Err("a list with indexes, or inside of a substitution".into());
+        }
         let (name, word) = self.assignment_or_word()?;
+        // As it is spelled, with `+` and index.
+        let name_end = self.text[start..].iter().position(|letter| *letter == '=').map_or(start, |by| start + by + 1);
+        let spelled: String = self.text[start..name_end].iter().collect();
         // bash reads the body of a here-document behind a newline of the list, and nobody agrees on other newlines.
         if !self.pending.is_empty() && self.text[start..self.at].contains(&'\n') {
             return Err("a word with a newline on the line of a here-document".into());
@@ -28,7 +34,13 @@ impl Reader<'_> {
             let redirects = matches!(self.peek(), Some('<' | '>'));
             let bare = word.bare().unwrap_or_default();
             if redirects && !bare.is_empty() && bare.chars().all(|letter| letter.is_ascii_digit()) {
-                if bare.len() > 4 {
+                let behind = self.script.plain.trim_end_matches(' ');
+                if bare.len() > 4
+                    || behind.ends_with(['<', '>'])
+                    || behind.ends_with(">&")
+                    || behind.ends_with("<&")
+                    || behind.ends_with(">|")
+                {
                     return Err("the number of a redirection".into());
                 }
                 self.script.plain.push_str(bare);
@@ -59,6 +71,7 @@ impl Reader<'_> {
         } else if word.pieces.is_empty() && self.peek() == Some('(') {
             self.script.only_bash = true;
             // A list: its elements follow as words.
+            self.in_list = true;
             self.script.plain.push_str(&name);
             return Ok(());
         }
@@ -67,7 +80,7 @@ impl Reader<'_> {
         if !name.is_empty() {
             // The value by itself; and the whole, where it is an argument such as `of=file`.
             let mut whole = Word::default();
-            name.chars().for_each(|letter| whole.push(letter, false));
+            spelled.chars().for_each(|letter| whole.push(letter, false));
             whole.pieces.extend(word.pieces.iter().cloned());
             self.script.words.insert(token.clone(), whole);
         }
@@ -86,10 +99,13 @@ impl Reader<'_> {
         let name_end = end;
         let mut name = String::new();
         if end > start {
-            let bracket = self.text[end..].iter().position(|letter| *letter == ']').map(|by| end + by);
-            if letter(end) == '['
-                && let Some(index_end) = bracket
-            {
+            if letter(end) == '[' {
+                // Where an assignment may stand, bash reads up to the bracket whatever is in between.
+                let plain = |letter: &char| letter.is_ascii_alphanumeric() || "_-.*?!^".contains(*letter);
+                let index_end = end + 1 + self.text[end + 1..].iter().take_while(|letter| plain(letter)).count();
+                if letter(index_end) != ']' {
+                    return Err("a bracket behind a name".into());
+                }
                 if letter(index_end + 1) == '=' || (letter(index_end + 1) == '+' && letter(index_end + 2) == '=') {
                     let index = &self.text[end + 1..index_end];
                     if index.is_empty() || !index.iter().all(char::is_ascii_digit) {
@@ -160,10 +176,14 @@ impl Reader<'_> {
                     word.pieces.push(Piece::Wild(letter));
                 }
                 // Behind `=` and `:` too, where it is a value; elsewhere that errs to the safe side.
-                '~' if before.is_none_or(|before| matches!(before, '=' | ':')) && !(self.in_test && before == Some('=')) => {
+                '~' if before.is_none_or(|before| matches!(before, '=' | ':'))
+                    && !(self.in_test && before == Some('=')) =>
+                {
                     self.at += 1;
                     let mut name = String::new();
-                    while let Some(letter) = self.peek().filter(|letter| letter.is_alphanumeric() || "_-+.".contains(*letter)) {
+                    while let Some(letter) =
+                        self.peek().filter(|letter| letter.is_alphanumeric() || "_-+.".contains(*letter))
+                    {
                         name.push(letter);
                         self.at += 1;
                     }
@@ -252,7 +272,6 @@ fn is_blank(letter: char) -> bool {
 
 /// `-f`, `-eq`.
 fn is_test(word: &str) -> bool {
-    word.strip_prefix('-').is_some_and(|word| {
-        (1..=2).contains(&word.len()) && word.chars().all(|letter| letter.is_ascii_alphabetic())
-    })
+    word.strip_prefix('-')
+        .is_some_and(|word| (1..=2).contains(&word.len()) && word.chars().all(|letter| letter.is_ascii_alphabetic()))
 }

@@ -63,7 +63,9 @@ impl Walk {
             match argument.text.as_deref() {
                 None => self.ask(format!("{program} with a word that is not literal")),
                 Some(text) if text.contains('[') => self.ask(format!("{program} of {text:?}, whose index is computed")),
-                Some(text) if text.starts_with("-C") || text == "-c" => self.ask(format!("{program} {text}, which runs a command")),
+                Some(text) if text.starts_with("-C") || text == "-c" => {
+                    self.ask(format!("{program} {text}, which runs a command"))
+                }
                 Some(text) if is_name(text) => self.assigned(text, None),
                 Some(_) => {}
             }

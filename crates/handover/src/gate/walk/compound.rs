@@ -51,7 +51,8 @@ impl Walk {
         let before = scope.folders.clone();
         let mut after = After::both(&before);
         match pipeline.seq.as_slice() {
-            [] => {}
+            // A lone `!`.
+            [] => self.ask("a pipe without a command"),
             [only] => after = self.one(only, script, scope),
             many => {
                 let mut last = scope.clone();
@@ -120,7 +121,8 @@ impl Walk {
                     self.word(word, script, scope);
                 }
                 let variable = Self::text_of(&clause.variable_name, script);
-                let known = |word: &&ast::Word| script.words.get(&word.value).is_some_and(crate::gate::word::Word::is_number);
+                let known =
+                    |word: &&ast::Word| script.words.get(&word.value).is_some_and(crate::gate::word::Word::is_number);
                 let numbers = !words.is_empty() && words.iter().all(known);
                 self.looped(&variable, numbers);
                 self.repeated(|walk, scope| walk.list(&clause.body.list, script, scope), scope);
@@ -209,12 +211,15 @@ impl Walk {
                 self.test(left, script, scope);
                 self.test(right, script, scope);
             }
-            ast::ExtendedTestExpr::Not(inner) | ast::ExtendedTestExpr::Parenthesized(inner) => self.test(inner, script, scope),
+            ast::ExtendedTestExpr::Not(inner) | ast::ExtendedTestExpr::Parenthesized(inner) => {
+                self.test(inner, script, scope)
+            }
             ast::ExtendedTestExpr::UnaryTest(predicate, word) => {
                 self.word(word, script, scope);
                 let by_name = matches!(
                     predicate,
-                    ast::UnaryPredicate::ShellVariableIsSetAndAssigned | ast::UnaryPredicate::ShellVariableIsSetAndNameRef
+                    ast::UnaryPredicate::ShellVariableIsSetAndAssigned
+                        | ast::UnaryPredicate::ShellVariableIsSetAndNameRef
                 );
                 if by_name {
                     self.ask("`[[ -v … ]]`, which computes");
@@ -232,7 +237,8 @@ impl Walk {
                         | ast::BinaryPredicate::ArithmeticGreaterThan
                         | ast::BinaryPredicate::ArithmeticGreaterThanOrEqualTo
                 );
-                let number = |word: &ast::Word| script.words.get(&word.value).is_some_and(crate::gate::word::Word::is_number);
+                let number =
+                    |word: &ast::Word| script.words.get(&word.value).is_some_and(crate::gate::word::Word::is_number);
                 if computes && !(number(left) && number(right)) {
                     self.ask("`[[ … -eq … ]]`, which computes what its variables hold; write it with `[`");
                 }

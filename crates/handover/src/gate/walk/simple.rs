@@ -4,6 +4,7 @@ use brush_parser::ast;
 
 use super::{Scope, Walk};
 use crate::gate::command::{Arg, By};
+use crate::gate::patch;
 use crate::gate::script::Script;
 use crate::gate::word::Word;
 use crate::gate::wrapper::Tree;
@@ -21,7 +22,30 @@ impl Walk {
         for item in simple.suffix.iter().flat_map(|suffix| &suffix.0) {
             self.item(item, script, scope, &mut words);
         }
+        if words.first().is_some_and(|word| matches!(word.as_text(), "apply_patch" | "applypatch")) {
+            self.patch(simple, &words, script, scope);
+        }
         self.command(words, &[], scope);
+    }
+
+    /// Codex takes such a command for its tool, with the patch as a word or as its input.
+    fn patch(&mut self, simple: &ast::SimpleCommand, words: &[Arg], script: &Script, scope: &Scope) {
+        let items = || {
+            simple.prefix.iter().flat_map(|prefix| &prefix.0).chain(simple.suffix.iter().flat_map(|suffix| &suffix.0))
+        };
+        let inputs = items().filter_map(|item| match item {
+            ast::CommandPrefixOrSuffixItem::IoRedirect(ast::IoRedirect::HereString(_, word)) => Some(word),
+            _ => None,
+        });
+        let inputs = inputs.map(|word| script.words.get(&word.value).and_then(Word::literal));
+        let texts: Vec<Option<String>> = words[1..].iter().map(|word| word.text.clone()).chain(inputs).collect();
+        match texts.as_slice() {
+            [Some(text)] => match patch::paths(text) {
+                Ok(paths) => paths.iter().for_each(|path| self.writes(&Arg::known(path), Tree::No, By::Itself, scope)),
+                Err(problem) => self.ask(format!("a patch whose paths cannot be read for sure: {problem}")),
+            },
+            _ => self.ask("a patch whose paths cannot be read"),
+        }
     }
 
     fn item(&mut self, item: &ast::CommandPrefixOrSuffixItem, script: &Script, scope: &Scope, words: &mut Vec<Arg>) {
@@ -31,7 +55,8 @@ impl Walk {
             ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, word) => {
                 let is_argument = words.first().is_some();
                 let declares = words.first().is_some_and(|word| super::program::DECLARES.contains(&word.as_text()));
-                let (ast::AssignmentName::VariableName(name) | ast::AssignmentName::ArrayElementName(name, _)) = &assignment.name;
+                let (ast::AssignmentName::VariableName(name) | ast::AssignmentName::ArrayElementName(name, _)) =
+                    &assignment.name;
                 match &assignment.value {
                     ast::AssignmentValue::Scalar(value) => {
                         self.word(value, script, scope);
@@ -39,7 +64,9 @@ impl Walk {
                             self.assigned(name, script.words.get(&value.value));
                         }
                         // `declare -a x='($(ls))'` expands the text.
-                        let lists = words.iter().any(|word| word.as_text().starts_with('-') && word.as_text().contains(['a', 'A']));
+                        let lists = words
+                            .iter()
+                            .any(|word| word.as_text().starts_with('-') && word.as_text().contains(['a', 'A']));
                         let text = script.words.get(&value.value).and_then(Word::literal);
                         if declares && text.map_or(lists, |text| text.contains('(')) {
                             self.ask("a list in quotes, which is expanded once more");
@@ -54,6 +81,9 @@ impl Walk {
                             }
                         }
                         self.assigned(name, None);
+                        if is_argument && !declares {
+                            self.ask("a list where no assignment can stand");
+                        }
                     }
                 }
                 // `of=file` is a word of its command; a declaration has been dealt with.
@@ -109,7 +139,9 @@ impl Walk {
                         self.word(word, script, scope)
                     }
                     ast::IoFileRedirectTarget::Fd(_) => return,
-                    ast::IoFileRedirectTarget::ProcessSubstitution(..) => return self.ask("what does not parse as a command"),
+                    ast::IoFileRedirectTarget::ProcessSubstitution(..) => {
+                        return self.ask("what does not parse as a command");
+                    }
                 };
                 match kind {
                     ast::IoFileRedirectKind::Read | ast::IoFileRedirectKind::DuplicateInput => {
