@@ -49,7 +49,15 @@ impl Caller {
     }
 
     pub fn with_rights(rights: Rights) -> Self {
-        Self { agent: None, rights, session: None, lock_owner: None, key: None, alive: Vec::new(), origin: Origin::default() }
+        Self {
+            agent: None,
+            rights,
+            session: None,
+            lock_owner: None,
+            key: None,
+            alive: Vec::new(),
+            origin: Origin::default(),
+        }
     }
 
     /// May act on tasks of others; such an act is recorded as theirs.

@@ -8,7 +8,8 @@ use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::{
-    agent, answer, approval, claim, conversation, inbox, pass, place, plan, record, replan, section, status, token, turn, workflow,
+    agent, answer, approval, claim, conversation, inbox, pass, place, plan, record, replan, section, status, token,
+    turn, workflow,
 };
 use crate::time::Stamp;
 use crate::world::{Need, Stop, World};

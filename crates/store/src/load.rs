@@ -40,9 +40,7 @@ pub(crate) fn query(need: &Need) -> Statement {
         Need::TurnRunning(task) => one(sql::turn::TURN_RUNNING, text(task)),
         Need::VerificationCount(task) => one(sql::turn::VERIFICATION_COUNT, text(task)),
         Need::ApprovalRefused(fingerprint) => one(sql::turn::APPROVAL_REFUSED, fingerprint.into()),
-        Need::Reminder(conversation, part) => {
-            Statement::new(sql::turn::REMINDER, [conversation.into(), part.into()])
-        }
+        Need::Reminder(conversation, part) => Statement::new(sql::turn::REMINDER, [conversation.into(), part.into()]),
         Need::Runner(name) => one(sql::turn::RUNNER, name.into()),
         Need::Section(name) => one(sql::turn::SECTION, name.into()),
         Need::Approval(id) => one(sql::turn::APPROVAL, text(id)),

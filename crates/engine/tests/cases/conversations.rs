@@ -1,10 +1,10 @@
 //! The verbs of clients' hooks: signs of life of a conversation, its end, handoffs that are missing, gates.
 
+use engine::Command;
 use engine::agent::Origin;
 use engine::approval::{Request, Source};
 use engine::checkpoint::Kind;
 use engine::command::{AskApproval, Note, PassGate, Report, SendBack};
-use engine::Command;
 
 use crate::bench::{Bench, Words};
 

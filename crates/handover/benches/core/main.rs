@@ -49,7 +49,8 @@ pub(crate) fn folder() -> Result<PathBuf> {
     Ok(folder)
 }
 
-const PARTS: &[&str] = &["sqlite", "many", "graph", "postgres", "memory", "instructions", "wire", "doors", "turns", "hooks"];
+const PARTS: &[&str] =
+    &["sqlite", "many", "graph", "postgres", "memory", "instructions", "wire", "doors", "turns", "hooks"];
 
 fn run(names: &[&str]) -> Result<()> {
     if let Some(unknown) = names.iter().find(|name| !PARTS.contains(name)) {

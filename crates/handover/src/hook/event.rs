@@ -38,14 +38,8 @@ const OTHERS: [&str; 20] = [
     "PreModelRequest",
 ];
 
-const OURS: [Event; 6] = [
-    Event::SessionStart,
-    Event::PreToolUse,
-    Event::PostToolUse,
-    Event::Stop,
-    Event::SubagentStop,
-    Event::SessionEnd,
-];
+const OURS: [Event; 6] =
+    [Event::SessionStart, Event::PreToolUse, Event::PostToolUse, Event::Stop, Event::SubagentStop, Event::SessionEnd];
 
 impl Event {
     /// For the command line.

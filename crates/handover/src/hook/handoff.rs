@@ -77,7 +77,9 @@ impl Taking<'_> {
                 for (number, command) in self.acts().into_iter().enumerate() {
                     service.execute(self.once(&format!("question {number}")), command).await?;
                 }
-                Answer::Note(format!("{task} waits for an answer: `handover status` shows the question and how to answer it"))
+                Answer::Note(format!(
+                    "{task} waits for an answer: `handover status` shows the question and how to answer it"
+                ))
             }
             Status::ApprovalRequest { .. } => self.ask_approval().await?,
             Status::Blocked => self.block().await?,
@@ -162,7 +164,8 @@ impl Taking<'_> {
         if let Err(untrusted) = trust::check(&root, office::data_folder().as_deref()) {
             let detail = object([("said", self.contract.next_action().into())]);
             learner.checkpoint("unverified", note(Kind::Progress, "says that it is done", Some(&detail))).await?;
-            let text = format!("{task} says that it is done and has to be verified: {untrusted}; then `handover task verify`");
+            let text =
+                format!("{task} says that it is done and has to be verified: {untrusted}; then `handover task verify`");
             return Ok(Answer::Note(text));
         }
         self.verify(&root).await
@@ -205,7 +208,10 @@ impl Taking<'_> {
 
     /// The rules say no. Whoever has lost the task owes nothing; the others are told what is in the way.
     async fn refused(&self, refusal: &Refusal) -> Result<Answer, Trouble> {
-        if matches!(refusal, Refusal::ClaimLost { .. } | Refusal::TaskNotFound { .. } | Refusal::WorkflowNotFound { .. }) {
+        if matches!(
+            refusal,
+            Refusal::ClaimLost { .. } | Refusal::TaskNotFound { .. } | Refusal::WorkflowNotFound { .. }
+        ) {
             return Ok(let_go(self.due, refusal));
         }
         let problems = vec![(refusal.code().to_owned(), refusal.to_string())];

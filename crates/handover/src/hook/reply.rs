@@ -70,6 +70,11 @@ impl Answer {
 
     pub(super) fn code(&self, event: Event) -> ExitCode {
         // The other one ends the process in a moment.
-        self.give(event).map_or_else(|| loop { std::thread::park() }, ExitCode::from)
+        self.give(event).map_or_else(
+            || loop {
+                std::thread::park()
+            },
+            ExitCode::from,
+        )
     }
 }

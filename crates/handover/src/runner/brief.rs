@@ -262,13 +262,13 @@ fn ending(given: &Given<'_>) -> String {
 
 fn handoff_ending(agent: engine::id::AgentId) -> String {
     format!(
-            "End your last message with one block: a line ```agent_contract_handoff, one JSON object, a line ```. It has \
+        "End your last message with one block: a line ```agent_contract_handoff, one JSON object, a line ```. It has \
              `agent_status` with `plan_status` (COMPLETE, IN_PROGRESS, NEEDS_INPUT, APPROVAL_REQUEST or BLOCKED), \
              `agent_id` \"{}\", `pending_steps` and `next_action`; `evidence_report` with the lists patterns_checked, \
              files_checked, commands_run, key_outputs, verbatim_outputs, cross_layer_impacts, open_gaps and, for COMPLETE, \
              `verification` with `result` \"pass\". Name what you made in `key_outputs` as \"output_ref: VALUE\". When a \
              condition of \"When to Escalate\" is met, quote it word for word.",
-            wire::handoff::alias(agent)
+        wire::handoff::alias(agent)
     )
 }
 

@@ -77,10 +77,7 @@ impl Attempt {
         let resume = |reason: &str| Resume { reason: reason.to_owned(), text: text.clone(), ..Resume::default() };
         Some(match because {
             Because::Begins => return None,
-            Because::BadOutput(turn) => Resume {
-                codes: self.codes(facts, *turn),
-                ..resume(brief::REPAIR)
-            },
+            Because::BadOutput(turn) => Resume { codes: self.codes(facts, *turn), ..resume(brief::REPAIR) },
             Because::GoesOn => resume("You reported progress. Go on with the task, and end again with your output."),
             Because::Answered(answer) => {
                 Resume { answer: Some(answer.clone()), ..resume("What you asked was answered. Go on with the task.") }

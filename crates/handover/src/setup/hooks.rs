@@ -6,14 +6,8 @@ use super::want::Want;
 use crate::hook::Event;
 
 /// Both clients have all of them.
-const EVENTS: [Event; 6] = [
-    Event::SessionStart,
-    Event::PreToolUse,
-    Event::PostToolUse,
-    Event::Stop,
-    Event::SubagentStop,
-    Event::SessionEnd,
-];
+const EVENTS: [Event; 6] =
+    [Event::SessionStart, Event::PreToolUse, Event::PostToolUse, Event::Stop, Event::SubagentStop, Event::SessionEnd];
 
 /// With blocking on failure before a tool is called: a gate that cannot be asked is closed.
 pub(super) fn claude_code(program: &str) -> Vec<Want> {

@@ -99,7 +99,8 @@ fn a_store_that_fails() {
             assert_eq!(status.code, Some(0), "{status:?}");
             let path = folder.join(".handover/state/handover.db");
             let file = rusqlite::Connection::open(path).expect("the file");
-            file.execute_batch("UPDATE handover_meta SET value = 4711 WHERE name = 'schema'").expect("it is made newer");
+            file.execute_batch("UPDATE handover_meta SET value = 4711 WHERE name = 'schema'")
+                .expect("it is made newer");
         }),
         ("a server that is not there", |folder| {
             let text = format!("store = \"postgres://nobody@127.0.0.1:1/none\"\n{HANDS_OVER}{GATED}");

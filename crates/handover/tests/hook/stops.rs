@@ -60,7 +60,8 @@ fn another_prompt_another_part_and_another_session_have_counts_of_their_own() {
     let (main, part) = (scene.agent("quinn", None), scene.agent("Quinn", Some("sub1")));
     let (one, two) = (scene.held(main, PlanTask::named("one")), scene.held(part, PlanTask::named("two")));
     let sub = |prompt: &str| {
-        let more = json!({"prompt_id": prompt, "agent_id": "sub1", "last_assistant_message": "x", "stop_hook_active": true});
+        let more =
+            json!({"prompt_id": prompt, "agent_id": "sub1", "last_assistant_message": "x", "stop_hook_active": true});
         scene.hook("SubagentStop", more)
     };
     for _ in 0..2 {

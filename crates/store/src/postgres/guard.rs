@@ -80,7 +80,9 @@ impl Guards {
             Need::Turn(id) => self.names.insert(format!("turns/{id}")),
             Need::Section(name) => self.names.insert(format!("sections/{name}")),
             Need::Approval(id) => self.names.insert(format!("approvals/{id}")),
-            Need::ApprovalSealed(fingerprint) | Need::ApprovalRefused(fingerprint) => self.names.insert(format!("sealed/{fingerprint}")),
+            Need::ApprovalSealed(fingerprint) | Need::ApprovalRefused(fingerprint) => {
+                self.names.insert(format!("sealed/{fingerprint}"))
+            }
             Need::Runner(name) => self.names.insert(format!("runners/{name}")),
             Need::Key(id) => self.names.insert(format!("keys/{}/{}/{}", id.owner, id.act, id.key)),
             Need::Reminder(name, _) | Need::ConversationAgents(name) => {
