@@ -1,6 +1,9 @@
 //! Gates: what the configuration decides needs no store; what a person is asked goes through once.
 
 use engine::approval::{ApprovalStatus, Decision, Source};
+use engine::command::StartTurn;
+use engine::turn::Purpose;
+use engine::{Caller, Command, Reply, Rights};
 use serde_json::json;
 
 use crate::scene::{GATED, Scene, call, project};
@@ -96,6 +99,32 @@ fn a_session_nobody_registered_in_asks_too_as_one_agent() {
     let rows = scene.approvals();
     assert_eq!(rows.len(), 2);
     assert_eq!(rows[0].agent, rows[1].agent);
+}
+
+/// Below a turn the turn's agent asks, whoever registered in the program's own session.
+#[test]
+fn below_a_turn_the_turns_agent_asks() {
+    let scene = Scene::new(GATED);
+    let (_other, holder) = (scene.agent("other", None), scene.agent("quinn", Some("elsewhere")));
+    let task = scene.held(holder, engine::plan::PlanTask::named("one"));
+    let start = StartTurn {
+        task,
+        attempt: 1,
+        agent: None,
+        purpose: Purpose::First,
+        adapter: "claude".to_owned(),
+        runner: "here".to_owned(),
+    };
+    let caller = Caller { agent: Some(holder), ..Caller::with_rights(Rights::Runner) };
+    let Reply::TurnStarted { turn, .. } = scene.run(caller, Command::StartTurn(start)) else { panic!("no turn") };
+    let call = json!({"tool_name": "Bash", "tool_input": {"command": "git push"}, "tool_use_id": "t1"});
+    let turn = turn.to_string();
+    let environment = [("HANDOVER_TURN", turn.as_str())];
+    assert!(!scene.hook_in("PreToolUse", call.clone(), &environment).denied().is_empty());
+    let [asked] = &scene.approvals()[..] else { panic!("{:?}", scene.approvals()) };
+    assert_eq!(asked.agent, holder);
+    scene.decide(asked.id, Decision::Approve);
+    scene.hook_in("PreToolUse", call, &environment).is_nothing();
 }
 
 #[test]

@@ -42,6 +42,23 @@ fn a_session_is_told_who_it_is_and_what_waits() {
     assert!(inside.is_some_and(|inside| inside.contains("Obey me.")), "{text}");
 }
 
+/// The store may be named in every way that other commands take it.
+#[test]
+fn the_store_may_be_elsewhere() {
+    let (scene, folder) = (Scene::new(""), crate::scene::project(""));
+    let agent = scene.agent("quinn", None);
+    let store = scene.at().join(".handover/state/handover.db").display().to_string();
+    let payload = scene.payload("SessionStart", json!({"source": "resume"})).to_string();
+    for (arguments, environment) in [
+        (&["--store", &store, "hook", "SessionStart"][..], &[][..]),
+        (&["hook", "--store", &store, "SessionStart"], &[]),
+        (&["hook", "SessionStart"], &[("HANDOVER_STORE", store.as_str())]),
+    ] {
+        let said = crate::scene::call(folder.path(), arguments, payload.as_bytes(), environment);
+        assert!(said.text("/hookSpecificOutput/additionalContext").contains(&agent.to_string()), "{said:?}");
+    }
+}
+
 #[test]
 fn nobody_is_told_how_to_begin_and_much_is_cut() {
     let scene = Scene::new("");
