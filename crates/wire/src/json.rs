@@ -3,6 +3,7 @@
 //! A general parser would be shorter, but it forgets what a checker needs: where a value stands, how a number was written,
 //! and that a key came twice.
 
+mod jcs;
 mod number;
 mod parse;
 mod value;
