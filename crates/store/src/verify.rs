@@ -72,8 +72,10 @@ impl Verifier<'_> {
     }
 
     fn judge(&self, entry: &Entry, behind: Option<&Entry>) -> Option<Doubt> {
-        // The entry behind links to the one before this: nothing stood in between.
-        let skipped = behind.is_some_and(|behind| behind.prev == self.hash);
+        // The entry behind, sound in itself wherever it belongs, links to the one before this: nothing stood in between. One
+        // whose link alone was changed to that is not sound, and is found when its turn comes.
+        let skips = |behind: &Entry| behind.prev == self.hash && behind.distance(self.last()).is_some();
+        let skipped = behind.is_some_and(skips);
         match entry.distance(self.last()) {
             // It belongs further on, so either it was brought here or what stood here is gone.
             Some(1..) if skipped => Some(Doubt::Stray(entry.hash.clone())),
