@@ -11,14 +11,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::caller::Actor;
 use crate::id::{AgentId, ApprovalId, TaskId, WorkflowId};
+use crate::limits;
 use crate::task::names;
-use crate::time::Timestamp;
+use crate::time::{Millis, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approval {
     pub id: ApprovalId,
     pub source: Source,
-    pub agent: AgentId,
+    /// The agent that asked, or the engine before a gated task begins.
+    pub asker: Actor,
     /// What waits for it, when it was asked from a task.
     pub waiting: Option<Waiting>,
     pub request: Request,
@@ -26,9 +28,13 @@ pub struct Approval {
     pub fingerprint: String,
     pub asked: Timestamp,
     pub state: ApprovalState,
+    /// Where a person was shown it, each way once.
+    #[serde(default)]
+    pub shown: Vec<Via>,
 }
 
-/// The task that was paused for an answer, and the claim it was paused in.
+/// The task that was paused for an answer, and the claim it was paused in; before a gated task begins, the claim that is to
+/// come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
     pub workflow: WorkflowId,
@@ -51,6 +57,28 @@ pub struct Request {
 names! {
     /// Who asked.
     Source { Handoff = "handoff", Gate = "gate", ExecGate = "exec_gate", Acp = "acp" }
+}
+
+names! {
+    /// How a person came to see it.
+    Via {
+        CommandLine = "command_line", Http = "http", Command = "notify_command", Webhook = "notify_webhook",
+    }
+}
+
+/// How long approvals live, as the project's settings say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lifetimes {
+    /// Until somebody decides.
+    pub pending: Millis,
+    /// From the decision until it is used.
+    pub approved: Millis,
+}
+
+impl Default for Lifetimes {
+    fn default() -> Self {
+        Self { pending: limits::PENDING_APPROVAL_MS, approved: limits::APPROVAL_MS }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,6 +152,27 @@ impl ApprovalState {
 }
 
 impl Approval {
+    pub fn agent(&self) -> Option<AgentId> {
+        match self.asker {
+            Actor::Agent(agent) => Some(agent),
+            Actor::Runner | Actor::Coordinator | Actor::Person | Actor::Engine => None,
+        }
+    }
+
+    /// It lets a gated task begin; nobody holds that yet.
+    pub fn is_gate(&self) -> bool {
+        self.source == Source::ExecGate && self.asker == Actor::Engine
+    }
+
+    /// A turn must be resumed before it can be used, so its time begins there.
+    pub fn resumes_a_turn(&self) -> bool {
+        match self.source {
+            Source::Handoff => true,
+            Source::ExecGate => !self.is_gate() && self.waiting.is_some(),
+            Source::Gate | Source::Acp => false,
+        }
+    }
+
     /// Its time is over, whether or not somebody has recorded that yet.
     pub fn is_over(&self, now: Timestamp) -> bool {
         self.state.until().is_some_and(|until| until <= now)

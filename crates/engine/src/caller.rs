@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::approval::Lifetimes;
 use crate::id::{AgentId, SessionId};
 
 /// Who asks, over which connection, with which key. The door fills it in; nothing in it comes from a message unchecked.
@@ -16,6 +17,8 @@ pub struct Caller {
     pub key: Option<Key>,
     /// Connections of this machine whose processes live and were heard of in the last two waking hours, as the door says.
     pub alive: Vec<SessionId>,
+    /// How long approvals live here, as the settings say.
+    pub lifetimes: Lifetimes,
 }
 
 /// What a caller may do to tasks it does not hold.
@@ -46,7 +49,15 @@ impl Caller {
     }
 
     pub fn with_rights(rights: Rights) -> Self {
-        Self { agent: None, rights, session: None, lock_owner: None, key: None, alive: Vec::new() }
+        Self {
+            agent: None,
+            rights,
+            session: None,
+            lock_owner: None,
+            key: None,
+            alive: Vec::new(),
+            lifetimes: Lifetimes::default(),
+        }
     }
 
     /// May act on tasks of others; such an act is recorded as theirs.

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::approval::{self, Decision, Source};
+use crate::approval::{self, Decision, Source, Via};
 pub use crate::caller::{Actor, Caller, Key, Rights};
 use crate::id::{AgentId, ApprovalId, MessageId, SessionId, TaskId, TemplateId, TurnId, WorkflowId, WorkspaceId};
 use crate::inbox::{Draft as MessageDraft, Recipients};
 use crate::json::Json;
+use crate::notice::Channel;
 use crate::plan::{Piece, PlanTask};
 use crate::task::{BlockKind, Status};
 use crate::template::TemplateBody;
@@ -237,6 +238,22 @@ pub enum Command {
     },
     /// Those whose time is over, a bounded number at a time.
     ExpireApprovals,
+    /// A person sees them.
+    ShowApprovals {
+        approvals: Vec<ApprovalId>,
+        via: Via,
+    },
+    /// Whoever calls sends the notice that has been due longest.
+    TakeNotice {
+        channel: Channel,
+    },
+    /// How that went; `problem` is missing when it arrived.
+    SettleNotice {
+        approval: ApprovalId,
+        channel: Channel,
+        tries: u32,
+        problem: Option<String>,
+    },
 
     // Messages
     Send {

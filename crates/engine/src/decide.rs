@@ -8,7 +8,7 @@ use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::{
-    agent, answer, approval, claim, inbox, place, plan, record, replan, section, status, token, turn, workflow,
+    agent, answer, approval, claim, inbox, notice, place, plan, record, replan, section, status, token, turn, workflow,
 };
 use crate::time::Stamp;
 use crate::world::{Need, Stop, World};
@@ -134,6 +134,11 @@ fn run(case: &mut Case<'_>, command: &Command) -> Result<Reply, Stop> {
         Command::DecideApproval { approval, decision } => approval::decide(case, *approval, decision),
         Command::ConsumeApproval { approval, fingerprint } => approval::consume(case, *approval, fingerprint),
         Command::ExpireApprovals => approval::expire_all(case),
+        Command::ShowApprovals { approvals, via } => notice::show(case, approvals, *via),
+        Command::TakeNotice { channel } => notice::take(case, *channel),
+        Command::SettleNotice { approval, channel, tries, problem } => {
+            notice::settle(case, (*approval, *channel), *tries, problem.as_deref())
+        }
 
         Command::Send { to, draft } => inbox::send(case, to, draft),
         Command::Answer { message, text } => answer::answer(case, *message, text),

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Agent;
-use crate::approval::Approval;
+use crate::approval::{Approval, Via, Waiting};
 use crate::checkpoint::Checkpoint;
 use crate::command::SessionEnd;
-use crate::id::{AgentId, RepositoryId, SessionId, TaskId, TemplateId, WorkflowId, WorkspaceId};
+use crate::id::{AgentId, ApprovalId, RepositoryId, SessionId, TaskId, TemplateId, WorkflowId, WorkspaceId};
 use crate::inbox::{Message, MessageState, Owner};
 use crate::json::Json;
 use crate::key::StoredKey;
+use crate::notice::Notice;
 use crate::plan::Piece;
 use crate::runner::Runner;
 use crate::section::SectionChange;
@@ -226,6 +227,17 @@ pub enum Event {
     /// Decided, used, or its time is over.
     ApprovalMoved {
         approval: Box<Approval>,
+    },
+
+    /// A person saw it, or was told of it.
+    ApprovalShown {
+        approval: ApprovalId,
+        waiting: Option<Waiting>,
+        via: Via,
+    },
+    /// Not logged.
+    NoticeMoved {
+        notice: Box<Notice>,
     },
 
     Sent {

@@ -13,6 +13,7 @@ use crate::event::Event;
 use crate::id::{AgentId, RepositoryId, TaskId, TemplateId, WorkflowId};
 use crate::inbox::{Mailbox, Message, MessageState, Owner};
 use crate::key::StoredKey;
+use crate::notice::Notice;
 use crate::plan::Piece;
 use crate::runner::Runner;
 use crate::section::{Section, SectionChange};
@@ -72,6 +73,7 @@ pub enum Write {
     Section(Box<Section>),
     SectionChange(Box<SectionChange>),
     Approval(Box<Approval>),
+    Notice(Box<Notice>),
     Key(Box<StoredKey>),
     ForgetKeys(Timestamp),
 }
@@ -276,6 +278,13 @@ impl Fold<'_> {
                 self.world.approvals.insert(approval.id, Some((**approval).clone()));
                 self.writes.push(Write::Approval(approval.clone()));
             }
+            Event::ApprovalShown { approval, via, .. } => {
+                if let Some(Some(row)) = self.world.approvals.get_mut(approval) {
+                    row.shown.push(*via);
+                    self.writes.push(Write::Approval(Box::new(row.clone())));
+                }
+            }
+            Event::NoticeMoved { notice } => self.writes.push(Write::Notice(notice.clone())),
             Event::KeyKept { key } => self.writes.push(Write::Key(key.clone())),
             Event::KeysForgotten => self.writes.push(Write::ForgetKeys(self.now)),
             Event::WorkflowCreated { .. }

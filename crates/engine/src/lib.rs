@@ -24,6 +24,7 @@ pub mod json;
 pub mod key;
 pub mod limits;
 pub mod list;
+pub mod notice;
 pub mod offer;
 pub mod plan;
 pub mod refusal;

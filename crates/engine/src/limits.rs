@@ -97,6 +97,25 @@ pub const PENDING_APPROVAL_MS: Millis = Millis::minutes(24 * 60);
 pub const APPROVAL_MS: Millis = Millis::minutes(5);
 /// Approvals that wait at once: a person cannot look at more.
 pub const APPROVALS_MAX: usize = 1_000;
+/// A sender of a notice that was not heard of for so long is gone; sending is given up well before.
+pub const NOTICE_SENDING_MS: Millis = Millis::seconds(90);
+/// What cannot be sent is tried again after a pause that doubles, up to a longest one.
+pub const NOTICE_PAUSE_MS: Millis = Millis::seconds(10);
+pub const NOTICE_PAUSE_MS_MAX: Millis = Millis::minutes(30);
+/// About three hours; whoever was away longer finds it with `status`.
+pub const NOTICE_TRIES_MAX: u32 = 14;
+/// Notices that are looked at for one to send.
+pub const NOTICES_LOOKED_AT: u32 = 20;
+/// What is kept of why a notice could not be sent.
+pub const PROBLEM_CHARS_MAX: usize = 500;
+/// Approvals a person is shown at once.
+pub const SHOWN_APPROVALS_MAX: usize = 500;
+/// Gates of one workflow that are open or waited for: as many as approvals can wait, and those that were just given.
+pub const GATES_MAX: u32 = 2_000;
+/// Gated tasks for which a person is asked in one round.
+pub const GATED_TASKS_MAX: u32 = 50;
+/// One task asks for few things at once.
+pub const OPEN_APPROVALS_LOOKED_AT: u32 = 20;
 /// Approvals ended by one sweep.
 pub const EXPIRED_APPROVALS_MAX: u32 = 100;
 /// Turns of one task: a loop that nobody stops ends here.

@@ -3,6 +3,7 @@
 use crate::approval::ApprovalStatus;
 use crate::id::{AgentId, ApprovalId, RepositoryId, TaskId, TokenId, TurnId, WorkflowId, WorkspaceId};
 use crate::inbox::Owner;
+use crate::notice::Channel;
 use crate::task::Status;
 use crate::time::Timestamp;
 use crate::workflow::WorkflowStatus;
@@ -150,6 +151,27 @@ pub enum List {
     },
     /// Those that are over and still open, oldest first.
     OverdueApprovals {
+        now: Timestamp,
+        limit: u32,
+    },
+    /// Those an agent asked for that are pending or approved, oldest first.
+    ApprovalsOf {
+        agent: AgentId,
+        limit: u32,
+    },
+    /// Those that let tasks of a workflow begin and are pending or approved, oldest first.
+    Gates {
+        workflow: WorkflowId,
+        limit: u32,
+    },
+    /// Tasks that could be claimed but for their gate, and for which nobody is asked, by id.
+    Gated {
+        limit: u32,
+    },
+    /// Pending approvals of which nobody has been told in this way, or not with success and it is time to try again; oldest
+    /// first.
+    DueNotices {
+        channel: Channel,
         now: Timestamp,
         limit: u32,
     },

@@ -2,6 +2,7 @@
 
 use crate::id::{AgentId, TaskId, WorkflowId};
 use crate::limits;
+use crate::rules::gate;
 use crate::task::{Status, Task};
 use crate::time::Timestamp;
 use crate::touches;
@@ -57,6 +58,9 @@ pub fn next(world: &World, ask: &Ask, now: Timestamp) -> Result<Page, Stop> {
             continue;
         }
         if agent.is_some_and(|agent| !agent.can_do(task.role.as_deref(), &task.capabilities)) {
+            continue;
+        }
+        if !gate::is_passable(world, task, now)? {
             continue;
         }
         if !task.touches.is_empty() {

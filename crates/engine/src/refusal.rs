@@ -83,6 +83,11 @@ pub enum Refusal {
         section: String,
         version: u32,
     },
+    /// A person must let it begin. Without an approval nobody has been asked yet.
+    ApprovalRequired {
+        task: TaskId,
+        approval: Option<ApprovalId>,
+    },
     /// What shall be done is not what was approved.
     FingerprintMismatch {
         approval: ApprovalId,
@@ -224,6 +229,11 @@ impl Refusal {
             Self::FingerprintMismatch { .. } => {
                 Row("FINGERPRINT_MISMATCH", false, "do exactly what was approved, or ask again for what you want now")
             }
+            Self::ApprovalRequired { .. } => Row(
+                "APPROVAL_REQUIRED",
+                true,
+                "wait until a person has decided about it (`handover approval show` and its id), or take another task",
+            ),
             Self::InvalidInput { .. } => Row("INVALID_INPUT", true, "correct the named field and call again"),
             Self::InvalidTransition { from, .. } if from.targets().is_empty() => {
                 Row("INVALID_TRANSITION", false, "it is over and stays as it is; add a task for what is left to do")
@@ -331,6 +341,12 @@ impl fmt::Display for Refusal {
             }
             Self::FingerprintMismatch { approval } => {
                 write!(f, "this is not what {approval} allows: it differs in at least one byte")
+            }
+            Self::ApprovalRequired { task, approval: Some(approval) } => {
+                write!(f, "{task} waits until a person has decided about {approval}")
+            }
+            Self::ApprovalRequired { task, approval: None } => {
+                write!(f, "{task} is gated: a person must approve before it is claimed")
             }
             Self::InvalidInput { field, problem } => write!(f, "`{field}` {problem}"),
             Self::InvalidTransition { from, to } => {

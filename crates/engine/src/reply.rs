@@ -161,6 +161,19 @@ pub enum Reply {
         status: ApprovalStatus,
     },
     ApprovalConsumed,
+    /// How many of them were not recorded before.
+    ApprovalsShown {
+        recorded: u32,
+    },
+    /// Nothing is due when it is missing.
+    NoticeTaken {
+        approval: Option<ApprovalId>,
+        tries: u32,
+    },
+    /// When it is tried again, if it is.
+    NoticeSettled {
+        next: Option<Timestamp>,
+    },
     ApprovalsExpired {
         expired: u32,
         more: bool,

@@ -59,6 +59,9 @@ impl Command {
             Self::DecideApproval { .. } => "decide_approval",
             Self::ConsumeApproval { .. } => "consume_approval",
             Self::ExpireApprovals => "expire_approvals",
+            Self::ShowApprovals { .. } => "show_approvals",
+            Self::TakeNotice { .. } => "take_notice",
+            Self::SettleNotice { .. } => "settle_notice",
             Self::Send { .. } => "send",
             Self::Answer { .. } => "answer",
             Self::MarkRead { .. } => "mark_read",
@@ -105,6 +108,10 @@ impl Command {
             Self::DecideApproval { approval, .. } | Self::ConsumeApproval { approval, .. } => {
                 needs.push(Need::Approval(*approval));
             }
+            Self::ShowApprovals { approvals, .. } => needs.extend(approvals.iter().copied().map(Need::Approval)),
+            Self::SettleNotice { approval, channel, .. } => {
+                needs.extend([Need::Approval(*approval), Need::Notice(*approval, *channel)]);
+            }
             Self::Answer { message, .. } => needs.push(Need::Message(*message)),
             Self::ClaimNext { workflow, .. }
             | Self::SetPlan { workflow, .. }
@@ -142,6 +149,7 @@ impl Command {
             | Self::ForgetRunner { .. }
             | Self::AskApproval(_)
             | Self::ExpireApprovals
+            | Self::TakeNotice { .. }
             | Self::Send { .. }
             | Self::MarkRead { .. }
             | Self::Archive { .. }

@@ -17,6 +17,7 @@ use crate::id::{
 };
 use crate::inbox::{Mailbox, Message, Owner};
 use crate::key::{KeyId, StoredKey};
+use crate::notice::{Channel, Notice};
 use crate::runner::Runner;
 use crate::section::{Section, SectionChange};
 use crate::task::{Detail, Task};
@@ -53,6 +54,7 @@ pub struct Tables {
     pub sections: BTreeMap<String, Section>,
     pub section_changes: BTreeMap<(String, u32), SectionChange>,
     pub approvals: BTreeMap<ApprovalId, Approval>,
+    pub notices: BTreeMap<(ApprovalId, Channel), Notice>,
 }
 
 impl Tables {
@@ -127,6 +129,7 @@ impl Tables {
                 self.section_changes.insert((change.section.clone(), change.version), *change);
             }
             Write::Approval(approval) => drop(self.approvals.insert(approval.id, *approval)),
+            Write::Notice(notice) => drop(self.notices.insert((notice.approval, notice.channel), *notice)),
             Write::Key(key) => drop(self.keys.insert(key.id.clone(), *key)),
             Write::ForgetKeys(now) => self.keys.retain(|_, key| key.until > now),
         }

@@ -47,6 +47,9 @@ impl Event {
             Self::ApprovalAsked { approval } | Self::ApprovalMoved { approval } => {
                 Some(approval.waiting.map_or(Topic::Registry, |waiting| Topic::Workflow(waiting.workflow)))
             }
+            Self::ApprovalShown { waiting, .. } => {
+                Some(waiting.map_or(Topic::Registry, |waiting| Topic::Workflow(waiting.workflow)))
+            }
             Self::Moved(moved) => Some(Topic::Workflow(moved.workflow)),
             Self::RepositoryAttached { attachment } => Some(Topic::Workflow(attachment.workflow)),
             Self::WorkspaceCreated { workspace } | Self::WorkspaceUpdated { workspace } => {
@@ -79,6 +82,7 @@ impl Event {
             | Self::Renewed { .. }
             | Self::RunnerSeen { .. }
             | Self::RunnerGone { .. }
+            | Self::NoticeMoved { .. }
             | Self::KeyKept { .. }
             | Self::KeysForgotten => None,
         }
@@ -96,6 +100,7 @@ impl Event {
             Self::ApprovalAsked { approval } | Self::ApprovalMoved { approval } => {
                 approval.waiting.map(|waiting| waiting.task)
             }
+            Self::ApprovalShown { waiting, .. } => waiting.map(|waiting| waiting.task),
             Self::TaskRemoved { task, .. }
             | Self::Claimed { task, .. }
             | Self::Renewed { task, .. }
@@ -133,6 +138,7 @@ impl Event {
             | Self::Marked { .. }
             | Self::RunnerSeen { .. }
             | Self::RunnerGone { .. }
+            | Self::NoticeMoved { .. }
             | Self::KeyKept { .. }
             | Self::KeysForgotten => None,
         }
@@ -184,6 +190,8 @@ impl Event {
             Self::SectionWritten { .. } => "section_written",
             Self::ApprovalAsked { .. } => "approval_asked",
             Self::ApprovalMoved { .. } => "approval_moved",
+            Self::ApprovalShown { .. } => "approval_shown",
+            Self::NoticeMoved { .. } => "notice_moved",
             Self::Sent { .. } => "sent",
             Self::Answered { .. } => "answered",
             Self::Marked { .. } => "marked",

@@ -16,6 +16,7 @@ use crate::id::{
 use crate::inbox::{Filter, Mailbox, Message, Owner};
 use crate::key::{KeyId, StoredKey};
 use crate::list::List;
+use crate::notice::{Channel, Notice};
 use crate::refusal::Refusal;
 use crate::runner::Runner;
 use crate::section::{Section, SectionChange};
@@ -48,6 +49,8 @@ pub enum Need {
     Turn(TurnId),
     Section(String),
     Approval(ApprovalId),
+    /// How a person is told of an approval.
+    Notice(ApprovalId, Channel),
     /// The one with this fingerprint that is pending or approved.
     ApprovalSealed(String),
     Runner(String),
@@ -176,6 +179,7 @@ pub struct World {
     pub turns: BTreeMap<TurnId, Option<Turn>>,
     pub sections: BTreeMap<String, Option<Section>>,
     pub approvals: BTreeMap<ApprovalId, Option<Approval>>,
+    pub notices: BTreeMap<(ApprovalId, Channel), Option<Notice>>,
     pub facts: BTreeMap<Need, Fact>,
 }
 
@@ -218,6 +222,7 @@ impl World {
             Need::Turn(id) => self.turns.contains_key(id),
             Need::Section(name) => self.sections.contains_key(name),
             Need::Approval(id) => self.approvals.contains_key(id),
+            Need::Notice(id, channel) => self.notices.contains_key(&(*id, *channel)),
             Need::TemplateNamed(_)
             | Need::TokenHashed(_)
             | Need::ApprovalSealed(_)
@@ -367,6 +372,11 @@ impl World {
             Some(None) => Err(Refusal::ApprovalNotFound { approval: id }.into()),
             None => missing(Need::Approval(id)),
         }
+    }
+
+    pub fn notice(&self, id: ApprovalId, channel: Channel) -> Result<Option<&Notice>, Stop> {
+        let found = self.notices.get(&(id, channel));
+        found.map_or_else(|| missing(Need::Notice(id, channel)), |found| Ok(found.as_ref()))
     }
 
     pub fn turns(&self, need: &Need) -> Result<&[Turn], Stop> {

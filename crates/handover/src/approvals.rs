@@ -1,6 +1,6 @@
 //! Approvals, as people look at them and decide about them. Agents have no tool for this.
 
-use engine::approval::{Approval, ApprovalState, ApprovalStatus, Decision};
+use engine::approval::{Approval, ApprovalState, ApprovalStatus, Decision, Via};
 use engine::id::ApprovalId;
 use engine::list::List;
 use engine::{Caller, Command, Fact, Reply, Rights, Timestamp};
@@ -40,6 +40,20 @@ pub async fn show(service: &Service, id: ApprovalId) -> Result<Approval, Error> 
     service.view(move |world| world.approval(id).cloned()).await
 }
 
+/// Records that a person saw what waits among these. Mostly that is known, and nothing is written.
+pub async fn seen(service: &Service, rows: &[Approval], via: Via) -> Result<(), Error> {
+    let now = service.now();
+    let is_new = |row: &&Approval| {
+        row.state.status() == ApprovalStatus::Pending && !row.is_over(now) && !row.shown.contains(&via)
+    };
+    let approvals: Vec<ApprovalId> = rows.iter().filter(is_new).map(|row| row.id).collect();
+    if approvals.is_empty() {
+        return Ok(());
+    }
+    service.execute(Caller::with_rights(Rights::Person), Command::ShowApprovals { approvals, via }).await?;
+    Ok(())
+}
+
 /// With the rights the door has found; the rules say whose are enough.
 pub async fn decide(
     service: &Service,
@@ -47,8 +61,18 @@ pub async fn decide(
     id: ApprovalId,
     decision: Decision,
 ) -> Result<ApprovalStatus, Error> {
+    decide_as(service, Caller::with_rights(rights), id, decision).await
+}
+
+/// As whoever stands at the door: an agent that asked cannot decide, whatever its rights are.
+pub async fn decide_as(
+    service: &Service,
+    caller: Caller,
+    id: ApprovalId,
+    decision: Decision,
+) -> Result<ApprovalStatus, Error> {
     let command = Command::DecideApproval { approval: id, decision };
-    let reply = service.execute(Caller::with_rights(rights), command).await?;
+    let reply = service.execute(caller, command).await?;
     let Reply::ApprovalDecided { status } = reply else {
         return Err(Error::unexpected(&reply));
     };
@@ -72,7 +96,8 @@ pub fn row(approval: &Approval, now: Timestamp) -> Value {
         ("id", approval.id.to_string().into()),
         ("status", status.as_str().into()),
         ("source", approval.source.as_str().into()),
-        ("agent_id", approval.agent.to_string().into()),
+        ("asked_by", approval.asker.to_string().into()),
+        ("agent_id", approval.agent().map(|agent| agent.to_string()).into()),
         ("task_id", approval.waiting.map(|waiting| waiting.task.to_string()).into()),
         ("attempt", approval.waiting.map(|waiting| u64::from(waiting.attempt)).into()),
         ("operation", request.operation.as_str().into()),
@@ -88,5 +113,6 @@ pub fn row(approval: &Approval, now: Timestamp) -> Value {
         ("decided_by", by.map(ToString::to_string).into()),
         ("decided_at", at.map(time).into()),
         ("reason", reason.into()),
+        ("shown", approval.shown.iter().map(|via| via.as_str()).collect::<Vec<_>>().into()),
     ])
 }

@@ -229,8 +229,14 @@ impl Desk {
             (Rights::Person, Some(_)) => Rights::Agent,
             (rights, _) => rights,
         };
-        let caller =
-            Caller { agent, rights, session: visitor.session, lock_owner: common.session, key, alive: self.alive() };
+        let caller = Caller {
+            agent,
+            session: visitor.session,
+            lock_owner: common.session,
+            key,
+            alive: self.alive(),
+            ..Caller::with_rights(rights)
+        };
         Ok(Request { visitor, caller, progress })
     }
 

@@ -1,4 +1,5 @@
-//! What runs beside the doors: our own sign of life, a look at who else lives, and an end to leases that are over.
+//! What runs beside the doors: our own sign of life, a look at who else lives, an end to leases that are over, and notices for
+//! people.
 //!
 //! Every process does it, so nobody depends on a server. What one has done another finds done.
 
@@ -9,12 +10,13 @@ use std::time::Duration;
 use engine::command::SessionEnd;
 use engine::id::SessionId;
 use engine::{Caller, Command, Rights};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 
 use crate::desk::Desk;
 use crate::live::{self, Live, Watch};
-use crate::random;
+use crate::notify::Notifier;
+use crate::{office, random};
 
 /// A task of a killed process is offered again within half a minute; this leaves room for a slow machine.
 const ROUND: Duration = Duration::from_secs(5);
@@ -63,6 +65,10 @@ pub async fn once(desk: &Desk, folder: &Path) {
 async fn rounds(desk: Desk, folder: PathBuf, own: Option<Arc<Live>>, start: Instant) {
     let watch = Arc::new(Mutex::new(Watch::default()));
     let mut round: u32 = 0;
+    let root = desk.surroundings().root.clone();
+    let notifier = root.map(|root| Notifier::new(desk.service().clone(), root, office::data_folder()));
+    // One at a time, beside the rounds: telling people may take long. It ends with us; what was not told is told later.
+    let mut telling: JoinSet<()> = JoinSet::new();
     // Processes that were started together should not all look at the same moment.
     let first = random::seed().map_or(0, |seed| u64::try_from(seed % ROUND.as_millis()).unwrap_or(0));
     let mut pause = Duration::from_millis(first);
@@ -76,6 +82,13 @@ async fn rounds(desk: Desk, folder: PathBuf, own: Option<Arc<Live>>, start: Inst
         }
         // A fault here is met by whoever gives the next command; the next round tries again.
         let _again = desk.service().sweep(desk.alive()).await;
+        while telling.try_join_next().is_some() {}
+        if let (Some(notifier), true) = (&notifier, telling.is_empty()) {
+            let notifier = notifier.clone();
+            telling.spawn(async move {
+                let _again = notifier.round().await;
+            });
+        }
         round = round.wrapping_add(1);
         if round.is_multiple_of(ROUNDS_BETWEEN_FORGETTING) {
             let _again = desk.service().execute(Caller::with_rights(Rights::Engine), Command::ForgetKeys).await;

@@ -47,7 +47,8 @@ pub async fn open(named: Option<&str>) -> Result<Office, Closed> {
         None => path.clone(),
     });
     let surroundings = Surroundings { root: place.root.clone(), worktrees };
-    let desk = Desk::new(Service::new(store, Arc::new(SystemClock)), surroundings);
+    let service = Service::new(store, Arc::new(SystemClock)).with_lifetimes(settings.approvals.lifetimes());
+    let desk = Desk::new(service, surroundings);
     let state = state(&place);
     Ok(Office { desk, live: state.join("live"), state, place })
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use engine::approval::Lifetimes;
 use engine::command::Key;
 use engine::id::{AgentId, Ids, TaskId, WorkflowId};
 use engine::list::List;
@@ -24,6 +25,7 @@ use crate::random;
 pub struct Service {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
+    lifetimes: Lifetimes,
 }
 
 impl std::fmt::Debug for Service {
@@ -41,7 +43,13 @@ pub struct Swept {
 
 impl Service {
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
-        Self { store, clock }
+        Self { store, clock, lifetimes: Lifetimes::default() }
+    }
+
+    /// Approvals live as long as the settings of the project say.
+    #[must_use]
+    pub fn with_lifetimes(self, lifetimes: Lifetimes) -> Self {
+        Self { lifetimes, ..self }
     }
 
     pub fn now(&self) -> engine::Timestamp {
@@ -79,10 +87,18 @@ impl Service {
 
     /// Decides a command and makes its effects durable. The reply is given after that.
     pub async fn execute(&self, caller: Caller, command: Command) -> Result<Reply, Error> {
-        Ok(self.change(caller, command).await?.reply?)
+        match self.change(caller, command).await?.reply {
+            // Whoever finds a gate closed has a person asked, and is told what waits.
+            Err(Refusal::ApprovalRequired { task, approval: None }) => {
+                let approval = self.ask_gate(task).await.ok();
+                Err(Refusal::ApprovalRequired { task, approval }.into())
+            }
+            reply => Ok(reply?),
+        }
     }
 
-    async fn change(&self, caller: Caller, command: Command) -> Result<Change, Error> {
+    pub(crate) async fn change(&self, caller: Caller, command: Command) -> Result<Change, Error> {
+        let caller = Caller { lifetimes: self.lifetimes, ..caller };
         let stamp = Stamp { now: self.clock.now(), seed: random::seed()? };
         let needs = command.scope(&caller);
         let step = move |world: &World| decide(world, &caller, &command, stamp);
@@ -255,6 +271,7 @@ impl Service {
             }
         }
         self.expire_approvals(now).await?;
+        self.ask_gates().await?;
         Ok(swept)
     }
 }

@@ -1,5 +1,6 @@
 //! `.handover/config.toml`: what a project sets. A word that is not known is an error, because a typo would be silent.
 
+pub mod people;
 pub mod team;
 
 use std::collections::BTreeMap;
@@ -7,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+pub use people::{Approvals, Notify, Webhook};
 pub use team::Team;
 
 use crate::place::FOLDER;
@@ -18,6 +20,8 @@ pub struct Settings {
     /// Where worktrees are made, relative to the root.
     pub worktrees: Option<PathBuf>,
     pub serve: Serve,
+    pub approvals: Approvals,
+    pub notify: Notify,
     pub team: Team,
 }
 
@@ -29,6 +33,10 @@ struct Written {
     worktrees: Option<PathBuf>,
     #[serde(default)]
     serve: Serve,
+    #[serde(default)]
+    approvals: Approvals,
+    #[serde(default)]
+    notify: Notify,
     #[serde(default)]
     limits: team::Limits,
     #[serde(default)]
@@ -75,11 +83,11 @@ pub fn read(root: Option<&Path>) -> Result<Settings, Unreadable> {
 
 fn parse(text: &str) -> Result<Settings, String> {
     let written: Written = toml::from_str(text).map_err(|error| error.to_string())?;
-    let Written { store, worktrees, serve, limits, routes, evaluator, agents, contracts } = written;
+    let Written { store, worktrees, serve, approvals, notify, limits, routes, evaluator, agents, contracts } = written;
     let team = Team { limits, routes, evaluator, agents, contracts };
-    match team.problem() {
+    match team.problem().or_else(|| approvals.problem()).or_else(|| notify.problem()) {
         Some(problem) => Err(problem),
-        None => Ok(Settings { store, worktrees, serve, team }),
+        None => Ok(Settings { store, worktrees, serve, approvals, notify, team }),
     }
 }
 
@@ -106,6 +114,14 @@ mod tests {
             (&format!("{agent}colour = 1"), "colour"),
             ("[contract.a]\nchecks = [{ command = [] }]", "no program"),
             ("[contract.\"A b\"]\n", "A b"),
+            ("[approvals]\npending = 1", "pending"),
+            ("[approvals]\npending_seconds = 0", "approvals.pending_seconds"),
+            ("[approvals]\napproved_seconds = 86401", "approvals.approved_seconds"),
+            ("[notify]\ncommand = []", "notify.command"),
+            ("[notify]\ncommand = \"sh -c x\"", "command"),
+            ("[notify]\nmail = 1", "mail"),
+            ("[notify]\nwebhook = { url = \"https://a/\", allow = [\"a:443\"] }", "secret_file or secret_env"),
+            ("[notify]\nwebhook = { url = \"https://a/\", secret_env = \"A\", allow = [] }", "not in allow"),
         ];
         for (text, word) in cases {
             let problem = parse(text).err().unwrap_or_default();

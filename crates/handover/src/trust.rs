@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::place::FOLDER;
-use crate::settings::Team;
+use crate::settings::Settings;
 
 /// The file that says what was accepted.
 const FILE: &str = "trust.json";
@@ -49,8 +49,8 @@ struct Accepted {
 }
 
 /// Looks at a project: the hash of what it would run, and the commands in it.
-pub fn look(root: &Path, team: &Team) -> io::Result<Offered> {
-    let mut commands = Vec::new();
+pub fn look(root: &Path, settings: &Settings) -> io::Result<Offered> {
+    let (team, mut commands) = (&settings.team, settings.notify.shown(|words| shown(words)));
     for agent in &team.agents {
         let words = agent.command.iter().chain(&agent.args);
         commands.push(format!("agent {}: {}", agent.slug, shown(words)));
@@ -154,7 +154,7 @@ mod tests {
         std::fs::write(folder.join("config.toml"), "")?;
         let check = || check(clone.path(), Some(data.path()));
         assert!(matches!(check(), Err(Untrusted::Never { .. })));
-        let accept = || accept(data.path(), &look(clone.path(), &Team::default())?);
+        let accept = || accept(data.path(), &look(clone.path(), &Settings::default())?);
         accept()?;
         assert!(check().is_ok());
         let changes: [(&str, &str); 4] =

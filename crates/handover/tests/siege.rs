@@ -38,3 +38,5 @@ mod serve;
 mod slow;
 #[path = "siege/stop.rs"]
 mod stop;
+#[path = "siege/ways.rs"]
+mod ways;

@@ -6,6 +6,7 @@
 mod chance;
 mod commands;
 mod crowd;
+mod decisions;
 mod failure;
 mod journal;
 mod lists;
@@ -14,6 +15,7 @@ mod oracle;
 mod plans;
 mod race;
 mod script;
+mod tampering;
 mod transfer;
 mod turns;
 mod wake;
@@ -29,6 +31,7 @@ use oracle::Oracle;
 use script::Script;
 
 pub use race::exercise_race;
+pub use tampering::finds_every_edit;
 pub use transfer::{refuses_bad_exports, same_after_transfer};
 pub use wake::wakes;
 

@@ -42,6 +42,7 @@ pub(crate) fn query(need: &Need) -> Statement {
         Need::Runner(name) => one(sql::turn::RUNNER, name.into()),
         Need::Section(name) => one(sql::turn::SECTION, name.into()),
         Need::Approval(id) => one(sql::turn::APPROVAL, text(id)),
+        Need::Notice(id, channel) => Statement::new(sql::turn::NOTICE, [text(id), channel.as_str().into()]),
         Need::ApprovalSealed(fingerprint) => one(sql::turn::APPROVAL_SEALED, fingerprint.into()),
         Need::List(found) => list::query(found),
         Need::Slug(slug) => one(sql::SLUG, slug.into()),
@@ -127,6 +128,9 @@ pub(crate) fn absorb(need: &Need, rows: Vec<Vec<Value>>, world: &mut World) -> R
         Need::Turn(id) => drop(world.turns.insert(*id, one(rows, row::turn::read_turn)?)),
         Need::Section(name) => drop(world.sections.insert(name.clone(), one(rows, row::turn::read_section)?)),
         Need::Approval(id) => drop(world.approvals.insert(*id, one(rows, row::turn::read_approval)?)),
+        Need::Notice(id, channel) => {
+            world.notices.insert((*id, *channel), one(rows, row::turn::read_notice)?);
+        }
         Need::Key(id) => drop(world.keys.insert(id.clone(), one(rows, row::read_key)?)),
         _ => drop(world.facts.insert(need.clone(), fact(need, rows)?)),
     }

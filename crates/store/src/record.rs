@@ -76,6 +76,7 @@ fn push(write: Write, ops: &mut Vec<Op>) -> Result<(), Fault> {
             ops.push(Op::Insert(&table::SECTION_CHANGE, vec![row::turn::section_change(&change)]));
         }
         Write::Approval(approval) => run(sql::turn::PUT_APPROVAL, row::turn::approval(&approval)),
+        Write::Notice(notice) => run(sql::turn::PUT_NOTICE, row::turn::notice(&notice)),
         Write::Key(key) => run(sql::PUT_KEPT_ANSWER, row::key(&key)?),
         Write::ForgetKeys(now) => run(sql::FORGET_KEYS, vec![now.into()]),
     }

@@ -51,8 +51,8 @@ tables! {
         workflow source_type source_ref source_content plan_summary auto_workspaces config
     }
     TASK = "task" by "id" {
-        id workflow name sequence priority role capabilities touches parallel_group verify attempts_max attempt crashes
-        unmet checkpoints repository workspace status holder lease_since lease_until actor note block_kind block_role
+        id workflow name sequence priority role capabilities touches parallel_group verify gate attempts_max attempt
+        crashes unmet checkpoints repository workspace status holder lease_since lease_until actor note block_kind block_role
         created updated
     }
     TASK_DETAIL = "task_detail" by "task" { task description brief plan context context_from extra outcome_detail }
@@ -87,8 +87,9 @@ tables! {
     }
     APPROVAL = "approval" by "id" {
         id source agent workflow task attempt operation content scope directory risk rollback verification fingerprint
-        asked status until actor decided reason
+        asked status until actor decided reason shown
     }
+    NOTICE = "notice" by "approval, channel" { approval channel tries next problem }
     KEPT_ANSWER = "kept_answer" by "owner, act, idempotency_key" { owner act idempotency_key fingerprint answer until }
     TOPIC = "topic" by "name" { name seq hash at }
     EVENT = "event" by "xid, pos" { topic seq at type sender body prev hash }

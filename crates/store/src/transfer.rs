@@ -289,6 +289,7 @@ fn memory_rows(contents: &Contents, table: &str) -> Result<Vec<Vec<Value>>, Faul
         "section" => tables.sections.values().map(row::turn::section).collect(),
         "section_change" => tables.section_changes.values().map(row::turn::section_change).collect(),
         "approval" => tables.approvals.values().map(row::turn::approval).collect(),
+        "notice" => tables.notices.values().map(row::turn::notice).collect(),
         "kept_answer" => tables.keys.values().map(row::key).collect::<Result<_, _>>()?,
         "topic" => contents.heads.values().map(record::head_values).collect(),
         "event" => contents.entries.iter().map(record::entry_values).collect(),
@@ -346,6 +347,7 @@ fn fill_row(contents: &mut Contents, table: &'static str, row: Vec<Value>) -> Re
         "runner" => tables.write(W::Runner(Box::new(row::turn::read_runner(row)?))),
         "section" => tables.write(W::Section(Box::new(row::turn::read_section(row)?))),
         "section_change" => tables.write(W::SectionChange(Box::new(row::turn::read_section_change(row)?))),
+        "notice" => tables.write(W::Notice(Box::new(row::turn::read_notice(row)?))),
         "approval" => tables.write(W::Approval(Box::new(row::turn::read_approval(row)?))),
         "kept_answer" => tables.write(W::Key(Box::new(row::read_key(row)?))),
         "topic" => {

@@ -193,6 +193,9 @@ const SINCE: &[&str] = &[
      DROP TABLE approval; UPDATE handover_meta SET value = 2 WHERE name = 'schema'",
     "DROP INDEX message_question; ALTER TABLE message DROP COLUMN answer; \
      UPDATE handover_meta SET value = 3 WHERE name = 'schema'",
+    "DROP TABLE notice; DROP INDEX approval_agent; DROP INDEX approval_gate; DROP INDEX approval_pending; \
+     ALTER TABLE approval DROP COLUMN shown; DROP INDEX task_gated; ALTER TABLE task DROP COLUMN gate; \
+     UPDATE handover_meta SET value = 4 WHERE name = 'schema'",
 ];
 
 #[tokio::test(flavor = "multi_thread")]

@@ -45,6 +45,17 @@ async fn a_store_goes_to_the_server_and_back() {
     conformance::same_after_transfer(&postgres, &again).await;
 }
 
+/// Every field of every entry of a log that has every kind of entry, and every other way to change it.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_of_a_real_log_can_be_changed_unseen() {
+    let _shared = server::shared().await;
+    let place = Place::new("tampering").await;
+    let (store, intruder) = (place.open_hasty().await, place.plain().await);
+    let intruder = &intruder;
+    let run = |statement: String| async move { must(intruder.batch_execute(&statement).await, &statement) };
+    conformance::finds_every_edit(&store, run).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn one_connection_wakes_another() {
     let _shared = server::shared().await;

@@ -323,3 +323,19 @@ async fn an_entry_in_another_topic_and_a_missing_head_are_found() {
     file.run("DELETE FROM topic");
     assert_eq!(texts().await, ["registry entry 1 was inserted"]);
 }
+
+/// Every field of every entry of a log that has every kind of entry, and every other way to change it.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_of_a_real_log_can_be_changed_unseen() {
+    let folder = must(tempfile::tempdir(), "a folder");
+    let path = folder.path().join("a.db");
+    let store = must(Sqlite::open(&path, 1).await, "open");
+    let file = Intruder::into(&path);
+    // Nothing dies here.
+    file.run("PRAGMA synchronous = OFF");
+    let run = |statement: String| {
+        file.run(&statement);
+        std::future::ready(())
+    };
+    store::conformance::finds_every_edit(&store, run).await;
+}

@@ -1,8 +1,8 @@
 //! Parts of replies: values that write themselves and describe themselves. Unlike shapes they are never read.
 
 use engine::id::{
-    AgentId, CheckpointId, MessageId, RepositoryId, TaskId, TemplateId, ThreadId, TokenId, TurnId, WorkflowId,
-    WorkspaceId,
+    AgentId, ApprovalId, CheckpointId, MessageId, RepositoryId, TaskId, TemplateId, ThreadId, TokenId, TurnId,
+    WorkflowId, WorkspaceId,
 };
 use engine::{Json, Timestamp};
 
@@ -48,6 +48,7 @@ plain! {
     TemplateId as "string": |id| id.to_string().into();
     ThreadId as "string": |id| id.to_string().into();
     TokenId as "string": |id| id.to_string().into();
+    ApprovalId as "string": |id| id.to_string().into();
     TurnId as "string": |id| id.to_string().into();
     WorkflowId as "string": |id| id.to_string().into();
     WorkspaceId as "string": |id| id.to_string().into();

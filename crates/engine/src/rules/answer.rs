@@ -1,18 +1,16 @@
 //! A person answers an agent's question: the answer reaches the agent, and the task that waits for it goes on, once.
 
-use crate::approval::ApprovalStatus;
 use crate::case::Case;
 use crate::check;
 use crate::command::{Actor, Rights, Target};
 use crate::event::Event;
 use crate::id::{AgentId, MessageId};
 use crate::inbox::{Draft, Message, MessageKind, MessageState, Owner};
-use crate::list::List;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::rules::{inbox, status};
+use crate::rules::{approval, inbox, status};
 use crate::task::{Priority, State, Task};
-use crate::world::{Fact, Need, Stop};
+use crate::world::{Need, Stop};
 
 pub(crate) fn answer(case: &mut Case<'_>, id: MessageId, text: &str) -> Result<Reply, Stop> {
     check::summary("text", text)?;
@@ -107,10 +105,5 @@ fn waits_for(case: &Case<'_>, question: &Message, task: &Task) -> Result<bool, S
     if !asked_now || asker(question, Some(task)) != Some(lease.agent) {
         return Ok(false);
     }
-    let open = case.world.list(List::OpenApprovals { task: task.id, limit: APPROVALS_LOOKED_AT })?;
-    let Fact::ApprovalRows(rows) = open else { return Ok(false) };
-    Ok(!rows.iter().any(|row| row.state.status() == ApprovalStatus::Pending && !row.is_over(case.now)))
+    Ok(approval::waited_for(case, task)?.is_none())
 }
-
-/// One task asks for few things at once.
-const APPROVALS_LOOKED_AT: u32 = 20;

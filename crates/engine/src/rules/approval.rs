@@ -1,23 +1,27 @@
 //! Approvals: asked by agents, decided by people, used once.
 
-use crate::approval::{Approval, ApprovalState, Decision, Request, Source, Waiting};
+use crate::approval::{Approval, ApprovalState, ApprovalStatus, Decision, Request, Source, Waiting};
 use crate::case::Case;
 use crate::check;
 use crate::command::{Actor, AskApproval, Rights, Target};
 use crate::event::Event;
-use crate::id::ApprovalId;
+use crate::id::{AgentId, ApprovalId, ThreadId};
+use crate::inbox::{Draft, MessageKind, Owner};
 use crate::limits;
 use crate::list::List;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::rules::status;
-use crate::task::State;
+use crate::rules::{gate, inbox, status};
+use crate::task::{Priority, State, Task};
 use crate::world::{Fact, Need, Stop};
 
 /// Seals what is asked, and lets the task wait for the answer.
 pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Stop> {
     check_request(&asked.request)?;
     check::key("fingerprint", &asked.fingerprint)?;
+    if case.caller.rights == Rights::Engine {
+        return gate::ask(case, asked);
+    }
     let waiting = match asked.waits {
         None => None,
         Some((task, attempt)) => {
@@ -26,15 +30,23 @@ pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Sto
         }
     };
     let agent = case.present(waiting.as_ref().map(|(_, task)| *task))?;
-    let need = Need::ApprovalSealed(asked.fingerprint.clone());
-    let known = case.world.approvals(&need)?.iter().find(|known| !known.is_over(case.now));
-    if let Some(known) = known.filter(|known| known.agent == agent)
-        && let ApprovalState::Pending { until } = known.state
+    // The decision lets the task go on, so nobody asks in the name of somebody else's.
+    if let Some((waiting, task)) = &waiting
+        && (task.holder() != Some(agent) || task.attempt != waiting.attempt)
     {
-        return Ok(Reply::ApprovalAsked { approval: known.id, until });
+        let holder = case.live_holder(task)?;
+        return Err(Refusal::ClaimLost { task: task.id, holder, attempt: task.attempt }.into());
+    }
+    let need = Need::ApprovalSealed(asked.fingerprint.clone());
+    for known in case.world.approvals(&need)?.iter().filter(|known| known.agent() == Some(agent)) {
+        if let ApprovalState::Pending { until } = known.state
+            && !known.is_over(case.now)
+        {
+            return Ok(Reply::ApprovalAsked { approval: known.id, until });
+        }
     }
     room(case)?;
-    let (id, until) = (ApprovalId::next(&mut case.ids), case.now + limits::PENDING_APPROVAL_MS);
+    let id = ApprovalId::next(&mut case.ids);
     if let Some((waiting, task)) = &waiting
         && !matches!(task.state, State::Paused { .. })
     {
@@ -42,19 +54,32 @@ pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Sto
         let reason = reason.chars().take(1_000).collect();
         status::move_task(case, waiting.task, Some(waiting.attempt), &Target::Paused { reason: Some(reason) })?;
     }
+    case.acts_as(agent);
+    Ok(record(case, id, asked, Actor::Agent(agent), waiting.map(|(waiting, _)| waiting)))
+}
+
+/// What is asked, as something to decide about.
+pub(crate) fn record(
+    case: &mut Case<'_>,
+    id: ApprovalId,
+    asked: &AskApproval,
+    asker: Actor,
+    waiting: Option<Waiting>,
+) -> Reply {
+    let until = case.now + case.caller.lifetimes.pending;
     let approval = Approval {
         id,
         source: asked.source,
-        agent,
-        waiting: waiting.map(|(waiting, _)| waiting),
+        asker,
+        waiting,
         request: asked.request.clone(),
         fingerprint: asked.fingerprint.clone(),
         asked: case.now,
         state: ApprovalState::Pending { until },
+        shown: Vec::new(),
     };
-    case.acts_as(agent);
     case.events.push(Event::ApprovalAsked { approval: Box::new(approval) });
-    Ok(Reply::ApprovalAsked { approval: id, until })
+    Reply::ApprovalAsked { approval: id, until }
 }
 
 fn check_request(request: &Request) -> Result<(), Refusal> {
@@ -71,9 +96,9 @@ fn check_request(request: &Request) -> Result<(), Refusal> {
     rest.into_iter().try_for_each(|(field, text)| check::size(field, text, limits::SUMMARY_BYTES_MAX))
 }
 
-fn room(case: &Case<'_>) -> Result<(), Stop> {
+pub(crate) fn room(case: &Case<'_>) -> Result<(), Stop> {
     let limit = u32::try_from(limits::APPROVALS_MAX).unwrap_or(u32::MAX);
-    let statuses = vec![crate::approval::ApprovalStatus::Pending];
+    let statuses = vec![ApprovalStatus::Pending];
     let Fact::ApprovalRows(rows) = case.world.list(List::Approvals { statuses, before: None, limit })? else {
         return Ok(());
     };
@@ -92,34 +117,37 @@ pub(crate) fn decide(case: &mut Case<'_>, id: ApprovalId, decision: &Decision) -
         }
     }
     let approval = case.world.approval(id)?;
+    if let Some(agent) = approval.agent()
+        && case.speaks_for(agent)?
+    {
+        let problem = format!("{id} was asked for by {agent}, who cannot decide about it");
+        return Err(Refusal::NotPermitted { problem }.into());
+    }
     if approval.is_over(case.now) {
         let problem = format!("{id} has expired; the agent must ask again");
         expire(case, approval)?;
         return Err(Stop::Recorded(Refusal::state(problem)));
     }
     let (by, at) = (Actor::Person, case.now);
-    let gone = case.world.agent(approval.agent)?.left.is_some();
-    let (state, answer) = match (&approval.state, decision) {
+    let gone = approval.agent().map(|agent| case.world.agent(agent)).transpose()?;
+    let gone = gone.is_some_and(|agent| agent.left.is_some());
+    let (state, said) = match (&approval.state, decision) {
         (ApprovalState::Pending { .. }, Decision::Approve) if gone => {
             let reason = Some("its agent has unregistered; nobody can use it".to_owned());
-            (
-                ApprovalState::Revoked { by: Actor::Engine, at, reason },
-                Some("approved, but its agent has gone".to_owned()),
-            )
+            (ApprovalState::Revoked { by: Actor::Engine, at, reason }, "approved, but its agent has gone".to_owned())
         }
         (ApprovalState::Pending { .. }, Decision::Approve) => {
-            // For a handoff the time begins when its turn goes on.
-            let until = (approval.source != Source::Handoff).then(|| at + limits::APPROVAL_MS);
-            (ApprovalState::Approved { by, at, until }, Some("approved".to_owned()))
+            let until = (!approval.resumes_a_turn()).then(|| at + case.caller.lifetimes.approved);
+            (ApprovalState::Approved { by, at, until }, "approved".to_owned())
         }
         (ApprovalState::Pending { .. }, Decision::Reject { reason }) => {
             check::summary("reason", reason)?;
-            (ApprovalState::Rejected { by, at, reason: reason.clone() }, Some(format!("rejected: {reason}")))
+            (ApprovalState::Rejected { by, at, reason: reason.clone() }, format!("rejected: {reason}"))
         }
         (ApprovalState::Pending { .. } | ApprovalState::Approved { .. }, Decision::Revoke { reason }) => {
             check::optional(reason.as_deref(), |text| check::summary("reason", text))?;
             let said = reason.as_ref().map_or_else(|| "revoked".to_owned(), |reason| format!("revoked: {reason}"));
-            (ApprovalState::Revoked { by, at, reason: reason.clone() }, Some(said))
+            (ApprovalState::Revoked { by, at, reason: reason.clone() }, said)
         }
         (state, _) => {
             return Err(Refusal::state(format!("{id} is {} and stays so", state.status())).into());
@@ -127,17 +155,45 @@ pub(crate) fn decide(case: &mut Case<'_>, id: ApprovalId, decision: &Decision) -
     };
     let status = state.status();
     moved(case, approval, state);
-    answer_task(case, approval, answer)?;
+    match (approval.is_gate(), status) {
+        (true, ApprovalStatus::Approved) => {}
+        (true, _) => gate::decided(case, approval, &said)?,
+        (false, _) => {
+            tell(case, approval, &said)?;
+            answer_task(case, approval, &said)?;
+        }
+    }
     Ok(Reply::ApprovalDecided { status })
 }
 
-fn moved(case: &mut Case<'_>, approval: &Approval, state: ApprovalState) {
+/// Whoever does not work in turns, where the runner tells it, finds the decision in its mailbox.
+fn tell(case: &mut Case<'_>, approval: &Approval, said: &str) -> Result<(), Stop> {
+    let agent = match (approval.source, approval.agent()) {
+        (Source::Gate | Source::ExecGate, Some(agent)) => agent,
+        (Source::Handoff | Source::Acp, _) | (_, None) => return Ok(()),
+    };
+    case.world.want([Need::Agent(agent), Need::Mailbox(Owner::Agent(agent))])?;
+    if case.world.agent(agent)?.left.is_some() {
+        return Ok(());
+    }
+    let operation: String = approval.request.operation.chars().take(200).collect();
+    let draft = Draft {
+        subject: Some(format!("{}: {operation}", approval.id)),
+        workflow: approval.waiting.map(|waiting| waiting.workflow),
+        task: approval.waiting.map(|waiting| waiting.task),
+        ..Draft::text(MessageKind::Feedback, Priority::FIRST, format!("{}: {said}", approval.id))
+    };
+    let thread = ThreadId::next(&mut case.ids);
+    inbox::deliver(case, agent, thread, &draft).map(|_| ())
+}
+
+pub(crate) fn moved(case: &mut Case<'_>, approval: &Approval, state: ApprovalState) {
     let approval = Approval { state, ..approval.clone() };
     case.events.push(Event::ApprovalMoved { approval: Box::new(approval) });
 }
 
 /// The task that waits in that claim goes on with the answer; when its agent is gone it is offered again with it.
-fn answer_task(case: &mut Case<'_>, approval: &Approval, answer: Option<String>) -> Result<(), Stop> {
+fn answer_task(case: &mut Case<'_>, approval: &Approval, said: &str) -> Result<(), Stop> {
     let Some(Waiting { task: id, attempt, .. }) = approval.waiting else { return Ok(()) };
     let task = match case.task(id) {
         Ok((task, _)) => task,
@@ -148,7 +204,7 @@ fn answer_task(case: &mut Case<'_>, approval: &Approval, answer: Option<String>)
     if task.attempt != attempt || !matches!(task.state, State::Paused { .. }) {
         return Ok(());
     }
-    let answer = answer.map(|answer| format!("{}: {answer}", approval.id));
+    let answer = Some(format!("{}: {said}", approval.id));
     status::move_task(case, id, None, &Target::InProgress { answer }).map(|_| ())
 }
 
@@ -156,8 +212,8 @@ fn answer_task(case: &mut Case<'_>, approval: &Approval, answer: Option<String>)
 pub(crate) fn consume(case: &mut Case<'_>, id: ApprovalId, fingerprint: &str) -> Result<Reply, Stop> {
     let approval = case.world.approval(id)?;
     let agent = case.present(None)?;
-    if agent != approval.agent {
-        let problem = format!("{id} was asked for by {}", approval.agent);
+    if approval.agent() != Some(agent) {
+        let problem = format!("{id} was asked for by {}", approval.asker);
         return Err(Refusal::NotPermitted { problem }.into());
     }
     if approval.fingerprint != fingerprint {
@@ -169,6 +225,11 @@ pub(crate) fn consume(case: &mut Case<'_>, id: ApprovalId, fingerprint: &str) ->
         return Err(Stop::Recorded(Refusal::state(problem)));
     }
     match &approval.state {
+        ApprovalState::Approved { .. } if !is_of_this_attempt(case, approval)? => {
+            let reason = Some("the attempt it was asked in is over".to_owned());
+            moved(case, approval, ApprovalState::Revoked { by: Actor::Engine, at: case.now, reason });
+            Err(Stop::Recorded(Refusal::state(format!("{id} was asked for in an attempt that is over; ask again"))))
+        }
         ApprovalState::Approved { .. } => {
             moved(case, approval, ApprovalState::Consumed { by: Actor::Agent(agent), at: case.now });
             Ok(Reply::ApprovalConsumed)
@@ -183,9 +244,57 @@ pub(crate) fn consume(case: &mut Case<'_>, id: ApprovalId, fingerprint: &str) ->
     }
 }
 
+/// What a paused task waits for, if that is a decision.
+pub(crate) fn waited_for(case: &Case<'_>, task: &Task) -> Result<Option<ApprovalId>, Stop> {
+    let list = List::OpenApprovals { task: task.id, limit: limits::OPEN_APPROVALS_LOOKED_AT };
+    let Fact::ApprovalRows(rows) = case.world.list(list)? else { return Ok(None) };
+    let waits = |row: &&Approval| {
+        let of_this = row.waiting.is_some_and(|waiting| waiting.attempt == task.attempt);
+        of_this && row.state.status() == ApprovalStatus::Pending && !row.is_over(case.now)
+    };
+    Ok(rows.iter().find(waits).map(|row| row.id))
+}
+
+fn is_of_this_attempt(case: &Case<'_>, approval: &Approval) -> Result<bool, Stop> {
+    let Some(Waiting { task, attempt, .. }) = approval.waiting else { return Ok(true) };
+    match case.task(task) {
+        Ok((task, _)) => Ok(task.attempt == attempt && task.holder() == approval.agent()),
+        Err(Stop::Refused(_) | Stop::Recorded(_)) => Ok(false),
+        Err(missing @ Stop::Missing(_)) => Err(missing),
+    }
+}
+
+/// Nobody can use what an agent that leaves was given, and nobody waits for what it asked without a task. A paused task goes on
+/// waiting: the decision about it sends it to somebody else.
+pub(crate) fn void(case: &mut Case<'_>, agent: AgentId) -> Result<(), Stop> {
+    let list = List::ApprovalsOf { agent, limit: limits::EXPIRED_APPROVALS_MAX };
+    let Fact::ApprovalRows(rows) = case.world.list(list)? else { return Ok(()) };
+    case.world.want(rows.iter().map(|row| Need::Approval(row.id)))?;
+    for id in rows.iter().map(|row| row.id) {
+        let approval = case.world.approval(id)?;
+        let is_void = match approval.state {
+            ApprovalState::Approved { .. } => true,
+            ApprovalState::Pending { .. } => approval.waiting.is_none(),
+            ApprovalState::Rejected { .. }
+            | ApprovalState::Expired { .. }
+            | ApprovalState::Revoked { .. }
+            | ApprovalState::Consumed { .. } => false,
+        };
+        if is_void {
+            let reason = Some("its agent has unregistered; nobody can use it".to_owned());
+            moved(case, approval, ApprovalState::Revoked { by: Actor::Engine, at: case.now, reason });
+        }
+    }
+    Ok(())
+}
+
 fn expire(case: &mut Case<'_>, approval: &Approval) -> Result<(), Stop> {
     moved(case, approval, ApprovalState::Expired { at: case.now });
-    answer_task(case, approval, Some("expired: nobody decided in time".to_owned()))
+    // A gate's task waits on: whoever wants to claim it asks anew.
+    if approval.is_gate() {
+        return Ok(());
+    }
+    answer_task(case, approval, "expired: nobody decided in time")
 }
 
 pub(crate) fn expire_all(case: &mut Case<'_>) -> Result<Reply, Stop> {

@@ -3,12 +3,12 @@
 use crate::case::Case;
 use crate::command::{Actor, Rights};
 use crate::event::{Cause, Event};
-use crate::id::{AgentId, TaskId, WorkflowId};
+use crate::id::{AgentId, ApprovalId, TaskId, WorkflowId};
 use crate::limits;
 use crate::offer::{self, Ask};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::rules::workflow;
+use crate::rules::{gate, workflow};
 use crate::task::{State, Status, Task};
 use crate::workflow::{Workflow, WorkflowStatus};
 use crate::world::{Need, Stop};
@@ -43,17 +43,25 @@ pub(crate) fn claim(case: &mut Case<'_>, id: TaskId) -> Result<Reply, Stop> {
         | State::Completed { .. }
         | State::Skipped { .. } => {}
     }
-    let dead = may_start(case, task, workflow, agent)?;
-    give(case, task, workflow, agent, &dead)
+    let start = may_start(case, task, workflow, agent)?;
+    give(case, task, workflow, agent, &start)
 }
 
 fn cannot_claim(task: &Task) -> Refusal {
     Refusal::state(format!("Cannot claim task in '{}' status", task.status()))
 }
 
-/// The checks of a claim that do not depend on who holds it now, in the order in which they are reported. Returns the
-/// claims that are over and end with it.
-fn may_start(case: &Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId) -> Result<Vec<Task>, Stop> {
+/// What a claim brings with it.
+struct Start {
+    /// Claims that are over and end with it.
+    dead: Vec<Task>,
+    /// What let it through its gate, and is used up.
+    gate: Option<ApprovalId>,
+}
+
+/// The checks of a claim that do not depend on who holds it now, in the order in which they are reported. The gate comes last,
+/// so that nobody is asked for what could not begin.
+fn may_start(case: &Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId) -> Result<Start, Stop> {
     let world = case.world;
     if !workflow.status.is_running() {
         return Err(Refusal::state(format!("the workflow is {}", workflow.status)).into());
@@ -83,7 +91,7 @@ fn may_start(case: &Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId) 
     if world.yes(&Need::HoldsMost(agent))? {
         return Err(Refusal::ParallelLimit { limit: u32::try_from(limits::HELD_TASKS_MAX).unwrap_or(u32::MAX) }.into());
     }
-    Ok(dead)
+    Ok(Start { dead, gate: gate::passage(case, task)? })
 }
 
 /// Claims that are over by the clock and stand in the way of another one.
@@ -123,8 +131,8 @@ pub(crate) fn dependencies_met(case: &Case<'_>, task: &Task) -> Result<(), Stop>
     Err(Refusal::TaskBlocked { task: task.id, waits_for, more }.into())
 }
 
-fn give(case: &mut Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId, dead: &[Task]) -> Result<Reply, Stop> {
-    for (other, holder) in dead.iter().filter_map(|other| Some((other, other.holder()?))) {
+fn give(case: &mut Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId, start: &Start) -> Result<Reply, Stop> {
+    for (other, holder) in start.dead.iter().filter_map(|other| Some((other, other.holder()?))) {
         case.end_lease(other, holder, Cause::Expired, None);
     }
     if workflow.status == WorkflowStatus::Ready {
@@ -137,6 +145,9 @@ fn give(case: &mut Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId, d
     let attempt = task.attempt + 1;
     let until = case.now + workflow.lease_ms;
     case.events.push(Event::Claimed { task: task.id, workflow: workflow.id, agent, attempt, until });
+    if let Some(approval) = start.gate {
+        gate::pass(case, approval, agent)?;
+    }
     case.touch(agent)?;
     Ok(Reply::Claimed { task: task.id, attempt, until })
 }
@@ -160,9 +171,12 @@ pub(crate) fn claim_next(case: &mut Case<'_>, id: WorkflowId, include_failed: bo
             // The row itself: what a list says of it is not written back.
             let task = case.world.task(found.id)?;
             match may_start(case, task, workflow, agent) {
-                Ok(dead) => return give(case, task, workflow, agent, &dead),
+                Ok(start) => return give(case, task, workflow, agent, &start),
                 // A process that lives past its lease is in the way, which the list does not know.
-                Err(Stop::Refused(Refusal::FilesBusy { .. })) => ask.after = Some(offer::position(task)),
+                // A gate that was closed again since the list was made is in the way, too.
+                Err(Stop::Refused(Refusal::FilesBusy { .. } | Refusal::ApprovalRequired { .. })) => {
+                    ask.after = Some(offer::position(task))
+                }
                 Err(Stop::Refused(Refusal::ParallelLimit { limit })) if Some(limit) == workflow.parallel_max => {
                     return Ok(Reply::NoTask { limit_reached: true, all_done: false });
                 }

@@ -10,7 +10,7 @@ use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::claim::dependencies_met;
-use crate::rules::{block, workflow};
+use crate::rules::{approval, block, workflow};
 use crate::task::{Block, Lease, State, Status, Task};
 use crate::workflow::Workflow;
 use crate::world::Stop;
@@ -130,6 +130,14 @@ fn may_move(case: &Case<'_>, task: &Task, attempt: Option<u32>, target: Status) 
         }
         (State::Paused { .. }, Status::Pending | Status::Blocked) if !case.caller.may_override() => {
             refused("a paused task is sent back by a person or the coordinator")
+        }
+        (State::Paused { .. }, _) if !case.caller.may_override() => {
+            let actor = case.owner(task, attempt)?;
+            // Whoever asked a person may not go on as if it had been answered.
+            match approval::waited_for(case, task)? {
+                Some(approval) => Err(Refusal::ApprovalRequired { task: task.id, approval: Some(approval) }.into()),
+                None => Ok(actor),
+            }
         }
         _ => case.owner(task, attempt),
     }

@@ -44,6 +44,9 @@ impl Tables {
             Need::Turn(id) => drop(world.turns.insert(*id, self.turns.get(id).cloned())),
             Need::Section(name) => drop(world.sections.insert(name.clone(), self.sections.get(name).cloned())),
             Need::Approval(id) => drop(world.approvals.insert(*id, self.approvals.get(id).cloned())),
+            Need::Notice(id, channel) => {
+                world.notices.insert((*id, *channel), self.notices.get(&(*id, *channel)).cloned());
+            }
             Need::TurnCount(_)
             | Need::TurnRunning(_)
             | Need::VerificationCount(_)

@@ -110,7 +110,11 @@ impl Tables {
             | List::SectionChanges { .. }
             | List::Approvals { .. }
             | List::OpenApprovals { .. }
-            | List::OverdueApprovals { .. } => self.turn_list(list),
+            | List::OverdueApprovals { .. }
+            | List::ApprovalsOf { .. }
+            | List::Gates { .. }
+            | List::Gated { .. }
+            | List::DueNotices { .. } => self.turn_list(list),
             List::Tokens { revoked, after, limit } => {
                 let rows = self.tokens.values().filter(|row| *revoked || row.revoked.is_none());
                 let rows =

@@ -7,6 +7,7 @@ use super::answer::first;
 use super::list::{page, size};
 use crate::approval::{Approval, ApprovalStatus};
 use crate::list::{List, Whose};
+use crate::task::{State, Task};
 use crate::turn::{Purpose, Spent, Turn};
 use crate::world::{Fact, Need};
 
@@ -47,6 +48,13 @@ impl Tables {
                 rows.truncate(size(*limit));
                 Fact::SectionChanges(rows)
             }
+            _ => self.approval_list(list),
+        }
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "`turn_list` sends these lists here")]
+    fn approval_list(&self, list: &List) -> Fact {
+        match list {
             List::Approvals { statuses, before, limit } => {
                 let fits = |row: &&Approval| statuses.is_empty() || statuses.contains(&row.state.status());
                 let mut rows: Vec<&Approval> = self.approvals.values().filter(fits).collect();
@@ -60,6 +68,30 @@ impl Tables {
             }
             List::OverdueApprovals { now, limit } => {
                 self.approvals_in_order(|row: &&Approval| is_open(row) && row.is_over(*now), *limit)
+            }
+            List::ApprovalsOf { agent, limit } => {
+                self.approvals_in_order(|row: &&Approval| is_open(row) && row.agent() == Some(*agent), *limit)
+            }
+            List::Gates { workflow, limit } => {
+                let of = |row: &Approval| row.waiting.is_some_and(|waiting| waiting.workflow == *workflow);
+                self.approvals_in_order(|row: &&Approval| is_open(row) && row.is_gate() && of(row), *limit)
+            }
+            List::Gated { limit } => {
+                let asked = |task: &Task| {
+                    let of = |row: &Approval| row.waiting.is_some_and(|waiting| waiting.task == task.id);
+                    self.approvals.values().any(|row| is_open(row) && row.is_gate() && of(row))
+                };
+                let runs = |task: &Task| self.workflows.get(&task.workflow).is_some_and(|row| row.status.is_running());
+                let begins = |task: &Task| matches!(task.state, State::Pending { lease: None }) && task.unmet == 0;
+                let rows = self.tasks.values().filter(|task| task.gate && begins(task) && runs(task) && !asked(task));
+                Fact::Full(first(rows.cloned(), size(*limit)))
+            }
+            List::DueNotices { channel, now, limit } => {
+                let due = |row: &Approval| {
+                    self.notices.get(&(row.id, *channel)).is_none_or(|notice| notice.is_due(*now)) && !row.is_over(*now)
+                };
+                let pending = |row: &Approval| row.state.status() == ApprovalStatus::Pending;
+                self.approvals_in_order(|row: &&Approval| pending(row) && due(row), *limit)
             }
             _ => Fact::Number(0),
         }

@@ -55,7 +55,9 @@ pub fn attempt(world: &World, id: TaskId) -> Result<Attempt, Stop> {
     };
     let of_attempt = |turn: &&Turn| turn.attempt == task.attempt;
     let asked = |message: &&Message| message.draft.task == Some(id) && message.draft.kind == MessageKind::Question;
-    let from_here = |approval: &&Approval| approval.waiting.is_some_and(|waiting| waiting.task == id);
+    // What let it begin is used up.
+    let from_here =
+        |approval: &&Approval| !approval.is_gate() && approval.waiting.is_some_and(|waiting| waiting.task == id);
     Ok(Attempt {
         task: task.clone(),
         detail: world.detail(id)?.clone(),

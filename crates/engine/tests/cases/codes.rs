@@ -73,6 +73,7 @@ fn every() -> Vec<Refusal> {
         Refusal::AlreadyAnswered { message: MessageId::FIRST, answer: MessageId::LAST },
         Refusal::NotRunning { workflow, status: WorkflowStatus::Planning },
         Refusal::NotSuspended { workflow, status: WorkflowStatus::Planning },
+        Refusal::ApprovalRequired { task, approval: Some(ApprovalId::FIRST) },
     ]
 }
 
@@ -126,6 +127,7 @@ fn position(refusal: &Refusal) -> usize {
         Refusal::AlreadyAnswered { .. } => 45,
         Refusal::NotRunning { .. } => 46,
         Refusal::NotSuspended { .. } => 47,
+        Refusal::ApprovalRequired { .. } => 48,
     }
 }
 

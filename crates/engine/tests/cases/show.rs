@@ -136,6 +136,14 @@ fn reply(bench: &mut Bench, command: &Command, reply: &Reply) -> String {
         }
         Reply::ApprovalDecided { status } => status.to_string(),
         Reply::ApprovalConsumed => "consumed".to_owned(),
+        Reply::ApprovalsShown { recorded } => format!("{recorded} recorded"),
+        Reply::NoticeTaken { approval: Some(approval), tries } => {
+            format!("{}, try {tries}", bench.numbered("ap", "approval", approval))
+        }
+        Reply::NoticeTaken { approval: None, .. } => "nothing is due".to_owned(),
+        Reply::NoticeSettled { next } => {
+            next.map_or_else(|| "over".to_owned(), |next| format!("again at {}", time(next)))
+        }
         Reply::ApprovalsExpired { expired, more } => format!("expired {expired}{}", or_nothing(*more, ", more")),
         Reply::KeysForgotten => "forgotten".to_owned(),
     }

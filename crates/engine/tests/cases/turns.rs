@@ -1,8 +1,9 @@
 //! The verbs of the runner: turns, verifications, project context, approvals.
 
-use engine::approval::{Decision, Request, Source};
+use engine::approval::{Decision, Request, Source, Via};
 use engine::command::{AskApproval, RecordVerification, StartTurn};
 use engine::id::{ApprovalId, TurnId};
+use engine::notice::Channel;
 use engine::turn::{Ended, Purpose, Spent, TurnEnd};
 use engine::verification::Verdict;
 use engine::{Command, Json, Timestamp};
@@ -90,6 +91,27 @@ pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Resul
         "consume" => {
             let approval = approval(bench, &words.word("an approval")?);
             Command::ConsumeApproval { approval, fingerprint: words.word("a fingerprint")? }
+        }
+        "see" => {
+            let via = words.named("via").unwrap_or_else(|| "command_line".to_owned());
+            let mut approvals = Vec::new();
+            while let Some(name) = words.maybe() {
+                approvals.push(approval(bench, &name));
+            }
+            Command::ShowApprovals { approvals, via: Via::parse(&via).ok_or("no such way")? }
+        }
+        "take" => {
+            let channel = words.word("a channel")?;
+            Command::TakeNotice { channel: Channel::parse(&channel).ok_or("no such channel")? }
+        }
+        "settle" => {
+            let (name, channel) = (words.word("an approval")?, words.word("a channel")?);
+            Command::SettleNotice {
+                approval: approval(bench, &name),
+                channel: Channel::parse(&channel).ok_or("no such channel")?,
+                tries: words.number("try")?.unwrap_or(1),
+                problem: words.named("problem"),
+            }
         }
         _ => Command::ExpireApprovals,
     })

@@ -37,7 +37,9 @@ pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Resul
         "repository" | "workspace" | "place" | "assign" | "untemplate" => place(bench, verb, words).map(Ok),
         "token" | "revoke" => token(bench, verb, words).map(Ok),
         "turn" | "ended" | "verified" | "runner" | "gone" | "section" | "ask" | "approve" | "reject"
-        | "revoke_approval" | "consume" | "expire" => crate::turns::command(bench, verb, words).map(Ok),
+        | "revoke_approval" | "consume" | "expire" | "see" | "take" | "settle" => {
+            crate::turns::command(bench, verb, words).map(Ok)
+        }
         "send" | "broadcast" | "answer" | "read" | "archive" => message(bench, verb, words).map(Ok),
         other => Err(format!("no verb {other}")),
     }

@@ -3,11 +3,10 @@
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use engine::Rights;
-use engine::approval::{ApprovalStatus, Decision};
+use engine::approval::{Approval, ApprovalStatus, Decision, Via};
 use engine::id::ApprovalId;
 use handover::office::Office;
-use handover::{approvals, keeper, person};
+use handover::{Service, approvals, keeper, person};
 use wire::json::{Value, object};
 
 use super::outline::outline;
@@ -75,18 +74,23 @@ pub(super) async fn run(office: &Office, verb: ApprovalVerb) -> anyhow::Result<E
         ApprovalVerb::List { all, json } => {
             let statuses = if all { Vec::new() } else { vec![ApprovalStatus::Pending] };
             let found = approvals::list(service, statuses, None, ROWS).await?;
+            note(service, &found.rows).await;
             let rows: Vec<Value> = found.rows.iter().map(|row| approvals::row(row, service.now())).collect();
             if json {
                 say(&object([("approvals", Value::List(rows))]).to_string())?;
             } else if rows.is_empty() {
                 say("nothing waits for a decision")?;
             } else {
-                say(&show::table(&["id", "status", "risk_level", "agent_id", "task_id", "operation"], &rows))?;
+                say(&show::table(&["id", "status", "risk_level", "asked_by", "task_id", "operation"], &rows))?;
             }
             Ok(ExitCode::SUCCESS)
         }
         ApprovalVerb::Show { id, json } => {
-            let row = approvals::show(service, id).await.map(|found| approvals::row(&found, service.now()));
+            let found = approvals::show(service, id).await;
+            if let Ok(found) = &found {
+                note(service, std::slice::from_ref(found)).await;
+            }
+            let row = found.map(|found| approvals::row(&found, service.now()));
             match row {
                 Ok(row) if json => say(&row.to_string())?,
                 Ok(Value::Object(members)) => say(outline(members.iter()).trim_end())?,
@@ -101,12 +105,23 @@ pub(super) async fn run(office: &Office, verb: ApprovalVerb) -> anyhow::Result<E
     }
 }
 
-async fn decide(office: &Office, id: ApprovalId, decision: Decision, json: bool) -> anyhow::Result<ExitCode> {
-    if let Err(stranger) = person::at_a_terminal() {
-        eprintln!("{stranger}");
-        return Ok(ExitCode::from(1));
+/// A person at a terminal sees these. What cannot be recorded is seen all the same.
+async fn note(service: &Service, rows: &[Approval]) {
+    if person::at_a_terminal().is_ok() {
+        let _unrecorded = approvals::seen(service, rows, Via::CommandLine).await;
     }
-    match approvals::decide(office.desk.service(), Rights::Person, id, decision).await {
+}
+
+async fn decide(office: &Office, id: ApprovalId, decision: Decision, json: bool) -> anyhow::Result<ExitCode> {
+    let service = office.desk.service();
+    let caller = match person::decider(service).await? {
+        Ok(caller) => caller,
+        Err(stranger) => {
+            eprintln!("{stranger}");
+            return Ok(ExitCode::from(1));
+        }
+    };
+    match approvals::decide_as(service, caller, id, decision).await {
         Ok(status) if json => say(&object([("success", true.into()), ("status", status.as_str().into())]).to_string())?,
         Ok(status) => say(&format!("{id} is {status}"))?,
         Err(error) => return refused("approval", error, json),

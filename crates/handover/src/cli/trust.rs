@@ -24,8 +24,7 @@ pub(crate) struct Trust {
 
 pub(super) fn run(asked: &Trust) -> anyhow::Result<ExitCode> {
     let root = crate::begin::root()?;
-    let team = settings::read(Some(&root))?.team;
-    let offered = trust::look(&root, &team).context("read the configuration")?;
+    let offered = trust::look(&root, &settings::read(Some(&root))?).context("read the configuration")?;
     let data = office::data_folder().context("there is no folder for this user's data; set HOME")?;
     let is_trusted = trust::check(&root, Some(&data)).is_ok();
     if let Some(hash) = &asked.sha256 {

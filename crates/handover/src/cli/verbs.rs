@@ -175,7 +175,7 @@ pub(crate) fn words(argument: &str) -> &'static str {
         "force" => "Also when uncommitted changes are lost",
         "format" => "How it is written",
         "from_workflow_id" => "Take the plan of this workflow",
-        "gate" => "Who must approve before it begins",
+        "gate" => "A person must approve before it is claimed",
         "id" => "Its id",
         "idempotency_key" => "The same key and arguments are done once",
         "include" => "Which parts as JSON, or @FILE",

@@ -134,6 +134,7 @@ impl Desk {
                             touches: row.task.touches.clone(),
                             attempts_max: row.task.attempts_max,
                             verify: row.task.verify,
+                            gate: row.task.gate,
                             repository: None,
                             brief: row.detail.brief.clone(),
                             context: row.detail.context.clone(),

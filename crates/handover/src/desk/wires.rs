@@ -1,12 +1,17 @@
 //! Agent Wire documents: posting one is doing its act.
 
-use engine::{Actor, Refusal, Reply, Rights};
+use engine::approval::Source;
+use engine::command::AskApproval;
+use engine::id::{ApprovalId, TaskId};
+use engine::{Actor, Caller, Command, Refusal, Reply, Rights};
 use wire::json::object;
 use wire::lifecycle::{Part, Posted, Said, WirePost};
-use wire::message::Payload;
+use wire::message::{Inbox, MessageType, Payload};
 use wire::shape::Shape;
 
 use super::{Answer, Desk, Request, Stopped};
+use crate::error::Error;
+use crate::seal::Seal;
 
 impl Desk {
     pub(super) async fn post(&self, request: &Request<'_>, asked: &WirePost) -> Answer {
@@ -46,6 +51,7 @@ impl Desk {
             done,
             task_id: None,
             message_id: None,
+            approval_id: None,
             success: None,
             attempt: None,
             already_claimed_by: None,
@@ -56,7 +62,41 @@ impl Desk {
             let reply = self.service.execute(request.caller.clone(), command).await?;
             note(&mut posted, &reply);
         }
+        if let Payload::Inbox(inbox) = &document.payload
+            && inbox.message_type == MessageType::ExecGate
+        {
+            posted.approval_id = self.ask_exec_gate(request, inbox).await?;
+        }
         Ok(posted.render())
+    }
+
+    /// An agent that sends an `exec.gate` wants a person's yes or no. A task it holds and refers to waits for that.
+    async fn ask_exec_gate(&self, request: &Request<'_>, inbox: &Inbox) -> Result<Option<ApprovalId>, Stopped> {
+        let Some(agent) = self.acting(request).await? else { return Ok(None) };
+        let named = inbox.ref_task_id.get().and_then(|id| id.as_str().parse::<TaskId>().ok());
+        let held = match named {
+            None => None,
+            Some(id) => {
+                let task = self.service.view(move |world| world.task(id).cloned()).await?;
+                (task.holder() == Some(agent)).then_some((task.id, task.attempt))
+            }
+        };
+        let sealed = engine::approval::Request {
+            operation: inbox.subject.to_string(),
+            content: inbox.body.to_string(),
+            scope: named.map(|task| task.to_string()).unwrap_or_default(),
+            directory: String::new(),
+            risk: String::new(),
+            rollback: String::new(),
+            verification: String::new(),
+        };
+        let (task, attempt) = (held.map(|(task, _)| task), held.map(|(_, attempt)| attempt));
+        let fingerprint = Seal { request: &sealed, task, attempt, agent: Some(agent) }.fingerprint();
+        let ask = AskApproval { source: Source::ExecGate, waits: held, request: sealed, fingerprint };
+        let caller = Caller { agent: Some(agent), ..request.caller.clone() };
+        let reply = self.service.execute(caller, Command::AskApproval(Box::new(ask))).await?;
+        let Reply::ApprovalAsked { approval, .. } = reply else { return Err(Error::unexpected(&reply).into()) };
+        Ok(Some(approval))
     }
 
     /// A wire says who sent it; that must be who stands here.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::Finding;
 use crate::setup::{self, Client};
-use crate::{project, settings, spawn};
+use crate::{office, project, settings, spawn, trust};
 
 pub(super) fn settings(root: Option<&Path>) -> Vec<Finding> {
     let Some(root) = root else {
@@ -18,7 +18,25 @@ pub(super) fn settings(root: Option<&Path>) -> Vec<Finding> {
         }
         Err(problem) => Finding::bad("configuration", problem.to_string(), "correct the named line"),
     };
-    vec![known, configured]
+    let mut found = vec![known, configured];
+    found.extend(notices(root));
+    found
+}
+
+/// Whether people are told of what waits for them, as the settings want it.
+fn notices(root: &Path) -> Option<Finding> {
+    let notify = settings::read(Some(root)).ok()?.notify;
+    if notify.is_empty() {
+        return None;
+    }
+    Some(match trust::check(root, office::data_folder().as_deref()) {
+        Ok(()) => Finding::good("notices", "are configured and trusted"),
+        Err(untrusted) => Finding::notice(
+            "notices",
+            untrusted.to_string(),
+            "look at it with `handover trust`; until then nobody is told",
+        ),
+    })
 }
 
 pub(super) fn cards(root: Option<&Path>) -> Vec<Finding> {

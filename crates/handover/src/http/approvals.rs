@@ -4,16 +4,17 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, State};
 use axum::response::Response;
-use engine::Timestamp;
-use engine::approval::{ApprovalStatus, Decision};
+use engine::approval::{Approval, ApprovalStatus, Decision, Via};
 use engine::id::ApprovalId;
 use engine::token::Scope;
+use engine::{Caller, Timestamp};
 use http::StatusCode;
 use wire::json::{Value, object};
 
 use super::problem::{Problem, json};
 use super::{Shared, intake};
 use crate::approvals;
+use crate::desk::Visitor;
 
 const ROWS_DEFAULT: u32 = 50;
 const ROWS_MAX: u32 = 500;
@@ -61,6 +62,7 @@ pub(super) async fn list(
     }
     let service = shared.desk.service();
     let page = approvals::list(service, statuses, before, limit).await.map_err(|error| Problem::fault(&error))?;
+    note(&shared, scope, &page.rows).await;
     let rows = page.rows.iter().map(|row| approvals::row(row, service.now())).collect();
     let next = page.next.map(|(asked, id)| format!("{}.{id}", asked.0));
     Ok(json(&object([("approvals", Value::List(rows)), ("next_cursor", next.into())])))
@@ -80,16 +82,36 @@ pub(super) async fn show(
     may_look(scope)?;
     let service = shared.desk.service();
     let found = approvals::show(service, id(&text)?).await.map_err(|error| Problem::fault(&error))?;
+    note(&shared, scope, std::slice::from_ref(&found)).await;
     Ok(json(&approvals::row(&found, service.now())))
+}
+
+/// A person sees these. What cannot be recorded is seen all the same.
+async fn note(shared: &Shared, scope: Scope, rows: &[Approval]) {
+    if scope == Scope::Person {
+        let _unrecorded = approvals::seen(shared.desk.service(), rows, Via::Http).await;
+    }
+}
+
+/// A token of any other scope may lie where agents find it.
+fn may_decide(scope: Scope) -> Result<(), Problem> {
+    match scope {
+        Scope::Person => Ok(()),
+        Scope::Agent | Scope::Coordinator | Scope::Admin => {
+            Err(not_permitted("only a person decides about approvals: it takes a token of scope person"))
+        }
+    }
 }
 
 /// `POST /api/v1/approvals/{id}/{approve,reject,revoke}`
 pub(super) async fn decide(
     State(shared): State<Shared>,
     Extension(scope): Extension<Scope>,
+    Extension(visitor): Extension<Visitor>,
     Path((text, verb)): Path<(String, String)>,
     body: Body,
 ) -> Result<Response, Problem> {
+    may_decide(scope)?;
     let reason = reason(&intake::whole(body, wire::document::BYTES_MAX).await?)?;
     let decision = match (verb.as_str(), reason) {
         ("approve", None) => Decision::Approve,
@@ -106,7 +128,8 @@ pub(super) async fn decide(
             ));
         }
     };
-    let status = approvals::decide(shared.desk.service(), scope.rights(), id(&text)?, decision).await;
+    let caller = Caller { agent: visitor.agent, ..Caller::with_rights(scope.rights()) };
+    let status = approvals::decide_as(shared.desk.service(), caller, id(&text)?, decision).await;
     let status = status.map_err(|error| Problem::fault(&error))?;
     Ok(json(&object([("success", true.into()), ("status", status.as_str().into())])))
 }

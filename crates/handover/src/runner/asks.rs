@@ -9,8 +9,8 @@ use engine::inbox::{Draft, Filter, MessageKind, Owner, Recipients};
 use engine::task::{Priority, State};
 use engine::view::Attempt as Facts;
 use engine::{Command, Need, Reply, approval};
+use wire::card::Via;
 use wire::handoff::{Contract, Request, Status};
-use wire::json::{Value, object};
 use wire::output::Output;
 use wire::shape::NonBlank;
 use wire::translate::{self, Turn};
@@ -20,7 +20,10 @@ use super::attempt::{Attempt, Trouble, cut};
 use super::place::Place;
 use super::route::{self, To};
 use super::shop::What;
-use crate::digest::sha256;
+use crate::seal::Seal;
+
+/// The first line of a question names what is asked; all of it is the content.
+const OPERATION_CHARS_MAX: usize = 300;
 
 impl Attempt {
     /// The acts of a turn's output, in the engine's words.
@@ -42,6 +45,11 @@ impl Attempt {
             match command {
                 Command::Move { .. } if matches!(facts.task.state, State::Paused { .. }) => {}
                 Command::Move { .. } => drop(self.execute(command).await?),
+                Command::Send { ref draft, .. } if self.is_gated(&draft.body) => {
+                    let question = draft.body.clone();
+                    self.ask_exec_gate(facts, &question).await?;
+                    self.pass_on(facts, &question).await;
+                }
                 Command::Send { ref draft, .. } => {
                     let question = draft.body.clone();
                     self.shop.service.execute(self.shop.once(self.seat.agent, turn, "question"), command).await?;
@@ -65,7 +73,7 @@ impl Attempt {
             return Err(Trouble::Other("the output asks for nothing that could be approved".to_owned()));
         };
         let operation = request.operation.clone();
-        let fingerprint = self.fingerprint(&request);
+        let fingerprint = self.seal(&request);
         let waits = Some((self.task, self.attempt));
         let ask = AskApproval { source: Source::Handoff, waits, request, fingerprint };
         let reply = self.execute(Command::AskApproval(Box::new(ask))).await?;
@@ -106,7 +114,7 @@ impl Attempt {
 
     /// Uses up an approval of exactly this, if a person gave one.
     pub(super) async fn is_approved(&self, worktree: &Path, asked: &Asked) -> bool {
-        let fingerprint = self.fingerprint(&Self::permission(worktree, asked));
+        let fingerprint = self.seal(&Self::permission(worktree, asked));
         let need = Need::ApprovalSealed(fingerprint.clone());
         let found =
             self.shop.service.view(move |world| Ok(world.approvals(&need)?.first().map(|found| found.id))).await;
@@ -121,7 +129,7 @@ impl Attempt {
             request.operation = "a tool".to_owned();
         }
         let operation = request.operation.clone();
-        let fingerprint = self.fingerprint(&request);
+        let fingerprint = self.seal(&request);
         let ask = AskApproval { source: Source::Acp, waits: Some((self.task, self.attempt)), request, fingerprint };
         let reply = self.execute(Command::AskApproval(Box::new(ask))).await?;
         let Reply::ApprovalAsked { approval, .. } = reply else { return Err(crate::Error::unexpected(&reply).into()) };
@@ -129,23 +137,34 @@ impl Attempt {
         Ok(())
     }
 
-    /// Over everything that is asked, and who asks in which attempt: what is done later must be the same, byte for byte.
-    fn fingerprint(&self, request: &approval::Request) -> String {
-        let approval::Request { operation, content, scope, directory, risk, rollback, verification } = request;
-        let text = |text: &String| Value::from(text.as_str());
-        let sealed = object([
-            ("operation", text(operation)),
-            ("exact_content", text(content)),
-            ("scope", text(scope)),
-            ("directory", text(directory)),
-            ("risk_level", text(risk)),
-            ("rollback", text(rollback)),
-            ("verification", text(verification)),
-            ("task", self.task.to_string().into()),
-            ("attempt", u64::from(self.attempt).into()),
-            ("agent", self.seat.agent.to_string().into()),
-        ]);
-        sha256(sealed.canonical().as_bytes())
+    fn seal(&self, request: &approval::Request) -> String {
+        let (task, attempt, agent) = (Some(self.task), Some(self.attempt), Some(self.seat.agent));
+        Seal { request, task, attempt, agent }.fingerprint()
+    }
+
+    /// The card wants a person to say yes or no to this before the work goes on.
+    fn is_gated(&self, question: &str) -> bool {
+        matches!(route::by_card(&self.seat.member.who, question), Some((_, Via::ExecGate)))
+    }
+
+    async fn ask_exec_gate(&self, facts: &Facts, question: &str) -> Result<(), Trouble> {
+        let first = question.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("go on");
+        let request = approval::Request {
+            operation: first.chars().take(OPERATION_CHARS_MAX).collect(),
+            content: question.to_owned(),
+            scope: format!("task {} of workflow {}", facts.task.name, facts.workflow.name),
+            directory: self.place(facts).await?.path().display().to_string(),
+            risk: String::new(),
+            rollback: String::new(),
+            verification: String::new(),
+        };
+        let (operation, fingerprint) = (request.operation.clone(), self.seal(&request));
+        let ask =
+            AskApproval { source: Source::ExecGate, waits: Some((self.task, self.attempt)), request, fingerprint };
+        let reply = self.execute(Command::AskApproval(Box::new(ask))).await?;
+        let Reply::ApprovalAsked { approval, .. } = reply else { return Err(crate::Error::unexpected(&reply).into()) };
+        self.tell(facts, What::WantsApproval { approval: approval.to_string(), operation });
+        Ok(())
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "an output becomes few of the commands there are")]

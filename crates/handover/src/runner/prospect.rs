@@ -1,5 +1,6 @@
 //! What can still come of a workflow: what can be claimed, what is held, and why nothing goes on.
 
+use engine::approval::Approval;
 use engine::id::WorkflowId;
 use engine::list::List;
 use engine::offer::{self, Ask};
@@ -58,9 +59,21 @@ pub async fn why_stuck(shop: &Shop, id: WorkflowId) -> Result<String, Error> {
         .service
         .view(move |world| Ok(if let Fact::Full(rows) = world.list(list.clone())? { rows.clone() } else { Vec::new() }))
         .await?;
+    let gates = shop.service.view(move |world| Ok(gates(world, id)?.to_vec())).await?;
+    let waits = |task: &Task| {
+        let of = |gate: &&Approval| gate.waiting.is_some_and(|waiting| waiting.task == task.id);
+        let gate = gates.iter().find(of)?;
+        Some(format!("{} waits for {}: `handover approval show {1}`", task.name, gate.id))
+    };
     let mut lines = vec![format!("the workflow is {}", progress.workflow.status)];
-    lines.extend(rows.iter().filter_map(stuck).take(20));
+    lines.extend(rows.iter().filter_map(|task| waits(task).or_else(|| stuck(task))).take(20));
     Ok(lines.join("\n"))
+}
+
+/// What people were asked before tasks begin.
+fn gates(world: &World, workflow: WorkflowId) -> Result<&[Approval], Stop> {
+    let list = List::Gates { workflow, limit: engine::limits::GATES_MAX };
+    Ok(if let Fact::ApprovalRows(rows) = world.list(list)? { rows } else { &[] })
 }
 
 /// What can be claimed now, by anybody.

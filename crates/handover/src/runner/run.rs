@@ -241,6 +241,8 @@ impl Loop {
 
     /// Everybody who has room and rests not takes what fits.
     async fn claim(&mut self) -> Result<(), Error> {
+        // What a person must let begin is asked for as soon as it could.
+        self.shop.service.ask_gates().await?;
         for workflow in self.workflows().await? {
             if !self.is_fit(&workflow).await? {
                 continue;

@@ -129,7 +129,7 @@ fn over(facts: &Attempt, given: &Given<'_>) -> Option<Over> {
 fn paused(facts: &Attempt) -> Step {
     let asks = |turn: &&Turn| verdict(turn).is_some_and(|verdict| verdict.says == Some(Says::Asks));
     match facts.turns.last().filter(asks) {
-        Some(turn) if question_after(facts, turn).is_none() => Step::Ask(turn.id),
+        Some(turn) if question_after(facts, turn).is_none() && gate_after(facts, turn).is_none() => Step::Ask(turn.id),
         Some(_) | None => Step::Wait,
     }
 }
@@ -148,6 +148,11 @@ fn question_after(facts: &Attempt, turn: &Turn) -> Option<Timestamp> {
 
 fn approval_after<'f>(facts: &'f Attempt, turn: &Turn) -> Option<&'f Approval> {
     facts.approvals.iter().find(|approval| approval.asked >= ended_at(turn))
+}
+
+/// A yes or no that the agent, or its card, wanted of a person: posted in that turn, or asked at its end.
+fn gate_after<'f>(facts: &'f Attempt, turn: &Turn) -> Option<&'f Approval> {
+    facts.approvals.iter().find(|approval| approval.source == Source::ExecGate && approval.asked >= turn.started)
 }
 
 /// What a person said when the task went on; a person may also let it go on without a word.
@@ -193,6 +198,9 @@ fn after(facts: &Attempt, given: &Given<'_>, last: &Turn) -> Step {
             | ApprovalState::Revoked { .. } => decided(approval),
         };
         return Step::Turn(Purpose::Answer, because);
+    }
+    if let Some(approval) = gate_after(facts, last) {
+        return Step::Turn(Purpose::Answer, decided(approval));
     }
     let Some(verdict) = verdict(last) else { return Step::Crash("its verdict cannot be read".to_owned()) };
     let chain = Chain::of(&facts.turns, given.attempt);
@@ -263,6 +271,7 @@ mod tests {
             touches: Vec::new(),
             group: None,
             verify: false,
+            gate: false,
             attempts_max: 5,
             attempt,
             crashes: 0,

@@ -222,6 +222,73 @@ fn what_a_program_may_not_do_waits_for_a_person_and_is_done_once() {
 }
 
 #[test]
+fn a_gated_task_begins_when_a_person_says_so() {
+    let scene = team("");
+    let tasks = "  - {name: free, description: finished, role: worker}\n  \
+                 - {name: gated, description: finished, role: worker, gate: true}\n";
+    let ran = scene.run_plan(&format!("name: g\ntasks:\n{tasks}"));
+    assert_eq!((ran.code, ran.story("free").as_str()), (1, "first done verified merged completed"), "{}", ran.stderr);
+    assert_eq!(ran.story("gated"), "");
+    let waits = scene.json(&["approval", "list"])["approvals"][0].clone();
+    assert_eq!((&waits["source"], &waits["asked_by"]), (&"exec_gate".into(), &"system".into()), "{waits}");
+    let id = waits["id"].as_str().unwrap();
+    let reason = ran.events.last().unwrap()["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains(&format!("gated waits for {id}")), "{reason}");
+    let approval = id.parse().unwrap();
+    let status = |scene: &Scene| {
+        service(scene, async |service| approvals::show(service, approval).await.unwrap().state.status())
+    };
+    service(&scene, async |service| {
+        approvals::decide(service, Rights::Person, approval, Decision::Approve).await.unwrap();
+    });
+    let again = scene.run(&[&workflow(&ran, &scene)]);
+    let story = "first done verified merged completed";
+    assert_eq!((again.code, again.story("gated").as_str()), (0, story), "{}", again.stderr);
+    assert_eq!(status(&scene), ApprovalStatus::Consumed);
+    assert_eq!(scene.json(&["approval", "list", "--all"])["approvals"].as_array().unwrap().len(), 1, "asked once");
+    assert_eq!(scene.leftovers(), [""; 0]);
+}
+
+const GATED_CARD: &str = r#"{"card_version": "1.0", "identity": {"slug": "speaker", "name": "Speaker", "department": "d",
+  "reports_to": "human", "model": "any"}, "scope": "I speak.", "capabilities": ["Speaking"],
+  "constraints": ["I never guess"], "escalation_rules": [{"trigger": "Which colour?", "route_to": "exec", "via": "exec.gate"}],
+  "output_types": [], "working_style": "Calm.", "voice": {"description": "Short.", "example": "Done."}, "values": ["Exactness"]}"#;
+
+/// What the card wants decided is decided with yes or no, and not answered in words.
+#[test]
+fn a_card_lets_a_person_say_yes_or_no() {
+    let scene = team("");
+    std::fs::create_dir_all(scene.project().join(".handover/cards")).unwrap();
+    std::fs::write(scene.project().join(".handover/cards/speaker.json"), GATED_CARD).unwrap();
+    let plan = "name: c\ntasks:\n  - {name: yes, description: h-asks h-done, role: speaker}\n  \
+                - {name: no, description: h-asks h-done, role: speaker}\n";
+    let ran = scene.run_plan(plan);
+    assert_eq!((ran.code, ran.story("yes").as_str()), (1, "first asks wants_approval"), "{}", ran.stderr);
+    let of = |task: &str| {
+        let event = |event: &&serde_json::Value| event["event"] == "wants_approval" && event["task"] == task;
+        ran.events.iter().find(event).unwrap()["approval_id"].as_str().unwrap().parse().unwrap()
+    };
+    let (yes, no) = (of("yes"), of("no"));
+    service(&scene, async |service| {
+        approvals::decide(service, Rights::Person, yes, Decision::Approve).await.unwrap();
+        let reject = Decision::Reject { reason: "blue is enough".to_owned() };
+        approvals::decide(service, Rights::Person, no, reject).await.unwrap();
+    });
+    let again = scene.run(&[&workflow(&ran, &scene)]);
+    assert_eq!(
+        (again.code, again.story("yes").as_str()),
+        (0, "answer done verified merged completed"),
+        "{}",
+        again.stderr
+    );
+    assert!(told(&scene, &ran, "yes", 2).contains(r#""answer":"approved""#));
+    assert!(told(&scene, &ran, "no", 2).contains("rejected: blue is enough"));
+    let used = service(&scene, async |service| approvals::show(service, yes).await.unwrap().state.status());
+    assert_eq!(used, ApprovalStatus::Consumed);
+    assert_eq!(scene.leftovers(), [""; 0]);
+}
+
+#[test]
 fn whoever_has_several_roles_works_in_all_of_them() {
     let mut scene = Scene::new();
     scene.agent("both", "roles = [\"builder\", \"reviewer\"]");

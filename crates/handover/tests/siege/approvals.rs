@@ -13,13 +13,13 @@ use crate::http::Answer;
 use crate::security::{Team, word};
 
 /// The task `amy` holds, and what the runner asked for it.
-struct Asked {
-    task: String,
-    approval: String,
+pub(crate) struct Asked {
+    pub(crate) task: String,
+    pub(crate) approval: String,
 }
 
 impl Asked {
-    fn new(team: &Team, operation: &str) -> Self {
+    pub(crate) fn new(team: &Team, operation: &str) -> Self {
         let plan = json!({"id": team.workflow, "plan": {"summary": "s", "tasks": [{"name": "t"}]}});
         // The second of a test is asked for the same task.
         let _planned = team.server.call(&team.server.token, "workflow_set_plan", &plan);
@@ -78,7 +78,7 @@ fn a_person_decides_and_nobody_else() {
     let found = team.server.get(team.token("person"), list).json();
     assert_eq!(found["approvals"][0]["exact_content"], "git push origin main", "{found}");
     let reason = json!({"reason": "because"});
-    for name in ["agent", "bob", "coordinator"] {
+    for name in ["agent", "bob", "coordinator", "admin"] {
         for (verb, body) in [("approve", &json!({})), ("reject", &reason), ("revoke", &reason)] {
             let answer = post(&team, name, &format!("{one}/{verb}"), body);
             assert_eq!((answer.status, answer.code().as_str()), (403, "NOT_PERMITTED"), "{name} {verb}");
@@ -135,4 +135,39 @@ fn the_command_line_asks_for_a_person() {
     }
     assert_eq!(word(&team.server.must("task_get", &json!({"id": task}))["status"]), "paused");
     team.server.stop();
+}
+
+/// Somebody edits the record in the file. The command names the entry; what is cut off at the end shows against a kept head.
+#[test]
+fn the_command_line_names_what_was_changed() {
+    let team = Team::new();
+    Asked::new(&team, "push");
+    team.server.stop();
+    let heads = team.place.outside().join("heads.jsonl");
+    std::fs::write(&heads, team.place.run(&["log", "head"]).out).unwrap();
+    let file = rusqlite::Connection::open(team.place.state().join("handover.db")).unwrap();
+    let asked = "type = 'approval_asked'";
+    let place = format!("SELECT topic, seq FROM event WHERE {asked}");
+    let (topic, seq): (String, i64) = file.query_row(&place, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    let verify = |more: &[&str]| {
+        let ran = team.place.run(&[&["log", "verify"], more].concat());
+        (ran.code, ran.out.trim().to_owned())
+    };
+    let kept = ["--heads", heads.to_str().unwrap()];
+    assert_eq!((verify(&[]).0, verify(&kept).0), (Some(0), Some(0)));
+    let change = |from: &str, to: &str| {
+        file.execute_batch(&format!("UPDATE event SET body = replace(body, '{from}', '{to}') WHERE {asked}")).unwrap();
+    };
+    change("origin main", "origin prod");
+    assert_eq!(verify(&[]), (Some(1), format!("{topic} entry {seq} was changed")));
+    change("origin prod", "origin main");
+    assert_eq!(verify(&[]).0, Some(0));
+    // The request is the last entry of its topic: cut off with its head, the rest is sound in itself.
+    file.execute_batch(&format!(
+        "DELETE FROM event WHERE topic = '{topic}' AND seq >= {seq}; UPDATE topic SET seq = {seq} - 1, \
+         hash = (SELECT hash FROM event WHERE topic = '{topic}' AND seq = {seq} - 1) WHERE name = '{topic}'"
+    ))
+    .unwrap();
+    assert_eq!(verify(&[]).0, Some(0));
+    assert_eq!(verify(&kept), (Some(1), format!("{topic} entry {seq} was removed")));
 }

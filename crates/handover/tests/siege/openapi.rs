@@ -124,8 +124,9 @@ fn the_server_does_what_the_document_says() {
         check_answer(&document, operation, &answer);
         let is_tool = path.starts_with("/api/v1/tools/");
         if path.starts_with("/api/v1/approvals/{id}") {
-            let expected = ["APPROVAL_NOT_FOUND", "INVALID_INPUT"];
-            assert!(expected.contains(&answer.code().as_str()), "{filled}: {}", answer.text());
+            // The machine's token has scope admin, which may look and not decide.
+            let expected = if method == "GET" { "APPROVAL_NOT_FOUND" } else { "NOT_PERMITTED" };
+            assert_eq!(answer.code(), expected, "{filled}: {}", answer.text());
         } else if method == "GET" {
             assert_eq!(answer.status, 200, "{filled}: {}", answer.text());
         } else if answer.status == 404 {

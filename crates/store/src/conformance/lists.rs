@@ -1,10 +1,11 @@
 //! Every kind of list, with the edges: from the beginning, after the first, after the last, nothing, one, all.
 
 use engine::Timestamp;
-use engine::approval::ApprovalStatus;
+use engine::approval::{Approval, ApprovalStatus};
 use engine::id::{AgentId, TaskId, WorkflowId};
 use engine::inbox::Owner;
 use engine::list::{AgentFilter, List, Whose, WorkflowFilter};
+use engine::notice::Channel;
 use engine::tables::Tables;
 use engine::task::Status;
 use engine::workflow::WorkflowStatus;
@@ -91,12 +92,23 @@ fn of_approvals(tables: &Tables, now: Timestamp, lists: &mut Vec<List>) {
     let ends = some(tables.approvals.values().filter_map(|row| row.state.until()), [Timestamp(0), now]);
     let tasks = tables.approvals.values().filter_map(|row| row.waiting).map(|waiting| waiting.task);
     let tasks = some(tasks, [TaskId::LAST]);
+    let agents = some(tables.approvals.values().filter_map(Approval::agent), [AgentId::LAST]);
+    let workflows = tables.approvals.values().filter(|row| row.is_gate()).filter_map(|row| row.waiting);
+    let workflows = some(workflows.map(|waiting| waiting.workflow), [WorkflowId::LAST]);
+    let due = tables.notices.values().filter_map(|notice| notice.next);
+    let ends: Vec<Timestamp> = ends.into_iter().chain(some(due, [])).collect();
     for limit in LIMITS {
         for before in places(tables.approvals.values().map(|row| (row.asked, row.id))) {
             lists.extend(statuses.iter().map(|words| List::Approvals { statuses: words.clone(), before, limit }));
         }
         lists.extend(ends.iter().map(|now| List::OverdueApprovals { now: *now, limit }));
         lists.extend(tasks.iter().map(|task| List::OpenApprovals { task: *task, limit }));
+        lists.extend(agents.iter().map(|agent| List::ApprovalsOf { agent: *agent, limit }));
+        lists.extend(workflows.iter().map(|workflow| List::Gates { workflow: *workflow, limit }));
+        lists.push(List::Gated { limit });
+        for (channel, now) in Channel::ALL.iter().flat_map(|channel| ends.iter().map(move |now| (*channel, *now))) {
+            lists.push(List::DueNotices { channel, now, limit });
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use engine::id::{
 };
 use engine::inbox::{Filter, Owner};
 use engine::key::KeyId;
+use engine::notice::Channel;
 use engine::tables::Tables;
 use engine::world::Candidates;
 use engine::{Need, Timestamp, World};
@@ -74,6 +75,9 @@ fn all(tables: &Tables, now: Timestamp) -> Vec<Need> {
     needs.extend(some(tables.sections.keys().cloned(), ["none".to_owned()]).into_iter().map(Need::Section));
     needs.extend(some(tables.runners.keys().cloned(), ["none".to_owned()]).into_iter().map(Need::Runner));
     needs.extend(some(tables.approvals.keys().copied(), [ApprovalId::LAST]).into_iter().map(Need::Approval));
+    for id in some(tables.approvals.keys().copied(), [ApprovalId::LAST]) {
+        needs.extend(Channel::ALL.iter().map(|channel| Need::Notice(id, *channel)));
+    }
     let seals = tables.approvals.values().map(|row| row.fingerprint.clone());
     needs.extend(some(seals, ["none".to_owned()]).into_iter().map(Need::ApprovalSealed));
     needs.extend(super::lists::all(tables, now).into_iter().map(Need::List));

@@ -18,7 +18,7 @@ use super::{Order, act, must, plans};
 use crate::{Cursor, Entry, Store, verify};
 
 const STORES: usize = 8;
-const CALLERS: usize = 16;
+pub(super) const CALLERS: usize = 16;
 const NOW: i64 = 1_700_000_000_000;
 
 /// Opens eight stores on the same data and races on them; one more follows the log all the while.
@@ -42,6 +42,7 @@ where
     field.keys().await;
     field.limit(&agents).await;
     field.touches(&agents).await;
+    field.approvals(&agents).await;
     let record = field.record().await;
     written.store(record.len(), Ordering::SeqCst);
     let mut tail = must(follower.await, "the follower");
@@ -70,23 +71,23 @@ async fn tail(store: Arc<dyn Store>, written: Arc<AtomicUsize>) -> Vec<Entry> {
     }
 }
 
-struct Field {
-    stores: Vec<Arc<dyn Store>>,
+pub(super) struct Field {
+    pub(super) stores: Vec<Arc<dyn Store>>,
     serial: AtomicU64,
 }
 
 impl Field {
-    fn order(&self, caller: Caller, command: Command) -> Order {
+    pub(super) fn order(&self, caller: Caller, command: Command) -> Order {
         let serial = self.serial.fetch_add(1, Ordering::Relaxed);
         Order::new(caller, command, NOW + i64::try_from(serial).unwrap_or(0), u128::from(serial) << 70 | 0xACE)
     }
 
-    async fn act(&self, place: usize, caller: Caller, command: Command) -> engine::Change {
+    pub(super) async fn act(&self, place: usize, caller: Caller, command: Command) -> engine::Change {
         act(self.stores[place % STORES].as_ref(), &self.order(caller, command)).await
     }
 
     /// The same for every caller at once, each on the store of its number; the answers in the callers' order.
-    async fn all<T, W, O>(self: &Arc<Self>, work: W) -> Vec<T>
+    pub(super) async fn all<T, W, O>(self: &Arc<Self>, work: W) -> Vec<T>
     where
         W: Fn(Arc<Self>, usize) -> O,
         O: Future<Output = T> + Send + 'static,
@@ -100,7 +101,7 @@ impl Field {
         answers
     }
 
-    async fn workflow(&self, create: CreateWorkflow, tasks: Vec<PlanTask>) -> (WorkflowId, Vec<TaskId>) {
+    pub(super) async fn workflow(&self, create: CreateWorkflow, tasks: Vec<PlanTask>) -> (WorkflowId, Vec<TaskId>) {
         let person = || Caller::with_rights(Rights::Person);
         let made = self.act(0, person(), Command::CreateWorkflow(create)).await;
         let Ok(Reply::WorkflowCreated { workflow, .. }) = made.reply else { panic!("no workflow: {made:?}") };
@@ -346,7 +347,7 @@ fn register() -> Register {
     }
 }
 
-fn create(parallel_max: Option<u32>) -> CreateWorkflow {
+pub(super) fn create(parallel_max: Option<u32>) -> CreateWorkflow {
     CreateWorkflow {
         name: "race".to_owned(),
         source_type: "prompt".to_owned(),

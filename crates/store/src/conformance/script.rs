@@ -14,7 +14,7 @@ use super::chance::Chance;
 use super::plans::text;
 
 /// Every command, as it is called in the code.
-const ALL: [&str; 54] = [
+const ALL: [&str; 57] = [
     "Register",
     "Heartbeat",
     "UpdateAgent",
@@ -58,6 +58,9 @@ const ALL: [&str; 54] = [
     "SeeRunner",
     "ForgetRunner",
     "WriteSection",
+    "ShowApprovals",
+    "TakeNotice",
+    "SettleNotice",
     "AskApproval",
     "DecideApproval",
     "ConsumeApproval",

@@ -1,8 +1,9 @@
 //! Commands of the runner and about approvals, with random but mostly sensible arguments.
 
-use engine::approval::{ApprovalStatus, Decision, Request, Source};
+use engine::approval::{Approval, ApprovalStatus, Decision, Request, Source, Via};
 use engine::command::{AskApproval, RecordVerification, StartTurn};
 use engine::id::{AgentId, ApprovalId, TaskId, TurnId};
+use engine::notice::Channel;
 use engine::tables::Tables;
 use engine::turn::{Ended, Object, Purpose, Spent, TurnEnd};
 use engine::verification::Verdict;
@@ -16,6 +17,10 @@ const SECTIONS: [&str; 4] = ["stack", "services", "x_y", "Not a slug"];
 
 fn runner(agent: Option<AgentId>) -> Caller {
     Caller { agent, ..Caller::with_rights(Rights::Runner) }
+}
+
+fn engine() -> Caller {
+    Caller::with_rights(Rights::Engine)
 }
 
 impl Script {
@@ -119,7 +124,7 @@ impl Script {
         let approval = known.unwrap_or(ApprovalId::LAST);
         let stored = tables.approvals.get(&approval);
         let is_given = stored.is_some_and(|row| row.state.status() == ApprovalStatus::Approved);
-        let which = if is_given && self.chance.percent(50) { 7 } else { self.chance.below(10) };
+        let which = if is_given && self.chance.percent(50) { 7 } else { self.chance.below(16) };
         match which {
             0..4 => {
                 let held = self.held(tables).filter(|_| self.chance.percent(80));
@@ -153,9 +158,47 @@ impl Script {
             7 | 8 => {
                 let right = stored.map(|row| row.fingerprint.clone()).filter(|_| self.chance.percent(80));
                 let fingerprint = right.unwrap_or_else(|| "none".to_owned());
-                (runner(stored.map(|row| row.agent)), Command::ConsumeApproval { approval, fingerprint })
+                (runner(stored.and_then(Approval::agent)), Command::ConsumeApproval { approval, fingerprint })
             }
-            _ => (Caller::with_rights(Rights::Engine), Command::ExpireApprovals),
+            9 => (engine(), Command::ExpireApprovals),
+            10 => {
+                let mut approvals = vec![approval];
+                approvals.extend(self.chance.key(&tables.approvals));
+                let via = self.chance.pick(&[Via::CommandLine, Via::Http, Via::Webhook]).unwrap_or(Via::Http);
+                (Self::person(), Command::ShowApprovals { approvals, via })
+            }
+            11 => (engine(), Command::TakeNotice { channel: self.channel() }),
+            12 => {
+                let taken: Vec<_> = tables.notices.values().filter(|row| row.next.is_some()).cloned().collect();
+                let taken = self.chance.pick(&taken);
+                let (approval, channel, tries) = taken
+                    .map_or((approval, Channel::Command, 1), |notice| (notice.approval, notice.channel, notice.tries));
+                let tries = if self.chance.percent(90) { tries } else { tries + 1 };
+                (engine(), Command::SettleNotice { approval, channel, tries, problem: maybe_text(&mut self.chance) })
+            }
+            _ => self.ask_gate(tables),
         }
+    }
+
+    fn channel(&mut self) -> Channel {
+        self.chance.pick(Channel::ALL).unwrap_or(Channel::Command)
+    }
+
+    /// Mostly for a task that has a gate and that nobody holds.
+    fn ask_gate(&mut self, tables: &Tables) -> (Caller, Command) {
+        let gated: Vec<_> = tables.tasks.values().filter(|task| task.gate && task.holder().is_none()).collect();
+        let task = self.chance.pick(&gated).map(|task| (task.id, task.attempt + 1));
+        let request = Request {
+            operation: text(&mut self.chance),
+            content: String::new(),
+            scope: String::new(),
+            directory: String::new(),
+            risk: String::new(),
+            rollback: String::new(),
+            verification: String::new(),
+        };
+        let waits = task.or_else(|| self.chance.key(&tables.tasks).map(|task| (task, 1)));
+        let asked = AskApproval { source: Source::ExecGate, waits, request, fingerprint: "gate".to_owned() };
+        (engine(), Command::AskApproval(Box::new(asked)))
     }
 }

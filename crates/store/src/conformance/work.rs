@@ -6,7 +6,7 @@ use engine::id::{MessageId, TaskId};
 use engine::inbox::{Draft, Filter, MessageKind, Owner, Recipients};
 use engine::tables::Tables;
 use engine::task::{BlockKind, Priority, Status, Task};
-use engine::{Caller, Command};
+use engine::{Caller, Command, Rights};
 
 use super::plans::{ROLES, json, maybe_json, maybe_text, text};
 use super::script::Script;
@@ -44,6 +44,10 @@ impl Script {
             7 | 8 => Command::Release { task: id, attempt, reason: maybe_text(&mut self.chance) },
             _ => Command::Move { task: id, attempt, to: self.target(task) },
         };
+        // Only a runner sees a program crash, and it is that of the holder.
+        if matches!(command, Command::Crash { .. }) && self.chance.percent(60) {
+            return (Caller { agent: task.holder(), ..Caller::with_rights(Rights::Runner) }, command);
+        }
         (caller, command)
     }
 

@@ -97,7 +97,11 @@ pub(super) fn query(list: &List) -> Statement {
         | List::SectionChanges { .. }
         | List::Approvals { .. }
         | List::OpenApprovals { .. }
-        | List::OverdueApprovals { .. } => turn::query(list),
+        | List::OverdueApprovals { .. }
+        | List::ApprovalsOf { .. }
+        | List::Gates { .. }
+        | List::Gated { .. }
+        | List::DueNotices { .. } => turn::query(list),
     }
 }
 
@@ -146,7 +150,8 @@ pub(super) fn fact(list: &List, rows: Vec<Vec<Value>>) -> Result<Fact, Fault> {
         | List::Finished { .. }
         | List::Group { .. }
         | List::Held { .. }
-        | List::Stuck { .. } => Fact::Full(many(rows, row::read_task)?),
+        | List::Stuck { .. }
+        | List::Gated { .. } => Fact::Full(many(rows, row::read_task)?),
         List::Statuses(_) | List::Groups { .. } | List::Unread(_) => Fact::Counts(many(rows, |row| {
             let mut columns = Columns::new("count", row);
             Ok((columns.text()?, columns.count()?, columns.count()?))
@@ -169,8 +174,11 @@ pub(super) fn fact(list: &List, rows: Vec<Vec<Value>>) -> Result<Fact, Fault> {
         List::Runners { .. } => Fact::RunnerRows(many(rows, row::turn::read_runner)?),
         List::Sections { .. } => Fact::SectionRows(many(rows, row::turn::read_section)?),
         List::SectionChanges { .. } => Fact::SectionChanges(many(rows, row::turn::read_section_change)?),
-        List::Approvals { .. } | List::OpenApprovals { .. } | List::OverdueApprovals { .. } => {
-            Fact::ApprovalRows(many(rows, row::turn::read_approval)?)
-        }
+        List::Approvals { .. }
+        | List::OpenApprovals { .. }
+        | List::OverdueApprovals { .. }
+        | List::ApprovalsOf { .. }
+        | List::Gates { .. }
+        | List::DueNotices { .. } => Fact::ApprovalRows(many(rows, row::turn::read_approval)?),
     })
 }

@@ -79,7 +79,7 @@ impl Guards {
             Need::Workspace(id) => self.workspaces.insert(id.to_string()),
             Need::Turn(id) => self.names.insert(format!("turns/{id}")),
             Need::Section(name) => self.names.insert(format!("sections/{name}")),
-            Need::Approval(id) => self.names.insert(format!("approvals/{id}")),
+            Need::Approval(id) | Need::Notice(id, _) => self.names.insert(format!("approvals/{id}")),
             Need::ApprovalSealed(fingerprint) => self.names.insert(format!("sealed/{fingerprint}")),
             Need::Runner(name) => self.names.insert(format!("runners/{name}")),
             Need::Key(id) => self.names.insert(format!("keys/{}/{}/{}", id.owner, id.act, id.key)),

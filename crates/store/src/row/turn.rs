@@ -2,6 +2,7 @@
 
 use engine::Actor;
 use engine::approval::{Approval, ApprovalState, ApprovalStatus, Request, Source, Waiting};
+use engine::notice::{Channel, Notice};
 use engine::runner::Runner;
 use engine::section::{Section, SectionChange};
 use engine::turn::{Ended, Object, Purpose, Spent, Turn, TurnEnd, TurnState};
@@ -200,7 +201,7 @@ pub(crate) fn approval(row: &Approval) -> Vec<Value> {
     let mut values = vec![
         text(row.id),
         row.source.as_str().into(),
-        text(row.agent),
+        text(row.asker),
         optional(row.waiting.map(|waiting| waiting.workflow)),
         optional(row.waiting.map(|waiting| waiting.task)),
         row.waiting.map(|waiting| waiting.attempt).into(),
@@ -214,14 +215,14 @@ pub(crate) fn approval(row: &Approval) -> Vec<Value> {
         ApprovalState::Expired { at } => (None, Some(*at), None),
         ApprovalState::Revoked { by, at, reason } => (Some(*by), Some(*at), reason.as_ref()),
     };
-    values.extend([row.state.until().into(), optional(by), at.into(), reason.into()]);
+    values.extend([row.state.until().into(), optional(by), at.into(), reason.into(), list(&row.shown)]);
     values
 }
 
 pub(crate) fn read_approval(row: Vec<Value>) -> Result<Approval, Fault> {
     let mut columns = Columns::new("approval", row);
     let row = &mut columns;
-    let (id, source, agent) = (row.parsed()?, row.word(Source::parse)?, row.parsed()?);
+    let (id, source, asker) = (row.parsed()?, row.word(Source::parse)?, row.parsed()?);
     let waiting = match (row.maybe_parsed()?, row.maybe_parsed()?, row.maybe_int()?) {
         (Some(workflow), Some(task), Some(attempt)) => {
             Some(Waiting { workflow, task, attempt: u32::try_from(attempt).unwrap_or(u32::MAX) })
@@ -239,6 +240,7 @@ pub(crate) fn read_approval(row: Vec<Value>) -> Result<Approval, Fault> {
     };
     let (fingerprint, asked, status) = (row.text()?, row.time()?, row.word(ApprovalStatus::parse)?);
     let (until, by, at, reason) = (row.maybe_time()?, row.maybe_parsed()?, row.maybe_time()?, row.maybe_text()?);
+    let shown = row.list()?;
     let damaged = || Fault::Damaged { what: format!("approval {id} is {status} without what belongs to it") };
     let state = match status {
         ApprovalStatus::Pending => ApprovalState::Pending { until: until.ok_or_else(damaged)? },
@@ -258,5 +260,27 @@ pub(crate) fn read_approval(row: Vec<Value>) -> Result<Approval, Fault> {
             ApprovalState::Consumed { by: by.ok_or_else(damaged)?, at: at.ok_or_else(damaged)? }
         }
     };
-    Ok(Approval { id, source, agent, waiting, request, fingerprint, asked, state })
+    Ok(Approval { id, source, asker, waiting, request, fingerprint, asked, state, shown })
+}
+
+pub(crate) fn notice(row: &Notice) -> Vec<Value> {
+    vec![
+        text(row.approval),
+        row.channel.as_str().into(),
+        row.tries.into(),
+        row.next.into(),
+        row.problem.as_ref().into(),
+    ]
+}
+
+pub(crate) fn read_notice(row: Vec<Value>) -> Result<Notice, Fault> {
+    let mut columns = Columns::new("notice", row);
+    let row = &mut columns;
+    Ok(Notice {
+        approval: row.parsed()?,
+        channel: row.word(Channel::parse)?,
+        tries: row.count()?,
+        next: row.maybe_time()?,
+        problem: row.maybe_text()?,
+    })
 }

@@ -27,7 +27,7 @@ pub(crate) const WORKFLOW_TOTAL: &str = concat!("SELECT count(*) ", workflow_fil
 
 macro_rules! task_columns {
     () => {
-        "SELECT id, workflow, name, sequence, priority, role, capabilities, touches, parallel_group, verify, \
+        "SELECT id, workflow, name, sequence, priority, role, capabilities, touches, parallel_group, verify, gate, \
          attempts_max, attempt, crashes, unmet, checkpoints, repository, workspace, status, holder, lease_since, \
          lease_until, actor, note, block_kind, block_role, created, updated FROM task "
     };

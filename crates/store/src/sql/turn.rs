@@ -9,7 +9,7 @@ macro_rules! turn_columns {
 macro_rules! approval_columns {
     () => {
         "SELECT id, source, agent, workflow, task, attempt, operation, content, scope, directory, risk, rollback, \
-         verification, fingerprint, asked, status, until, actor, decided, reason FROM approval "
+         verification, fingerprint, asked, status, until, actor, decided, reason, shown FROM approval "
     };
 }
 
@@ -75,7 +75,31 @@ pub(crate) const OVERDUE_APPROVALS: &str =
     concat!(approval_columns!(), "WHERE until <= $1 AND status IN ('pending', 'approved') ORDER BY asked, id LIMIT $2");
 /// What was asked is told once.
 pub(crate) const PUT_APPROVAL: &str = "INSERT INTO approval (id, source, agent, workflow, task, attempt, operation, content, \
-     scope, directory, risk, rollback, verification, fingerprint, asked, status, until, actor, decided, reason) \
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20) \
+     scope, directory, risk, rollback, verification, fingerprint, asked, status, until, actor, decided, reason, shown) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21) \
      ON CONFLICT (id) DO UPDATE SET status = excluded.status, until = excluded.until, actor = excluded.actor, \
-     decided = excluded.decided, reason = excluded.reason";
+     decided = excluded.decided, reason = excluded.reason, shown = excluded.shown";
+
+pub(crate) const APPROVALS_OF: &str =
+    concat!(approval_columns!(), "WHERE agent = $1 AND status IN ('pending', 'approved') ORDER BY asked, id LIMIT $2");
+pub(crate) const GATES: &str = concat!(
+    approval_columns!(),
+    "WHERE workflow = $1 AND source = 'exec_gate' AND agent = 'system' AND status IN ('pending', 'approved') \
+     ORDER BY asked, id LIMIT $2"
+);
+pub(crate) const GATED: &str = concat!(
+    super::list::task_columns!(),
+    "WHERE gate = 1 AND status = 'pending' AND holder IS NULL AND unmet = 0 \
+     AND workflow IN (SELECT id FROM workflow WHERE status IN ('ready', 'in_progress')) \
+     AND NOT EXISTS (SELECT 1 FROM approval WHERE approval.task = task.id AND approval.source = 'exec_gate' \
+     AND approval.agent = 'system' AND approval.status IN ('pending', 'approved')) ORDER BY id LIMIT $1"
+);
+pub(crate) const NOTICE: &str =
+    "SELECT approval, channel, tries, next, problem FROM notice WHERE approval = $1 AND channel = $2";
+pub(crate) const DUE_NOTICES: &str = concat!(
+    approval_columns!(),
+    "WHERE status = 'pending' AND until > $1 AND NOT EXISTS (SELECT 1 FROM notice WHERE notice.approval = approval.id \
+     AND notice.channel = $2 AND (notice.next IS NULL OR notice.next > $1)) ORDER BY asked, id LIMIT $3"
+);
+pub(crate) const PUT_NOTICE: &str = "INSERT INTO notice (approval, channel, tries, next, problem) VALUES ($1, $2, $3, $4, $5) \
+     ON CONFLICT (approval, channel) DO UPDATE SET tries = excluded.tries, next = excluded.next, problem = excluded.problem";

@@ -1,6 +1,8 @@
 //! Replies of the tools.
 
-use engine::id::{AgentId, CheckpointId, MessageId, RepositoryId, TaskId, ThreadId, WorkflowId, WorkspaceId};
+use engine::id::{
+    AgentId, ApprovalId, CheckpointId, MessageId, RepositoryId, TaskId, ThreadId, WorkflowId, WorkspaceId,
+};
 use engine::{Json, Timestamp};
 
 use super::letters::{InboxRow, MessageRow};
@@ -390,6 +392,7 @@ reply! {
         done: &'static str,
         task_id: some TaskId,
         message_id: some MessageId,
+        approval_id: some ApprovalId,
         success: some bool,
         attempt: some u32,
         already_claimed_by: some AgentId,

@@ -69,6 +69,10 @@ fn details(refusal: &Refusal) -> Option<Value> {
             ("legal", from.targets().iter().map(|status| status.as_str()).collect::<Vec<_>>().into()),
         ]),
         Refusal::DependencyCycle { cycle } => object([("cycle", names(cycle))]),
+        Refusal::ApprovalRequired { task, approval } => object([
+            ("task_id", task.to_string().into()),
+            ("approval_id", approval.map(|approval| approval.to_string()).into()),
+        ]),
         Refusal::FilesBusy { busy, .. } => object([("busy_task_id", busy.to_string().into())]),
         Refusal::NotEligible { role, capabilities, .. } => {
             object([("role", role.clone().into()), ("capabilities", names(capabilities))])

@@ -38,6 +38,12 @@ pub(super) fn query(list: &List) -> Statement {
         List::OverdueApprovals { now, limit } => {
             Statement::new(sql::OVERDUE_APPROVALS, [(*now).into(), (*limit).into()])
         }
+        List::ApprovalsOf { agent, limit } => Statement::new(sql::APPROVALS_OF, [text(agent), (*limit).into()]),
+        List::Gates { workflow, limit } => Statement::new(sql::GATES, [text(workflow), (*limit).into()]),
+        List::Gated { limit } => Statement::new(sql::GATED, [(*limit).into()]),
+        List::DueNotices { channel, now, limit } => {
+            Statement::new(sql::DUE_NOTICES, [(*now).into(), channel.as_str().into(), (*limit).into()])
+        }
         List::Runners { limit } => Statement::new(sql::RUNNERS, [(*limit).into()]),
         _ => Statement::new(sql::RUNNERS, [0_u32.into()]),
     }

@@ -1,0 +1,126 @@
+//! Gated tasks: a person lets each claim begin. The engine asks, the claim uses the answer up.
+
+use crate::approval::{Approval, ApprovalState, Source, Waiting};
+use crate::case::Case;
+use crate::command::{Actor, AskApproval};
+use crate::event::{Event, Moved};
+use crate::id::{AgentId, ApprovalId};
+use crate::limits;
+use crate::list::List;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::rules::status::blank;
+use crate::rules::{approval, block};
+use crate::task::{Block, BlockKind, State, Status, Task};
+use crate::time::Timestamp;
+use crate::world::{Fact, Stop, World};
+
+/// Where the gate before the next claim of a task stands.
+enum Gate<'a> {
+    /// The task has none.
+    Missing,
+    Open(&'a Approval),
+    /// Somebody was asked.
+    Waiting(&'a Approval),
+    Closed,
+}
+
+fn gate<'a>(world: &'a World, task: &Task, now: Timestamp) -> Result<Gate<'a>, Stop> {
+    if !task.gate {
+        return Ok(Gate::Missing);
+    }
+    let list = List::Gates { workflow: task.workflow, limit: limits::GATES_MAX };
+    let Fact::ApprovalRows(rows) = world.list(list)? else { return Ok(Gate::Closed) };
+    let next = Waiting { workflow: task.workflow, task: task.id, attempt: task.attempt + 1 };
+    let mut own = rows.iter().filter(|row| row.waiting == Some(next) && !row.is_over(now));
+    Ok(own.next().map_or(Gate::Closed, |row| match row.state {
+        ApprovalState::Approved { .. } => Gate::Open(row),
+        ApprovalState::Pending { .. }
+        | ApprovalState::Rejected { .. }
+        | ApprovalState::Expired { .. }
+        | ApprovalState::Revoked { .. }
+        | ApprovalState::Consumed { .. } => Gate::Waiting(row),
+    }))
+}
+
+/// Whether a claim would get past the gate now.
+pub(crate) fn is_passable(world: &World, task: &Task, now: Timestamp) -> Result<bool, Stop> {
+    Ok(match gate(world, task, now)? {
+        Gate::Missing | Gate::Open(_) => true,
+        Gate::Waiting(_) | Gate::Closed => false,
+    })
+}
+
+/// What a claim has to use up, if the task is gated.
+pub(crate) fn passage(case: &Case<'_>, task: &Task) -> Result<Option<ApprovalId>, Stop> {
+    let closed = |approval| Err(Refusal::ApprovalRequired { task: task.id, approval }.into());
+    match gate(case.world, task, case.now)? {
+        Gate::Missing => Ok(None),
+        Gate::Closed => closed(None),
+        Gate::Waiting(row) => closed(Some(row.id)),
+        Gate::Open(row) => {
+            // The list is a hint: it may have been revoked since.
+            let row = case.world.approval(row.id)?;
+            match row.state {
+                ApprovalState::Approved { .. } => Ok(Some(row.id)),
+                ApprovalState::Pending { .. }
+                | ApprovalState::Rejected { .. }
+                | ApprovalState::Expired { .. }
+                | ApprovalState::Revoked { .. }
+                | ApprovalState::Consumed { .. } => closed(None),
+            }
+        }
+    }
+}
+
+/// The claim that goes through is the one use.
+pub(crate) fn pass(case: &mut Case<'_>, id: ApprovalId, agent: AgentId) -> Result<(), Stop> {
+    let row = case.world.approval(id)?;
+    approval::moved(case, row, ApprovalState::Consumed { by: Actor::Agent(agent), at: case.now });
+    Ok(())
+}
+
+/// The engine asks before a task begins. Asked again, it is the same approval.
+pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Stop> {
+    let nothing = || Refusal::state("the engine asks only whether a gated task may begin");
+    let (Source::ExecGate, Some((id, attempt))) = (asked.source, asked.waits) else { return Err(nothing().into()) };
+    let (task, _) = case.task(id)?;
+    let begins = match task.status() {
+        Status::Pending | Status::Planning | Status::InProgress | Status::Failed => case.live_holder(task)?.is_none(),
+        Status::Paused | Status::Blocked | Status::Completed | Status::Skipped => false,
+    };
+    if !begins || attempt != task.attempt + 1 {
+        return Err(Refusal::state(format!("attempt {attempt} of {id} is not about to begin")).into());
+    }
+    match gate(case.world, task, case.now)? {
+        Gate::Missing => return Err(nothing().into()),
+        Gate::Open(row) | Gate::Waiting(row) => {
+            let until = row.state.until().unwrap_or(case.now);
+            return Ok(Reply::ApprovalAsked { approval: row.id, until });
+        }
+        Gate::Closed => {}
+    }
+    approval::room(case)?;
+    let waiting = Waiting { workflow: task.workflow, task: id, attempt };
+    let approval = ApprovalId::next(&mut case.ids);
+    Ok(approval::record(case, approval, asked, Actor::Engine, Some(waiting)))
+}
+
+/// A no keeps the task from beginning until somebody decides what becomes of it.
+pub(crate) fn decided(case: &mut Case<'_>, approval: &Approval, said: &str) -> Result<(), Stop> {
+    let Some(Waiting { task: id, attempt, .. }) = approval.waiting else { return Ok(()) };
+    let task = match case.task(id) {
+        Ok((task, _)) => task,
+        // It was removed meanwhile.
+        Err(Stop::Refused(_) | Stop::Recorded(_)) => return Ok(()),
+        Err(missing @ Stop::Missing(_)) => return Err(missing),
+    };
+    if task.attempt + 1 != attempt || !matches!(task.state, State::Pending { lease: None }) {
+        return Ok(());
+    }
+    let kind = BlockKind::Ambiguity;
+    let (reason, role) = (format!("{} was {said}", approval.id), kind.default_role().to_owned());
+    let found = Block { by: Actor::Person, kind, reason, role };
+    case.events.push(Event::Moved(Box::new(Moved { state: State::Blocked(found.clone()), ..blank(task) })));
+    block::route(case, task, &found)
+}

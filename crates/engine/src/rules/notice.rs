@@ -1,0 +1,101 @@
+//! That a person saw an approval, and the telling of people outside of Handover: one sender at a time, at least once.
+
+use crate::approval::{Approval, ApprovalStatus, Via};
+use crate::case::Case;
+use crate::check;
+use crate::command::Rights;
+use crate::event::Event;
+use crate::id::ApprovalId;
+use crate::limits;
+use crate::list::List;
+use crate::notice::{Channel, Notice};
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::world::{Fact, Need, Stop};
+
+/// Records that a person looked at what waits, once for each way of looking.
+pub(crate) fn show(case: &mut Case<'_>, approvals: &[ApprovalId], via: Via) -> Result<Reply, Stop> {
+    match (case.caller.rights, via) {
+        (Rights::Person, Via::CommandLine | Via::Http) => {}
+        (Rights::Agent | Rights::Runner | Rights::Coordinator | Rights::Engine, _) | (Rights::Person, _) => {
+            return Err(Refusal::NotPermitted { problem: "it was not a person who looked".to_owned() }.into());
+        }
+    }
+    check::count("approvals", approvals.len(), limits::SHOWN_APPROVALS_MAX)?;
+    case.world.want(approvals.iter().copied().map(Need::Approval))?;
+    let mut seen = Vec::new();
+    for id in approvals {
+        let approval = case.world.approval(*id)?;
+        if !seen.contains(id) && waits(case, approval) && !approval.shown.contains(&via) {
+            seen.push(*id);
+            shown(case, approval, via);
+        }
+    }
+    Ok(Reply::ApprovalsShown { recorded: u32::try_from(seen.len()).unwrap_or(u32::MAX) })
+}
+
+fn waits(case: &Case<'_>, approval: &Approval) -> bool {
+    approval.state.status() == ApprovalStatus::Pending && !approval.is_over(case.now)
+}
+
+fn shown(case: &mut Case<'_>, approval: &Approval, via: Via) {
+    case.events.push(Event::ApprovalShown { approval: approval.id, waiting: approval.waiting, via });
+}
+
+fn only_a_timer(case: &Case<'_>) -> Result<(), Refusal> {
+    if case.caller.rights == Rights::Engine {
+        return Ok(());
+    }
+    Err(Refusal::NotPermitted { problem: "notices are sent by Handover itself".to_owned() })
+}
+
+/// Gives the caller one notice to send, and time to do it in.
+pub(crate) fn take(case: &mut Case<'_>, channel: Channel) -> Result<Reply, Stop> {
+    only_a_timer(case)?;
+    let list = List::DueNotices { channel, now: case.now, limit: limits::NOTICES_LOOKED_AT };
+    let Fact::ApprovalRows(rows) = case.world.list(list)? else {
+        return Ok(Reply::NoticeTaken { approval: None, tries: 0 });
+    };
+    for id in rows.iter().map(|row| row.id) {
+        // The list is a hint: somebody may have decided, or be sending it.
+        let approval = case.world.approval(id)?;
+        let known = case.world.notice(id, channel)?;
+        if !waits(case, approval) || known.is_some_and(|known| !known.is_due(case.now)) {
+            continue;
+        }
+        let tries = known.map_or(0, |known| known.tries).saturating_add(1);
+        let problem = known.and_then(|known| known.problem.clone());
+        let next = Some(case.now + limits::NOTICE_SENDING_MS);
+        case.events
+            .push(Event::NoticeMoved { notice: Box::new(Notice { approval: id, channel, tries, next, problem }) });
+        return Ok(Reply::NoticeTaken { approval: Some(id), tries });
+    }
+    Ok(Reply::NoticeTaken { approval: None, tries: 0 })
+}
+
+/// What became of it. A sender that took too long finds that somebody else has taken it, and changes nothing.
+pub(crate) fn settle(
+    case: &mut Case<'_>,
+    (id, channel): (ApprovalId, Channel),
+    tries: u32,
+    problem: Option<&str>,
+) -> Result<Reply, Stop> {
+    only_a_timer(case)?;
+    let approval = case.world.approval(id)?;
+    let known = case.world.notice(id, channel)?.filter(|known| known.tries == tries);
+    let Some(known) = known.filter(|known| known.next.is_some()) else {
+        return Ok(Reply::NoticeSettled { next: None });
+    };
+    let mut notice = Notice { next: None, problem: None, ..known.clone() };
+    match problem {
+        None if approval.shown.contains(&channel.via()) => {}
+        None => shown(case, approval, channel.via()),
+        Some(problem) => {
+            notice.next = Notice::pause(tries).map(|pause| case.now + pause);
+            notice.problem = Some(problem.chars().take(limits::PROBLEM_CHARS_MAX).collect());
+        }
+    }
+    let next = notice.next;
+    case.events.push(Event::NoticeMoved { notice: Box::new(notice) });
+    Ok(Reply::NoticeSettled { next })
+}

@@ -1,0 +1,172 @@
+//! Gated tasks: whoever notices that one could begin asks a person, once, whether it may.
+
+use engine::approval::{Request, Source};
+use engine::command::AskApproval;
+use engine::id::{ApprovalId, TaskId};
+use engine::limits;
+use engine::list::List;
+use engine::task::{Detail, Task};
+use engine::workflow::Workflow;
+use engine::{Caller, Command, Fact, Reply, Rights};
+
+use crate::error::Error;
+use crate::seal::Seal;
+use crate::service::Service;
+
+impl Service {
+    /// Asks for every gated task that could begin now, a bounded number of them. Mostly there is none.
+    pub async fn ask_gates(&self) -> Result<(), Error> {
+        let list = List::Gated { limit: limits::GATED_TASKS_MAX };
+        let tasks = self
+            .view(move |world| {
+                Ok(if let Fact::Full(rows) = world.list(list.clone())? { rows.clone() } else { Vec::new() })
+            })
+            .await?;
+        for task in tasks {
+            match self.ask_gate(task.id).await {
+                // It began or went meanwhile, or too many approvals wait.
+                Ok(_) | Err(Error::Refused(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks whether the next claim of a task may begin. While somebody is asked already, that is the approval.
+    pub(crate) async fn ask_gate(&self, id: TaskId) -> Result<ApprovalId, Error> {
+        let (task, detail, workflow) = self
+            .view(move |world| {
+                let task = world.task(id)?;
+                Ok((task.clone(), world.detail(id)?.clone(), world.workflow(task.workflow)?.clone()))
+            })
+            .await?;
+        let (request, attempt) = (request(&task, &detail, &workflow), task.attempt + 1);
+        let seal = Seal { request: &request, task: Some(id), attempt: Some(attempt), agent: None };
+        let fingerprint = seal.fingerprint();
+        let ask = AskApproval { source: Source::ExecGate, waits: Some((id, attempt)), request, fingerprint };
+        let caller = Caller::with_rights(Rights::Engine);
+        let reply = self.change(caller, Command::AskApproval(Box::new(ask))).await?.reply?;
+        let Reply::ApprovalAsked { approval, .. } = reply else { return Err(Error::unexpected(&reply)) };
+        Ok(approval)
+    }
+}
+
+/// What a person lets begin: the task as it is planned.
+fn request(task: &Task, detail: &Detail, workflow: &Workflow) -> Request {
+    let brief = detail.brief.as_ref().map(|brief| brief.as_str().to_owned());
+    let content = brief.or_else(|| detail.description.clone()).unwrap_or_else(|| task.name.clone());
+    let files = if task.touches.is_empty() { String::new() } else { format!(", files {}", task.touches.join(" ")) };
+    let role = task.role.as_ref().map(|role| format!(", role {role}")).unwrap_or_default();
+    let scope = format!("workflow {} ({}){role}{files}", workflow.name, workflow.id);
+    Request {
+        operation: format!("begin the task {}", task.name),
+        content,
+        scope: scope.chars().take(SCOPE_CHARS_MAX).collect(),
+        directory: String::new(),
+        risk: String::new(),
+        rollback: String::new(),
+        verification: String::new(),
+    }
+}
+
+/// Globs can be long and many; a letter has at most four bytes.
+const SCOPE_CHARS_MAX: usize = limits::SUMMARY_BYTES_MAX / 4;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use engine::approval::{ApprovalStatus, Decision, Lifetimes};
+    use engine::command::{CreateWorkflow, Register};
+    use engine::id::AgentId;
+    use engine::plan::PlanTask;
+    use engine::{Millis, Refusal, Timestamp};
+
+    use super::*;
+    use crate::approvals;
+    use crate::clock::{Clock, ManualClock};
+
+    const START: i64 = 1_700_000_000_000;
+
+    async fn team() -> (Service, Arc<ManualClock>, AgentId, TaskId) {
+        let clock = Arc::new(ManualClock::starting_at(Timestamp(START)));
+        let lifetimes = Lifetimes { pending: Millis::seconds(60), approved: Millis::seconds(10) };
+        let store = store::open("memory:", 1).await.unwrap();
+        let service = Service::new(store, Arc::clone(&clock) as Arc<dyn Clock>).with_lifetimes(lifetimes);
+        let register = Register {
+            name: "amy".to_owned(),
+            runtime: "test".to_owned(),
+            role: None,
+            slug: None,
+            capabilities: Vec::new(),
+            workflow: None,
+            workspace_path: None,
+            metadata: None,
+        };
+        let reply = service.execute(Caller::with_rights(Rights::Agent), Command::Register(register)).await.unwrap();
+        let Reply::Registered { agent, .. } = reply else { panic!("{reply:?}") };
+        let create = CreateWorkflow {
+            name: "w".to_owned(),
+            source_type: "prompt".to_owned(),
+            source_ref: None,
+            source_content: String::new(),
+            parallel_max: None,
+            lease_ms: None,
+            auto_workspaces: false,
+            config: None,
+            repositories: Vec::new(),
+        };
+        let person = || Caller::with_rights(Rights::Person);
+        let reply = service.execute(person(), Command::CreateWorkflow(create)).await.unwrap();
+        let Reply::WorkflowCreated { workflow, .. } = reply else { panic!("{reply:?}") };
+        let gated = PlanTask { gate: true, ..PlanTask::named("gated") };
+        service.set_plan(person(), workflow, "s".to_owned(), vec![gated]).await.unwrap();
+        let list = List::Gated { limit: 1 };
+        let task = service.view(move |world| {
+            Ok(if let Fact::Full(rows) = world.list(list.clone())? { rows.first().map(|row| row.id) } else { None })
+        });
+        let task = task.await.unwrap().unwrap();
+        (service, clock, agent, task)
+    }
+
+    async fn claim(service: &Service, agent: AgentId, task: TaskId) -> Result<u32, Option<ApprovalId>> {
+        match service.execute(Caller::agent(agent), Command::Claim { task }).await {
+            Ok(Reply::Claimed { attempt, .. }) => Ok(attempt),
+            Err(Error::Refused(Refusal::ApprovalRequired { approval, .. })) => Err(approval),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn whoever_finds_a_gate_closed_is_told_what_waits() {
+        let (service, clock, agent, task) = team().await;
+        let Err(Some(asked)) = claim(&service, agent, task).await else { panic!("nobody was asked") };
+        assert_eq!(claim(&service, agent, task).await, Err(Some(asked)), "the same again");
+        let found = approvals::show(&service, asked).await.unwrap();
+        assert_eq!(found.state.until(), Some(Timestamp(START + 60_000)), "as long as the settings say");
+        let sealed = Seal { request: &found.request, task: Some(task), attempt: Some(1), agent: None };
+        assert_eq!(found.fingerprint, sealed.fingerprint());
+        approvals::decide(&service, Rights::Person, asked, Decision::Approve).await.unwrap();
+        clock.advance(10_000);
+        // Ten seconds are over; the sweep ends it and asks anew, and that one is used in time.
+        service.sweep(Vec::new()).await.unwrap();
+        let status = async |id| approvals::show(&service, id).await.unwrap().state.status();
+        assert_eq!(status(asked).await, ApprovalStatus::Expired);
+        let Err(Some(again)) = claim(&service, agent, task).await else { panic!("it was not closed again") };
+        assert_ne!(again, asked);
+        approvals::decide(&service, Rights::Person, again, Decision::Approve).await.unwrap();
+        clock.advance(9_999);
+        assert_eq!(claim(&service, agent, task).await, Ok(1));
+        assert_eq!(status(again).await, ApprovalStatus::Consumed);
+    }
+
+    #[tokio::test]
+    async fn a_sweep_asks_for_what_could_begin() {
+        let (service, _, agent, task) = team().await;
+        service.sweep(Vec::new()).await.unwrap();
+        let waits = approvals::list(&service, vec![ApprovalStatus::Pending], None, 10).await.unwrap().rows;
+        assert_eq!(waits.len(), 1);
+        service.sweep(Vec::new()).await.unwrap();
+        assert_eq!(claim(&service, agent, task).await, Err(Some(waits[0].id)), "asked once");
+    }
+}

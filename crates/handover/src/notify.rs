@@ -1,0 +1,142 @@
+//! Telling people outside of Handover that an approval waits: by a command of theirs, or by a webhook.
+//!
+//! A notice is only a view of the approval. Whoever of our processes comes by takes one that is due, sends it, and records how
+//! that went; the store sees to it that there is one sender at a time, and that a notice whose sender died is sent again. So a
+//! notice arrives at least once, and whoever asked never waits for it.
+
+mod address;
+mod body;
+mod command;
+mod redact;
+mod webhook;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use engine::approval::Approval;
+use engine::id::ApprovalId;
+use engine::list::List;
+use engine::notice::Channel;
+use engine::{Caller, Command, Fact, Reply, Rights};
+
+pub use address::is_public;
+pub use body::body;
+pub use redact::redacted;
+pub use webhook::{Target, signature};
+
+use crate::error::Error;
+use crate::service::Service;
+use crate::settings::{self, Notify};
+use crate::trust;
+
+/// Sending one takes no longer, whatever the other side does. Its sender counts as gone well after that.
+const SENDING_MAX: Duration = Duration::from_secs(30);
+/// Notices sent in one round; the next one goes on.
+const ROUND_MAX: u32 = 50;
+
+/// Whose notices are sent: those of one project.
+#[derive(Debug, Clone)]
+pub struct Notifier {
+    service: Service,
+    root: PathBuf,
+    /// Where the user keeps what was trusted.
+    data: Option<PathBuf>,
+}
+
+impl Notifier {
+    pub fn new(service: Service, root: PathBuf, data: Option<PathBuf>) -> Self {
+        Self { service, root, data }
+    }
+
+    /// Sends what is due. Nothing is sent before a person has trusted the configuration as it is now.
+    pub async fn round(&self) -> Result<u32, Error> {
+        let mut sent = 0;
+        for channel in [Channel::Command, Channel::Webhook] {
+            if !self.is_due(channel).await? {
+                continue;
+            }
+            // Read when there is something to send, so that a change of the file takes effect.
+            let Some(notify) = self.settings().filter(|notify| has(notify, channel)) else { continue };
+            for _ in 0..ROUND_MAX {
+                if !self.send_next(&notify, channel).await? {
+                    break;
+                }
+                sent += 1;
+            }
+        }
+        Ok(sent)
+    }
+
+    async fn is_due(&self, channel: Channel) -> Result<bool, Error> {
+        let list = List::DueNotices { channel, now: self.service.now(), limit: 1 };
+        let view = self.service.view(move |world| {
+            Ok(if let Fact::ApprovalRows(rows) = world.list(list.clone())? { !rows.is_empty() } else { false })
+        });
+        view.await
+    }
+
+    fn settings(&self) -> Option<Notify> {
+        let found = settings::read(Some(&self.root)).ok()?.notify;
+        if found.is_empty() || trust::check(&self.root, self.data.as_deref()).is_err() {
+            return None;
+        }
+        Some(found)
+    }
+
+    /// Says whether there was one.
+    async fn send_next(&self, notify: &Notify, channel: Channel) -> Result<bool, Error> {
+        let engine = || Caller::with_rights(Rights::Engine);
+        let reply = self.service.execute(engine(), Command::TakeNotice { channel }).await?;
+        let Reply::NoticeTaken { approval: Some(id), tries } = reply else { return Ok(false) };
+        let problem = match tokio::time::timeout(SENDING_MAX, self.send(notify, channel, id)).await {
+            Ok(Ok(())) => None,
+            Ok(Err(problem)) => Some(problem),
+            Err(_late) => Some(format!("it took longer than {} s", SENDING_MAX.as_secs())),
+        };
+        let settle = Command::SettleNotice { approval: id, channel, tries, problem };
+        self.service.execute(engine(), settle).await?;
+        Ok(true)
+    }
+
+    async fn send(&self, notify: &Notify, channel: Channel, id: ApprovalId) -> Result<(), String> {
+        let told = self.told(id).await.map_err(|error| error.told())?;
+        match (channel, &notify.command, &notify.webhook) {
+            (Channel::Command, Some(words), _) => command::run(&self.root, words, &told).await,
+            (Channel::Webhook, _, Some(webhook)) => {
+                let at = self.service.now().0 / 1_000;
+                webhook::post(&self.root, webhook, &webhook::Letter { id: &id.to_string(), at, body: &told }).await
+            }
+            (Channel::Command, None, _) | (Channel::Webhook, _, None) => Err("it is not configured".to_owned()),
+        }
+    }
+
+    async fn told(&self, id: ApprovalId) -> Result<String, Error> {
+        let view = self.service.view(move |world| {
+            let approval: Approval = world.approval(id)?.clone();
+            let agent = approval.agent().map(|agent| world.agent(agent)).transpose()?.map(|agent| agent.slug.clone());
+            // The task may have been removed.
+            let task = match approval.waiting.map(|waiting| world.task(waiting.task)) {
+                Some(Ok(task)) => Some(task.name.clone()),
+                Some(Err(missing @ engine::Stop::Missing(_))) => return Err(missing),
+                Some(Err(engine::Stop::Refused(_) | engine::Stop::Recorded(_))) | None => None,
+            };
+            Ok(body(&approval, agent.as_deref(), task.as_deref()))
+        });
+        view.await
+    }
+}
+
+fn has(notify: &Notify, channel: Channel) -> bool {
+    match channel {
+        Channel::Command => notify.command.is_some(),
+        Channel::Webhook => notify.webhook.is_some(),
+    }
+}
+
+/// A program of the settings: found by its name, or from the root when it is written as a path.
+fn program(root: &Path, word: &str) -> PathBuf {
+    if word.contains('/') { root.join(word) } else { PathBuf::from(word) }
+}
+
+#[cfg(test)]
+mod tests;

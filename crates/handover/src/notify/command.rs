@@ -1,0 +1,38 @@
+//! A command of the settings that tells somebody: no shell, the notice on its standard input, and not for long.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt as _;
+
+use crate::spawn;
+
+/// A command that opens a window or sends a mail needs less.
+const RUN_MAX: Duration = Duration::from_secs(20);
+
+pub(super) async fn run(root: &Path, words: &[String], told: &str) -> Result<(), String> {
+    let (program, arguments) = words.split_first().ok_or("notify.command names no program")?;
+    let mut command = spawn::program(&super::program(root, program), root);
+    command.args(arguments).stdout(Stdio::null());
+    let mut child = command.spawn().map_err(|error| format!("{program} cannot be started: {error}"))?;
+    // Whoever does not read it is not waited for.
+    let mut input = child.stdin.take();
+    let line = format!("{told}\n");
+    let ended = tokio::time::timeout(RUN_MAX, async {
+        if let Some(input) = &mut input {
+            let _closed = input.write_all(line.as_bytes()).await;
+        }
+        drop(input.take());
+        child.wait().await
+    });
+    match ended.await {
+        Ok(Ok(status)) if status.success() => Ok(()),
+        Ok(Ok(status)) => Err(format!("{program} ended with {status}")),
+        Ok(Err(error)) => Err(format!("{program}: {error}")),
+        Err(_late) => {
+            spawn::kill(&child);
+            Err(format!("{program} was ended after {} s", RUN_MAX.as_secs()))
+        }
+    }
+}

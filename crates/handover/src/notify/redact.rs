@@ -1,0 +1,186 @@
+//! What looks like a secret is left out of what leaves this machine. It errs on the side of leaving out.
+
+/// What stands in its place.
+const HIDDEN: &str = "[redacted]";
+
+/// How secrets of well-known services begin.
+const PREFIXES: &[&str] = &[
+    "sk-",
+    "sk_",
+    "rk_",
+    "pk_live_",
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "ghr_",
+    "github_pat_",
+    "glpat-",
+    "xoxa-",
+    "xoxb-",
+    "xoxp-",
+    "xoxs-",
+    "xapp-",
+    "AKIA",
+    "ASIA",
+    "AIza",
+    "ya29.",
+    "npm_",
+    "pypi-",
+    "hnd_",
+    "whsec_",
+    "eyJ",
+    "dop_v1_",
+    "hf_",
+    "SG.",
+    "shpat_",
+    "sntrys_",
+    "age-secret-key-",
+];
+/// A shorter word is no secret.
+const SECRET_CHARS_MIN: usize = 12;
+/// So long and so mixed is no word of a language.
+const MIXED_CHARS_MIN: usize = 32;
+/// A name with one of these in it has a secret for a value.
+const NAMES: &[&str] = &[
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "token",
+    "api_key",
+    "apikey",
+    "api-key",
+    "access_key",
+    "accesskey",
+    "access-key",
+    "private_key",
+    "private-key",
+    "credential",
+    "authorization",
+    "auth",
+    "cookie",
+    "pwd",
+];
+
+/// The text without what looks like a secret.
+pub fn redacted(text: &str) -> String {
+    // A key is many lines long.
+    let text = match text.find("-----BEGIN ") {
+        Some(at) => &format!("{}{HIDDEN}", &text[..at]),
+        None => text,
+    };
+    let mut out = String::with_capacity(text.len());
+    // What the last words say about the next one.
+    let mut named = false;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(is_break).unwrap_or(rest.len());
+        let (word, behind) = rest.split_at(end);
+        let breaks = behind.find(|letter| !is_break(letter)).unwrap_or(behind.len());
+        let (between, next) = behind.split_at(breaks);
+        if !word.is_empty() {
+            let hides = (named && !is_scheme(word)) || is_secret(word);
+            out.push_str(if hides { HIDDEN } else { word });
+            let assigned = between.trim_matches([' ', '"', '\'']);
+            named = is_scheme(word)
+                || (is_name(word) && (assigned.starts_with(['=', ':']) || word.starts_with('-')))
+                || (named && !hides);
+        }
+        out.push_str(between);
+        rest = next;
+    }
+    without_users(&out)
+}
+
+fn is_break(letter: char) -> bool {
+    letter.is_whitespace() || "\"'`=:,;(){}[]<>|&?".contains(letter)
+}
+
+/// `Authorization: Bearer …`
+fn is_scheme(word: &str) -> bool {
+    ["bearer", "basic"].iter().any(|scheme| word.eq_ignore_ascii_case(scheme))
+}
+
+fn is_name(word: &str) -> bool {
+    let word = word.to_lowercase();
+    NAMES.iter().any(|name| word.contains(name))
+}
+
+fn is_secret(word: &str) -> bool {
+    let long = word.chars().count() >= SECRET_CHARS_MIN;
+    if long && PREFIXES.iter().any(|prefix| word.starts_with(prefix)) {
+        return true;
+    }
+    let has = |kind: fn(char) -> bool| word.chars().any(kind);
+    let plain = word.chars().all(|letter| letter.is_ascii_alphanumeric() || "+/_-.".contains(letter));
+    let mixed = has(|c| c.is_ascii_uppercase()) && has(|c| c.is_ascii_lowercase()) && has(|c| c.is_ascii_digit());
+    // A path has many short parts.
+    let unbroken = word.split(['/', '.', '-', '_']).any(|part| part.len() >= MIXED_CHARS_MIN / 2);
+    plain && mixed && unbroken && word.len() >= MIXED_CHARS_MIN
+}
+
+/// `scheme://user:password@host`
+fn without_users(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let (before, behind) = rest.split_at(at + 3);
+        out.push_str(before);
+        let end =
+            behind.find(|letter: char| letter.is_whitespace() || "/?#\"'".contains(letter)).unwrap_or(behind.len());
+        rest = match behind[..end].rfind('@') {
+            Some(user) => {
+                out.push_str(HIDDEN);
+                &behind[user..]
+            }
+            None => behind,
+        };
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_left_out_and_words_are_not() {
+        let hides = [
+            "curl -H 'Authorization: Bearer SECRETsecret' https://x",
+            "curl -H \"Authorization: Basic SECRETsecret\"",
+            "export API_KEY=SECRETsecret && run",
+            "{\"password\": \"SECRETsecret\"}",
+            "mysql --password SECRETsecret",
+            "mysql --password=SECRETsecret",
+            "git push https://amy:SECRETsecret@example.org/x.git",
+            "postgres://amy:SECRETsecret@db/x",
+            "use ghp_SECRETsecret0123456789 here",
+            "sk-ant-SECRETsecret",
+            "AKIASECRETSECRET0",
+            "aws_secret_access_key = SECRETsecret",
+            "-----BEGIN PRIVATE KEY-----\nSECRETsecret\n-----END PRIVATE KEY-----",
+            "hnd_SECRETsecret0123",
+            "eyJhbGciOiJI.SECRETsecret.x",
+            "aB3SECRETsecret4567890123456789012345",
+            "token: SECRETsecret",
+        ];
+        for text in hides {
+            let found = redacted(text);
+            assert!(!found.to_lowercase().contains("secretsecret") && found.contains(HIDDEN), "{text}\n{found}");
+        }
+        let keeps = [
+            "git push origin main",
+            "delete the folder src/very/long/path/with/Many/Parts1/and/more/of/them.rs",
+            "deploy 3f2a9c1d0b4e5f60718293a4b5c6d7e8f9012345 to staging",
+            "https://example.org/a?b=c",
+            "Réinitialiser la base — 重置",
+            "begin the task tokens of the parser",
+            "",
+        ];
+        for text in keeps {
+            assert_eq!(redacted(text), text);
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! A webhook: one signed POST to a host of the list, at an address that was checked, and no redirect followed.
+//!
+//! It is signed as standardwebhooks.com says: `webhook-id`, `webhook-timestamp`, and in `webhook-signature` a `v1,` with the
+//! HMAC-SHA256, in base64, of the id, the time and the body with dots between them.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use http::uri::Scheme;
+use http::{Request, Uri, header};
+use http_body_util::Full;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
+use sha2::Sha256;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use super::address::is_public;
+use crate::settings::Webhook;
+
+/// Of one step: a name, a connection, an answer.
+const STEP_MAX: Duration = Duration::from_secs(8);
+/// Addresses of one name that are tried.
+const ADDRESSES_MAX: usize = 3;
+/// A shorter secret can be guessed.
+const SECRET_BYTES_MIN: usize = 16;
+const SECRET_BYTES_MAX: u64 = 4_096;
+
+/// What is posted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Letter<'a> {
+    /// The same for every try, so that whoever gets it twice can tell.
+    pub(super) id: &'a str,
+    /// Seconds since 1970.
+    pub(super) at: i64,
+    pub(super) body: &'a str,
+}
+
+/// A URL, taken apart and found on the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    host: String,
+    port: u16,
+    secure: bool,
+    path: String,
+}
+
+impl Target {
+    pub fn of(webhook: &Webhook) -> Result<Self, String> {
+        let uri: Uri = webhook.url.parse().map_err(|_| "url is not a URL".to_owned())?;
+        let secure = match uri.scheme() {
+            Some(scheme) if *scheme == Scheme::HTTPS => true,
+            Some(scheme) if *scheme == Scheme::HTTP => false,
+            Some(_) | None => return Err("url must begin with https:// or http://".to_owned()),
+        };
+        let authority = uri.authority().ok_or("url names no host")?;
+        if authority.as_str().contains('@') {
+            return Err("url must not hold a user or a password".to_owned());
+        }
+        let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_lowercase();
+        if host.is_empty() {
+            return Err("url names no host".to_owned());
+        }
+        let port = authority.port_u16().unwrap_or(if secure { 443 } else { 80 });
+        let listed = |entry: &String| {
+            let Some((name, number)) = entry.rsplit_once(':') else { return false };
+            let name = name.trim_start_matches('[').trim_end_matches(']');
+            name.eq_ignore_ascii_case(&host) && number.parse() == Ok(port)
+        };
+        if !webhook.allow.iter().any(listed) {
+            return Err(format!("{host}:{port} is not in allow; add \"{host}:{port}\" if it may be called"));
+        }
+        let path = uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string);
+        Ok(Self { host, port, secure, path })
+    }
+
+    /// The name is resolved once, every address of it is checked, and those are the ones that are called.
+    async fn addresses(&self, private: bool) -> Result<Vec<SocketAddr>, String> {
+        let found: Vec<SocketAddr> = match self.host.parse::<IpAddr>() {
+            Ok(address) => vec![SocketAddr::new(address, self.port)],
+            Err(_) => {
+                let found = timely("finding its address", tokio::net::lookup_host((self.host.as_str(), self.port)));
+                found.await?.map_err(|error| format!("{} is not found: {error}", self.host))?.collect()
+            }
+        };
+        // One that may be called beside one that may not is how a name is bent.
+        if let Some(refused) = found.iter().find(|found| !is_public(found.ip(), private)) {
+            return Err(format!(
+                "{} is at {}, which is no public address; `private = true` allows private networks",
+                self.host,
+                refused.ip()
+            ));
+        }
+        if found.is_empty() {
+            return Err(format!("{} has no address", self.host));
+        }
+        Ok(found.into_iter().take(ADDRESSES_MAX).collect())
+    }
+
+    fn named(&self) -> String {
+        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        match (self.secure, self.port) {
+            (true, 443) | (false, 80) => host,
+            (_, port) => format!("{host}:{port}"),
+        }
+    }
+}
+
+/// `v1,` and the HMAC-SHA256 of `id.at.body` in base64. A secret that begins with `whsec_` is base64 itself.
+pub fn signature(secret: &str, id: &str, at: i64, body: &str) -> Result<String, String> {
+    let key = match secret.strip_prefix("whsec_") {
+        Some(coded) => STANDARD.decode(coded).map_err(|_| "the secret behind whsec_ is not base64".to_owned())?,
+        None => secret.as_bytes().to_vec(),
+    };
+    if key.len() < SECRET_BYTES_MIN {
+        return Err(format!("the secret has less than {SECRET_BYTES_MIN} bytes"));
+    }
+    let mut mac = Hmac::<Sha256>::new_from_slice(&key).map_err(|_| "the secret is no key".to_owned())?;
+    mac.update(format!("{id}.{at}.{body}").as_bytes());
+    Ok(format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes())))
+}
+
+fn secret(root: &Path, webhook: &Webhook) -> Result<String, String> {
+    let text = match (&webhook.secret_file, &webhook.secret_env) {
+        (Some(file), _) => {
+            let path = root.join(file);
+            let size = std::fs::metadata(&path).map_err(|error| format!("{}: {error}", path.display()))?.len();
+            if size > SECRET_BYTES_MAX {
+                return Err(format!("{} is too long for a secret", path.display()));
+            }
+            std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?
+        }
+        (None, Some(name)) => std::env::var(name).map_err(|_| format!("{name} is not set in the environment"))?,
+        (None, None) => return Err("there is no secret to sign with".to_owned()),
+    };
+    Ok(text.trim().to_owned())
+}
+
+pub(super) async fn post(root: &Path, webhook: &Webhook, letter: &Letter<'_>) -> Result<(), String> {
+    let target = Target::of(webhook)?;
+    let signature = signature(&secret(root, webhook)?, letter.id, letter.at, letter.body)?;
+    let addresses = target.addresses(webhook.private).await?;
+    let mut problem = String::new();
+    for address in addresses {
+        match timely("connecting", TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => return send(&target, stream, letter, &signature).await,
+            Ok(Err(error)) => problem = format!("{address}: {error}"),
+            Err(late) => problem = late,
+        }
+    }
+    Err(problem)
+}
+
+async fn send(target: &Target, stream: TcpStream, letter: &Letter<'_>, signature: &str) -> Result<(), String> {
+    let request = Request::post(&target.path)
+        .header(header::HOST, target.named())
+        .header(header::CONTENT_TYPE, "application/json")
+        .header(header::USER_AGENT, concat!("handover/", env!("CARGO_PKG_VERSION")))
+        .header("webhook-id", letter.id)
+        .header("webhook-timestamp", letter.at)
+        .header("webhook-signature", signature)
+        .body(Full::new(Bytes::from(letter.body.to_owned())))
+        .map_err(|error| error.to_string())?;
+    if !target.secure {
+        return exchange(stream, request).await;
+    }
+    let name = ServerName::try_from(target.host.clone()).map_err(|_| format!("{} is no name", target.host))?;
+    let stream = timely("the TLS handshake", tls()?.connect(name, stream)).await?;
+    exchange(stream.map_err(|error| format!("TLS: {error}"))?, request).await
+}
+
+/// The certificates the system trusts, and no others.
+fn tls() -> Result<TlsConnector, String> {
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let builder = builder.map_err(|error| format!("TLS: {error}"))?;
+    Ok(TlsConnector::from(Arc::new(builder.with_root_certificates(roots).with_no_client_auth())))
+}
+
+async fn exchange<S>(stream: S, request: Request<Full<Bytes>>) -> Result<(), String>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let shaken = timely("the beginning", http1::handshake(TokioIo::new(stream))).await?;
+    let (mut sender, connection) = shaken.map_err(|error| error.to_string())?;
+    // It drives the exchange, and ends with it.
+    let driver = tokio::spawn(connection);
+    let answered = timely("its answer", sender.send_request(request)).await;
+    driver.abort();
+    let status = answered?.map_err(|error| error.to_string())?.status();
+    match status.as_u16() {
+        200..300 => Ok(()),
+        300..400 => Err(format!("it answered {status}; redirects are not followed")),
+        _ => Err(format!("it answered {status}")),
+    }
+}
+
+async fn timely<T>(what: &str, work: impl Future<Output = T>) -> Result<T, String> {
+    let late = |_| format!("{what} took longer than {} s", STEP_MAX.as_secs());
+    tokio::time::timeout(STEP_MAX, work).await.map_err(late)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn webhook(url: &str, allow: &[&str]) -> Webhook {
+        let allow = allow.iter().map(|entry| (*entry).to_owned()).collect();
+        Webhook { url: url.to_owned(), secret_file: None, secret_env: Some("X".to_owned()), allow, private: false }
+    }
+
+    /// The example of the standard's own libraries.
+    #[test]
+    fn a_signature_is_the_one_others_expect() {
+        let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+        let body = r#"{"test": 2432232314}"#;
+        let found = signature(secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, body);
+        assert_eq!(found.as_deref(), Ok("v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="));
+        assert!(signature("short", "a", 1, "b").is_err());
+        assert!(signature("whsec_!!!!", "a", 1, "b").is_err());
+    }
+
+    #[test]
+    fn only_hosts_of_the_list_are_called() {
+        let good = [
+            ("https://example.org/hook?a=b", "example.org:443", "/hook?a=b"),
+            ("https://EXAMPLE.org", "example.org:443", "/"),
+            ("http://example.org:8080/x", "Example.org:8080", "/x"),
+            ("http://[::1]:9/x", "[::1]:9", "/x"),
+        ];
+        for (url, entry, path) in good {
+            assert_eq!(Target::of(&webhook(url, &[entry])).map(|target| target.path).as_deref(), Ok(path), "{url}");
+        }
+        let bad = [
+            ("https://example.org/", "example.org:80", "not in allow"),
+            ("https://example.org.evil.net/", "example.org:443", "not in allow"),
+            ("https://evil.net/example.org:443", "example.org:443", "not in allow"),
+            ("https://example.org@evil.net/", "example.org:443", "password"),
+            ("https://a:b@example.org/", "example.org:443", "password"),
+            ("file:///etc/passwd", "example.org:443", ""),
+            ("ftp://example.org/", "example.org:21", "https://"),
+            ("example.org", "example.org:443", "https://"),
+            ("https://example.org/", "example.org", "not in allow"),
+            ("https://example.org/", "*:443", "not in allow"),
+        ];
+        for (url, entry, word) in bad {
+            let problem = Target::of(&webhook(url, &[entry])).err().unwrap_or_default();
+            assert!(!problem.is_empty() && problem.contains(word), "{url}: {problem}");
+        }
+        assert!(Target::of(&webhook("https://example.org/", &[])).is_err());
+    }
+
+    #[tokio::test]
+    async fn an_address_that_is_not_public_is_not_called() {
+        for host in ["127.0.0.1", "localhost", "169.254.169.254", "10.0.0.1", "[::1]", "[::ffff:7f00:1]", "0.0.0.0"] {
+            let (url, entry) = (format!("http://{host}:9/x"), format!("{host}:9"));
+            let target = Target::of(&webhook(&url, &[&entry])).unwrap();
+            let problem = target.addresses(false).await.err().unwrap_or_default();
+            assert!(problem.contains("no public address"), "{host}: {problem}");
+        }
+        let target = Target::of(&webhook("http://169.254.169.254/", &["169.254.169.254:80"])).unwrap();
+        assert!(target.addresses(true).await.is_err(), "metadata is refused in any case");
+        let target = Target::of(&webhook("http://localhost:9/", &["localhost:9"])).unwrap();
+        assert!(target.addresses(true).await.is_ok());
+    }
+}

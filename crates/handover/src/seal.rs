@@ -1,0 +1,124 @@
+//! The seal of an approval: a fingerprint over everything that is asked, by whom, and in which attempt. What is done later
+//! must have the same, byte for byte.
+
+use engine::approval::Request;
+use engine::id::{AgentId, TaskId};
+use wire::json::{Value, object};
+
+use crate::digest::sha256;
+
+/// What is sealed. Whatever asks, a handoff, a gate, an `exec.gate` or a program over ACP, seals with this.
+#[derive(Debug, Clone, Copy)]
+pub struct Seal<'a> {
+    pub request: &'a Request,
+    pub task: Option<TaskId>,
+    pub attempt: Option<u32>,
+    pub agent: Option<AgentId>,
+}
+
+impl Seal<'_> {
+    /// SHA-256 over the canonical JSON of RFC 8785, in hexadecimal. No text is folded, trimmed or shortened on the way.
+    pub fn fingerprint(&self) -> String {
+        sha256(self.canonical().as_bytes())
+    }
+
+    fn canonical(&self) -> String {
+        let Request { operation, content, scope, directory, risk, rollback, verification } = self.request;
+        let text = |text: &String| Value::from(text.as_str());
+        let sealed = object([
+            ("operation", text(operation)),
+            ("exact_content", text(content)),
+            ("scope", text(scope)),
+            ("directory", text(directory)),
+            ("risk_level", text(risk)),
+            ("rollback", text(rollback)),
+            ("verification", text(verification)),
+            ("task", self.task.map(|task| task.to_string()).into()),
+            ("attempt", self.attempt.map(u64::from).into()),
+            ("agent", self.agent.map(|agent| agent.to_string()).into()),
+        ]);
+        sealed.jcs()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request() -> Request {
+        let text = |words: &str| words.to_owned();
+        Request {
+            operation: text("push"),
+            content: text("git push origin main\n"),
+            scope: text("origin"),
+            directory: text("/repo"),
+            risk: text("HIGH"),
+            rollback: text("revert"),
+            verification: text("look"),
+        }
+    }
+
+    #[test]
+    fn the_bytes_are_those_of_the_rfc() {
+        let (task, agent) = (TaskId::FIRST, AgentId::FIRST);
+        let request = request();
+        let seal = Seal { request: &request, task: Some(task), attempt: Some(2), agent: Some(agent) };
+        let expected = format!(
+            "{{\"agent\":\"{agent}\",\"attempt\":2,\"directory\":\"/repo\",\"exact_content\":\"git push origin main\\n\",\
+             \"operation\":\"push\",\"risk_level\":\"HIGH\",\"rollback\":\"revert\",\"scope\":\"origin\",\"task\":\"{task}\",\
+             \"verification\":\"look\"}}"
+        );
+        assert_eq!(seal.canonical(), expected);
+        assert_eq!(seal.fingerprint(), sha256(expected.as_bytes()));
+    }
+
+    /// Letter case, blanks, paths, redirections, and the same words in another field: each is something else.
+    #[test]
+    fn any_other_byte_is_another_seal() {
+        let (one, base) = (request(), request());
+        let of = |request: &Request, task, attempt, agent| Seal { request, task, attempt, agent }.fingerprint();
+        let (task, agent) = (Some(TaskId::FIRST), Some(AgentId::FIRST));
+        let mut seals = vec![
+            of(&one, task, Some(1), agent),
+            of(&one, Some(TaskId::LAST), Some(1), agent),
+            of(&one, task, Some(2), agent),
+            of(&one, task, None, agent),
+            of(&one, None, None, None),
+            of(&one, task, Some(1), Some(AgentId::LAST)),
+        ];
+        let fields: [fn(&mut Request) -> &mut String; 7] = [
+            |request| &mut request.operation,
+            |request| &mut request.content,
+            |request| &mut request.scope,
+            |request| &mut request.directory,
+            |request| &mut request.risk,
+            |request| &mut request.rollback,
+            |request| &mut request.verification,
+        ];
+        let edits: [fn(&str) -> String; 5] = [
+            str::to_uppercase,
+            |text| format!("{text} "),
+            |text| format!("{text} > /dev/null"),
+            |text| format!("./{text}"),
+            |text| format!("{text}\u{200b}"),
+        ];
+        for field in fields {
+            for edit in edits {
+                let mut other = base.clone();
+                let text = field(&mut other);
+                *text = edit(text);
+                if other != base {
+                    seals.push(of(&other, task, Some(1), agent));
+                }
+            }
+        }
+        let mut moved = base.clone();
+        std::mem::swap(&mut moved.scope, &mut moved.rollback);
+        seals.push(of(&moved, task, Some(1), agent));
+        let count = seals.len();
+        seals.sort_unstable();
+        seals.dedup();
+        assert_eq!(seals.len(), count, "every one is different");
+        assert_eq!(of(&base, task, Some(1), agent), of(&one, task, Some(1), agent), "and the same is the same");
+    }
+}

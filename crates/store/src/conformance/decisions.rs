@@ -1,0 +1,228 @@
+//! Races for approvals: two who use one, two who decide, and time that is over meanwhile. There is one winner each time.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use engine::approval::{ApprovalStatus, Decision, Request, Source};
+use engine::command::AskApproval;
+use engine::id::{AgentId, ApprovalId};
+use engine::limits;
+use engine::notice::Channel;
+use engine::plan::PlanTask;
+use engine::{Caller, Command, Need, Refusal, Reply, Rights};
+
+use super::race::{CALLERS, Field, create};
+use super::{Order, act, must};
+
+const ROUNDS: usize = 6;
+
+fn person() -> Caller {
+    Caller::with_rights(Rights::Person)
+}
+
+fn engine() -> Caller {
+    Caller::with_rights(Rights::Engine)
+}
+
+fn ask(words: &str, source: Source, waits: Option<(engine::id::TaskId, u32)>) -> Command {
+    let text = String::new;
+    let request = Request {
+        operation: words.to_owned(),
+        content: text(),
+        scope: text(),
+        directory: text(),
+        risk: text(),
+        rollback: text(),
+        verification: text(),
+    };
+    Command::AskApproval(Box::new(AskApproval { source, waits, request, fingerprint: words.to_owned() }))
+}
+
+impl Field {
+    pub(super) async fn approvals(self: &Arc<Self>, agents: &[AgentId]) {
+        for round in 0..ROUNDS {
+            let words = format!("round {round}");
+            let approval = self.askers(agents[0], &words).await;
+            self.senders(approval).await;
+            self.deciders(approval).await;
+            self.consumers(agents[0], &format!("{words} used")).await;
+            self.expiry(agents[0], &format!("{words} over")).await;
+            self.gate(agents, round).await;
+        }
+    }
+
+    async fn asked(&self, agent: AgentId, words: &str) -> ApprovalId {
+        let change = self.act(0, Caller::agent(agent), ask(words, Source::Gate, None)).await;
+        let Ok(Reply::ApprovalAsked { approval, .. }) = change.reply else { panic!("{change:?}") };
+        approval
+    }
+
+    async fn status(&self, approval: ApprovalId) -> ApprovalStatus {
+        let world = must(self.stores[2].look(vec![Need::Approval(approval)], Arc::new(|_| Vec::new())).await, "look");
+        let found = world.approvals.get(&approval).and_then(Option::as_ref);
+        found.map(|row| row.state.status()).unwrap_or_else(|| panic!("{approval} is gone"))
+    }
+
+    /// The same asked by everybody at once is one approval.
+    async fn askers(self: &Arc<Self>, agent: AgentId, words: &str) -> ApprovalId {
+        let words = words.to_owned();
+        let found = self
+            .all(|field, place| {
+                let command = ask(&words, Source::Gate, None);
+                async move {
+                    let change = field.act(place, Caller::agent(agent), command).await;
+                    let Ok(Reply::ApprovalAsked { approval, .. }) = change.reply else { panic!("{change:?}") };
+                    approval
+                }
+            })
+            .await;
+        let found: BTreeSet<ApprovalId> = found.into_iter().collect();
+        assert_eq!(found.len(), 1, "one approval was made: {found:?}");
+        found.into_iter().next().unwrap_or(ApprovalId::LAST)
+    }
+
+    /// One of them sends the notice.
+    async fn senders(self: &Arc<Self>, approval: ApprovalId) {
+        let taken = self
+            .all(|field, place| async move {
+                let change = field.act(place, engine(), Command::TakeNotice { channel: Channel::Webhook }).await;
+                let Ok(Reply::NoticeTaken { approval, .. }) = change.reply else { panic!("{change:?}") };
+                approval
+            })
+            .await;
+        let taken: Vec<_> = taken.into_iter().flatten().collect();
+        assert_eq!(taken, [approval], "one sender");
+    }
+
+    /// Half of them say yes, half no: one is heard.
+    async fn deciders(self: &Arc<Self>, approval: ApprovalId) {
+        let heard = self
+            .all(|field, place| async move {
+                let decision = match place % 2 {
+                    0 => Decision::Approve,
+                    _ => Decision::Reject { reason: format!("{place}") },
+                };
+                let change = field.act(place, person(), Command::DecideApproval { approval, decision }).await;
+                match change.reply {
+                    Ok(Reply::ApprovalDecided { status }) => Some(status),
+                    Err(Refusal::InvalidState { .. }) => None,
+                    other => panic!("{place} decides: {other:?}"),
+                }
+            })
+            .await;
+        let heard: Vec<_> = heard.into_iter().flatten().collect();
+        assert_eq!(heard, [self.status(approval).await], "one decision");
+    }
+
+    /// Everybody has the right fingerprint, somebody takes the approval back meanwhile: it is used once, or not at all.
+    async fn consumers(self: &Arc<Self>, agent: AgentId, words: &str) {
+        let approval = self.asked(agent, words).await;
+        let decide = Command::DecideApproval { approval, decision: Decision::Approve };
+        assert!(self.act(1, person(), decide).await.reply.is_ok());
+        let words = words.to_owned();
+        let used = self
+            .all(|field, place| {
+                let fingerprint = words.clone();
+                async move {
+                    let (caller, command) = if place == CALLERS / 2 {
+                        let decision = Decision::Revoke { reason: None };
+                        (person(), Command::DecideApproval { approval, decision })
+                    } else {
+                        (Caller::agent(agent), Command::ConsumeApproval { approval, fingerprint })
+                    };
+                    match field.act(place, caller, command).await.reply {
+                        Ok(Reply::ApprovalConsumed) => Some(ApprovalStatus::Consumed),
+                        Ok(Reply::ApprovalDecided { status }) => Some(status),
+                        Err(Refusal::InvalidState { .. }) => None,
+                        other => panic!("{place} uses: {other:?}"),
+                    }
+                }
+            })
+            .await;
+        let used: Vec<_> = used.into_iter().flatten().collect();
+        assert_eq!(used, [self.status(approval).await], "one use, or none");
+    }
+
+    /// At the moment its time is over, half still use it and half see that it is over: one of the two happens.
+    async fn expiry(self: &Arc<Self>, agent: AgentId, words: &str) {
+        let approval = self.asked(agent, words).await;
+        let decide = self.order(person(), Command::DecideApproval { approval, decision: Decision::Approve });
+        assert!(act(self.stores[0].as_ref(), &decide).await.reply.is_ok());
+        let until = decide.stamp.now + limits::APPROVAL_MS;
+        let words = words.to_owned();
+        let ended = self
+            .all(|field, place| {
+                let fingerprint = words.clone();
+                async move {
+                    let (caller, command, now) = match place % 2 {
+                        0 => (engine(), Command::ExpireApprovals, until.0),
+                        _ => (Caller::agent(agent), Command::ConsumeApproval { approval, fingerprint }, until.0 - 1),
+                    };
+                    let seed = field.order(engine(), Command::ForgetKeys).stamp.seed;
+                    let order = Order::new(caller, command, now, seed);
+                    let change = act(field.stores[place % field.stores.len()].as_ref(), &order).await;
+                    let moved = change.events.iter().any(
+                        |event| matches!(event, engine::Event::ApprovalMoved { approval: row } if row.id == approval),
+                    );
+                    match change.reply {
+                        Ok(Reply::ApprovalConsumed) => Some(ApprovalStatus::Consumed),
+                        Ok(Reply::ApprovalsExpired { .. }) => moved.then_some(ApprovalStatus::Expired),
+                        Err(Refusal::InvalidState { .. }) => None,
+                        other => panic!("{place} at the end: {other:?}"),
+                    }
+                }
+            })
+            .await;
+        let ended: Vec<_> = ended.into_iter().flatten().collect();
+        assert_eq!(ended, [self.status(approval).await], "used or over, and once");
+    }
+
+    /// Everybody wants a gated task: one gets it with the one approval there is.
+    async fn gate(self: &Arc<Self>, agents: &[AgentId], round: usize) {
+        let gated = PlanTask { gate: true, ..PlanTask::named(format!("gated {round}")) };
+        let (_, tasks) = self.workflow(create(None), vec![gated]).await;
+        let task = tasks[0];
+        let asked = self
+            .all(|field, place| async move {
+                let command = ask("begin", Source::ExecGate, Some((task, 1)));
+                let change = field.act(place, engine(), command).await;
+                let Ok(Reply::ApprovalAsked { approval, .. }) = change.reply else { panic!("{change:?}") };
+                approval
+            })
+            .await;
+        let approval = asked[0];
+        assert!(asked.iter().all(|other| *other == approval), "one gate was asked for: {asked:?}");
+        let agents = Arc::new(agents.to_vec());
+        // Somebody decides in the middle of it.
+        let won = self
+            .all(|field, place| {
+                let agent = agents[place];
+                async move {
+                    if place == CALLERS / 2 {
+                        let decision = Decision::Approve;
+                        let change = field.act(place, person(), Command::DecideApproval { approval, decision }).await;
+                        assert!(change.reply.is_ok(), "{change:?}");
+                        return 0;
+                    }
+                    let mut won = 0;
+                    for _ in 0..3 {
+                        match field.act(place, Caller::agent(agent), Command::Claim { task }).await.reply {
+                            Ok(Reply::Claimed { attempt: 1, .. }) => won = 1,
+                            Ok(Reply::AlreadyClaimedBy { .. }) => {}
+                            Err(Refusal::ApprovalRequired { approval: found, .. }) => assert_eq!(found, Some(approval)),
+                            other => panic!("{place} claims: {other:?}"),
+                        }
+                    }
+                    won
+                }
+            })
+            .await;
+        let mut winners: usize = won.into_iter().sum();
+        if winners == 0 {
+            // All of them came before the yes.
+            let change = self.act(0, Caller::agent(agents[0]), Command::Claim { task }).await;
+            winners += usize::from(matches!(change.reply, Ok(Reply::Claimed { .. })));
+        }
+        assert_eq!((winners, self.status(approval).await), (1, ApprovalStatus::Consumed), "one claim went through");
+    }
+}
