@@ -14,7 +14,7 @@ pub(super) struct Arg {
     pub(super) spot: Option<Spot>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Spot {
     At(String),
     /// Some files in this folder or below.
@@ -64,7 +64,7 @@ pub(super) fn home() -> Option<String> {
 }
 
 /// Where a command may run: bash goes on when `cd` fails, so there may be several.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Folders {
     Known(Vec<PathBuf>),
     Unknown,
@@ -126,7 +126,7 @@ pub(super) struct Level {
 }
 
 /// A path that is written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Write {
     pub(super) spot: Option<Spot>,
     pub(super) folders: Folders,
@@ -136,7 +136,7 @@ pub(super) struct Write {
 }
 
 /// How a path comes to be written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum By {
     /// A tool or a redirection: what no rule names is up to the default.
     Itself,

@@ -1,6 +1,7 @@
 //! Rules over what was found: the strictest decision, and why.
 
 use std::cell::OnceCell;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::command::{By, Folders, Found, Level, Seen, Spot, Write};
@@ -74,7 +75,8 @@ impl<'g> Judge<'g> {
         for seen in &found.commands {
             self.command(seen);
         }
-        for write in &found.writes {
+        let mut seen = HashSet::new();
+        for write in found.writes.iter().filter(|write| seen.insert(*write)) {
             self.write(write);
         }
     }

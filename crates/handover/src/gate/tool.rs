@@ -133,14 +133,12 @@ fn written(call: &Call<'_>) -> Option<Act> {
 }
 
 fn patched(call: &Call<'_>) -> Act {
-    let text = match call.input {
+    let field = |field: &&str| match call.input.get(field)? {
         Value::Text(text) => Some(text.as_str()),
-        input => PATCH_FIELDS.iter().find_map(|field| match input.get(field)? {
-            Value::Text(text) => Some(text.as_str()),
-            Value::List(words) => words.last()?.as_text(),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
-        }),
+        Value::List(words) => words.last()?.as_text(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
     };
+    let text = call.input.as_text().or_else(|| PATCH_FIELDS.iter().find_map(field));
     text.map_or_else(|| unreadable(call), |text| of_patch(text, folder(call)))
 }
 

@@ -59,8 +59,8 @@ pub(super) fn text(text: &str, directory: &Path) -> Found {
 pub(super) fn words(words: &[String], directory: &Path) -> Found {
     let mut walk = Walk::new();
     let mut scope = Scope::new(directory);
-    let words = words.iter().map(|word| Arg::known(word)).collect();
-    walk.command(words, &[], &mut scope);
+    let words: Vec<Arg> = words.iter().map(|word| Arg::known(word)).collect();
+    walk.command(&words, &[], &mut scope);
     walk.finish()
 }
 
@@ -159,7 +159,7 @@ impl Walk {
     }
 
     /// A command in its wrappers. Folders change only by what runs in this shell.
-    fn command(&mut self, words: Vec<Arg>, outer: &[Level], scope: &mut Scope) {
+    fn command(&mut self, words: &[Arg], outer: &[Level], scope: &mut Scope) {
         let Some(program) = words.first() else { return };
         let Some(name) = program.text.as_deref().map(options::base) else {
             return self.ask("a command whose first word is not one literal");
@@ -167,13 +167,13 @@ impl Walk {
         if scope.depth > DEPTH_MAX {
             return self.ask(format!("more than {DEPTH_MAX} wrappers in each other"));
         }
-        let holds = wrapper::unwrap(&words);
+        let holds = wrapper::unwrap(words);
         let mut level = Level {
-            ask: program::asks(&words),
+            ask: program::asks(words),
             inner: holds.iter().find_map(|inner| if let Inner::Rest(at) = inner { Some(*at) } else { None }),
             holds: holds.iter().any(|inner| matches!(inner, Inner::Rest(_) | Inner::Command(_) | Inner::Script(_))),
-            matters: wrapper::matters(&words),
-            words: words.clone(),
+            matters: wrapper::matters(words),
+            words: words.to_vec(),
         };
         if name == "eval" {
             level.ask = Some("eval runs a text".to_owned());
@@ -196,15 +196,15 @@ impl Walk {
         let here = outer
             .iter()
             .all(|level| level.words.first().is_some_and(|word| matches!(word.as_text(), "command" | "builtin")));
-        self.builtin(&words, here, scope);
-        for inner in writer::writes(&words) {
+        self.builtin(words, here, scope);
+        for inner in writer::writes(words) {
             if let Inner::Writes(path, tree) = inner {
                 self.writes(&path, tree, command::By::Program, scope);
             }
         }
         let mut levels = outer.to_vec();
         levels.push(level);
-        self.held(&holds, &words, levels, scope);
+        self.held(&holds, words, levels, scope);
     }
 
     /// What a wrapper holds, or the command itself when it holds nothing.
@@ -216,11 +216,11 @@ impl Walk {
             match inner {
                 Inner::Rest(at) => {
                     alone = false;
-                    self.command(words.get(*at..).unwrap_or_default().to_vec(), &levels, &mut within);
+                    self.command(words.get(*at..).unwrap_or_default(), &levels, &mut within);
                 }
                 Inner::Command(words) => {
                     alone = false;
-                    self.command(words.clone(), &levels, &mut within);
+                    self.command(words, &levels, &mut within);
                 }
                 Inner::Script(text) => {
                     alone = false;

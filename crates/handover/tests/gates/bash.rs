@@ -85,38 +85,40 @@ fn unseen(stage: &Stage, text: &str) -> Option<String> {
     (!missed.is_empty()).then(|| format!("bash ran {missed:?} of {text:?}, and only {seen:?} was seen"))
 }
 
+/// Commands that nest no further.
+const SIMPLE: &[&str] = &[
+    "git push",
+    "git \"push\" 'origin main'",
+    "g\"\"it pu''sh",
+    "\\git push",
+    "alpha a\\ b",
+    "alpha $'a\\tb'",
+    "beta",
+    "ls -l *.txt",
+    "git push > out",
+    "git push 2>&1",
+    "> out git push",
+    "A=1 git push",
+    "alpha \"a b\" c#d",
+    "alpha ~ x",
+    "alpha {a,b}",
+    "alpha a=b",
+    "alpha \"$HOME\" x",
+    "beta $((1+2))",
+    "alpha 'it'\\''s'",
+    "alpha -- \"-x\"",
+    "beta a=(b",
+    "alpha if then",
+    "alpha \"#\" x # git push",
+    "alpha '#' \"\\\"\" '\\'",
+    "beta 2>/dev/null 3>&1",
+    "alpha \"a\nb\"",
+    "alpha a\\\nb",
+    "git push &>> out",
+];
+
 /// A command around a canary; every form nests.
 fn generated(chance: &mut Chance, depth: usize) -> String {
-    const SIMPLE: &[&str] = &[
-        "git push",
-        "git \"push\" 'origin main'",
-        "g\"\"it pu''sh",
-        "\\git push",
-        "alpha a\\ b",
-        "alpha $'a\\tb'",
-        "beta",
-        "ls -l *.txt",
-        "git push > out",
-        "git push 2>&1",
-        "> out git push",
-        "A=1 git push",
-        "alpha \"a b\" c#d",
-        "alpha ~ x",
-        "alpha {a,b}",
-        "alpha a=b",
-        "alpha \"$HOME\" x",
-        "beta $((1+2))",
-        "alpha 'it'\\''s'",
-        "alpha -- \"-x\"",
-        "beta a=(b",
-        "alpha if then",
-        "alpha \"#\" x # git push",
-        "alpha '#' \"\\\"\" '\\'",
-        "beta 2>/dev/null 3>&1",
-        "alpha \"a\nb\"",
-        "alpha a\\\nb",
-        "git push &>> out",
-    ];
     let Some(depth) = depth.checked_sub(1) else { return (*chance.one_of(SIMPLE)).to_owned() };
     let mut inner = || generated(chance, depth);
     let (one, two) = (inner(), inner());

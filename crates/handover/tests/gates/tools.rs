@@ -56,7 +56,7 @@ fn tools_are_taken_for_what_they_do() {
         ("apply_patch", format!(r#"{{"input":{bad}}}"#), Decision::Deny),
         ("apply_patch", format!(r#"{{"input":{good}}}"#), Decision::Allow),
         ("apply_patch", format!(r#"{{"command":{bad}}}"#), Decision::Deny),
-        ("apply_patch", bad.clone(), Decision::Deny),
+        ("apply_patch", bad, Decision::Deny),
         ("apply_patch", r#"{"input":"--- a\n+++ b"}"#.to_owned(), Decision::Ask),
         ("apply_patch", r"{}".to_owned(), Decision::Ask),
         ("Read", r#"{"file_path":"infra/x"}"#.to_owned(), Decision::Allow),

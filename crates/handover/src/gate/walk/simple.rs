@@ -25,7 +25,7 @@ impl Walk {
         if words.first().is_some_and(|word| matches!(word.as_text(), "apply_patch" | "applypatch")) {
             self.patch(simple, &words, script, scope);
         }
-        self.command(words, &[], scope);
+        self.command(&words, &[], scope);
     }
 
     /// Codex takes such a command for its tool, with the patch as a word or as its input.
@@ -35,7 +35,10 @@ impl Walk {
         };
         let inputs = items().filter_map(|item| match item {
             ast::CommandPrefixOrSuffixItem::IoRedirect(ast::IoRedirect::HereString(_, word)) => Some(word),
-            _ => None,
+            ast::CommandPrefixOrSuffixItem::IoRedirect(_)
+            | ast::CommandPrefixOrSuffixItem::Word(_)
+            | ast::CommandPrefixOrSuffixItem::AssignmentWord(..)
+            | ast::CommandPrefixOrSuffixItem::ProcessSubstitution(..) => None,
         });
         let inputs = inputs.map(|word| script.words.get(&word.value).and_then(Word::literal));
         let texts: Vec<Option<String>> = words[1..].iter().map(|word| word.text.clone()).chain(inputs).collect();
@@ -53,7 +56,7 @@ impl Walk {
             ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => self.redirect(redirect, script, scope),
             ast::CommandPrefixOrSuffixItem::Word(word) => words.push(self.word(word, script, scope)),
             ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, word) => {
-                let is_argument = words.first().is_some();
+                let is_argument = !words.is_empty();
                 let declares = words.first().is_some_and(|word| super::program::DECLARES.contains(&word.as_text()));
                 let (ast::AssignmentName::VariableName(name) | ast::AssignmentName::ArrayElementName(name, _)) =
                     &assignment.name;
@@ -76,7 +79,7 @@ impl Walk {
                         for (key, value) in elements {
                             key.iter().chain([value]).for_each(|word| drop(self.word(word, script, scope)));
                             // `[$(…)]=x` is a word here and an index to bash.
-                            if script.words.get(&value.value).is_some_and(|word| is_indexed(word)) {
+                            if script.words.get(&value.value).is_some_and(is_indexed) {
                                 self.ask("a list with indexes");
                             }
                         }
