@@ -74,6 +74,7 @@ impl Tables {
     }
 
     /// Does what the fold said.
+    #[expect(clippy::too_many_lines, reason = "one match that names every write")]
     pub fn write(&mut self, write: Write) {
         match write {
             Write::Insert(piece) => {

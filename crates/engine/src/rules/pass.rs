@@ -61,5 +61,5 @@ fn told_no(refused: &Approval, now: Timestamp) -> Option<Reply> {
         | ApprovalState::Expired { .. }
         | ApprovalState::Consumed { .. } => return None,
     };
-    (now < at + limits::PENDING_APPROVAL_MS).then(|| Reply::ApprovalRefused { approval: refused.id, reason })
+    (now < at + limits::PENDING_APPROVAL_MS).then_some(Reply::ApprovalRefused { approval: refused.id, reason })
 }

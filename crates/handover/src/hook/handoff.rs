@@ -85,12 +85,10 @@ impl Taking<'_> {
             Status::Blocked => self.block().await?,
         };
         let others = self.due.others;
-        Ok(match done {
-            Answer::Nothing if others > 0 => {
-                Answer::Note(format!("the handoff was for {task}; this session holds {others} more"))
-            }
-            other => other,
-        })
+        if done == Answer::Nothing && others > 0 {
+            return Ok(Answer::Note(format!("the handoff was for {task}; this session holds {others} more")));
+        }
+        Ok(done)
     }
 
     fn acts(&self) -> Vec<Command> {

@@ -27,7 +27,7 @@ impl Server {
         let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
         let mut server = Self { child, lines, number: 0 };
         let client = json!({"name": "test", "version": "1"});
-        server.ask("initialize", json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}));
+        server.ask("initialize", &json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}));
         server.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         server
     }
@@ -37,7 +37,7 @@ impl Server {
         writeln!(pipe, "{message}").expect("it listens");
     }
 
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+    fn ask(&mut self, method: &str, params: &Value) -> Value {
         self.number += 1;
         let id = self.number;
         self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
@@ -51,13 +51,13 @@ impl Server {
     }
 
     /// A call of a tool, with what the client says beside it; the reply.
-    fn call(&mut self, tool: &str, arguments: Value, meta: Value) -> Value {
-        let result = self.ask("tools/call", json!({"name": tool, "arguments": arguments, "_meta": meta}));
+    fn call(&mut self, tool: &str, arguments: &Value, meta: &Value) -> Value {
+        let result = self.ask("tools/call", &json!({"name": tool, "arguments": arguments, "_meta": meta}));
         result["structuredContent"].clone()
     }
 
-    fn register(&mut self, name: &str, meta: Value) -> Value {
-        self.call("agent_register", json!({"name": name, "runtime": "claude"}), meta)
+    fn register(&mut self, name: &str, meta: &Value) -> Value {
+        self.call("agent_register", &json!({"name": name, "runtime": "claude"}), meta)
     }
 }
 
@@ -77,7 +77,7 @@ fn told(scene: &Scene, session: &str) -> String {
 fn the_session_in_the_environment_joins_claude_code() {
     let scene = Scene::new("");
     let mut server = Server::start(&scene, Some(SESSION));
-    let agent = server.register("quinn", json!({"claudecode/toolUseId": "toolu_1"}));
+    let agent = server.register("quinn", &json!({"claudecode/toolUseId": "toolu_1"}));
     let id = agent["id"].as_str().expect("an agent").to_owned();
     assert!(told(&scene, SESSION).contains(&id));
     assert!(!told(&scene, "another").contains(&id));
@@ -87,7 +87,7 @@ fn the_session_in_the_environment_joins_claude_code() {
 fn the_thread_beside_a_call_joins_codex() {
     let scene = Scene::new("");
     let mut server = Server::start(&scene, None);
-    let agent = server.register("quinn", json!({"threadId": "t-1", "callId": "call_1"}));
+    let agent = server.register("quinn", &json!({"threadId": "t-1", "callId": "call_1"}));
     let id = agent["id"].as_str().expect("an agent").to_owned();
     assert!(told(&scene, "t-1").contains(&id));
 }
@@ -97,8 +97,8 @@ fn the_thread_beside_a_call_joins_codex() {
 fn the_call_that_registered_joins_a_sub_agent() {
     let scene = Scene::new(crate::scene::HANDS_OVER);
     let mut server = Server::start(&scene, Some(SESSION));
-    let main = server.register("main", json!({"claudecode/toolUseId": "toolu_1"}));
-    let sub = server.register("quinn", json!({"claudecode/toolUseId": "toolu_2"}));
+    let main = server.register("main", &json!({"claudecode/toolUseId": "toolu_1"}));
+    let sub = server.register("quinn", &json!({"claudecode/toolUseId": "toolu_2"}));
     let id = |agent: &Value| agent["id"].as_str().expect("an agent").to_owned();
     let after = json!({"tool_name": "mcp__handover__agent_register", "tool_use_id": "toolu_2", "agent_id": "sub1"});
     scene.hook("PostToolUse", after).is_nothing();
@@ -117,9 +117,9 @@ fn the_call_that_registered_joins_a_sub_agent() {
 #[test]
 fn a_resumed_session_is_the_same_agent() {
     let scene = Scene::new("");
-    let first = Server::start(&scene, Some(SESSION)).register("quinn", json!({}));
-    let again = Server::start(&scene, Some(SESSION)).register("quinn", json!({}));
+    let first = Server::start(&scene, Some(SESSION)).register("quinn", &json!({}));
+    let again = Server::start(&scene, Some(SESSION)).register("quinn", &json!({}));
     assert_eq!((&again["id"], &again["resumed"]), (&first["id"], &json!(true)), "{again}");
-    let other = Server::start(&scene, Some("another")).register("quinn", json!({}));
+    let other = Server::start(&scene, Some("another")).register("quinn", &json!({}));
     assert_ne!(other["id"], first["id"]);
 }

@@ -80,9 +80,8 @@ fn another_prompt_another_part_and_another_session_have_counts_of_their_own() {
 fn a_valid_handoff_has_its_effect() {
     let scene = Scene::new(HANDS_OVER);
     let quinn = scene.agent("quinn", None);
-    let summary = json!({"user_facing_summary": "It builds."});
     let task = scene.held(quinn, PlanTask::named("one"));
-    scene.stop("p1", &handoff(quinn, "COMPLETE", summary.clone())).is_nothing();
+    scene.stop("p1", &handoff(quinn, "COMPLETE", json!({"user_facing_summary": "It builds."}))).is_nothing();
     let State::Completed { outcome, .. } = scene.task(task).state else { panic!("{:?}", scene.task(task)) };
     assert_eq!(outcome, "It builds.");
 
