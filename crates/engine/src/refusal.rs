@@ -320,12 +320,16 @@ impl Refusal {
                 Row("FINDING_NOT_FOUND", false, "look at the review (review_status) and use an id from there")
             }
             Self::WrongIteration { .. } => Row("WRONG_ITERATION", true, "send the request with the expected iteration"),
-            Self::RoundsUsedUp { .. } => {
-                Row("ROUNDS_USED_UP", false, "a person decides about the findings that are open, and completes the task")
-            }
-            Self::ReviewRequired { .. } => {
-                Row("REVIEW_REQUIRED", true, "have the work reviewed (review_request with its task_id), then complete it")
-            }
+            Self::RoundsUsedUp { .. } => Row(
+                "ROUNDS_USED_UP",
+                false,
+                "a person decides about the findings that are open, and completes the task",
+            ),
+            Self::ReviewRequired { .. } => Row(
+                "REVIEW_REQUIRED",
+                true,
+                "have the work reviewed (review_request with its task_id), then complete it",
+            ),
             Self::FindingsOpen { .. } => {
                 Row("FINDINGS_OPEN", true, "decide on each finding (review_answer), and have the work reviewed again")
             }

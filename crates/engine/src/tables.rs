@@ -14,7 +14,8 @@ use crate::approval::Approval;
 use crate::checkpoint::Checkpoint;
 use crate::fold::Write;
 use crate::id::{
-    AgentId, ApprovalId, MessageId, RepositoryId, ReviewId, TaskId, TemplateId, TokenId, TurnId, WorkflowId, WorkspaceId,
+    AgentId, ApprovalId, MessageId, RepositoryId, ReviewId, TaskId, TemplateId, TokenId, TurnId, WorkflowId,
+    WorkspaceId,
 };
 use crate::inbox::{Mailbox, Message, Owner};
 use crate::key::{KeyId, StoredKey};

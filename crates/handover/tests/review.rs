@@ -43,7 +43,8 @@ struct Wild<'r> {
     last: Option<Way>,
 }
 
-const NAMES: [&str; 6] = ["finding-one", "finding-two", "finding.three", "finding_four", "finding-5555", "finding-6666"];
+const NAMES: [&str; 6] =
+    ["finding-one", "finding-two", "finding.three", "finding_four", "finding-5555", "finding-6666"];
 
 impl Wild<'_> {
     fn ack(&mut self) -> Option<Value> {
@@ -56,7 +57,8 @@ impl Wild<'_> {
     fn good(&mut self) -> Value {
         let mut names: Vec<&str> = NAMES.to_vec();
         names.retain(|_| self.rng.percent(30));
-        let area = |name: &&str| json!({"id": name, "aspect": "a\u{0}", "description": "d", "recommendation": "r\u{85}"});
+        let area =
+            |name: &&str| json!({"id": name, "aspect": "a\u{0}", "description": "d", "recommendation": "r\u{85}"});
         let mut response = json!({"protocol_version": "1.2", "iteration": self.iteration, "status": "success", "feedback": {
             "confidence": {"level": "low", "justification": "j"}, "positive_points": [{"aspect": "a", "justification": "j"}],
             "areas_for_improvement": names.iter().map(area).collect::<Vec<_>>(), "general_summary": "s", "x-more": {"session-like": 1}}});
@@ -89,7 +91,8 @@ impl Wild<'_> {
                 write(bad)
             }
             18 => {
-                bad["applied_feedback_ack"] = json!({"items": [{"id": "nobody-asked", "processing_status": "acknowledged"}]});
+                bad["applied_feedback_ack"] =
+                    json!({"items": [{"id": "nobody-asked", "processing_status": "acknowledged"}]});
                 write(bad)
             }
             19 => {
@@ -152,7 +155,13 @@ impl Stage for Wild<'_> {
             Way::Writes(bytes) => (TurnEnd::Finished, bytes),
             Way::Ends(end) => (end, Vec::new()),
         };
-        Ok(Said { end, reason: Some("so".to_owned()), answer, conversation: None, spent: Spent { turns: 1, ..Spent::default() } })
+        Ok(Said {
+            end,
+            reason: Some("so".to_owned()),
+            answer,
+            conversation: None,
+            spent: Spent { turns: 1, ..Spent::default() },
+        })
     }
 }
 
@@ -214,7 +223,8 @@ async fn session(seed: u64, folder: &std::path::Path, provider: &Provider) {
         let is_legal = wire::feedback::judge_request(&bytes).value.is_some();
         let iteration = sent.as_ref().map_or(1, |sent| sent["iteration"].as_u64().unwrap_or(1));
         let items = sent.as_ref().and_then(|sent| sent["applied_feedback"]["items"].as_array().cloned());
-        let ids = |items: &Vec<Value>| items.iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
+        let ids =
+            |items: &Vec<Value>| items.iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
         let decided = items.as_ref().map(ids);
         let mut wild = Wild { rng: &mut rng, iteration, decided: decided.clone(), given, starts: 0, last: None };
         let answered = round(&bench, Round { review, turn: None }, &bytes, &mut wild).await.unwrap().unwrap();

@@ -18,12 +18,12 @@ mod people;
 mod points;
 #[path = "runner/process.rs"]
 mod process;
-#[path = "proof/rng.rs"]
-mod rng;
 #[path = "runner/reviewers.rs"]
 mod reviewers;
 #[path = "runner/reviews.rs"]
 mod reviews;
+#[path = "proof/rng.rs"]
+mod rng;
 #[path = "runner/rows.rs"]
 mod rows;
 #[path = "runner/scene.rs"]

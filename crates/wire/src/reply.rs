@@ -1,8 +1,8 @@
 //! Parts of replies: values that write themselves and describe themselves. Unlike shapes they are never read.
 
 use engine::id::{
-    AgentId, CheckpointId, MessageId, RepositoryId, ReviewId, TaskId, TemplateId, ThreadId, TokenId, TurnId, WorkflowId,
-    WorkspaceId,
+    AgentId, CheckpointId, MessageId, RepositoryId, ReviewId, TaskId, TemplateId, ThreadId, TokenId, TurnId,
+    WorkflowId, WorkspaceId,
 };
 use engine::{Json, Timestamp};
 

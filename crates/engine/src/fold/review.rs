@@ -14,7 +14,8 @@ impl Fold<'_> {
                     self.task(gate.task, |task| task.review = true);
                 }
             }
-            Event::RoundStarted { review, round, decided: findings } | Event::RoundEnded { review, round, findings } => {
+            Event::RoundStarted { review, round, decided: findings }
+            | Event::RoundEnded { review, round, findings } => {
                 self.review(review);
                 self.writes.push(Write::Round(round.clone()));
                 findings.iter().for_each(|finding| self.finding(finding));

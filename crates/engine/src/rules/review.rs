@@ -129,8 +129,7 @@ pub(crate) fn start(case: &mut Case<'_>, start: &StartRound) -> Result<Reply, St
         started: case.now,
         state: RoundState::Running { host: start.host.clone(), until: start.until },
     };
-    let review =
-        Review { status: ReviewStatus::Running, open: count(&all), updated: case.now, ..review.clone() };
+    let review = Review { status: ReviewStatus::Running, open: count(&all), updated: case.now, ..review.clone() };
     touch(case, by, &review)?;
     let reply = Reply::RoundStarted { tries: round.tries, issued };
     case.events.push(Event::RoundStarted { review: Box::new(review), round: Box::new(round), decided: told });
@@ -251,12 +250,7 @@ fn merge(review: &Review, round: u32, all: &mut Vec<Finding>, found: &[Found]) -
 }
 
 /// What became of a finding. The last word counts, and the next round tells it.
-pub(crate) fn decide(
-    case: &mut Case<'_>,
-    id: ReviewId,
-    name: &str,
-    decision: &Decision,
-) -> Result<Reply, Stop> {
+pub(crate) fn decide(case: &mut Case<'_>, id: ReviewId, name: &str, decision: &Decision) -> Result<Reply, Stop> {
     check_decision(decision)?;
     check::label("finding", name)?;
     let review = case.world.review(id)?;

@@ -50,7 +50,8 @@ fn review(bench: &Bench, name: &str) -> Result<String, String> {
     let id = bench.known("review", name).and_then(|id| id.parse().ok()).ok_or("no such review")?;
     let found = bench.read(|world| engine::view::review(world, id))?;
     let finding = |row: &engine::review::Finding| {
-        let told = row.decided().and_then(|decided| decided.told).map_or(String::new(), |round| format!(" told {round}"));
+        let told =
+            row.decided().and_then(|decided| decided.told).map_or(String::new(), |round| format!(" told {round}"));
         format!("{} {}{told}", row.name, row.status())
     };
     let findings = found.findings.iter().map(finding).collect::<Vec<_>>().join(", ");

@@ -136,7 +136,8 @@ impl Desk {
         let before = self.service.view(move |world| world.review(id).cloned()).await?;
         let task = self.reviews.spawn(async move {
             let host = host();
-            let bench = Bench { service: &service, state: &ground.state, host: &host, caller, provider: &ground.provider };
+            let bench =
+                Bench { service: &service, state: &ground.state, host: &host, caller, provider: &ground.provider };
             let never = Box::pin(std::future::pending::<Cut>());
             let around = (ground.state.as_path(), ground.store.as_str(), ground.binary.as_deref());
             let mut stage = Here::new(&ground.provider, id, around, earlier, never);
@@ -230,7 +231,9 @@ fn artifact(asked: &ReviewRequest) -> Artifact {
     let reference = asked.artifact_ref.as_ref().map(ToString::to_string);
     let media_type = asked.media_type.as_ref().map(ToString::to_string);
     match &asked.content {
-        Body::Text(text) => Artifact::of_text(text.clone(), media_type.unwrap_or_else(|| "text/plain".to_owned()), reference),
+        Body::Text(text) => {
+            Artifact::of_text(text.clone(), media_type.unwrap_or_else(|| "text/plain".to_owned()), reference)
+        }
         Body::Object(value) => Artifact {
             media_type: media_type.unwrap_or_else(|| "application/json".to_owned()),
             content: value.clone(),
@@ -254,7 +257,11 @@ fn not_begun(ended: Joined) -> Result<(), Stopped> {
             Outcome::Success(_) => Ok(()),
             Outcome::Error(failure) => {
                 let field = "content".to_owned();
-                Err(engine::Refusal::InvalidInput { field, problem: format!("cannot be reviewed: {}", failure.message) }.into())
+                Err(engine::Refusal::InvalidInput {
+                    field,
+                    problem: format!("cannot be reviewed: {}", failure.message),
+                }
+                .into())
             }
         },
         Ok(Ok(None)) => Ok(()),

@@ -68,7 +68,8 @@ impl<'a, C> Here<'a, C> {
         let server = self.binary.map_or_else(std::env::current_exe, |binary| Ok(binary.to_owned()))?;
         let program = server.to_str().ok_or_else(|| std::io::Error::other("our own path is no text"))?;
         let mark = self.review.to_string();
-        let environment = vec![(host::TURN.to_owned(), mark.clone()), ("HANDOVER_STORE".to_owned(), self.store.to_owned())];
+        let environment =
+            vec![(host::TURN.to_owned(), mark.clone()), ("HANDOVER_STORE".to_owned(), self.store.to_owned())];
         let order = Order {
             kind: settings.adapter,
             command: self.provider.member.command(),

@@ -80,10 +80,8 @@ fn item(finding: &Finding, iteration: u32) -> Option<Value> {
     if told.is_some_and(|round| round < iteration) {
         return None;
     }
-    let mut item: Object = vec![
-        ("id".to_owned(), finding.name.as_str().into()),
-        ("status".to_owned(), decision.verdict.as_str().into()),
-    ];
+    let mut item: Object =
+        vec![("id".to_owned(), finding.name.as_str().into()), ("status".to_owned(), decision.verdict.as_str().into())];
     item.extend(decision.code.as_ref().map(|code| ("reason_code".to_owned(), code.as_str().into())));
     item.extend(decision.explanation.as_ref().map(|text| ("explanation".to_owned(), text.as_str().into())));
     Some(Value::Object(item))

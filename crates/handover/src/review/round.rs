@@ -101,9 +101,7 @@ where
         Err(refused) => return Ok(Answered::failure(&asked, "INVALID_REQUEST", &refused)),
     };
     let ended = match unsupported(bench.provider, request) {
-        Some(message) => {
-            Some((Answered::failure(&asked, "UNSUPPORTED_MEDIA_TYPE", &message), None, Spent::default()))
-        }
+        Some(message) => Some((Answered::failure(&asked, "UNSUPPORTED_MEDIA_TYPE", &message), None, Spent::default())),
         None => heard(bench, &known, request, &asked, stage).await?,
     };
     let Some((Some(answered), conversation, spent)) = ended else { return Ok(None) };

@@ -90,7 +90,9 @@ impl Attempt {
         let document = request(known.review.next(), &artifact, &known.findings).to_string();
         let mut stage = Chair { attempt: self, facts, judge: &judge, earlier: earlier(facts, &judge) };
         let which = Round { review: id, turn: Some(turn) };
-        let Some(answered) = review::round(&bench, which, document.as_bytes(), &mut stage).await? else { return Ok(()) };
+        let Some(answered) = review::round(&bench, which, document.as_bytes(), &mut stage).await? else {
+            return Ok(());
+        };
         let known = self.shop.service.view(move |world| view::review(world, id)).await?;
         let problem = match &answered.response.outcome {
             wire::feedback::Outcome::Success(_) => None,
@@ -106,7 +108,8 @@ impl Attempt {
         match (round, problem) {
             // It was not even a request; nothing was recorded that could say so later.
             (None, Some(problem)) => {
-                self.block(facts, BlockKind::ToolFailure, format!("it cannot be shown to {}: {problem}", judge.slug)).await
+                self.block(facts, BlockKind::ToolFailure, format!("it cannot be shown to {}: {problem}", judge.slug))
+                    .await
             }
             (Some(_), _) | (None, None) => Ok(()),
         }
@@ -127,23 +130,27 @@ impl Attempt {
     async fn artifact(&self, facts: &Facts, turn: TurnId) -> Result<Artifact, Trouble> {
         let place = self.place(facts).await?;
         if let Place::Worktree { workspace, line, .. } = &place {
-            let arguments = ["diff", "--no-color", "--no-ext-diff", "--no-textconv", "--merge-base", "--end-of-options"];
+            let arguments =
+                ["diff", "--no-color", "--no-ext-diff", "--no-textconv", "--merge-base", "--end-of-options"];
             let line = reference(&line.branch);
             let call = Call::read(&workspace.path, &arguments).here_only().and(&line).and("HEAD");
             let output = call.run(&self.shop.ground.git).await?.whole()?;
-            let head = Call::read(&workspace.path, &["rev-parse", "HEAD"]).here_only().run(&self.shop.ground.git).await?;
+            let head =
+                Call::read(&workspace.path, &["rev-parse", "HEAD"]).here_only().run(&self.shop.ground.git).await?;
             if !output.stdout.is_empty() {
                 let text = String::from_utf8_lossy(&output.stdout).into_owned();
                 return Ok(Artifact::of_text(text, "text/x-diff".to_owned(), Some(head.text())));
             }
         }
         let claimed = self.claimed(turn)?;
-        let named = facts.verifications.iter().find(|row| row.turn == Some(turn)).and_then(|row| row.output_ref.clone());
+        let named =
+            facts.verifications.iter().find(|row| row.turn == Some(turn)).and_then(|row| row.output_ref.clone());
         let named = named.or_else(|| claimed.files.first().cloned());
         if let Some(name) = &named {
             let root = place.path().canonicalize()?;
             let path = root.join(name).canonicalize().ok().filter(|path| path.starts_with(&root) && path.is_file());
-            let small = |path: &std::path::PathBuf| std::fs::metadata(path).is_ok_and(|found| found.len() <= CONTENT_BYTES_MAX);
+            let small =
+                |path: &std::path::PathBuf| std::fs::metadata(path).is_ok_and(|found| found.len() <= CONTENT_BYTES_MAX);
             if let Some(path) = path.filter(small)
                 && let Ok(text) = std::fs::read_to_string(&path)
             {
@@ -213,7 +220,8 @@ impl Attempt {
             let to = Target::Paused { reason: Some(cut(&question)) };
             self.execute(Command::Move { task: self.task, attempt: Some(self.attempt), to }).await?;
         }
-        let draft = self.draft(facts, MessageKind::Question, (format!("{}: review", facts.task.name), question.clone()));
+        let draft =
+            self.draft(facts, MessageKind::Question, (format!("{}: review", facts.task.name), question.clone()));
         let send = Command::Send { to: Recipients::One(Owner::Human), draft };
         let caller = self.shop.once(self.seat.agent, turn, &format!("review {id} {rounds}"));
         self.shop.service.execute(caller, send).await?;
@@ -276,9 +284,9 @@ mod tests {
         ];
         for (note, expected) in cases {
             let found = decision(note);
-            let found = found.as_ref().map(|(name, decision)| {
-                (name.as_str(), decision.verdict.as_str(), decision.explanation.as_deref())
-            });
+            let found = found
+                .as_ref()
+                .map(|(name, decision)| (name.as_str(), decision.verdict.as_str(), decision.explanation.as_deref()));
             assert_eq!(found, expected, "{note}");
         }
     }

@@ -196,11 +196,14 @@ fn line(news: &News) -> Option<(Style, String)> {
             let problem = problem.as_deref().unwrap_or_default();
             (colour(AnsiColor::Yellow), text(&format!("verification failed: {problem}")))
         }
-        What::Reviewed { problem: Some(problem), .. } => (colour(AnsiColor::Yellow), text(&format!("not reviewed: {problem}"))),
-        What::Reviewed { open: 0, .. } => (plain, "reviewed, nothing open".to_owned()),
-        What::Reviewed { session, open, .. } => {
-            (colour(AnsiColor::Yellow), text(&format!("reviewed, {open} findings open (handover review show {session})")))
+        What::Reviewed { problem: Some(problem), .. } => {
+            (colour(AnsiColor::Yellow), text(&format!("not reviewed: {problem}")))
         }
+        What::Reviewed { open: 0, .. } => (plain, "reviewed, nothing open".to_owned()),
+        What::Reviewed { session, open, .. } => (
+            colour(AnsiColor::Yellow),
+            text(&format!("reviewed, {open} findings open (handover review show {session})")),
+        ),
         What::Merged { commit } => (plain, format!("merged as {}", commit.chars().take(10).collect::<String>())),
         What::Conflict { paths } => (colour(AnsiColor::Yellow), text(&format!("conflicts: {}", paths.join(", ")))),
         What::Completed { summary } => (colour(AnsiColor::Green), text(&format!("completed: {summary}"))),

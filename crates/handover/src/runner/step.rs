@@ -281,7 +281,10 @@ fn reviewed(facts: &Attempt, given: &Given<'_>, last: &Turn) -> Step {
     match &round.state {
         RoundState::Running { .. } => return Step::Review(last.id),
         RoundState::Failed { code, message, .. } if round.turn == Some(last.id) => {
-            return Step::Block(BlockKind::ToolFailure, format!("{} cannot review it: {code}: {message}", review.provider));
+            return Step::Block(
+                BlockKind::ToolFailure,
+                format!("{} cannot review it: {code}: {message}", review.provider),
+            );
         }
         RoundState::Answered(_) | RoundState::Failed { .. } => {}
     }

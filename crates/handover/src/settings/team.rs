@@ -168,7 +168,9 @@ impl Team {
                 return Some(format!("agent {slug}: max_parallel is 0; it would never work"));
             }
             if let Some(entry) = agent.media_types.iter().find(|entry| !wire::feedback::is_listable(entry)) {
-                return Some(format!("agent {slug}: media_types: `{entry}` is no media type; write text/plain or text/*"));
+                return Some(format!(
+                    "agent {slug}: media_types: `{entry}` is no media type; write text/plain or text/*"
+                ));
             }
             let names = agent.roles.iter().chain(&agent.writable_sections);
             if let Some(name) = names.into_iter().find(|name| !engine::agent::is_slug(name)) {

@@ -139,7 +139,9 @@ fn a_session_has_its_order_and_its_history() {
     ]);
     let first = ask(&scene, "quinn", None, request(1, None).to_string().as_bytes(), &[]);
     let session = Some(first.session.as_str());
-    let ask_quinn = |request: &Value| ask(&scene, "quinn", session, request.to_string().as_bytes(), &["finding-0001", "finding-0002"]);
+    let ask_quinn = |request: &Value| {
+        ask(&scene, "quinn", session, request.to_string().as_bytes(), &["finding-0001", "finding-0002"])
+    };
     assert_eq!(code(&first), "success");
     // Not the next one; none of these uses an iteration up.
     for wrong in [1, 3, 4_294_967_296] {
@@ -151,11 +153,8 @@ fn a_session_has_its_order_and_its_history() {
     let decided = [("finding-0001", "accepted"), ("finding-0002", "partial"), ("never-given", "rejected")];
     let second = ask_quinn(&request(2, Some(&decided)));
     let ack = |id: &str, status: &str| json!({"id": id, "processing_status": status});
-    let acked = [
-        ack("finding-0001", "acknowledged"),
-        ack("finding-0002", "acknowledged"),
-        ack("never-given", "unknown_id"),
-    ];
+    let acked =
+        [ack("finding-0001", "acknowledged"), ack("finding-0002", "acknowledged"), ack("never-given", "unknown_id")];
     assert_eq!(second.response["applied_feedback_ack"]["items"], json!(acked), "{second:?}");
     let shown = scene.json(&["review", "show", &first.session]);
     let states: Vec<_> = shown["findings"].as_array().unwrap().iter().map(|row| (&row["id"], &row["status"])).collect();
@@ -167,7 +166,9 @@ fn a_session_has_its_order_and_its_history() {
     let third = ask_quinn(&request(3, Some(&[("finding-0001", "rejected")])));
     assert_eq!(code(&third), "success");
     assert_eq!(scene.json(&["review", "show", &first.session])["open"], 0);
-    for (name, expected) in [("wrong-ack", "ACK_WRONG"), ("no-ack", "MISSING:/applied_feedback_ack"), ("more-ack", "ACK_MISMATCH")] {
+    for (name, expected) in
+        [("wrong-ack", "ACK_WRONG"), ("no-ack", "MISSING:/applied_feedback_ack"), ("more-ack", "ACK_MISMATCH")]
+    {
         let begun = ask(&scene, name, None, request(1, None).to_string().as_bytes(), &[]);
         let next = request(2, Some(&[("finding-0001", "accepted")])).to_string();
         let heard = ask(&scene, name, Some(&begun.session), next.as_bytes(), &["finding-0001"]);
@@ -285,14 +286,16 @@ fn people_have_files_reviewed_in_rounds() {
     assert_eq!(scene.json(&["review", "answer", "nothing-like-it", "accepted"])["code"], "FINDING_NOT_FOUND");
     let again = scene.json(&["review", "again", "plan.md"]);
     assert_eq!((&again["status"], &again["iteration"], &again["open"]), (&json!("answered"), &json!(2), &json!(0)));
-    let sent: Value = serde_json::from_str(&std::fs::read_to_string(scene.sim().join("quinn.2.request")).unwrap()).unwrap();
+    let sent: Value =
+        serde_json::from_str(&std::fs::read_to_string(scene.sim().join("quinn.2.request")).unwrap()).unwrap();
     let items = json!([{"id": "finding-0001", "status": "accepted", "explanation": "done"},
         {"id": "finding-0002", "status": "rejected", "reason_code": "out_of_scope", "explanation": "no"}]);
     assert_eq!(sent["applied_feedback"]["items"], items);
     assert_eq!(sent["artifact"]["media_type"], "text/markdown");
     // What was told is not told again.
     scene.json(&["review", "again", "plan.md", "--session", &session]);
-    let sent: Value = serde_json::from_str(&std::fs::read_to_string(scene.sim().join("quinn.3.request")).unwrap()).unwrap();
+    let sent: Value =
+        serde_json::from_str(&std::fs::read_to_string(scene.sim().join("quinn.3.request")).unwrap()).unwrap();
     assert_eq!(sent["applied_feedback"]["items"], json!([]));
     let shown = scene.ask(&["review", "show"]);
     assert!(String::from_utf8_lossy(&shown.stdout).contains("=> done"), "{shown:?}");

@@ -34,15 +34,23 @@ fn worked(scene: &Scene, words: &str, more: &str) -> Ran {
 fn what_is_found_goes_to_the_worker_and_its_word_goes_back() {
     let scene = team("finds-two nothing");
     let ran = worked(&scene, "finished answers", "");
-    let story = "first done verified review heard reviewed feedback done verified review heard reviewed merged completed";
+    let story =
+        "first done verified review heard reviewed feedback done verified review heard reviewed merged completed";
     assert_eq!((ran.code, ran.story("one").as_str()), (0, story), "{}", ran.stderr);
     let task = ran.events[0]["task_id"].as_str().unwrap();
     let told = std::fs::read_to_string(scene.sim().join(format!("{task}.2.envelope"))).unwrap();
     assert!(told.contains("\"code\":\"finding-0001\"") && told.contains("\"code\":\"finding-0002\""), "{told}");
     let prompt = std::fs::read_to_string(scene.sim().join(format!("{task}.2.prompt"))).unwrap();
-    assert!(prompt.contains("task.feedback from critic") && prompt.contains("Recommendation: make it better"), "{prompt}");
+    assert!(
+        prompt.contains("task.feedback from critic") && prompt.contains("Recommendation: make it better"),
+        "{prompt}"
+    );
     let request = |number| std::fs::read_to_string(scene.sim().join(format!("critic.{number}.request"))).unwrap();
-    assert!(request(1).contains("\"media_type\":\"text/x-diff\"") && request(1).contains("in turn 1"), "{}", request(1));
+    assert!(
+        request(1).contains("\"media_type\":\"text/x-diff\"") && request(1).contains("in turn 1"),
+        "{}",
+        request(1)
+    );
     let items = "\"applied_feedback\":{\"items\":[{\"id\":\"finding-0001\",\"status\":\"accepted\",\"explanation\":\"made it better\"},\
                  {\"id\":\"finding-0002\",\"status\":\"rejected\",\"explanation\":\"not: here\"}]}";
     assert!(request(2).contains("in turn 2") && request(2).contains(items), "{}", request(2));
@@ -53,7 +61,8 @@ fn what_is_found_goes_to_the_worker_and_its_word_goes_back() {
 fn a_worker_answers_with_the_tool_and_nothing_found_is_completed_at_once() {
     let scene = team("finds nothing");
     let ran = worked(&scene, "finished answers-by-tool", "");
-    let story = "first done verified review heard reviewed feedback done verified review heard reviewed merged completed";
+    let story =
+        "first done verified review heard reviewed feedback done verified review heard reviewed merged completed";
     assert_eq!((ran.code, ran.story("one").as_str()), (0, story), "{}", ran.stderr);
     let task = ran.events[0]["task_id"].as_str().unwrap();
     let said = std::fs::read_to_string(scene.sim().join(format!("{task}.said"))).unwrap();
@@ -105,12 +114,17 @@ fn nobody_reviews_its_own_work_and_whoever_is_missing_is_told_first() {
     let mut scene = Scene::new();
     scene.agent("alone", "roles = [\"worker\", \"reviewer\"]");
     scene.settle();
-    let ran = scene.run_plan("name: r\ntasks:\n  - {name: one, role: worker, description: finished, review: roles.reviewer}\n");
+    let ran = scene
+        .run_plan("name: r\ntasks:\n  - {name: one, role: worker, description: finished, review: roles.reviewer}\n");
     assert_eq!(ran.code, 1, "{:?}", ran.events);
     assert!(!ran.events.iter().any(|event| event["event"] == "claimed"), "{:?}", ran.events);
     let ran = scene.run_plan("name: r\ntasks:\n  - {name: one, role: worker, description: finished, review: nobody}\n");
     assert_eq!(ran.code, 1);
-    assert!(ran.events.last().unwrap()["reason"].as_str().unwrap().contains("reviewed by `nobody`"), "{:?}", ran.events);
+    assert!(
+        ran.events.last().unwrap()["reason"].as_str().unwrap().contains("reviewed by `nobody`"),
+        "{:?}",
+        ran.events
+    );
 }
 
 /// The runner is killed while somebody reviews, and while the worker mends what was found.

@@ -38,7 +38,9 @@ impl Script {
 
     fn one_review(&mut self, tables: &Tables) -> Option<Review> {
         let all: Vec<Review> = tables.reviews.values().cloned().collect();
-        self.chance.pick(&all.iter().map(|review| review.id).collect::<Vec<_>>()).and_then(|id| tables.reviews.get(&id).cloned())
+        self.chance
+            .pick(&all.iter().map(|review| review.id).collect::<Vec<_>>())
+            .and_then(|id| tables.reviews.get(&id).cloned())
     }
 
     /// Whoever may speak for it, mostly.

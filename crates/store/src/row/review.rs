@@ -1,7 +1,8 @@
 //! Reviews, rounds and findings to columns and back.
 
 use engine::review::{
-    Answered, Artifact, Decided, Decision, Finding, FindingState, Gate, Review, ReviewStatus, Round, RoundState, Verdict,
+    Answered, Artifact, Decided, Decision, Finding, FindingState, Gate, Review, ReviewStatus, Round, RoundState,
+    Verdict,
 };
 use engine::turn::{Object, Spent};
 

@@ -32,8 +32,7 @@ pub(crate) const PUT_REVIEW: &str = "INSERT INTO review (id, provider, actor, wo
      open = excluded.open, conversation = excluded.conversation, updated = excluded.updated";
 
 pub(crate) const ROUND: &str = concat!(round_columns!(), "WHERE review = $1 AND number = $2");
-pub(crate) const ROUNDS: &str =
-    concat!(round_columns!(), "WHERE review = $1 AND number > $2 ORDER BY number LIMIT $3");
+pub(crate) const ROUNDS: &str = concat!(round_columns!(), "WHERE review = $1 AND number > $2 ORDER BY number LIMIT $3");
 pub(crate) const PUT_ROUND: &str = "INSERT INTO review_round (review, number, tries, turn, media_type, artifact_ref, request, \
      request_bytes, started, status, host, until, ended, confidence, summary, found, response, response_bytes, code, \
      usd_micros, tokens, ms, turns) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, \
