@@ -24,6 +24,7 @@ mod refused;
 mod reviews;
 mod rows;
 mod said;
+mod slim;
 mod tasks;
 mod workflows;
 
@@ -46,7 +47,7 @@ pub use tasks::*;
 pub use workflows::*;
 
 use crate::document::{self, BYTES_MAX, Judged};
-use crate::json::{Object, Value};
+use crate::json::Value;
 use crate::report::{Report, Unknown};
 use crate::shape::{List, NonBlank, Shape, Text};
 
@@ -98,7 +99,7 @@ impl Tool {
     /// The schema as models see it: names, types and words only. Each pattern would cost every conversation tokens, and a
     /// breach of one is explained when it happens.
     pub fn offered(&self) -> Value {
-        slim(&self.arguments())
+        slim::slim(&self.arguments())
     }
 
     /// The schema of its reply. Nothing is required at its root: some clients hold refusals against it, too, and would hide
@@ -115,28 +116,6 @@ impl Tool {
 
     pub fn find(name: &str) -> Option<&'static Self> {
         TOOLS.iter().find(|tool| tool.name == name)
-    }
-}
-
-/// Leaves out what a model does not need to make a legal call.
-fn slim(schema: &Value) -> Value {
-    const LEFT_OUT: [&str; 6] = ["pattern", "minimum", "maximum", "minItems", "not", "additionalProperties"];
-    match schema {
-        Value::Object(members) => {
-            let kept = members.iter().filter(|(name, value)| {
-                let open = name == "additionalProperties" && matches!(value, Value::Object(inner) if inner.is_empty());
-                !LEFT_OUT.contains(&name.as_str()) && !open
-            });
-            let mut kept: Object = kept.map(|(name, value)| (name.clone(), slim(value))).collect();
-            // Some services that models are called through take no choice without its type.
-            let has = |wanted: &str| kept.iter().any(|(name, _)| name == wanted);
-            if has("enum") && !has("type") {
-                kept.insert(0, ("type".to_owned(), "string".into()));
-            }
-            Value::Object(kept)
-        }
-        Value::List(items) => Value::List(items.iter().map(slim).collect()),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Text(_) => schema.clone(),
     }
 }
 

@@ -152,7 +152,11 @@ impl Desk {
                 return Ok(());
             }
             tokio::select! {
-                ended = &mut task => return not_begun(ended),
+                ended = &mut task => {
+                    // It may have been answered between two looks.
+                    let now = self.service.view(move |world| world.review(id).cloned()).await?;
+                    return if now.rounds > before.rounds { Ok(()) } else { not_begun(ended) };
+                }
                 _ = bell.changed(std::time::Duration::from_secs(1)) => {}
             }
         }

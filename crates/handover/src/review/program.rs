@@ -57,13 +57,14 @@ impl<'a, C> Here<'a, C> {
         Self { provider, review, state, store, binary, earlier, cut, starts: 0 }
     }
 
-    fn room(&self) -> PathBuf {
+    fn place(&self) -> PathBuf {
         folder(self.state).join(self.review.to_string())
     }
 
     fn start(&self, attempt: Try, folder: &Path) -> Result<Start, Trouble> {
         let settings = &self.provider.member.settings;
-        let room = folder.join("room");
+        // The same for all rounds: opencode resumes a conversation only where it was begun, and elsewhere waits for ever.
+        let room = self.place().join("room");
         std::fs::create_dir_all(&room)?;
         let server = self.binary.map_or_else(std::env::current_exe, |binary| Ok(binary.to_owned()))?;
         let program = server.to_str().ok_or_else(|| std::io::Error::other("our own path is no text"))?;
@@ -102,16 +103,16 @@ impl<C: Future<Output = Cut> + Send + Unpin> Stage for Here<'_, C> {
 
     async fn play(&mut self, attempt: Try) -> Result<Said, Trouble> {
         if self.starts == 0 {
-            clear(self.room()).await;
+            clear(self.place()).await;
         }
         self.starts += 1;
-        let folder = self.room().join(self.starts.to_string());
+        let folder = self.place().join(self.starts.to_string());
         std::fs::create_dir_all(&folder)?;
         let start = self.start(attempt, &folder)?;
         let ran = program::run(&start, &mut Silent, &mut self.cut).await;
         let said = ran.map(|ran| said(&ran, start.order.kind, &folder, self.earlier));
         // What it wrote was heard; the conversation is in its own home.
-        let _gone = std::fs::remove_dir_all(self.room());
+        let _gone = std::fs::remove_dir_all(self.place());
         match said {
             Ok(said) => {
                 self.earlier = self.earlier.and(said.spent);
@@ -123,12 +124,14 @@ impl<C: Future<Output = Cut> + Send + Unpin> Stage for Here<'_, C> {
 }
 
 /// Folders of a round whose process was killed: their programs have ended, or are ended now.
-async fn clear(room: PathBuf) {
+async fn clear(place: PathBuf) {
     let cleared = tokio::task::spawn_blocking(move || {
-        for entry in std::fs::read_dir(&room).into_iter().flatten().flatten() {
+        let is_start = |name: std::ffi::OsString| name.to_str().is_some_and(|name| name.parse::<u32>().is_ok());
+        let entries = std::fs::read_dir(&place).into_iter().flatten().flatten();
+        for entry in entries.filter(|entry| is_start(entry.file_name())) {
             let _ended = host::settle(&entry.path());
         }
-        let _gone = std::fs::remove_dir_all(&room);
+        let _gone = std::fs::remove_dir_all(&place);
     });
     let _panicked = cleared.await;
 }

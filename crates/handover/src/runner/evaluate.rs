@@ -206,8 +206,10 @@ impl Attempt {
         let Reply::TurnStarted { turn, .. } = reply else { return Err(crate::Error::unexpected(&reply).into()) };
         self.tell(facts, What::Started { turn, purpose });
         let folder = self.shop.turn_folder(turn);
-        let room: PathBuf = folder.join("room");
+        // The same for all its turns: opencode resumes a conversation only where it was begun, and elsewhere waits for ever.
+        let room = self.shop.attempt_folder(self.task, self.attempt).join(format!("room-{}", settings.slug));
         std::fs::create_dir_all(&room)?;
+        std::fs::create_dir_all(&folder)?;
         let order = Order {
             kind: settings.adapter,
             command: judge.member.command(),
