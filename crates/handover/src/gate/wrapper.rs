@@ -193,6 +193,10 @@ fn in_shell(name: &str, wrapper: &Wrapper, words: &[Arg]) -> Vec<Inner> {
         Ok(parsed) => parsed,
         Err(problem) => return vec![Inner::Ask(format!("{name} with {problem}"))],
     };
+    // `+e` is an option, too, and the text stands behind it.
+    if words.get(parsed.rest).is_some_and(|word| word.as_text().starts_with('+')) {
+        return vec![Inner::Ask(format!("{name} with an option that begins with a plus"))];
+    }
     if parsed.has(&["-i", "-l", "--login"]) && !parsed.has(&["-c"]) {
         return vec![Inner::Ask(format!("{name} with commands from its input"))];
     }

@@ -51,7 +51,10 @@ impl Stage {
             std::os::unix::fs::symlink(Path::new("/usr/bin").join(name), bin.join(name)).unwrap();
         }
         let mut bash = program("timeout");
-        bash.args(["-s", "KILL", "2", "/bin/bash", "-c", text]).env_clear().env("PATH", &bin).env("FUNCNEST", "4");
+        bash.args(["-s", "KILL", "2", "/bin/bash", "-c", "--", text])
+            .env_clear()
+            .env("PATH", &bin)
+            .env("FUNCNEST", "4");
         bash.current_dir(self.scratch.root()).stdin(Stdio::null());
         // Its output ends when the last of its children does.
         bash.output().unwrap();
@@ -276,7 +279,11 @@ fn what_is_read_is_what_bash_parses() {
         }
         read += 1;
         let mut bash = program("/bin/bash");
-        bash.args(["-n", "-c", &text]).env_clear().stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        bash.args(["-n", "-c", "--", &text])
+            .env_clear()
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         if !bash.status().unwrap().success() {
             wrong.push(format!("{text:?}"));
         }

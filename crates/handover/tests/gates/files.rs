@@ -151,7 +151,7 @@ fn bash_writes_nothing_that_was_not_seen() {
         let infra = scratch.root().join("infra");
         let before = below(&infra);
         let mut bash = Command::new("timeout");
-        bash.args(["-s", "KILL", "2", "/bin/bash", "-c", &text])
+        bash.args(["-s", "KILL", "2", "/bin/bash", "-c", "--", &text])
             .env_clear()
             .env("PATH", "/usr/bin:/bin")
             .env("HOME", scratch.root());
