@@ -92,9 +92,9 @@ impl Desk {
 
     fn ground(&self, named: &str) -> Result<Ground, Stopped> {
         let Surroundings { root, state, data, store, binary, .. } = &*self.surroundings;
-        let provider = Provider::find(root.as_deref(), data.as_deref(), named).map_err(refused)?;
+        let provider = Provider::find(root.as_deref(), data.as_deref(), named).map_err(|problem| refused(&problem))?;
         let (Some(state), Some(store)) = (state.clone(), store.clone()) else {
-            return Err(refused(NoProvider::NoProject));
+            return Err(refused(&NoProvider::NoProject));
         };
         Ok(Ground { provider, state, store, binary: binary.clone() })
     }
@@ -275,10 +275,10 @@ fn not_begun(ended: Joined) -> Result<(), Stopped> {
     }
 }
 
-fn refused(problem: NoProvider) -> Stopped {
+fn refused(problem: &NoProvider) -> Stopped {
     let text = problem.to_string();
     let (code, message) = text.split_once(' ').unwrap_or(("", &text));
-    let said = match (&problem, code) {
+    let said = match (problem, code) {
         (NoProvider::Untrusted(_), "NOT_TRUSTED") => {
             said("NOT_TRUSTED", message, "have a person look at the commands with `handover trust`")
         }

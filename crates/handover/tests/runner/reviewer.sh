@@ -7,6 +7,7 @@ count=$((count + 1))
 echo "$count" >"$SIM/$NAME.count"
 word=$(printf '%s' "$WORDS" | awk -v n="$count" '{ print $(n > NF ? NF : n) }')
 printf '%s\n' "$request" >"$SIM/$NAME.$count.request"
+pwd >>"$SIM/$NAME.rooms"
 cp "$HANDOVER_PROMPT" "$SIM/$NAME.$count.prompt"
 iteration=$(printf '%s' "$request" | sed -n 's/^{"protocol_version":"1.2","iteration":\([0-9]*\).*/\1/p')
 decided=$(printf '%s' "$request" | sed -n 's/.*"applied_feedback"//p' | grep -o '"id":"[^"]*"' | cut -d'"' -f4)

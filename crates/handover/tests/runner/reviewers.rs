@@ -76,6 +76,15 @@ fn starts(scene: &Scene, name: &str) -> u32 {
     std::fs::read_to_string(scene.sim().join(format!("{name}.count"))).map_or(0, |text| text.trim().parse().unwrap())
 }
 
+/// Some programs resume a conversation only where it was begun.
+pub(crate) fn rooms(scene: &Scene, name: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(scene.sim().join(format!("{name}.rooms"))).unwrap();
+    let mut rooms: Vec<String> = text.lines().map(str::to_owned).collect();
+    rooms.sort();
+    rooms.dedup();
+    rooms
+}
+
 /// What a provider does, what the requester is told, and how often it was started for that.
 const WAYS: &[(&str, &str, &str, u32)] = &[
     ("good", "nothing", "success", 1),
@@ -121,6 +130,7 @@ fn whatever_a_provider_does_the_requester_is_answered() {
             .collect();
         ways.into_iter().for_each(|way| way.join().unwrap());
     });
+    assert_eq!(rooms(&scene, "repaired").len(), 1, "it was repaired elsewhere");
     // The second start of one that was repaired was told what was wrong.
     let told = std::fs::read_to_string(scene.sim().join("repaired.2.request")).unwrap();
     assert!(told.contains("\"x-repair\":[{\"code\":\"NO_RESPONSE\""), "{told}");
@@ -166,6 +176,7 @@ fn a_session_has_its_order_and_its_history() {
     let third = ask_quinn(&request(3, Some(&[("finding-0001", "rejected")])));
     assert_eq!(code(&third), "success");
     assert_eq!(scene.json(&["review", "show", &first.session])["open"], 0);
+    assert_eq!(rooms(&scene, "quinn").len(), 1, "a follow-up was elsewhere");
     for (name, expected) in
         [("wrong-ack", "ACK_WRONG"), ("no-ack", "MISSING:/applied_feedback_ack"), ("more-ack", "ACK_MISMATCH")]
     {

@@ -11,6 +11,7 @@ use handover::service::Service;
 use crate::books;
 use crate::kills::workflow;
 use crate::process::Runner;
+use crate::reviewers::rooms;
 use crate::scene::{Ran, Scene};
 
 fn team(words: &str) -> Scene {
@@ -32,11 +33,11 @@ fn worked(scene: &Scene, words: &str, more: &str) -> Ran {
 
 #[test]
 fn what_is_found_goes_to_the_worker_and_its_word_goes_back() {
-    let scene = team("finds-two nothing");
+    let scene = team("nonsense finds-two nothing");
     let ran = worked(&scene, "finished answers", "");
-    let story =
-        "first done verified review heard reviewed feedback done verified review heard reviewed merged completed";
+    let story = "first done verified review heard review heard reviewed feedback done verified review heard reviewed merged completed";
     assert_eq!((ran.code, ran.story("one").as_str()), (0, story), "{}", ran.stderr);
+    assert_eq!(rooms(&scene, "critic").len(), 1, "it was repaired or asked again elsewhere");
     let task = ran.events[0]["task_id"].as_str().unwrap();
     let told = std::fs::read_to_string(scene.sim().join(format!("{task}.2.envelope"))).unwrap();
     assert!(told.contains("\"code\":\"finding-0001\"") && told.contains("\"code\":\"finding-0002\""), "{told}");
@@ -47,13 +48,13 @@ fn what_is_found_goes_to_the_worker_and_its_word_goes_back() {
     );
     let request = |number| std::fs::read_to_string(scene.sim().join(format!("critic.{number}.request"))).unwrap();
     assert!(
-        request(1).contains("\"media_type\":\"text/x-diff\"") && request(1).contains("in turn 1"),
+        request(2).contains("\"media_type\":\"text/x-diff\"") && request(2).contains("in turn 1"),
         "{}",
-        request(1)
+        request(2)
     );
     let items = "\"applied_feedback\":{\"items\":[{\"id\":\"finding-0001\",\"status\":\"accepted\",\"explanation\":\"made it better\"},\
                  {\"id\":\"finding-0002\",\"status\":\"rejected\",\"explanation\":\"not: here\"}]}";
-    assert!(request(2).contains("in turn 2") && request(2).contains(items), "{}", request(2));
+    assert!(request(3).contains("in turn 2") && request(3).contains(items), "{}", request(3));
     assert_eq!(scene.leftovers(), [""; 0]);
 }
 
