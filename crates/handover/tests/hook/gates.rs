@@ -45,7 +45,7 @@ fn what_is_asked_is_sealed_approved_and_goes_through_once() {
     let agent = scene.agent("quinn", None);
     let said = scene.bash("git push origin main");
     let [asked] = &scene.approvals()[..] else { panic!("{:?}", scene.approvals()) };
-    assert_eq!((asked.source, asked.agent, asked.waiting), (Source::Gate, agent, None));
+    assert_eq!((asked.source, asked.agent(), asked.waiting), (Source::Gate, Some(agent), None));
     assert_eq!(asked.request.operation, "Bash");
     assert_eq!(asked.request.content, r#"{"command":"git push origin main"}"#);
     assert_eq!(asked.request.directory, scene.at().display().to_string());
@@ -98,7 +98,7 @@ fn a_session_nobody_registered_in_asks_too_as_one_agent() {
     scene.bash("git push two");
     let rows = scene.approvals();
     assert_eq!(rows.len(), 2);
-    assert_eq!(rows[0].agent, rows[1].agent);
+    assert_eq!(rows[0].agent(), rows[1].agent());
 }
 
 /// Below a turn the turn's agent asks, whoever registered in the program's own session.
@@ -122,7 +122,7 @@ fn below_a_turn_the_turns_agent_asks() {
     let environment = [("HANDOVER_TURN", turn.as_str())];
     assert!(!scene.hook_in("PreToolUse", call.clone(), &environment).denied().is_empty());
     let [asked] = &scene.approvals()[..] else { panic!("{:?}", scene.approvals()) };
-    assert_eq!(asked.agent, holder);
+    assert_eq!(asked.agent(), Some(holder));
     scene.decide(asked.id, Decision::Approve);
     scene.hook_in("PreToolUse", call, &environment).is_nothing();
 }
