@@ -72,7 +72,7 @@ impl Wild<'_> {
     fn way(&mut self) -> Way {
         let good = self.good();
         let text = good.to_string();
-        let mut bad = good.clone();
+        let mut bad = good;
         let write = |value: Value| Way::Writes(value.to_string().into_bytes());
         match self.rng.below(34) {
             0..10 => Way::Writes(text.into_bytes()),
@@ -229,7 +229,7 @@ async fn session(seed: u64, folder: &std::path::Path, provider: &Provider) {
         let mut wild = Wild { rng: &mut rng, iteration, decided: decided.clone(), given, starts: 0, last: None };
         let answered = round(&bench, Round { review, turn: None }, &bytes, &mut wild).await.unwrap().unwrap();
         let (starts, last) = (wild.starts, wild.last.clone());
-        let at = format!("HANDOVER_REVIEW_SEED={seed} step {step}: {:?} after {last:?}", sent);
+        let at = format!("HANDOVER_REVIEW_SEED={seed} step {step}: {sent:?} after {last:?}");
         // The requester's side: always legal, also in the stream.
         let text = answered.text();
         let judged = judge_response(text.as_bytes(), Some(&asked));
