@@ -6,14 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::approval::{self, Decision, Source};
 pub use crate::caller::{Actor, Caller, Key, Rights};
-use crate::id::{AgentId, ApprovalId, MessageId, SessionId, TaskId, TemplateId, TurnId, WorkflowId, WorkspaceId};
+use crate::id::{
+    AgentId, ApprovalId, MessageId, ReviewId, SessionId, TaskId, TemplateId, TurnId, WorkflowId, WorkspaceId,
+};
 use crate::inbox::{Draft as MessageDraft, Recipients};
 use crate::json::Json;
 use crate::plan::{Piece, PlanTask};
+use crate::review::{Artifact, Decision as FindingDecision};
 use crate::task::{BlockKind, Status};
 use crate::template::TemplateBody;
-use crate::time::Millis;
-use crate::turn::{Ended, Purpose};
+use crate::time::{Millis, Timestamp};
+use crate::turn::{Ended, Object, Purpose, Spent};
 use crate::verification::Verdict;
 use crate::workflow::WorkflowStatus;
 use crate::workspace::{Cleaned, WorkspaceStatus};
@@ -238,6 +241,17 @@ pub enum Command {
     /// Those whose time is over, a bounded number at a time.
     ExpireApprovals,
 
+    // Reviews
+    OpenReview(OpenReview),
+    /// Recorded before the provider is asked.
+    StartRound(Box<StartRound>),
+    EndRound(Box<EndRound>),
+    DecideFinding {
+        review: ReviewId,
+        finding: String,
+        decision: FindingDecision,
+    },
+
     // Messages
     Send {
         to: Recipients,
@@ -306,6 +320,64 @@ pub struct AskApproval {
     pub waits: Option<(TaskId, u32)>,
     pub request: approval::Request,
     pub fingerprint: String,
+}
+
+/// Something is to be looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OpenReview {
+    pub provider: String,
+    /// The task that shall wait for it, and its claim.
+    pub gate: Option<(TaskId, u32)>,
+    pub rounds_max: Option<u32>,
+}
+
+/// A round that is about to begin.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StartRound {
+    pub review: ReviewId,
+    pub number: u32,
+    pub turn: Option<TurnId>,
+    pub artifact: Artifact,
+    /// What became of earlier findings, by their ids.
+    pub decisions: Vec<(String, FindingDecision)>,
+    /// Who asks the provider. One of a machine asks at a time, so that another one of it is gone.
+    pub host: String,
+    pub until: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EndRound {
+    pub review: ReviewId,
+    pub number: u32,
+    /// As the beginning answered it.
+    pub tries: u32,
+    pub end: RoundEnd,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "end", rename_all = "snake_case")]
+pub enum RoundEnd {
+    Answered(RoundAnswer),
+    Failed { code: String, message: String, conversation: Option<String>, spent: Spent },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RoundAnswer {
+    pub confidence: String,
+    pub summary: String,
+    pub found: Vec<Found>,
+    pub conversation: Option<String>,
+    pub response: Option<Object>,
+    pub spent: Spent,
+}
+
+/// A finding as a provider gives it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Found {
+    pub name: String,
+    pub aspect: String,
+    pub description: String,
+    pub recommendation: String,
 }
 
 /// Where a workflow shall go.

@@ -8,7 +8,7 @@ use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::{
-    agent, answer, approval, claim, inbox, place, plan, record, replan, section, status, token, turn, workflow,
+    agent, answer, approval, claim, inbox, place, plan, record, replan, review, section, status, token, turn, workflow,
 };
 use crate::time::Stamp;
 use crate::world::{Need, Stop, World};
@@ -134,6 +134,11 @@ fn run(case: &mut Case<'_>, command: &Command) -> Result<Reply, Stop> {
         Command::DecideApproval { approval, decision } => approval::decide(case, *approval, decision),
         Command::ConsumeApproval { approval, fingerprint } => approval::consume(case, *approval, fingerprint),
         Command::ExpireApprovals => approval::expire_all(case),
+
+        Command::OpenReview(open) => review::open(case, open),
+        Command::StartRound(start) => review::start(case, start),
+        Command::EndRound(end) => review::end(case, end),
+        Command::DecideFinding { review, finding, decision } => review::decide(case, *review, finding, decision),
 
         Command::Send { to, draft } => inbox::send(case, to, draft),
         Command::Answer { message, text } => answer::answer(case, *message, text),

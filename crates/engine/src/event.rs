@@ -13,6 +13,7 @@ use crate::inbox::{Message, MessageState, Owner};
 use crate::json::Json;
 use crate::key::StoredKey;
 use crate::plan::Piece;
+use crate::review::{Finding, Review, Round};
 use crate::runner::Runner;
 use crate::section::SectionChange;
 use crate::task::{Detail, State, Status, Task};
@@ -226,6 +227,26 @@ pub enum Event {
     /// Decided, used, or its time is over.
     ApprovalMoved {
         approval: Box<Approval>,
+    },
+
+    ReviewOpened {
+        review: Box<Review>,
+    },
+    /// With the findings that were decided on by it.
+    RoundStarted {
+        review: Box<Review>,
+        round: Box<Round>,
+        decided: Vec<Finding>,
+    },
+    /// With the findings it gave.
+    RoundEnded {
+        review: Box<Review>,
+        round: Box<Round>,
+        findings: Vec<Finding>,
+    },
+    FindingDecided {
+        review: Box<Review>,
+        finding: Box<Finding>,
     },
 
     Sent {

@@ -1,5 +1,6 @@
 //! What the events make of the state: the rows to write.
 
+mod review;
 mod task;
 mod workflow;
 
@@ -14,6 +15,7 @@ use crate::id::{AgentId, RepositoryId, TaskId, TemplateId, WorkflowId};
 use crate::inbox::{Mailbox, Message, MessageState, Owner};
 use crate::key::StoredKey;
 use crate::plan::Piece;
+use crate::review::{Finding, Review, Round};
 use crate::runner::Runner;
 use crate::section::{Section, SectionChange};
 use crate::task::{Detail, Task};
@@ -72,6 +74,9 @@ pub enum Write {
     Section(Box<Section>),
     SectionChange(Box<SectionChange>),
     Approval(Box<Approval>),
+    Review(Box<Review>),
+    Round(Box<Round>),
+    Finding(Box<Finding>),
     Key(Box<StoredKey>),
     ForgetKeys(Timestamp),
 }
@@ -276,6 +281,10 @@ impl Fold<'_> {
                 self.world.approvals.insert(approval.id, Some((**approval).clone()));
                 self.writes.push(Write::Approval(approval.clone()));
             }
+            Event::ReviewOpened { .. }
+            | Event::RoundStarted { .. }
+            | Event::RoundEnded { .. }
+            | Event::FindingDecided { .. } => self.apply_to_review(event),
             Event::KeyKept { key } => self.writes.push(Write::Key(key.clone())),
             Event::KeysForgotten => self.writes.push(Write::ForgetKeys(self.now)),
             Event::WorkflowCreated { .. }

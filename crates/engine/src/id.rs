@@ -111,6 +111,8 @@ ids! {
     TurnId = "tn";
     /// A question to a person whether something may be done.
     ApprovalId = "ap";
+    /// A review, which the protocol calls a session.
+    ReviewId = "ses";
 }
 
 /// A seeded sequence of ids: the same seed gives the same ids, so a decision that is run again decides the same.

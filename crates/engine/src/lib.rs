@@ -28,6 +28,7 @@ pub mod offer;
 pub mod plan;
 pub mod refusal;
 pub mod reply;
+pub mod review;
 pub mod runner;
 pub mod scope;
 pub mod section;

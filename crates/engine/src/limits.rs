@@ -105,6 +105,16 @@ pub const TURNS_MAX: u32 = 10_000;
 pub const RUNNER_MS: Millis = Millis::seconds(30);
 /// Agents one runner works.
 pub const RUNNER_AGENTS_MAX: usize = 500;
+/// Rounds of a review that keeps a task from being completed, before a person has to look.
+pub const REVIEW_ROUNDS_DEFAULT: u32 = 5;
+/// A review that goes on for longer is another one.
+pub const REVIEW_ROUNDS_MAX: u32 = 1_000;
+/// Findings of one response: nobody answers more.
+pub const FOUND_MAX: usize = 200;
+/// Findings of one review, all of which each round looks at.
+pub const FINDINGS_MAX: u32 = 2_000;
+/// A document of the feedback protocol is no larger, so that no text in it is.
+pub const REVIEW_BYTES_MAX: usize = 1 << 20;
 /// Sections of the project context.
 pub const SECTIONS_MAX: usize = 500;
 /// Variables of a template.

@@ -1,7 +1,7 @@
 //! Lists for people and agents who look around: bounded pages in a fixed order, and counts. No decision reads them.
 
 use crate::approval::ApprovalStatus;
-use crate::id::{AgentId, ApprovalId, RepositoryId, TaskId, TokenId, TurnId, WorkflowId, WorkspaceId};
+use crate::id::{AgentId, ApprovalId, RepositoryId, ReviewId, TaskId, TokenId, TurnId, WorkflowId, WorkspaceId};
 use crate::inbox::Owner;
 use crate::task::Status;
 use crate::time::Timestamp;
@@ -151,6 +151,28 @@ pub enum List {
     /// Those that are over and still open, oldest first.
     OverdueApprovals {
         now: Timestamp,
+        limit: u32,
+    },
+    /// Newest first.
+    Reviews {
+        before: Option<(Timestamp, ReviewId)>,
+        limit: u32,
+    },
+    /// Those a task waits for, in any of its claims, newest first.
+    TaskReviews {
+        task: TaskId,
+        limit: u32,
+    },
+    /// In their order: what has a higher number than this.
+    Rounds {
+        review: ReviewId,
+        after: u32,
+        limit: u32,
+    },
+    /// In the order in which they first came.
+    Findings {
+        review: ReviewId,
+        after: u32,
         limit: u32,
     },
     /// Oldest first.

@@ -224,6 +224,7 @@ fn row(
         touches: planned.touches,
         group: planned.group,
         verify: planned.verify,
+        review: planned.review,
         attempts_max: planned.attempts_max,
         attempt: 0,
         crashes: 0,

@@ -4,7 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{AgentId, ApprovalId, MessageId, RepositoryId, TaskId, TokenId, TurnId, WorkflowId, WorkspaceId};
+use crate::id::{
+    AgentId, ApprovalId, MessageId, RepositoryId, ReviewId, TaskId, TokenId, TurnId, WorkflowId, WorkspaceId,
+};
 use crate::task::Status;
 use crate::time::Timestamp;
 use crate::workflow::WorkflowStatus;
@@ -172,6 +174,32 @@ pub enum Refusal {
         status: WorkflowStatus,
     },
 
+    ReviewNotFound {
+        review: ReviewId,
+    },
+    FindingNotFound {
+        review: ReviewId,
+        finding: String,
+    },
+    /// A round is asked for that is not the next one.
+    WrongIteration {
+        review: ReviewId,
+        expected: u32,
+    },
+    /// More rounds than a gate may have without a person.
+    RoundsUsedUp {
+        review: ReviewId,
+        rounds: u32,
+    },
+    ReviewRequired {
+        task: TaskId,
+    },
+    FindingsOpen {
+        task: TaskId,
+        review: ReviewId,
+        open: u32,
+    },
+
     // Found by the door that does it, and kept with the others so that there is one list.
     SenderNotFound {
         sender: String,
@@ -287,6 +315,24 @@ impl Refusal {
             Self::IdempotencyConflict { .. } => {
                 Row("IDEMPOTENCY_CONFLICT", true, "use a new key for a request with other arguments")
             }
+            Self::ReviewNotFound { .. } => Row("REVIEW_NOT_FOUND", false, "list the reviews and use an id from there"),
+            Self::FindingNotFound { .. } => {
+                Row("FINDING_NOT_FOUND", false, "look at the review (review_status) and use an id from there")
+            }
+            Self::WrongIteration { .. } => Row("WRONG_ITERATION", true, "send the request with the expected iteration"),
+            Self::RoundsUsedUp { .. } => Row(
+                "ROUNDS_USED_UP",
+                false,
+                "a person decides about the findings that are open, and completes the task",
+            ),
+            Self::ReviewRequired { .. } => Row(
+                "REVIEW_REQUIRED",
+                true,
+                "have the work reviewed (review_request with its task_id), then complete it",
+            ),
+            Self::FindingsOpen { .. } => {
+                Row("FINDINGS_OPEN", true, "decide on each finding (review_answer), and have the work reviewed again")
+            }
             Self::SenderNotFound { .. } => Row("SENDER_NOT_FOUND", false, "register first and send as that agent"),
             Self::MissingPath => Row("MISSING_PATH", true, "give `path`, or `create_worktree: true` with `repo_path`"),
             Self::MissingRepoPath => Row("MISSING_REPO_PATH", true, "give `repo_path`: a folder of the repository"),
@@ -399,6 +445,18 @@ impl fmt::Display for Refusal {
             Self::InboxFull { unread } => write!(f, "the recipient has {unread} unread messages, which is the limit"),
             Self::IdempotencyConflict { key } => {
                 write!(f, "the key {key} was used with other arguments")
+            }
+            Self::ReviewNotFound { review } => write!(f, "Review not found: {review}"),
+            Self::FindingNotFound { review, finding } => write!(f, "Finding not found: {review}/{finding}"),
+            Self::WrongIteration { review, expected } => {
+                write!(f, "the next iteration of {review} is {expected}")
+            }
+            Self::RoundsUsedUp { review, rounds } => {
+                write!(f, "{review} had {rounds} rounds, which is as many as it may have without a person")
+            }
+            Self::ReviewRequired { task } => write!(f, "{task} is completed after a review only"),
+            Self::FindingsOpen { task, review, open } => {
+                write!(f, "{task} waits for the undecided findings of {review}: {open}")
             }
             Self::SenderNotFound { sender } => write!(f, "Sender not found: {sender}"),
             Self::MissingPath => f.write_str("`path` is required unless a worktree is made"),

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::approval::ApprovalStatus;
 use crate::id::{
-    AgentId, ApprovalId, CheckpointId, MessageId, RepositoryId, TaskId, TemplateId, ThreadId, TokenId, TurnId,
-    WorkflowId, WorkspaceId,
+    AgentId, ApprovalId, CheckpointId, MessageId, RepositoryId, ReviewId, TaskId, TemplateId, ThreadId, TokenId,
+    TurnId, WorkflowId, WorkspaceId,
 };
 use crate::task::Status;
 use crate::time::{Millis, Timestamp};
@@ -164,6 +164,23 @@ pub enum Reply {
     ApprovalsExpired {
         expired: u32,
         more: bool,
+    },
+
+    ReviewOpened {
+        review: ReviewId,
+    },
+    /// `issued` are the ids of all findings so far.
+    RoundStarted {
+        tries: u32,
+        issued: Vec<String>,
+    },
+    /// `open` counts the findings of the whole review that nobody has decided on.
+    RoundEnded {
+        found: u32,
+        open: u32,
+    },
+    FindingDecided {
+        open: u32,
     },
 
     /// `ahead` is what the recipient has unread before this one.

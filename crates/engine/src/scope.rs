@@ -59,6 +59,10 @@ impl Command {
             Self::DecideApproval { .. } => "decide_approval",
             Self::ConsumeApproval { .. } => "consume_approval",
             Self::ExpireApprovals => "expire_approvals",
+            Self::OpenReview(_) => "open_review",
+            Self::StartRound(_) => "start_round",
+            Self::EndRound(_) => "end_round",
+            Self::DecideFinding { .. } => "decide_finding",
             Self::Send { .. } => "send",
             Self::Answer { .. } => "answer",
             Self::MarkRead { .. } => "mark_read",
@@ -106,6 +110,12 @@ impl Command {
                 needs.push(Need::Approval(*approval));
             }
             Self::Answer { message, .. } => needs.push(Need::Message(*message)),
+            Self::OpenReview(open) => needs.extend(open.gate.map(|(task, _)| Need::Task(task))),
+            Self::StartRound(start) => {
+                needs.extend([Need::Review(start.review), Need::Round(start.review, start.number)]);
+            }
+            Self::EndRound(end) => needs.extend([Need::Review(end.review), Need::Round(end.review, end.number)]),
+            Self::DecideFinding { review, .. } => needs.push(Need::Review(*review)),
             Self::ClaimNext { workflow, .. }
             | Self::SetPlan { workflow, .. }
             | Self::BeginPlan { workflow, .. }

@@ -4,6 +4,7 @@
 
 mod answer;
 mod list;
+mod review;
 mod turn;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,10 +14,12 @@ use crate::approval::Approval;
 use crate::checkpoint::Checkpoint;
 use crate::fold::Write;
 use crate::id::{
-    AgentId, ApprovalId, MessageId, RepositoryId, TaskId, TemplateId, TokenId, TurnId, WorkflowId, WorkspaceId,
+    AgentId, ApprovalId, MessageId, RepositoryId, ReviewId, TaskId, TemplateId, TokenId, TurnId, WorkflowId,
+    WorkspaceId,
 };
 use crate::inbox::{Mailbox, Message, Owner};
 use crate::key::{KeyId, StoredKey};
+use crate::review::{Finding, Review, Round};
 use crate::runner::Runner;
 use crate::section::{Section, SectionChange};
 use crate::task::{Detail, Task};
@@ -53,6 +56,9 @@ pub struct Tables {
     pub sections: BTreeMap<String, Section>,
     pub section_changes: BTreeMap<(String, u32), SectionChange>,
     pub approvals: BTreeMap<ApprovalId, Approval>,
+    pub reviews: BTreeMap<ReviewId, Review>,
+    pub rounds: BTreeMap<(ReviewId, u32), Round>,
+    pub findings: BTreeMap<(ReviewId, String), Finding>,
 }
 
 impl Tables {
@@ -127,6 +133,9 @@ impl Tables {
                 self.section_changes.insert((change.section.clone(), change.version), *change);
             }
             Write::Approval(approval) => drop(self.approvals.insert(approval.id, *approval)),
+            Write::Review(review) => drop(self.reviews.insert(review.id, *review)),
+            Write::Round(round) => drop(self.rounds.insert((round.review, round.number), *round)),
+            Write::Finding(row) => drop(self.findings.insert((row.review, row.name.clone()), *row)),
             Write::Key(key) => drop(self.keys.insert(key.id.clone(), *key)),
             Write::ForgetKeys(now) => self.keys.retain(|_, key| key.until > now),
         }

@@ -35,6 +35,9 @@ pub struct Task {
     pub group: Option<String>,
     /// Completion is accepted from the runner only, after it verified the output.
     pub verify: bool,
+    /// Not completed before it was reviewed, nor while something that was found is undecided.
+    #[serde(default)]
+    pub review: bool,
     pub attempts_max: u32,
     /// Number of the last claim; it only grows, and fences writes of earlier holders.
     pub attempt: u32,

@@ -47,6 +47,12 @@ impl Event {
             Self::ApprovalAsked { approval } | Self::ApprovalMoved { approval } => {
                 Some(approval.waiting.map_or(Topic::Registry, |waiting| Topic::Workflow(waiting.workflow)))
             }
+            Self::ReviewOpened { review }
+            | Self::RoundStarted { review, .. }
+            | Self::RoundEnded { review, .. }
+            | Self::FindingDecided { review, .. } => {
+                Some(review.gate.map_or(Topic::Registry, |gate| Topic::Workflow(gate.workflow)))
+            }
             Self::Moved(moved) => Some(Topic::Workflow(moved.workflow)),
             Self::RepositoryAttached { attachment } => Some(Topic::Workflow(attachment.workflow)),
             Self::WorkspaceCreated { workspace } | Self::WorkspaceUpdated { workspace } => {
@@ -96,6 +102,10 @@ impl Event {
             Self::ApprovalAsked { approval } | Self::ApprovalMoved { approval } => {
                 approval.waiting.map(|waiting| waiting.task)
             }
+            Self::ReviewOpened { review }
+            | Self::RoundStarted { review, .. }
+            | Self::RoundEnded { review, .. }
+            | Self::FindingDecided { review, .. } => review.gate.map(|gate| gate.task),
             Self::TaskRemoved { task, .. }
             | Self::Claimed { task, .. }
             | Self::Renewed { task, .. }
@@ -184,6 +194,10 @@ impl Event {
             Self::SectionWritten { .. } => "section_written",
             Self::ApprovalAsked { .. } => "approval_asked",
             Self::ApprovalMoved { .. } => "approval_moved",
+            Self::ReviewOpened { .. } => "review_opened",
+            Self::RoundStarted { .. } => "round_started",
+            Self::RoundEnded { .. } => "round_ended",
+            Self::FindingDecided { .. } => "finding_decided",
             Self::Sent { .. } => "sent",
             Self::Answered { .. } => "answered",
             Self::Marked { .. } => "marked",

@@ -74,7 +74,8 @@ names! {
     /// Why a turn was begun.
     Purpose {
         First = "first", Repair = "repair", Next = "next", Answer = "answer", Recovery = "recovery",
-        Verification = "verification", Conflict = "conflict", Evaluation = "evaluation",
+        Verification = "verification", Conflict = "conflict", Evaluation = "evaluation", Feedback = "feedback",
+        Review = "review",
     }
 }
 
@@ -84,6 +85,23 @@ names! {
         Finished = "finished", Failed = "failed", Signalled = "signalled", TimedOut = "timed_out",
         OverBudget = "over_budget", ClaimLost = "claim_lost", SpawnFailed = "spawn_failed", ApiError = "api_error",
         Interrupted = "interrupted", Cancelled = "cancelled",
+    }
+}
+
+impl Purpose {
+    /// It is another agent's, who looks at what the worker made.
+    pub fn is_a_look(self) -> bool {
+        match self {
+            Self::Evaluation | Self::Review => true,
+            Self::First
+            | Self::Repair
+            | Self::Next
+            | Self::Answer
+            | Self::Recovery
+            | Self::Verification
+            | Self::Conflict
+            | Self::Feedback => false,
+        }
     }
 }
 

@@ -4,6 +4,7 @@ mod attempt;
 mod execution;
 mod mail;
 mod progress;
+mod review;
 mod worker;
 
 use crate::agent::{Agent, Presence};
@@ -25,6 +26,7 @@ pub use attempt::{Attempt, attempt};
 pub use execution::{Execution, Worked, execution, runners, running};
 pub use mail::{MailFilter, Mailed, State as MailState, Unread, mail, message, unread};
 pub use progress::{Progress, Waiting, progress};
+pub use review::{Reviewed, gating, review, reviews};
 pub use worker::context;
 
 /// Rows of a list, and the place to go on from when there are more.

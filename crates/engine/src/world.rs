@@ -10,13 +10,14 @@ use crate::agent::Agent;
 use crate::approval::Approval;
 use crate::checkpoint::Checkpoint;
 use crate::id::{
-    AgentId, ApprovalId, MessageId, RepositoryId, SessionId, TaskId, TemplateId, TokenId, TurnId, WorkflowId,
+    AgentId, ApprovalId, MessageId, RepositoryId, ReviewId, SessionId, TaskId, TemplateId, TokenId, TurnId, WorkflowId,
     WorkspaceId,
 };
 use crate::inbox::{Filter, Mailbox, Message, Owner};
 use crate::key::{KeyId, StoredKey};
 use crate::list::List;
 use crate::refusal::Refusal;
+use crate::review::{Finding, Review, Round};
 use crate::runner::Runner;
 use crate::section::{Section, SectionChange};
 use crate::task::{Detail, Task};
@@ -51,9 +52,13 @@ pub enum Need {
     /// The one with this fingerprint that is pending or approved.
     ApprovalSealed(String),
     Runner(String),
+    Review(ReviewId),
+    Round(ReviewId, u32),
+    /// One finding, by the provider's id.
+    Finding(ReviewId, String),
     /// How many turns a task had.
     TurnCount(TaskId),
-    /// The newest turn of a task that has not ended; an evaluation does not count.
+    /// The newest turn of a task that has not ended; those of agents who only look do not count.
     TurnRunning(TaskId),
     /// How many verifications a task had.
     VerificationCount(TaskId),
@@ -153,6 +158,9 @@ pub enum Fact {
     SectionRows(Vec<Section>),
     SectionChanges(Vec<SectionChange>),
     ApprovalRows(Vec<Approval>),
+    ReviewRows(Vec<Review>),
+    RoundRows(Vec<Round>),
+    FindingRows(Vec<Finding>),
     /// A word and one or two numbers.
     Counts(Vec<(String, u32, u32)>),
 }
@@ -176,6 +184,7 @@ pub struct World {
     pub turns: BTreeMap<TurnId, Option<Turn>>,
     pub sections: BTreeMap<String, Option<Section>>,
     pub approvals: BTreeMap<ApprovalId, Option<Approval>>,
+    pub reviews: BTreeMap<ReviewId, Option<Review>>,
     pub facts: BTreeMap<Need, Fact>,
 }
 
@@ -218,10 +227,13 @@ impl World {
             Need::Turn(id) => self.turns.contains_key(id),
             Need::Section(name) => self.sections.contains_key(name),
             Need::Approval(id) => self.approvals.contains_key(id),
+            Need::Review(id) => self.reviews.contains_key(id),
             Need::TemplateNamed(_)
             | Need::TokenHashed(_)
             | Need::ApprovalSealed(_)
             | Need::Runner(_)
+            | Need::Round(..)
+            | Need::Finding(..)
             | Need::TurnCount(_)
             | Need::TurnRunning(_)
             | Need::VerificationCount(_)
@@ -367,6 +379,22 @@ impl World {
             Some(None) => Err(Refusal::ApprovalNotFound { approval: id }.into()),
             None => missing(Need::Approval(id)),
         }
+    }
+
+    pub fn review(&self, id: ReviewId) -> Result<&Review, Stop> {
+        match self.reviews.get(&id) {
+            Some(Some(review)) => Ok(review),
+            Some(None) => Err(Refusal::ReviewNotFound { review: id }.into()),
+            None => missing(Need::Review(id)),
+        }
+    }
+
+    pub fn rounds(&self, need: &Need) -> Result<&[Round], Stop> {
+        self.fact(need, |fact| if let Fact::RoundRows(rows) = fact { Some(rows.as_slice()) } else { None })
+    }
+
+    pub fn findings(&self, need: &Need) -> Result<&[Finding], Stop> {
+        self.fact(need, |fact| if let Fact::FindingRows(rows) = fact { Some(rows.as_slice()) } else { None })
     }
 
     pub fn turns(&self, need: &Need) -> Result<&[Turn], Stop> {

@@ -12,6 +12,8 @@ mod codes;
 mod line;
 #[path = "cases/plans.rs"]
 mod plans;
+#[path = "cases/reviews.rs"]
+mod reviews;
 #[path = "cases/show.rs"]
 mod show;
 #[path = "cases/turns.rs"]

@@ -13,6 +13,7 @@ mod needs;
 mod oracle;
 mod plans;
 mod race;
+mod reviews;
 mod script;
 mod transfer;
 mod turns;

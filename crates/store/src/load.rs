@@ -42,6 +42,9 @@ pub(crate) fn query(need: &Need) -> Statement {
         Need::Runner(name) => one(sql::turn::RUNNER, name.into()),
         Need::Section(name) => one(sql::turn::SECTION, name.into()),
         Need::Approval(id) => one(sql::turn::APPROVAL, text(id)),
+        Need::Review(id) => one(sql::review::REVIEW, text(id)),
+        Need::Round(id, number) => Statement::new(sql::review::ROUND, [text(id), (*number).into()]),
+        Need::Finding(id, name) => Statement::new(sql::review::FINDING, [text(id), name.into()]),
         Need::ApprovalSealed(fingerprint) => one(sql::turn::APPROVAL_SEALED, fingerprint.into()),
         Need::List(found) => list::query(found),
         Need::Slug(slug) => one(sql::SLUG, slug.into()),
@@ -127,6 +130,7 @@ pub(crate) fn absorb(need: &Need, rows: Vec<Vec<Value>>, world: &mut World) -> R
         Need::Turn(id) => drop(world.turns.insert(*id, one(rows, row::turn::read_turn)?)),
         Need::Section(name) => drop(world.sections.insert(name.clone(), one(rows, row::turn::read_section)?)),
         Need::Approval(id) => drop(world.approvals.insert(*id, one(rows, row::turn::read_approval)?)),
+        Need::Review(id) => drop(world.reviews.insert(*id, one(rows, row::review::read_review)?)),
         Need::Key(id) => drop(world.keys.insert(id.clone(), one(rows, row::read_key)?)),
         _ => drop(world.facts.insert(need.clone(), fact(need, rows)?)),
     }
@@ -143,6 +147,8 @@ fn fact(need: &Need, rows: Vec<Vec<Value>>) -> Result<Fact, Fault> {
             Fact::Number(one(rows, |row| Columns::new("count", row).count())?.unwrap_or(0))
         }
         Need::Runner(_) => Fact::RunnerRows(many(rows, row::turn::read_runner)?),
+        Need::Round(..) => Fact::RoundRows(many(rows, row::review::read_round)?),
+        Need::Finding(..) => Fact::FindingRows(many(rows, row::review::read_finding)?),
         Need::ApprovalSealed(_) => Fact::ApprovalRows(many(rows, row::turn::read_approval)?),
         Need::Slug(_) | Need::SessionAgents(_) | Need::RoleHolders(_) | Need::Agents(_) => {
             Fact::Agents(many(rows, parsed)?)

@@ -4,13 +4,14 @@ use crate::fault::Fault;
 use crate::sql::Dialect;
 
 /// The schema this program writes.
-pub(crate) const SCHEMA: i64 = 4;
+pub(crate) const SCHEMA: i64 = 5;
 
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_core.sql"),
     include_str!("migrations/0002_lists.sql"),
     include_str!("migrations/0003_turns.sql"),
     include_str!("migrations/0004_answers.sql"),
+    include_str!("migrations/0005_reviews.sql"),
 ];
 
 /// The scripts that bring a database from a schema to ours, each with the number it leads to.

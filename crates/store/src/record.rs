@@ -76,6 +76,9 @@ fn push(write: Write, ops: &mut Vec<Op>) -> Result<(), Fault> {
             ops.push(Op::Insert(&table::SECTION_CHANGE, vec![row::turn::section_change(&change)]));
         }
         Write::Approval(approval) => run(sql::turn::PUT_APPROVAL, row::turn::approval(&approval)),
+        Write::Review(review) => run(sql::review::PUT_REVIEW, row::review::review(&review)),
+        Write::Round(round) => run(sql::review::PUT_ROUND, row::review::round(&round)),
+        Write::Finding(finding) => run(sql::review::PUT_FINDING, row::review::finding(&finding)),
         Write::Key(key) => run(sql::PUT_KEPT_ANSWER, row::key(&key)?),
         Write::ForgetKeys(now) => run(sql::FORGET_KEYS, vec![now.into()]),
     }

@@ -1,5 +1,6 @@
 //! State to columns and back, once for every database.
 
+pub(crate) mod review;
 pub(crate) mod turn;
 
 use engine::agent::Agent;
@@ -163,16 +164,16 @@ pub(crate) fn task(row: &Task) -> Vec<Value> {
         optional(row.workspace),
     ];
     values.extend(state(&row.state));
-    values.extend([row.created.into(), row.updated.into()]);
+    values.extend([row.created.into(), row.updated.into(), row.review.into()]);
     values
 }
 
 /// What changes in a task's life: the values of `sql::UPDATE_TASK`.
 pub(crate) fn task_update(row: &Task) -> Vec<Value> {
-    let mut values = Vec::with_capacity(14);
+    let mut values = Vec::with_capacity(15);
     values.extend([row.attempt.into(), row.crashes.into(), row.checkpoints.into(), optional(row.workspace)]);
     values.extend(state(&row.state));
-    values.extend([row.updated.into(), text(row.id)]);
+    values.extend([row.updated.into(), row.review.into(), text(row.id)]);
     values
 }
 
@@ -200,6 +201,7 @@ pub(crate) fn read_task(row: Vec<Value>) -> Result<Task, Fault> {
         state: read_state(row)?,
         created: row.time()?,
         updated: row.time()?,
+        review: row.flag()?,
     })
 }
 

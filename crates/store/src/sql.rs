@@ -46,6 +46,7 @@ pub(crate) const POSTGRES: Dialect = Dialect {
 };
 
 pub(crate) mod list;
+pub(crate) mod review;
 pub(crate) mod turn;
 
 use list::task_columns;
@@ -154,7 +155,7 @@ pub(crate) const INBOX: &str =
 // Writes.
 pub(crate) const UPDATE_TASK: &str = "UPDATE task SET attempt = $1, crashes = $2, checkpoints = $3, workspace = $4, \
      status = $5, holder = $6, lease_since = $7, lease_until = $8, actor = $9, note = $10, block_kind = $11, \
-     block_role = $12, updated = $13 WHERE id = $14";
+     block_role = $12, updated = $13, review = $14 WHERE id = $15";
 pub(crate) const NOTE_TASK: &str = "UPDATE task SET checkpoints = $1, updated = $2 WHERE id = $3";
 pub(crate) const MET: &str =
     "UPDATE task SET unmet = unmet - 1 WHERE id IN (SELECT task FROM dependency WHERE depends_on = $1)";

@@ -53,7 +53,7 @@ tables! {
     TASK = "task" by "id" {
         id workflow name sequence priority role capabilities touches parallel_group verify attempts_max attempt crashes
         unmet checkpoints repository workspace status holder lease_since lease_until actor note block_kind block_role
-        created updated
+        created updated review
     }
     TASK_DETAIL = "task_detail" by "task" { task description brief plan context context_from extra outcome_detail }
     DEPENDENCY = "dependency" by "task, depends_on" { task depends_on }
@@ -88,6 +88,16 @@ tables! {
     APPROVAL = "approval" by "id" {
         id source agent workflow task attempt operation content scope directory risk rollback verification fingerprint
         asked status until actor decided reason
+    }
+    REVIEW = "review" by "id" {
+        id provider actor workflow task attempt rounds_max rounds status findings open conversation opened updated
+    }
+    REVIEW_ROUND = "review_round" by "review, number" {
+        review number tries turn media_type artifact_ref request request_bytes started status host until ended confidence
+        summary found response response_bytes code usd_micros tokens ms turns
+    }
+    FINDING = "finding" by "review, name" {
+        review name number round aspect description recommendation status actor decided code explanation told
     }
     KEPT_ANSWER = "kept_answer" by "owner, act, idempotency_key" { owner act idempotency_key fingerprint answer until }
     TOPIC = "topic" by "name" { name seq hash at }

@@ -289,6 +289,9 @@ fn memory_rows(contents: &Contents, table: &str) -> Result<Vec<Vec<Value>>, Faul
         "section" => tables.sections.values().map(row::turn::section).collect(),
         "section_change" => tables.section_changes.values().map(row::turn::section_change).collect(),
         "approval" => tables.approvals.values().map(row::turn::approval).collect(),
+        "review" => tables.reviews.values().map(row::review::review).collect(),
+        "review_round" => tables.rounds.values().map(row::review::round).collect(),
+        "finding" => tables.findings.values().map(row::review::finding).collect(),
         "kept_answer" => tables.keys.values().map(row::key).collect::<Result<_, _>>()?,
         "topic" => contents.heads.values().map(record::head_values).collect(),
         "event" => contents.entries.iter().map(record::entry_values).collect(),
@@ -347,6 +350,9 @@ fn fill_row(contents: &mut Contents, table: &'static str, row: Vec<Value>) -> Re
         "section" => tables.write(W::Section(Box::new(row::turn::read_section(row)?))),
         "section_change" => tables.write(W::SectionChange(Box::new(row::turn::read_section_change(row)?))),
         "approval" => tables.write(W::Approval(Box::new(row::turn::read_approval(row)?))),
+        "review" => tables.write(W::Review(Box::new(row::review::read_review(row)?))),
+        "review_round" => tables.write(W::Round(Box::new(row::review::read_round(row)?))),
+        "finding" => tables.write(W::Finding(Box::new(row::review::read_finding(row)?))),
         "kept_answer" => tables.write(W::Key(Box::new(row::read_key(row)?))),
         "topic" => {
             let head = Head::read(row)?;

@@ -193,6 +193,8 @@ const SINCE: &[&str] = &[
      DROP TABLE approval; UPDATE handover_meta SET value = 2 WHERE name = 'schema'",
     "DROP INDEX message_question; ALTER TABLE message DROP COLUMN answer; \
      UPDATE handover_meta SET value = 3 WHERE name = 'schema'",
+    "DROP TABLE finding; DROP TABLE review_round; DROP TABLE review; ALTER TABLE task DROP COLUMN review; \
+     UPDATE handover_meta SET value = 4 WHERE name = 'schema'",
 ];
 
 #[tokio::test(flavor = "multi_thread")]

@@ -23,6 +23,8 @@ pub struct PlanTask {
     pub touches: Vec<String>,
     pub attempts_max: u32,
     pub verify: bool,
+    #[serde(default)]
+    pub review: bool,
     pub repository: Option<RepositoryId>,
     pub brief: Option<Json>,
     pub context: Option<Json>,
@@ -43,6 +45,7 @@ impl PlanTask {
             touches: Vec::new(),
             attempts_max: limits::ATTEMPTS_DEFAULT,
             verify: false,
+            review: false,
             repository: None,
             brief: None,
             context: None,

@@ -10,6 +10,7 @@ pub(crate) mod place;
 pub(crate) mod plan;
 pub(crate) mod record;
 pub(crate) mod replan;
+pub(crate) mod review;
 pub(crate) mod section;
 pub(crate) mod status;
 pub(crate) mod token;

@@ -10,7 +10,7 @@ use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::claim::dependencies_met;
-use crate::rules::{block, workflow};
+use crate::rules::{block, review, workflow};
 use crate::task::{Block, Lease, State, Status, Task};
 use crate::workflow::Workflow;
 use crate::world::Stop;
@@ -146,6 +146,7 @@ fn next_state(case: &mut Case<'_>, step: &Step<'_>, to: &Target) -> Result<Moved
             if task.verify && case.caller.rights != Rights::Runner {
                 return Err(Refusal::VerificationRequired { task: task.id }.into());
             }
+            review::is_passed(case, task)?;
             moved.outcome_detail.clone_from(detail);
             State::Completed { by, outcome: given(outcome).ok_or(Refusal::MissingOutcome)? }
         }

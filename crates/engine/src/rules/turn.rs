@@ -11,7 +11,7 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::runner::Runner;
 use crate::task::Task;
-use crate::turn::{Ended, Purpose, Turn, TurnState};
+use crate::turn::{Ended, Turn, TurnState};
 use crate::verification::Verification;
 use crate::world::{Fact, Need, Stop};
 
@@ -44,7 +44,7 @@ pub(crate) fn start(case: &mut Case<'_>, start: &StartTurn) -> Result<Reply, Sto
     case.world.want([Need::TurnCount(task.id), Need::TurnRunning(task.id)])?;
     // One of an earlier claim is its runner's to end, and that runner may never come back.
     let running = case.world.turns(&Need::TurnRunning(task.id))?.first().filter(|turn| turn.attempt == start.attempt);
-    if start.purpose != Purpose::Evaluation
+    if !start.purpose.is_a_look()
         && let Some(running) = running
     {
         return Err(Refusal::state(format!("{} of {} has not ended", running.id, task.id)).into());

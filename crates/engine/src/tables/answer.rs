@@ -44,6 +44,8 @@ impl Tables {
             Need::Turn(id) => drop(world.turns.insert(*id, self.turns.get(id).cloned())),
             Need::Section(name) => drop(world.sections.insert(name.clone(), self.sections.get(name).cloned())),
             Need::Approval(id) => drop(world.approvals.insert(*id, self.approvals.get(id).cloned())),
+            Need::Review(id) => drop(world.reviews.insert(*id, self.reviews.get(id).cloned())),
+            Need::Round(..) | Need::Finding(..) => drop(world.facts.insert(need.clone(), self.review_fact(need))),
             Need::TurnCount(_)
             | Need::TurnRunning(_)
             | Need::VerificationCount(_)

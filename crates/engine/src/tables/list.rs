@@ -111,6 +111,9 @@ impl Tables {
             | List::Approvals { .. }
             | List::OpenApprovals { .. }
             | List::OverdueApprovals { .. } => self.turn_list(list),
+            List::Reviews { .. } | List::TaskReviews { .. } | List::Rounds { .. } | List::Findings { .. } => {
+                self.review_list(list)
+            }
             List::Tokens { revoked, after, limit } => {
                 let rows = self.tokens.values().filter(|row| *revoked || row.revoked.is_none());
                 let rows =

@@ -7,7 +7,7 @@ use super::answer::first;
 use super::list::{page, size};
 use crate::approval::{Approval, ApprovalStatus};
 use crate::list::{List, Whose};
-use crate::turn::{Purpose, Spent, Turn};
+use crate::turn::{Spent, Turn};
 use crate::world::{Fact, Need};
 
 impl Tables {
@@ -76,8 +76,7 @@ impl Tables {
         match need {
             Need::TurnCount(task) => number(self.turns.values().filter(|turn| turn.task == *task).count()),
             Need::TurnRunning(task) => {
-                let running =
-                    |turn: &&Turn| turn.task == *task && turn.ended().is_none() && turn.purpose != Purpose::Evaluation;
+                let running = |turn: &&Turn| turn.task == *task && turn.ended().is_none() && !turn.purpose.is_a_look();
                 let newest = self.turns.values().filter(running).max_by_key(|turn| turn.number);
                 Fact::TurnRows(newest.cloned().into_iter().collect())
             }

@@ -1,6 +1,6 @@
 //! Everything that says where an attempt stands, so that whoever takes it up goes on as the one before would have.
 
-use super::rows_of;
+use super::{Reviewed, gating, rows_of};
 use crate::approval::Approval;
 use crate::checkpoint::Checkpoint;
 use crate::id::TaskId;
@@ -34,6 +34,8 @@ pub struct Attempt {
     pub questions: Vec<Message>,
     /// The newest, oldest first.
     pub checkpoints: Vec<Checkpoint>,
+    /// The newest that this claim waits for.
+    pub review: Option<Reviewed>,
     pub spent: Spent,
     pub spent_workflow: Spent,
 }
@@ -66,6 +68,7 @@ pub fn attempt(world: &World, id: TaskId) -> Result<Attempt, Stop> {
         approvals: rows_of!(world, ApprovalRows, approvals).iter().filter(from_here).cloned().collect(),
         questions: rows_of!(world, Messages, mail).iter().filter(asked).cloned().collect(),
         checkpoints: world.checkpoints(&newest)?.to_vec(),
+        review: if task.review { gating(world, id, task.attempt)? } else { None },
         spent: spent(own)?,
         spent_workflow: spent(whole)?,
     })

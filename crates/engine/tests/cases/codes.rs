@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use engine::Refusal;
-use engine::id::{AgentId, ApprovalId, MessageId, RepositoryId, TaskId, TokenId, TurnId, WorkflowId, WorkspaceId};
+use engine::id::{
+    AgentId, ApprovalId, MessageId, RepositoryId, ReviewId, TaskId, TokenId, TurnId, WorkflowId, WorkspaceId,
+};
 use engine::task::Status;
 use engine::time::Timestamp;
 use engine::workflow::WorkflowStatus;
@@ -73,6 +75,12 @@ fn every() -> Vec<Refusal> {
         Refusal::AlreadyAnswered { message: MessageId::FIRST, answer: MessageId::LAST },
         Refusal::NotRunning { workflow, status: WorkflowStatus::Planning },
         Refusal::NotSuspended { workflow, status: WorkflowStatus::Planning },
+        Refusal::ReviewNotFound { review: ReviewId::FIRST },
+        Refusal::FindingNotFound { review: ReviewId::FIRST, finding: text() },
+        Refusal::WrongIteration { review: ReviewId::FIRST, expected: 1 },
+        Refusal::RoundsUsedUp { review: ReviewId::FIRST, rounds: 5 },
+        Refusal::ReviewRequired { task },
+        Refusal::FindingsOpen { task, review: ReviewId::FIRST, open: 1 },
     ]
 }
 
@@ -126,6 +134,12 @@ fn position(refusal: &Refusal) -> usize {
         Refusal::AlreadyAnswered { .. } => 45,
         Refusal::NotRunning { .. } => 46,
         Refusal::NotSuspended { .. } => 47,
+        Refusal::ReviewNotFound { .. } => 48,
+        Refusal::FindingNotFound { .. } => 49,
+        Refusal::WrongIteration { .. } => 50,
+        Refusal::RoundsUsedUp { .. } => 51,
+        Refusal::ReviewRequired { .. } => 52,
+        Refusal::FindingsOpen { .. } => 53,
     }
 }
 

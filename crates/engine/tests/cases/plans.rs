@@ -27,6 +27,7 @@ fn shape<'t>(bench: &mut Bench, words: impl Iterator<Item = &'t str>) -> Result<
         match name {
             "after" => {}
             "verify" => task.verify = true,
+            "review" => task.review = true,
             "priority" => {
                 let number: u8 = value.parse().map_err(|_| "priority is a number")?;
                 task.priority = Priority::try_from(number).map_err(str::to_owned)?;

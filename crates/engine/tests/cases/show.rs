@@ -137,6 +137,10 @@ fn reply(bench: &mut Bench, command: &Command, reply: &Reply) -> String {
         Reply::ApprovalDecided { status } => status.to_string(),
         Reply::ApprovalConsumed => "consumed".to_owned(),
         Reply::ApprovalsExpired { expired, more } => format!("expired {expired}{}", or_nothing(*more, ", more")),
+        Reply::ReviewOpened { review } => bench.numbered("review", "review", review),
+        Reply::RoundStarted { tries, issued } => format!("try {tries}, given {}", list(issued)),
+        Reply::RoundEnded { found, open } => format!("{found} found, {open} open"),
+        Reply::FindingDecided { open } => format!("{open} open"),
         Reply::KeysForgotten => "forgotten".to_owned(),
     }
 }

@@ -38,6 +38,7 @@ pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Resul
         "token" | "revoke" => token(bench, verb, words).map(Ok),
         "turn" | "ended" | "verified" | "runner" | "gone" | "section" | "ask" | "approve" | "reject"
         | "revoke_approval" | "consume" | "expire" => crate::turns::command(bench, verb, words).map(Ok),
+        "review" | "round" | "answered" | "fails" | "decide" => crate::reviews::command(bench, verb, words).map(Ok),
         "send" | "broadcast" | "answer" | "read" | "archive" => message(bench, verb, words).map(Ok),
         other => Err(format!("no verb {other}")),
     }

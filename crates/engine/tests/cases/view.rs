@@ -8,7 +8,7 @@ use engine::{Fact, Need, World};
 use crate::bench::{Bench, Words};
 use crate::show::{list, named, time};
 
-const VIEWS: [&str; 8] = ["state", "detail", "offers", "inbox", "checkpoints", "holds", "log", "fill"];
+const VIEWS: [&str; 9] = ["state", "detail", "offers", "inbox", "checkpoints", "holds", "log", "fill", "review"];
 
 pub(crate) fn is_view(word: &str) -> bool {
     VIEWS.contains(&word)
@@ -26,6 +26,7 @@ pub(crate) fn view(bench: &mut Bench, what: &str, words: &mut Words) -> Result<S
         "inbox" => inbox(bench, &name, words.flag("all")),
         "checkpoints" => checkpoints(bench, &name),
         "fill" => fill(bench, &name, words),
+        "review" => review(bench, &name)?,
         _ => {
             let agent = bench.agent(&name);
             match fact(bench, &Need::Held(agent)) {
@@ -42,6 +43,21 @@ fn fact(bench: &Bench, need: &Need) -> Option<Fact> {
     let mut world = World::default();
     bench.tables.answer(need, &mut world);
     world.facts.remove(need)
+}
+
+/// A review with its findings.
+fn review(bench: &Bench, name: &str) -> Result<String, String> {
+    let id = bench.known("review", name).and_then(|id| id.parse().ok()).ok_or("no such review")?;
+    let found = bench.read(|world| engine::view::review(world, id))?;
+    let finding = |row: &engine::review::Finding| {
+        let told =
+            row.decided().and_then(|decided| decided.told).map_or(String::new(), |round| format!(" told {round}"));
+        format!("{} {}{told}", row.name, row.status())
+    };
+    let findings = found.findings.iter().map(finding).collect::<Vec<_>>().join(", ");
+    let findings = if findings.is_empty() { findings } else { format!(": {findings}") };
+    let row = &found.review;
+    Ok(format!("{}, {} rounds, {} open{findings}", row.status, row.rounds, row.open))
 }
 
 /// A task, a workflow, an agent or a workspace, whatever has the name.

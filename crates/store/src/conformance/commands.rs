@@ -39,7 +39,8 @@ impl Script {
             19..28 => self.plan(tables),
             28..60 => self.work(tables),
             60..72 => self.turn(tables),
-            72..82 => {
+            72..77 => self.review(tables),
+            77..82 => {
                 let command = self.place(tables);
                 (self.caller(tables), command)
             }

@@ -2,7 +2,7 @@
 
 use engine::Timestamp;
 use engine::approval::ApprovalStatus;
-use engine::id::{AgentId, TaskId, WorkflowId};
+use engine::id::{AgentId, ReviewId, TaskId, WorkflowId};
 use engine::inbox::Owner;
 use engine::list::{AgentFilter, List, Whose, WorkflowFilter};
 use engine::tables::Tables;
@@ -22,6 +22,7 @@ pub(super) fn all(tables: &Tables, now: Timestamp) -> Vec<List> {
     let mut lists = vec![List::RepositoryTotal];
     of_turns(tables, &mut lists);
     of_approvals(tables, now, &mut lists);
+    of_reviews(tables, &mut lists);
     of_workflows(tables, &mut lists);
     for workflow in some(tables.workflows.keys().copied(), [WorkflowId::LAST]) {
         of_workflow(tables, workflow, &mut lists);
@@ -97,6 +98,22 @@ fn of_approvals(tables: &Tables, now: Timestamp, lists: &mut Vec<List>) {
         }
         lists.extend(ends.iter().map(|now| List::OverdueApprovals { now: *now, limit }));
         lists.extend(tasks.iter().map(|task| List::OpenApprovals { task: *task, limit }));
+    }
+}
+
+fn of_reviews(tables: &Tables, lists: &mut Vec<List>) {
+    let tasks = tables.reviews.values().filter_map(|row| row.gate).map(|gate| gate.task);
+    let tasks = some(tasks, [TaskId::LAST]);
+    for limit in LIMITS {
+        for before in places(tables.reviews.values().map(|row| (row.opened, row.id))) {
+            lists.push(List::Reviews { before, limit });
+        }
+        lists.extend(tasks.iter().map(|task| List::TaskReviews { task: *task, limit }));
+        for review in some(tables.reviews.keys().copied(), [ReviewId::LAST]) {
+            for after in [0, 1, u32::MAX - 1] {
+                lists.extend([List::Rounds { review, after, limit }, List::Findings { review, after, limit }]);
+            }
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::id::{
-    AgentId, ApprovalId, MessageId, RepositoryId, SessionId, TaskId, TemplateId, TokenId, TurnId, WorkflowId,
+    AgentId, ApprovalId, MessageId, RepositoryId, ReviewId, SessionId, TaskId, TemplateId, TokenId, TurnId, WorkflowId,
     WorkspaceId,
 };
 use engine::inbox::{Filter, Owner};
@@ -76,6 +76,11 @@ fn all(tables: &Tables, now: Timestamp) -> Vec<Need> {
     needs.extend(some(tables.approvals.keys().copied(), [ApprovalId::LAST]).into_iter().map(Need::Approval));
     let seals = tables.approvals.values().map(|row| row.fingerprint.clone());
     needs.extend(some(seals, ["none".to_owned()]).into_iter().map(Need::ApprovalSealed));
+    needs.extend(some(tables.reviews.keys().copied(), [ReviewId::LAST]).into_iter().map(Need::Review));
+    let rounds = some(tables.rounds.keys().copied(), [(ReviewId::LAST, 1), (ReviewId::FIRST, 0)]);
+    needs.extend(rounds.into_iter().map(|(review, number)| Need::Round(review, number)));
+    let findings = some(tables.findings.keys().cloned(), [(ReviewId::LAST, "none".to_owned())]);
+    needs.extend(findings.into_iter().map(|(review, name)| Need::Finding(review, name)));
     needs.extend(super::lists::all(tables, now).into_iter().map(Need::List));
     needs
 }

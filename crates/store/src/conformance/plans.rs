@@ -65,6 +65,7 @@ pub(super) fn task(chance: &mut Chance, name: String, earlier: &[String], tables
     task.group = chance.percent(20).then(|| "group".to_owned());
     task.attempts_max = chance.between(1, 3);
     task.verify = chance.percent(15);
+    task.review = chance.percent(10);
     task.repository = if chance.percent(10) { chance.key(&tables.repositories) } else { None };
     if chance.percent(30) {
         task.description = maybe_text(chance);

@@ -14,7 +14,7 @@ use super::chance::Chance;
 use super::plans::text;
 
 /// Every command, as it is called in the code.
-const ALL: [&str; 54] = [
+const ALL: [&str; 58] = [
     "Register",
     "Heartbeat",
     "UpdateAgent",
@@ -62,6 +62,10 @@ const ALL: [&str; 54] = [
     "DecideApproval",
     "ConsumeApproval",
     "ExpireApprovals",
+    "OpenReview",
+    "StartRound",
+    "EndRound",
+    "DecideFinding",
     "Send",
     "Answer",
     "MarkRead",

@@ -44,7 +44,7 @@ impl Script {
     }
 
     /// A task somebody holds, by whom, and in which attempt.
-    fn held(&mut self, tables: &Tables) -> Option<(TaskId, AgentId, u32)> {
+    pub(super) fn held(&mut self, tables: &Tables) -> Option<(TaskId, AgentId, u32)> {
         let held: Vec<_> =
             tables.tasks.values().filter_map(|task| Some((task.id, task.holder()?, task.attempt))).collect();
         self.chance.pick(&held)

@@ -1,5 +1,6 @@
 //! A list as a statement, and its rows as a fact.
 
+mod review;
 mod turn;
 
 use engine::inbox::Owner;
@@ -98,6 +99,9 @@ pub(super) fn query(list: &List) -> Statement {
         | List::Approvals { .. }
         | List::OpenApprovals { .. }
         | List::OverdueApprovals { .. } => turn::query(list),
+        List::Reviews { .. } | List::TaskReviews { .. } | List::Rounds { .. } | List::Findings { .. } => {
+            review::query(list)
+        }
     }
 }
 
@@ -172,5 +176,8 @@ pub(super) fn fact(list: &List, rows: Vec<Vec<Value>>) -> Result<Fact, Fault> {
         List::Approvals { .. } | List::OpenApprovals { .. } | List::OverdueApprovals { .. } => {
             Fact::ApprovalRows(many(rows, row::turn::read_approval)?)
         }
+        List::Reviews { .. } | List::TaskReviews { .. } => Fact::ReviewRows(many(rows, row::review::read_review)?),
+        List::Rounds { .. } => Fact::RoundRows(many(rows, row::review::read_round)?),
+        List::Findings { .. } => Fact::FindingRows(many(rows, row::review::read_finding)?),
     })
 }

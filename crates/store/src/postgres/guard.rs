@@ -80,6 +80,7 @@ impl Guards {
             Need::Turn(id) => self.names.insert(format!("turns/{id}")),
             Need::Section(name) => self.names.insert(format!("sections/{name}")),
             Need::Approval(id) => self.names.insert(format!("approvals/{id}")),
+            Need::Review(id) | Need::Round(id, _) | Need::Finding(id, _) => self.names.insert(format!("reviews/{id}")),
             Need::ApprovalSealed(fingerprint) => self.names.insert(format!("sealed/{fingerprint}")),
             Need::Runner(name) => self.names.insert(format!("runners/{name}")),
             Need::Key(id) => self.names.insert(format!("keys/{}/{}/{}", id.owner, id.act, id.key)),

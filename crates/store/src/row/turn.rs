@@ -11,11 +11,11 @@ use crate::fault::Fault;
 use crate::value::{Columns, Value, list, optional, text};
 
 /// Sums of a database are signed; what is larger was never spent.
-fn amount(number: u64) -> Value {
+pub(super) fn amount(number: u64) -> Value {
     Value::Int(i64::try_from(number).unwrap_or(i64::MAX))
 }
 
-fn known(number: Option<i64>) -> Option<u64> {
+pub(super) fn known(number: Option<i64>) -> Option<u64> {
     number.map(|number| u64::try_from(number).unwrap_or(0))
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn read_turn(row: Vec<Value>) -> Result<Turn, Fault> {
     })
 }
 
-fn read_spent_columns(row: &mut Columns) -> Result<Spent, Fault> {
+pub(super) fn read_spent_columns(row: &mut Columns) -> Result<Spent, Fault> {
     Ok(Spent {
         usd_micros: known(row.maybe_int()?),
         tokens: known(row.maybe_int()?),

@@ -29,7 +29,7 @@ macro_rules! task_columns {
     () => {
         "SELECT id, workflow, name, sequence, priority, role, capabilities, touches, parallel_group, verify, \
          attempts_max, attempt, crashes, unmet, checkpoints, repository, workspace, status, holder, lease_since, \
-         lease_until, actor, note, block_kind, block_role, created, updated FROM task "
+         lease_until, actor, note, block_kind, block_role, created, updated, review FROM task "
     };
 }
 pub(crate) use task_columns;

@@ -17,7 +17,7 @@ pub(crate) const TURN: &str = concat!(turn_columns!(), "WHERE id = $1");
 pub(crate) const TURN_COUNT: &str = "SELECT count(*) FROM turn WHERE task = $1";
 pub(crate) const TURN_RUNNING: &str = concat!(
     turn_columns!(),
-    "WHERE task = $1 AND ended IS NULL AND purpose <> 'evaluation' ORDER BY number DESC LIMIT 1"
+    "WHERE task = $1 AND ended IS NULL AND purpose NOT IN ('evaluation', 'review') ORDER BY number DESC LIMIT 1"
 );
 pub(crate) const TURNS_OF_TASK: &str =
     concat!(turn_columns!(), "WHERE task = $1 AND (started, id) < ($2, $3) ORDER BY started DESC, id DESC LIMIT $4");

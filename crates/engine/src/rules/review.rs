@@ -1,0 +1,289 @@
+//! Reviews: opened by whoever wants something looked at, answered by the runner only. Whoever could say "answered" could say
+//! "nothing found".
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::case::Case;
+use crate::check;
+use crate::command::{Actor, EndRound, Found, OpenReview, Rights, RoundEnd, StartRound};
+use crate::event::Event;
+use crate::id::ReviewId;
+use crate::limits;
+use crate::list::List;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::review::{
+    Answered, Decided, Decision, Finding, FindingState, Gate, Review, ReviewStatus, Round, RoundState,
+};
+use crate::task::Task;
+use crate::world::{Fact, Need, Stop};
+
+pub(crate) fn open(case: &mut Case<'_>, open: &OpenReview) -> Result<Reply, Stop> {
+    check::label("provider", &open.provider)?;
+    let rounds_max = open.rounds_max.unwrap_or(limits::REVIEW_ROUNDS_DEFAULT);
+    if !(1..=limits::REVIEW_ROUNDS_MAX).contains(&rounds_max) {
+        return Err(Refusal::input("rounds_max", format!("must be 1 to {}", limits::REVIEW_ROUNDS_MAX)).into());
+    }
+    let (by, gate) = match open.gate {
+        None => (case.actor()?, None),
+        Some((id, attempt)) => {
+            let (task, workflow) = case.task(id)?;
+            let by = case.owner(task, Some(attempt))?;
+            case.sign_of_life(by, task, workflow)?;
+            (by, Some(Gate { workflow: task.workflow, task: id, attempt }))
+        }
+    };
+    if let (Actor::Agent(agent), None) = (by, gate) {
+        case.touch(agent)?;
+    }
+    let review = Review {
+        id: ReviewId::next(&mut case.ids),
+        provider: open.provider.clone(),
+        by,
+        gate,
+        rounds_max,
+        rounds: 0,
+        status: ReviewStatus::Opened,
+        findings: 0,
+        open: 0,
+        conversation: None,
+        opened: case.now,
+        updated: case.now,
+    };
+    let reply = Reply::ReviewOpened { review: review.id };
+    case.events.push(Event::ReviewOpened { review: Box::new(review) });
+    Ok(reply)
+}
+
+/// The requester, whoever holds the task that waits, or somebody who may act for them.
+fn requester(case: &Case<'_>, review: &Review) -> Result<Actor, Stop> {
+    if let Some(gate) = review.gate {
+        let (task, _) = case.task(gate.task)?;
+        return case.owner(task, Some(gate.attempt));
+    }
+    let actor = case.actor()?;
+    if actor == review.by || case.caller.may_override() {
+        return Ok(actor);
+    }
+    let problem = format!("{} was asked for by {}", review.id, review.by);
+    Err(Refusal::NotPermitted { problem }.into())
+}
+
+/// Everything it has found so far.
+fn findings<'a>(case: &Case<'a>, review: &Review) -> Result<&'a [Finding], Stop> {
+    if review.findings == 0 {
+        return Ok(&[]);
+    }
+    let list = List::Findings { review: review.id, after: 0, limit: limits::FINDINGS_MAX };
+    Ok(if let Fact::FindingRows(rows) = case.world.list(list)? { rows } else { &[] })
+}
+
+fn count(findings: &[Finding]) -> u32 {
+    u32::try_from(findings.iter().filter(|finding| finding.is_open()).count()).unwrap_or(u32::MAX)
+}
+
+/// A round is recorded before its provider is asked.
+pub(crate) fn start(case: &mut Case<'_>, start: &StartRound) -> Result<Reply, Stop> {
+    check::name("host", &start.host)?;
+    check::size("media_type", &start.artifact.media_type, limits::REVIEW_BYTES_MAX)?;
+    check::optional(start.artifact.reference.as_deref(), |text| {
+        check::size("artifact_ref", text, limits::REVIEW_BYTES_MAX)
+    })?;
+    start.decisions.iter().try_for_each(|(_, decision)| check_decision(decision))?;
+    let review = case.world.review(start.review)?;
+    let by = requester(case, review)?;
+    if start.number != review.next() {
+        return Err(Refusal::WrongIteration { review: review.id, expected: review.next() }.into());
+    }
+    if review.gate.is_some() && review.rounds >= review.rounds_max && case.caller.rights != Rights::Person {
+        return Err(Refusal::RoundsUsedUp { review: review.id, rounds: review.rounds }.into());
+    }
+    if review.rounds >= limits::REVIEW_ROUNDS_MAX || review.findings >= limits::FINDINGS_MAX {
+        return Err(Refusal::state(format!("{} has become too long; open another one", review.id)).into());
+    }
+    let known = case.world.rounds(&Need::Round(review.id, start.number))?.first();
+    if let Some(Round { state: RoundState::Running { host, until }, .. }) = known
+        && *host != start.host
+        && *until > case.now
+    {
+        let problem = format!("iteration {} of {} is under way on {host}", start.number, review.id);
+        return Err(Refusal::state(problem).into());
+    }
+    let mut all = findings(case, review)?.to_vec();
+    let issued = all.iter().map(|finding| finding.name.clone()).collect();
+    let mut told = Vec::new();
+    for (name, decision) in &start.decisions {
+        // What it never gave is nobody's finding; the provider says so.
+        if let Some(finding) = all.iter_mut().find(|finding| finding.name == *name) {
+            let decided = Decided { decision: decision.clone(), by, at: case.now, told: Some(start.number) };
+            finding.state = FindingState::Decided(Box::new(decided));
+            told.push(finding.clone());
+        }
+    }
+    let round = Round {
+        review: review.id,
+        number: start.number,
+        tries: known.map_or(0, |round| round.tries) + 1,
+        turn: start.turn,
+        artifact: start.artifact.clone(),
+        started: case.now,
+        state: RoundState::Running { host: start.host.clone(), until: start.until },
+    };
+    let review = Review { status: ReviewStatus::Running, open: count(&all), updated: case.now, ..review.clone() };
+    touch(case, by, &review)?;
+    let reply = Reply::RoundStarted { tries: round.tries, issued };
+    case.events.push(Event::RoundStarted { review: Box::new(review), round: Box::new(round), decided: told });
+    Ok(reply)
+}
+
+fn touch(case: &mut Case<'_>, by: Actor, review: &Review) -> Result<(), Stop> {
+    match (review.gate, by) {
+        (Some(gate), _) => {
+            let (task, workflow) = case.task(gate.task)?;
+            case.sign_of_life(by, task, workflow)
+        }
+        (None, Actor::Agent(agent)) => case.touch(agent),
+        (None, Actor::Runner | Actor::Coordinator | Actor::Person | Actor::Engine) => Ok(()),
+    }
+}
+
+fn check_decision(decision: &Decision) -> Result<(), Refusal> {
+    check::optional(decision.code.as_deref(), |text| check::size("code", text, limits::REVIEW_BYTES_MAX))?;
+    check::optional(decision.explanation.as_deref(), |text| check::size("reason", text, limits::REVIEW_BYTES_MAX))
+}
+
+/// What a round came to. It is recorded also when the task that waited for it is lost by now.
+pub(crate) fn end(case: &mut Case<'_>, end: &EndRound) -> Result<Reply, Stop> {
+    match case.caller.rights {
+        Rights::Runner | Rights::Engine => {}
+        Rights::Agent | Rights::Coordinator | Rights::Person => {
+            let problem = "only who asked the provider records what it answered".to_owned();
+            return Err(Refusal::NotPermitted { problem }.into());
+        }
+    }
+    let review = case.world.review(end.review)?;
+    let round = case.world.rounds(&Need::Round(review.id, end.number))?.first();
+    let ours = |round: &&Round| round.tries == end.tries && matches!(round.state, RoundState::Running { .. });
+    let Some(round) = round.filter(ours) else {
+        let problem = format!("iteration {} of {} has ended, or was begun again", end.number, review.id);
+        return Err(Refusal::state(problem).into());
+    };
+    let mut all = findings(case, review)?.to_vec();
+    let (state, given, conversation) = match &end.end {
+        RoundEnd::Failed { code, message, conversation, spent } => {
+            check::label("code", code)?;
+            check::size("message", message, limits::REVIEW_BYTES_MAX)?;
+            let (code, message, spent) = (code.clone(), message.clone(), *spent);
+            (RoundState::Failed { at: case.now, code, message, spent }, Vec::new(), conversation)
+        }
+        RoundEnd::Answered(answer) => {
+            check::label("confidence", &answer.confidence)?;
+            check::size("summary", &answer.summary, limits::REVIEW_BYTES_MAX)?;
+            check::count("findings", answer.found.len(), limits::FOUND_MAX)?;
+            let given = merge(review, end.number, &mut all, &answer.found)?;
+            let answered = Answered {
+                at: case.now,
+                confidence: answer.confidence.clone(),
+                summary: answer.summary.clone(),
+                found: u32::try_from(given.len()).unwrap_or(u32::MAX),
+                response: answer.response.clone(),
+                spent: answer.spent,
+            };
+            (RoundState::Answered(Box::new(answered)), given, &answer.conversation)
+        }
+    };
+    check::optional(conversation.as_deref(), |text| check::name("conversation", text))?;
+    let review = Review {
+        status: state.status(),
+        rounds: end.number,
+        findings: u32::try_from(all.len()).unwrap_or(u32::MAX),
+        open: count(&all),
+        conversation: conversation.clone().or_else(|| review.conversation.clone()),
+        updated: case.now,
+        ..review.clone()
+    };
+    let round = Round { state, ..round.clone() };
+    let reply = Reply::RoundEnded { found: u32::try_from(given.len()).unwrap_or(u32::MAX), open: review.open };
+    case.events.push(Event::RoundEnded { review: Box::new(review), round: Box::new(round), findings: given });
+    Ok(reply)
+}
+
+/// New findings, and those that came again: the same ones, open anew.
+fn merge(review: &Review, round: u32, all: &mut Vec<Finding>, found: &[Found]) -> Result<Vec<Finding>, Stop> {
+    let mut places: BTreeMap<String, usize> =
+        all.iter().enumerate().map(|(place, finding)| (finding.name.clone(), place)).collect();
+    let mut seen = BTreeSet::new();
+    let mut given = Vec::new();
+    for Found { name, aspect, description, recommendation } in found {
+        check::label("id", name)?;
+        for (field, text) in [("aspect", aspect), ("description", description), ("recommendation", recommendation)] {
+            check::size(field, text, limits::REVIEW_BYTES_MAX)?;
+        }
+        if !seen.insert(name) {
+            return Err(Refusal::input("id", format!("has {name} twice")).into());
+        }
+        let place = places.get(name).copied();
+        let number = place.and_then(|place| all.get(place)).map(|known| known.number);
+        let finding = Finding {
+            review: review.id,
+            name: name.clone(),
+            number: number.unwrap_or_else(|| u32::try_from(all.len()).unwrap_or(u32::MAX).saturating_add(1)),
+            round,
+            aspect: aspect.clone(),
+            description: description.clone(),
+            recommendation: recommendation.clone(),
+            state: FindingState::Open,
+        };
+        given.push(finding.clone());
+        match place.and_then(|place| all.get_mut(place)) {
+            Some(known) => *known = finding,
+            None => {
+                places.insert(name.clone(), all.len());
+                all.push(finding);
+            }
+        }
+    }
+    if u32::try_from(all.len()).unwrap_or(u32::MAX) > limits::FINDINGS_MAX {
+        return Err(Refusal::state(format!("{} has more than {} findings", review.id, limits::FINDINGS_MAX)).into());
+    }
+    Ok(given)
+}
+
+/// What became of a finding. The last word counts, and the next round tells it.
+pub(crate) fn decide(case: &mut Case<'_>, id: ReviewId, name: &str, decision: &Decision) -> Result<Reply, Stop> {
+    check_decision(decision)?;
+    check::label("finding", name)?;
+    let review = case.world.review(id)?;
+    let by = requester(case, review)?;
+    let known = case.world.findings(&Need::Finding(id, name.to_owned()))?.first();
+    let known = known.ok_or_else(|| Refusal::FindingNotFound { review: id, finding: name.to_owned() })?;
+    let decided = Decided { decision: decision.clone(), by, at: case.now, told: None };
+    let finding = Finding { state: FindingState::Decided(Box::new(decided)), ..known.clone() };
+    let open = review.open.saturating_sub(u32::from(known.is_open()));
+    let review = Review { open, updated: case.now, ..review.clone() };
+    touch(case, by, &review)?;
+    case.events.push(Event::FindingDecided { review: Box::new(review), finding: Box::new(finding) });
+    Ok(Reply::FindingDecided { open })
+}
+
+/// Reviews of one claim that are looked at: who asks for more has lost the thread.
+const GATES: u32 = 20;
+
+/// A task that is to be reviewed is not completed before it was, nor while something found is undecided.
+pub(crate) fn is_passed(case: &Case<'_>, task: &Task) -> Result<(), Stop> {
+    if !task.review {
+        return Ok(());
+    }
+    let list = List::TaskReviews { task: task.id, limit: GATES };
+    let Fact::ReviewRows(rows) = case.world.list(list)? else { return Ok(()) };
+    let own = |review: &&Review| review.gate.is_some_and(|gate| gate.attempt == task.attempt);
+    let mut open = rows.iter().filter(own).filter(|review| review.open > 0);
+    if let Some(review) = open.next() {
+        return Err(Refusal::FindingsOpen { task: task.id, review: review.id, open: review.open }.into());
+    }
+    let newest = rows.iter().find(own);
+    if newest.is_some_and(|review| review.status == ReviewStatus::Answered) || case.caller.rights == Rights::Person {
+        return Ok(());
+    }
+    Err(Refusal::ReviewRequired { task: task.id }.into())
+}
