@@ -21,8 +21,10 @@ mod response;
 mod session;
 
 pub use ack::{Ack, AckItem, Asked, ProcessingStatus, acknowledge};
-pub use media::MediaType;
-pub use response::{Area, Confidence, Failure, Feedback, Level, Outcome, PositivePoint, Response, Status};
+pub use media::{MediaType, is_listable, is_listed};
+pub use response::{
+    Area, Areas, Confidence, Failure, Feedback, FindingId, Level, Outcome, PositivePoint, Response, Status,
+};
 
 use std::collections::HashSet;
 

@@ -21,8 +21,10 @@ mod mail;
 mod places;
 mod plan;
 mod refused;
+mod reviews;
 mod rows;
 mod said;
+mod slim;
 mod tasks;
 mod workflows;
 
@@ -38,13 +40,14 @@ pub use mail::*;
 pub use places::*;
 pub use plan::{Complexity, NewPlan, Planned, TaskPlan, WorkflowAddTask, WorkflowPlan};
 pub use refused::{Said, fault, refusal, rejection};
+pub use reviews::*;
 pub use rows::*;
 pub use said::answer;
 pub use tasks::*;
 pub use workflows::*;
 
 use crate::document::{self, BYTES_MAX, Judged};
-use crate::json::{Object, Value};
+use crate::json::Value;
 use crate::report::{Report, Unknown};
 use crate::shape::{List, NonBlank, Shape, Text};
 
@@ -96,7 +99,7 @@ impl Tool {
     /// The schema as models see it: names, types and words only. Each pattern would cost every conversation tokens, and a
     /// breach of one is explained when it happens.
     pub fn offered(&self) -> Value {
-        slim(&self.arguments())
+        slim::slim(&self.arguments())
     }
 
     /// The schema of its reply. Nothing is required at its root: some clients hold refusals against it, too, and would hide
@@ -113,28 +116,6 @@ impl Tool {
 
     pub fn find(name: &str) -> Option<&'static Self> {
         TOOLS.iter().find(|tool| tool.name == name)
-    }
-}
-
-/// Leaves out what a model does not need to make a legal call.
-fn slim(schema: &Value) -> Value {
-    const LEFT_OUT: [&str; 6] = ["pattern", "minimum", "maximum", "minItems", "not", "additionalProperties"];
-    match schema {
-        Value::Object(members) => {
-            let kept = members.iter().filter(|(name, value)| {
-                let open = name == "additionalProperties" && matches!(value, Value::Object(inner) if inner.is_empty());
-                !LEFT_OUT.contains(&name.as_str()) && !open
-            });
-            let mut kept: Object = kept.map(|(name, value)| (name.clone(), slim(value))).collect();
-            // Some services that models are called through take no choice without its type.
-            let has = |wanted: &str| kept.iter().any(|(name, _)| name == wanted);
-            if has("enum") && !has("type") {
-                kept.insert(0, ("type".to_owned(), "string".into()));
-            }
-            Value::Object(kept)
-        }
-        Value::List(items) => Value::List(items.iter().map(slim).collect()),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Text(_) => schema.clone(),
     }
 }
 
@@ -306,6 +287,12 @@ calls! {
         "Archive messages.";
     MessageCountUnread = "message_count_unread" Reads again Full SMALL -> Unread,
         "Count unread messages.";
+    ReviewRequest = "review_request" Writes once Full SMALL -> ReviewReply,
+        "Have a text reviewed by another agent; with session the next round. Returns findings, or running.";
+    ReviewAnswer = "review_answer" Writes again Full SMALL -> FindingReply,
+        "Say what became of a finding (ses_.../ID, or ID in the last session): accepted, partial or rejected.";
+    ReviewStatusGet = "review_status" Reads again Full SMALL -> ReviewReply,
+        "Look at a review and its findings; wait_seconds waits while the provider works.";
     WirePost = "wire_post" Writes once Full SMALL -> Posted,
         "Post an Agent Wire document: a brief makes a task, inbox sends, claim claims, blocked blocks.";
 }
@@ -474,6 +461,9 @@ impl Call {
             | Self::MessageGet(_)
             | Self::MessageCountUnread(_)
             | Self::InboxRead(_)
+            | Self::ReviewRequest(_)
+            | Self::ReviewAnswer(_)
+            | Self::ReviewStatusGet(_)
             | Self::WirePost(_) => return None,
         })
     }

@@ -67,20 +67,24 @@ impl Output<'_> {
     }
 }
 
-/// Looks for a handoff block. Without one, the first of these that is a JSON object is the output envelope: the whole text, the
-/// last closed code block that is JSON or unlabelled, what begins with the last line that begins with a brace.
+/// Looks for a handoff block. Without one, the object that the text holds is the output envelope.
 pub fn find<'t>(text: &'t str, context: &Context<'_>) -> Output<'t> {
     let scan = fence::scan(text);
     if scan.opened > 0 {
         return Output::Handoff(Box::new(handoff::judge(text, context)));
     }
-    let fenced = scan.json.map(|block| block.body);
-    let candidates = [Some(text), fenced, last_brace(text).map(|start| &text[start..])];
-    let is_object = |candidate: &&str| parse_object(candidate.trim()).is_ok();
-    match candidates.into_iter().flatten().find(is_object) {
-        Some(found) => Output::Envelope(Box::new(envelope::judge_output(found.trim().as_bytes()))),
+    match object_in(text) {
+        Some(found) => Output::Envelope(Box::new(envelope::judge_output(found.as_bytes()))),
         None => Output::Missing,
     }
+}
+
+/// The one JSON object in what an agent said: the whole text, the last closed code block that is JSON or unlabelled, or what
+/// begins with the last line that begins with a brace.
+pub fn object_in(text: &str) -> Option<&str> {
+    let fenced = fence::scan(text).json.map(|block| block.body);
+    let candidates = [Some(text), fenced, last_brace(text).map(|start| &text[start..])];
+    candidates.into_iter().flatten().map(str::trim).find(|candidate| parse_object(candidate).is_ok())
 }
 
 /// Where the last line begins whose first character is a brace.

@@ -1,8 +1,8 @@
 //! Parts of replies: values that write themselves and describe themselves. Unlike shapes they are never read.
 
 use engine::id::{
-    AgentId, CheckpointId, MessageId, RepositoryId, TaskId, TemplateId, ThreadId, TokenId, TurnId, WorkflowId,
-    WorkspaceId,
+    AgentId, CheckpointId, MessageId, RepositoryId, ReviewId, TaskId, TemplateId, ThreadId, TokenId, TurnId,
+    WorkflowId, WorkspaceId,
 };
 use engine::{Json, Timestamp};
 
@@ -44,6 +44,7 @@ plain! {
     CheckpointId as "string": |id| id.to_string().into();
     MessageId as "string": |id| id.to_string().into();
     RepositoryId as "string": |id| id.to_string().into();
+    ReviewId as "string": |id| id.to_string().into();
     TaskId as "string": |id| id.to_string().into();
     TemplateId as "string": |id| id.to_string().into();
     ThreadId as "string": |id| id.to_string().into();

@@ -37,6 +37,11 @@ pub struct Asked {
 }
 
 impl Asked {
+    /// The iteration that a response must echo.
+    pub fn iteration(&self) -> &Number {
+        &self.iteration
+    }
+
     /// `issued` are the ids that earlier responses of the session gave, when they are known.
     pub fn by(request: &[u8], issued: Option<Vec<String>>) -> Self {
         let node = std::str::from_utf8(request).ok().and_then(|text| parse_object(text).ok());

@@ -73,3 +73,48 @@ fn quoted(text: &str) -> Option<usize> {
         }
     }
 }
+
+/// Whether a provider takes this type, by what it lists: `type/subtype`, `type/*`, `*/*`. Parameters and letter case say
+/// nothing here.
+pub fn is_listed<'l>(media_type: &str, listed: impl IntoIterator<Item = &'l str>) -> bool {
+    let essence = |text: &str| text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let wanted = essence(media_type);
+    let kind = wanted.split('/').next().unwrap_or_default();
+    listed.into_iter().map(essence).any(|entry| match entry.strip_suffix("/*") {
+        Some("*") => true,
+        Some(group) => group == kind,
+        None => entry == wanted,
+    })
+}
+
+/// What a list of media types may hold.
+pub fn is_listable(entry: &str) -> bool {
+    match entry.strip_suffix("/*") {
+        Some("*") => true,
+        Some(kind) => is_name(kind),
+        None => is_media_type(entry),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_names_types_and_groups_of_them() {
+        let listed = ["text/*", "application/json", "Image/PNG"];
+        for wanted in ["text/plain", "TEXT/x-diff; charset=utf-8", "application/json", "image/png"] {
+            assert!(is_listed(wanted, listed), "{wanted}");
+        }
+        for other in ["application/pdf", "application/jsonx", "image/jpeg", "textual/plain"] {
+            assert!(!is_listed(other, listed), "{other}");
+        }
+        assert!(is_listed("application/pdf", ["*/*"]) && !is_listed("text/plain", []));
+        for legal in ["*/*", "text/*", "application/vnd.x+json"] {
+            assert!(is_listable(legal), "{legal}");
+        }
+        for wrong in ["", "*", "text", "/*", "te xt/*", "text/**"] {
+            assert!(!is_listable(wrong), "{wrong}");
+        }
+    }
+}

@@ -201,6 +201,15 @@ fn conditional<T: Shape>(fields: &mut Fields<'_, '_, '_, '_>, name: &'static str
 }
 
 impl Response {
+    /// Why there are no findings. Texts that would not be legal are replaced.
+    pub fn failure(asked: &Asked, code: &str, message: &str) -> Option<Self> {
+        let text = |text: &str, other: &str| NonBlank::new(text).or_else(|| NonBlank::new(other));
+        let (code, message) = (text(code, "INTERNAL_ERROR")?, text(message, "no reason was given")?);
+        let failure = Failure { code, message, extra: Extra::new() };
+        let iteration = AnyInteger(asked.iteration().clone());
+        Some(Self { iteration, outcome: Outcome::Error(failure), ack: None, extra: Extra::new() })
+    }
+
     pub fn render(&self) -> Value {
         let (status, part) = match &self.outcome {
             Outcome::Success(feedback) => (Status::Success, ("feedback", feedback.render())),

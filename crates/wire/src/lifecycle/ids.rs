@@ -1,7 +1,7 @@
 //! The engine's ids, and what else calls have in common, as shapes.
 
 use engine::id::{
-    AgentId, CheckpointId, MessageId, RepositoryId, TaskId, TemplateId, ThreadId, WorkflowId, WorkspaceId,
+    AgentId, CheckpointId, MessageId, RepositoryId, ReviewId, TaskId, TemplateId, ThreadId, WorkflowId, WorkspaceId,
 };
 
 use crate::envelope::AnyOrNull;
@@ -47,6 +47,7 @@ known! {
     MessageId = "msg";
     ThreadId = "thr";
     CheckpointId = "cp";
+    ReviewId = "ses";
 }
 
 /// Any JSON object.

@@ -88,6 +88,7 @@ macro_rules! with_task_fields {
                     touches,
                     attempts_max: self.max_attempts.map_or(named.attempts_max, |Within(number)| number),
                     verify: self.brief.as_ref().is_some_and(|brief| brief.output_contract.is_verified()),
+                    review: self.review.is_some(),
                     repository,
                     brief: self.brief.as_ref().map(|brief| Json::from_stored(brief.render().to_string())),
                     context,

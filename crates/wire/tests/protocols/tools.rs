@@ -35,5 +35,5 @@ fn descriptions_are_what_clients_take() {
         }
         jsonschema::validator_for(&serde_json::from_str(&tool.reply().to_string()).unwrap()).unwrap();
     }
-    assert_eq!(TOOLS.len(), 63);
+    assert_eq!(TOOLS.len(), 66);
 }

@@ -1,0 +1,185 @@
+//! Reviews as agents ask for them: request, answer, look. The protocol's own documents are `feedback`'s.
+
+use engine::id::{AgentId, ReviewId, TaskId};
+use engine::review::{Decision, Finding, Review, ReviewStatus, Round, RoundState, Verdict};
+use engine::view::Reviewed;
+use engine::{Timestamp, review};
+
+use super::ids::{Attempt, Body, Within};
+use crate::reply::reply;
+use crate::shape::{NonBlank, Text, message, vocabulary};
+
+message! {
+    pub struct ReviewRequest {
+        content: required Body,
+        media_type: optional NonBlank,
+        artifact_ref: optional NonBlank,
+        provider: optional NonBlank,
+        session: optional ReviewId,
+        task_id: optional TaskId,
+        attempt: optional Attempt,
+        wait_seconds: optional Within<0, 50>,
+        agent_id: optional AgentId,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct ReviewAnswer {
+        finding: required NonBlank,
+        status: required FindingStatus,
+        reason: optional Text,
+        code: optional NonBlank,
+        agent_id: optional AgentId,
+        idempotency_key: optional NonBlank,
+    }
+}
+
+message! {
+    pub struct ReviewStatusGet {
+        session: optional ReviewId,
+        wait_seconds: optional Within<0, 50>,
+        agent_id: optional AgentId,
+    }
+}
+
+vocabulary! {
+    pub enum FindingStatus {
+        Accepted = "accepted",
+        Rejected = "rejected",
+        Partial = "partial",
+    }
+}
+
+impl ReviewAnswer {
+    /// `ses_…/ID`, or an id in the last session.
+    pub fn place(&self) -> (Option<ReviewId>, String) {
+        let text = self.finding.as_str();
+        match text.split_once('/').and_then(|(session, name)| Some((session.parse().ok()?, name))) {
+            Some((session, name)) => (Some(session), name.to_owned()),
+            None => (None, text.to_owned()),
+        }
+    }
+
+    pub fn decision(&self) -> Decision {
+        Decision {
+            verdict: match self.status {
+                FindingStatus::Accepted => Verdict::Accepted,
+                FindingStatus::Rejected => Verdict::Rejected,
+                FindingStatus::Partial => Verdict::Partial,
+            },
+            code: self.code.as_ref().map(ToString::to_string),
+            explanation: self.reason.as_ref().map(ToString::to_string),
+        }
+    }
+}
+
+reply! {
+    pub struct FindingRow {
+        id: String,
+        status: &'static str,
+        iteration: u32,
+        aspect: String,
+        description: String,
+        recommendation: String,
+        reason_code: some String,
+        explanation: some String,
+    }
+}
+
+impl FindingRow {
+    fn of(row: &Finding) -> Self {
+        let decision = row.decided().map(|decided| &decided.decision);
+        Self {
+            id: row.name.clone(),
+            status: row.status(),
+            iteration: row.round,
+            aspect: row.aspect.clone(),
+            description: row.description.clone(),
+            recommendation: row.recommendation.clone(),
+            reason_code: decision.and_then(|decision| decision.code.clone()),
+            explanation: decision.and_then(|decision| decision.explanation.clone()),
+        }
+    }
+}
+
+reply! {
+    pub struct FailureRow {
+        code: String,
+        message: String,
+    }
+}
+
+reply! {
+    pub struct ReviewReply {
+        session: ReviewId,
+        provider: String,
+        status: &'static str,
+        iteration: u32,
+        open: u32,
+        task_id: some TaskId,
+        confidence: some String,
+        general_summary: some String,
+        error: some FailureRow,
+        findings: Vec<FindingRow>,
+        message: String,
+    }
+}
+
+impl ReviewReply {
+    /// By its last round. What nobody answers any more is not running.
+    pub fn of(found: &Reviewed, now: Timestamp) -> Self {
+        let Review { id, provider, open, gate, .. } = &found.review;
+        let last = found.last();
+        let is_lost = |round: &Round| matches!(round.state, RoundState::Running { until, .. } if until <= now);
+        let status = if last.is_some_and(is_lost) { "lost" } else { found.review.status.as_str() };
+        let (confidence, general_summary, error) = match last.map(|round| &round.state) {
+            Some(RoundState::Answered(answered)) => {
+                (Some(answered.confidence.clone()), Some(answered.summary.clone()), None)
+            }
+            Some(RoundState::Failed { code, message, .. }) => {
+                (None, None, Some(FailureRow { code: code.clone(), message: message.clone() }))
+            }
+            Some(RoundState::Running { .. }) | None => (None, None, None),
+        };
+        Self {
+            session: *id,
+            provider: provider.clone(),
+            status,
+            iteration: last.map_or(0, |round| round.number),
+            open: *open,
+            task_id: gate.map(|gate| gate.task),
+            confidence,
+            general_summary,
+            error,
+            findings: found.findings.iter().map(FindingRow::of).collect(),
+            message: next(status, found).to_owned(),
+        }
+    }
+}
+
+fn next(status: &str, found: &Reviewed) -> &'static str {
+    match (status, found.review.status) {
+        ("lost", _) => "whoever asked the provider is gone; request it again with this session",
+        (_, ReviewStatus::Opened) => "nothing was reviewed yet; request it with this session",
+        (_, ReviewStatus::Running) => "the provider works; call review_status with wait_seconds",
+        (_, ReviewStatus::Failed) => "there are no findings of this round; mend what the error says, or ask again",
+        (_, ReviewStatus::Answered) if found.review.open > 0 => {
+            "decide on each open finding with review_answer, then request again with this session"
+        }
+        (_, ReviewStatus::Answered) => "nothing is open",
+    }
+}
+
+reply! {
+    pub struct FindingReply {
+        success: bool,
+        session: ReviewId,
+        open: u32,
+    }
+}
+
+/// The engine's word, for whoever shows it.
+pub fn is_running(found: &Reviewed) -> bool {
+    found.review.status == review::ReviewStatus::Running
+}
