@@ -8,6 +8,7 @@ mod log;
 mod outline;
 mod project;
 mod reply;
+mod review;
 mod run;
 mod show;
 mod status;
@@ -162,6 +163,10 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     if let Some(asked) = reply::asked(&matches) {
         let named = matches.get_one::<String>("store").cloned();
         return runtime()?.block_on(async move { reply::run(&office::open(named.as_deref()).await?, asked).await });
+    }
+    if let Some(asked) = review::asked(&matches) {
+        let named = matches.get_one::<String>("store").cloned();
+        return runtime()?.block_on(async move { review::run(&office::open(named.as_deref()).await?, asked).await });
     }
     let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match arguments.command {

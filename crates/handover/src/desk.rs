@@ -6,6 +6,7 @@ mod mail;
 mod places;
 mod plans;
 mod reads;
+mod reviews;
 mod seat;
 mod waits;
 mod wires;
@@ -19,6 +20,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use engine::id::{AgentId, SessionId};
 use engine::{Caller, Command, Refusal, Reply, Rights, Timestamp};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use wire::json::Value;
 use wire::lifecycle::{self, Call, Effect, Said, Tool};
 
@@ -114,6 +116,14 @@ pub struct Surroundings {
     pub root: Option<PathBuf>,
     /// Where worktrees are made instead of the usual place.
     pub worktrees: Option<PathBuf>,
+    /// Where this machine keeps what is its own.
+    pub state: Option<PathBuf>,
+    /// The user's data folder, where it is kept what was accepted.
+    pub data: Option<PathBuf>,
+    /// The store, as a program below us has to be told it.
+    pub store: Option<String>,
+    /// Our own program, where this process is another one.
+    pub binary: Option<PathBuf>,
 }
 
 #[derive(Clone)]
@@ -124,6 +134,8 @@ pub struct Desk {
     alive: Arc<RwLock<Vec<SessionId>>>,
     /// When the last sign of life of a caller was passed on.
     signs: Arc<Mutex<HashMap<String, Timestamp>>>,
+    /// Reviews that are under way beside the calls that asked for them.
+    reviews: TaskTracker,
 }
 
 impl std::fmt::Debug for Desk {
@@ -146,7 +158,15 @@ const SIGNS_MAX: usize = 10_000;
 
 impl Desk {
     pub fn new(service: Service, surroundings: Surroundings) -> Self {
-        Self { service, surroundings: Arc::new(surroundings), alive: Arc::default(), signs: Arc::default() }
+        let (alive, signs) = (Arc::default(), Arc::default());
+        Self { service, surroundings: Arc::new(surroundings), alive, signs, reviews: TaskTracker::new() }
+    }
+
+    /// What goes on beside the calls has ended.
+    pub async fn settled(&self) {
+        self.reviews.close();
+        self.reviews.wait().await;
+        self.reviews.reopen();
     }
 
     pub fn service(&self) -> &Service {
@@ -193,6 +213,10 @@ impl Desk {
             && let Err(stopped) = self.still_runs(seat).await
         {
             return outcome(Err(stopped));
+        }
+        if tool.effect != Effect::Reads && crate::review::is_below_a_review() {
+            let problem = "this runs below a reviewer, who looks and changes nothing".to_owned();
+            return Outcome::Refused(lifecycle::refusal(&Refusal::NotPermitted { problem }));
         }
         let answer = match call.command() {
             Some(command) => self.command(&request, call, command).await,
@@ -291,6 +315,9 @@ impl Desk {
             Call::MessageCountUnread(asked) => self.count_unread(request, asked).await,
             Call::InboxRead(asked) => self.inbox(request, asked).await,
             Call::WirePost(asked) => self.post(request, asked).await,
+            Call::ReviewRequest(asked) => self.review_request(request, asked).await,
+            Call::ReviewAnswer(asked) => self.review_answer(request, asked).await,
+            Call::ReviewStatusGet(asked) => self.review_status(request, asked).await,
             _ => Err(unexpected(call.tool())),
         }
     }

@@ -19,6 +19,11 @@ impl Error {
         Self::Fault(Fault::Bug { what: format!("a command was answered by {reply:?}") })
     }
 
+    /// A file of ours failed, and what for.
+    pub fn file(action: &'static str, cause: std::io::Error) -> Self {
+        Self::Fault(Fault::File { action, path: "the state folder".into(), cause })
+    }
+
     /// What a caller is told, who need not know where on this machine things lie.
     pub fn told(&self) -> String {
         match self {

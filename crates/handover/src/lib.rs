@@ -20,6 +20,7 @@ pub mod place;
 pub mod project;
 pub mod random;
 pub mod reception;
+pub mod review;
 pub mod runner;
 pub mod sections;
 pub mod service;

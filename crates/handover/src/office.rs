@@ -46,9 +46,16 @@ pub async fn open(named: Option<&str>) -> Result<Office, Closed> {
         Some(root) => root.join(path),
         None => path.clone(),
     });
-    let surroundings = Surroundings { root: place.root.clone(), worktrees };
-    let desk = Desk::new(Service::new(store, Arc::new(SystemClock)), surroundings);
     let state = state(&place);
+    let surroundings = Surroundings {
+        root: place.root.clone(),
+        worktrees,
+        state: Some(state.clone()),
+        data: data_folder(),
+        store: Some(crate::runner::open::absolute(&place.store)),
+        binary: None,
+    };
+    let desk = Desk::new(Service::new(store, Arc::new(SystemClock)), surroundings);
     Ok(Office { desk, live: state.join("live"), state, place })
 }
 

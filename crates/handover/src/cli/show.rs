@@ -75,13 +75,15 @@ fn columns(tool: &str) -> Option<(&'static str, &'static [&'static str])> {
         "workflow_get" => ("tasks", &["id", "status", "sequence", "assigned_agent_id", "name"]),
         "workflow_execution_status" => ("tasks", &["task_id", "status", "holder_slug", "attempt", "turn_id", "name"]),
         "workflow_check_merge" => ("tasks", &["task_id", "merged", "into", "commit", "name"]),
+        "review_status" | "review_request" => ("findings", &["id", "status", "aspect", "recommendation"]),
         "task_wait" => ("changes", &["topic", "what", "task_id", "by"]),
         _ => return None,
     })
 }
 
 /// Lists that are not all there is to see.
-const WITH_MORE: [&str; 3] = ["workflow_get", "workflow_execution_status", "workflow_check_merge"];
+const WITH_MORE: [&str; 5] =
+    ["workflow_get", "workflow_execution_status", "workflow_check_merge", "review_status", "review_request"];
 
 fn reply(tool: &str, value: &Value) -> String {
     if tool == "workflow_get_summary" {

@@ -12,7 +12,7 @@ use wire::json::{Object, Value, parse};
 use wire::lifecycle::Tool;
 
 use super::verbs::{NOUNS, VERBS, Verb, words};
-use super::{reply, show, verify};
+use super::{reply, review, show, verify};
 
 /// The largest file that is read for an argument.
 const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -84,9 +84,10 @@ fn bare_nouns() -> impl Iterator<Item = Command> {
 fn verbs(noun: Command) -> Command {
     let name = noun.get_name().to_owned();
     let own = match name.as_str() {
-        verify::NOUN => Some(verify::command()),
-        reply::NOUN => Some(reply::command()),
-        _ => None,
+        verify::NOUN => vec![verify::command()],
+        reply::NOUN => vec![reply::command()],
+        review::NOUN => review::commands(),
+        _ => Vec::new(),
     };
     noun.subcommands(VERBS.iter().filter(|verb| verb.noun == name).filter_map(command).chain(own))
 }
@@ -242,6 +243,8 @@ pub(crate) async fn run(office: &Office, asked: &Asked) -> anyhow::Result<ExitCo
         let mut bell = office.desk.service().store().watch();
         let outcome = office.desk.call(&visitor, asked.tool.name, text.as_bytes(), None).await;
         let code = show::outcome(asked.tool.name, &outcome, asked.json, asked.watch)?;
+        // A review that goes on beside the call would end with us.
+        office.desk.settled().await;
         if !asked.watch || !matches!(outcome, Outcome::Done(_)) {
             return Ok(code);
         }

@@ -21,6 +21,7 @@ pub(crate) const NOUNS: &[(&str, &str)] = &[
     ("workspace", "Git worktrees for parallel work"),
     ("repository", "Repositories that workflows work on"),
     ("template", "Plans with variables, kept for later"),
+    ("review", "Have something reviewed by another agent, in rounds"),
 ];
 
 const fn verb(
@@ -132,6 +133,9 @@ pub(crate) const VERBS: &[Verb] = &[
     verb("repository", "show", "repository_get", &["path"], "Show a repository"),
     verb("template", "list", "template_list", &[], "List templates"),
     verb("template", "create", "template_create", &["name"], "Keep a plan, given or taken from a workflow"),
+    verb("review", "request", "review_request", &["content"], "Have a text reviewed, as the tool does it"),
+    verb("review", "answer", "review_answer", &["finding", "status"], "Say what became of a finding"),
+    verb("review", "status", "review_status", &["session"], "Look at a review, or wait for it"),
     verb("template", "apply", "template_apply", &["template_id", "workflow_name"], "Make a workflow from a template"),
 ];
 
@@ -144,6 +148,7 @@ pub(crate) fn words(argument: &str) -> &'static str {
         "after" => "Where an earlier call ended: its cursor",
         "after_task" => "Put it after this task (name or id)",
         "agent_id" => "The agent: its name or id, such as ag_0123456789ab",
+        "artifact_ref" => "A name for this version of it, such as a commit",
         "attempt" => "Which claim; a later one makes this fail",
         "auto_create_workspaces" => "Make a worktree for each task",
         "base_branch" => "Where the branch begins; without it what is checked out",
@@ -154,6 +159,8 @@ pub(crate) fn words(argument: &str) -> &'static str {
         "capabilities" => "An ability; may be repeated",
         "checkpoint_limit" => "How many of the newest checkpoints",
         "cleanup_worktree" => "Remove the worktree; refused when work would be lost",
+        "code" => "A word for why, such as out_of_scope",
+        "content" => "What is reviewed: a text, or JSON that begins with {",
         "config" => "Values as JSON, or @FILE",
         "consolidation_required" => "The runner asks for a consolidation report",
         "context" => "Anything worth keeping with it as JSON, or @FILE",
@@ -170,6 +177,7 @@ pub(crate) fn words(argument: &str) -> &'static str {
         "detail" => "More as JSON, or @FILE",
         "error" => "What went wrong; needed for failed",
         "estimated_complexity" => "How hard it is",
+        "finding" => "ses_.../ID, or an ID of the last session",
         "files_changed" => "A file that was changed; may be repeated",
         "files_likely_affected" | "touches" => "A glob of files it changes; may be repeated",
         "force" => "Also when uncommitted changes are lost",
@@ -189,6 +197,7 @@ pub(crate) fn words(argument: &str) -> &'static str {
         "max_attempts" => "Attempts that may end by a crash",
         "max_parallel_tasks" => "Tasks that may run at once",
         "max_tokens" => "The budget of the context",
+        "media_type" => "What it is, such as text/markdown",
         "merge_commit" => "The commit that brought the work into the base",
         "message_ids" => "Ids of messages",
         "message_type" => "What it is for",
@@ -204,6 +213,7 @@ pub(crate) fn words(argument: &str) -> &'static str {
         "plan" => "The plan as JSON, or @FILE (JSON or YAML)",
         "pr_url" => "The pull request",
         "priority" => "How urgent it is",
+        "provider" => "Who reviews: an agent or a role of the settings",
         "reason" => "Why",
         "recent_checkpoints" => "How many keep their detail",
         "recipient_filter" => "Whom to send it to as JSON: role, status, runtime",
@@ -217,6 +227,7 @@ pub(crate) fn words(argument: &str) -> &'static str {
         "runtime" => "The program, such as claude_code",
         "sender_id" => "The agent that sends",
         "sequence" => "The position its author gave it; kept with it",
+        "session" => "The review, such as ses_0123456789ab; without it the last one",
         "session_id" => "Who holds the lock: an agent's id or a word of your own",
         "since" => "After this time, in milliseconds since 1970",
         "since_sequence" => "After this number",

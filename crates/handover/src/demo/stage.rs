@@ -32,7 +32,7 @@ pub(super) async fn open(
     let file = state.join("handover.db").display().to_string();
     let opened = store::open(&file, random::store_seed()?).await?;
     let service = Service::new(opened, Arc::new(crate::clock::SystemClock));
-    let desk = Desk::new(service.clone(), Surroundings { root: Some(folder.clone()), worktrees: None });
+    let desk = Desk::new(service.clone(), Surroundings { root: Some(folder.clone()), ..Surroundings::default() });
     let settings = settings::read(Some(&folder)).map_err(|problem| Failed::Step(problem.to_string()))?.team;
     let team = Team::gather(&folder, &settings, std::env::var_os("PATH").as_deref());
     let team = team.map_err(|problem| Failed::Step(problem.to_string()))?;

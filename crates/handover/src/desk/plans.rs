@@ -134,6 +134,7 @@ impl Desk {
                             touches: row.task.touches.clone(),
                             attempts_max: row.task.attempts_max,
                             verify: row.task.verify,
+                            review: crate::runner::brief::extra(&row.detail, "review").is_some(),
                             repository: None,
                             brief: row.detail.brief.clone(),
                             context: row.detail.context.clone(),

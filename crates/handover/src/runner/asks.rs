@@ -177,7 +177,7 @@ impl Attempt {
         }
     }
 
-    fn draft(&self, facts: &Facts, kind: MessageKind, (subject, body): (String, String)) -> Draft {
+    pub(super) fn draft(&self, facts: &Facts, kind: MessageKind, (subject, body): (String, String)) -> Draft {
         Draft {
             kind,
             priority: Priority::FIRST,

@@ -117,7 +117,7 @@ impl Attempt {
                     }
                     continue;
                 }
-                Step::Finish(_) | Step::Merge(_) if self.shop.wish() == Wish::Stop => {
+                Step::Finish(_) | Step::Merge(_) | Step::Review(_) if self.shop.wish() == Wish::Stop => {
                     self.hand_back(&facts, "the runner was stopped").await?;
                     return Ok(Over::Ended);
                 }
@@ -125,13 +125,15 @@ impl Attempt {
                     self.hand_back(&facts, "the runner was stopped").await?;
                     return Ok(Over::Ended);
                 }
+                // Whoever reviews may wait for its own work to be reviewed by us.
+                Step::Review(_) => room = None,
                 Step::Turn(..) | Step::Finish(_) if room.is_none() => {
                     // Whoever waits here long may have been told to stop, or has lost the task.
                     room = self.room().await;
                     continue;
                 }
                 Step::Turn(..) | Step::Finish(_) | Step::Recover(_) | Step::Merge(_) => {}
-                Step::Ask(_) | Step::AskApproval(_) | Step::BlockAsSaid(_) | Step::Block(..) => {}
+                Step::Ask(_) | Step::AskApproval(_) | Step::AskReview(_) | Step::BlockAsSaid(_) | Step::Block(..) => {}
                 Step::Crash(_) | Step::Return(_) | Step::Leave => {}
             }
             if let Some(over) = self.perform(&facts, next).await? {
@@ -151,6 +153,8 @@ impl Attempt {
             Step::Recover(turn) => self.recover(facts, turn).await?,
             Step::Turn(purpose, because) => self.turn(facts, purpose, because).await?,
             Step::Finish(turn) => self.finish(facts, turn).await?,
+            Step::Review(turn) => self.review(facts, turn).await?,
+            Step::AskReview(turn) => self.ask_about_review(facts, turn).await?,
             Step::Merge(turn) => self.merge(facts, turn).await?,
             Step::Ask(turn) => self.ask(facts, turn).await?,
             Step::AskApproval(turn) => self.ask_approval(facts, turn).await?,
@@ -184,6 +188,7 @@ impl Attempt {
             bounds,
             bounds_workflow,
             can_resume: self.seat.member.settings.adapter != Kind::Exec,
+            has_reviewer: brief::extra(&facts.detail, "review").is_some(),
             now: self.now(),
         }
     }

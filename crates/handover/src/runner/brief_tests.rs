@@ -76,6 +76,7 @@ fn told(case: &Case) -> Result<Told, Untold> {
         touches: vec!["web/**".to_owned()],
         group: None,
         verify: true,
+        review: false,
         attempts_max: 5,
         attempt: 2,
         crashes: 0,

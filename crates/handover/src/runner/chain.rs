@@ -19,10 +19,10 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// From the turns of an attempt, oldest first. Evaluations are another agent's.
+    /// From the turns of an attempt, oldest first. Looks are another agent's.
     pub fn of<'t>(turns: impl IntoIterator<Item = &'t Turn>, attempt: u32) -> Self {
         let mut chain = Self::default();
-        let own = turns.into_iter().filter(|turn| turn.attempt == attempt && turn.purpose != Purpose::Evaluation);
+        let own = turns.into_iter().filter(|turn| turn.attempt == attempt && !turn.purpose.is_a_look());
         own.for_each(|turn| chain.add(turn));
         chain
     }

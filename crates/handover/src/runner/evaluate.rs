@@ -174,39 +174,54 @@ impl Attempt {
         Ok(Some(Ok(Judgement::Unusable { codes })))
     }
 
-    /// One turn of the evaluator, in a folder of its own: it judges what it is shown and changes nothing.
+    /// One turn of the evaluator.
     async fn evaluation(&self, facts: &Facts, judge: &Seat, asked: &Asked, again: Again) -> Result<Ran, Trouble> {
-        let settings = &judge.member.settings;
+        let mut text = asked.message.clone();
+        for (code, message) in &again.codes {
+            text.push_str(&format!("\nYour last answer could not be used: {code}: {message}\n"));
+        }
+        let is_exec = judge.member.settings.adapter == Kind::Exec;
+        let told = Look {
+            purpose: Purpose::Evaluation,
+            message: if is_exec { envelope(asked, facts, &again.codes)? } else { text },
+            system: asked.system.clone(),
+            resume: again.resume.filter(|_| !is_exec),
+        };
+        Ok(self.look(facts, judge, told).await?.0)
+    }
+
+    /// One turn of somebody else, in a folder of its own: it looks at what it is shown and changes nothing. With the folder
+    /// of what it wrote.
+    pub(super) async fn look(&self, facts: &Facts, judge: &Seat, look: Look) -> Result<(Ran, PathBuf), Trouble> {
+        let (settings, purpose) = (&judge.member.settings, look.purpose);
         let start = StartTurn {
             task: self.task,
             attempt: self.attempt,
             agent: Some(judge.agent),
-            purpose: Purpose::Evaluation,
+            purpose,
             adapter: settings.adapter.name().to_owned(),
             runner: self.shop.name.clone(),
         };
         let reply = self.execute(Command::StartTurn(start)).await?;
         let Reply::TurnStarted { turn, .. } = reply else { return Err(crate::Error::unexpected(&reply).into()) };
-        self.tell(facts, What::Started { turn, purpose: Purpose::Evaluation });
+        self.tell(facts, What::Started { turn, purpose });
         let folder = self.shop.turn_folder(turn);
-        let room: PathBuf = folder.join("room");
+        // The same for all its turns: opencode resumes a conversation only where it was begun, and elsewhere waits for ever.
+        let room = self.shop.attempt_folder(self.task, self.attempt).join(format!("room-{}", settings.slug));
         std::fs::create_dir_all(&room)?;
-        let mut text = asked.message.clone();
-        for (code, message) in &again.codes {
-            text.push_str(&format!("\nYour last answer could not be used: {code}: {message}\n"));
-        }
+        std::fs::create_dir_all(&folder)?;
         let order = Order {
             kind: settings.adapter,
             command: judge.member.command(),
             args: settings.args.clone(),
             model: settings.model.clone(),
-            message: if settings.adapter == Kind::Exec { envelope(asked, facts, &again.codes)? } else { text },
-            system: asked.system.clone(),
+            message: look.message,
+            system: look.system,
             input: None,
             worktree: room,
             folder: folder.clone(),
             server: self.server(turn)?,
-            resume: again.resume.filter(|_| settings.adapter != Kind::Exec),
+            resume: look.resume,
             permissions: Permissions::Read,
             home: match settings.home {
                 team::Home::User => Home::User,
@@ -216,13 +231,14 @@ impl Attempt {
         };
         let limits = &self.shop.settings.limits;
         let start = Start {
+            binary: super::host::own_binary()?,
             turn: turn.to_string(),
             order,
             environment: settings.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
             output_bytes_max: limits.output_bytes,
             seconds_max: limits.turn_seconds,
         };
-        // Nothing is ever sent: what an evaluation may cost is bounded by its task after it.
+        // Nothing is ever sent: what a look may cost is bounded by its task after it.
         let (_never, within) = watch::channel(None);
         let ran = program::run(&start, &mut Silent { attempt: self, facts, turn }, self.cut(within)).await;
         let ran = match ran {
@@ -235,8 +251,17 @@ impl Attempt {
         };
         let stream = super::turn::keep(&self.shop.state, &folder).await?;
         self.end(facts, turn, self.ended(facts, turn, &ran, (stream, None))).await?;
-        Ok(ran)
+        Ok((ran, folder))
     }
+}
+
+/// What somebody who looks is told.
+#[derive(Debug)]
+pub(super) struct Look {
+    pub(super) purpose: Purpose,
+    pub(super) system: String,
+    pub(super) message: String,
+    pub(super) resume: Option<String>,
 }
 
 /// What was wrong with its last answer, and the conversation in which it gave it.
@@ -268,7 +293,7 @@ fn envelope(asked: &Asked, facts: &Facts, codes: &[(String, String)]) -> Result<
     Ok(wire::shape::Shape::render(&envelope).to_string())
 }
 
-/// Follows an evaluator: it may use nothing that has to be allowed.
+/// Follows somebody who looks: it may use nothing that has to be allowed.
 struct Silent<'a> {
     attempt: &'a Attempt,
     facts: &'a Facts,

@@ -10,12 +10,13 @@ use super::brief;
 use super::shop::Shop;
 use super::verify;
 use crate::error::Error;
+use crate::review::provider::slug;
 
 /// Problems that are told; the rest shows when these are mended.
 const TOLD_MAX: usize = 20;
 const PAGE: u32 = 500;
 
-/// What is missing: contracts, schemas, an evaluator, briefs that can be read.
+/// What is missing: contracts, schemas, an evaluator, reviewers, briefs that can be read.
 pub(super) async fn lacks(shop: &Shop, workflow: WorkflowId) -> Result<Vec<String>, Error> {
     let mut lacks = BTreeSet::new();
     let mut after = None;
@@ -23,6 +24,11 @@ pub(super) async fn lacks(shop: &Shop, workflow: WorkflowId) -> Result<Vec<Strin
     while lacks.len() < TOLD_MAX {
         let page = shop.service.view(move |world| view::tasks(world, workflow, &open, after, PAGE)).await?;
         for row in &page.rows {
+            let reviewer = brief::extra(&row.detail, "review").and_then(|named| named.as_text().map(str::to_owned));
+            if let Some(named) = reviewer.filter(|named| slug(&shop.settings, named, None).is_none()) {
+                let what = format!("it is to be reviewed by `{named}`, and no agent of .handover/config.toml is that");
+                lacks.insert(format!("{}: {what}", row.task.name));
+            }
             let brief = match brief::of(&row.task, &row.detail) {
                 Ok(Some(brief)) => brief,
                 Ok(None) => continue,

@@ -69,6 +69,7 @@ impl Attempt {
         if let Some(contract) = &contract {
             self.learn(turn, contract).await?;
         }
+        self.decide(facts, turn, &said.text).await?;
         if says == Says::GoesOn {
             self.checkpoint(turn, "goes on", note(Kind::Progress, &verdict.summary, None)).await?;
         }

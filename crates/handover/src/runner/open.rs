@@ -160,7 +160,7 @@ fn session(host: &str) -> SessionId {
 }
 
 /// Agents work elsewhere, and their server must find the same store.
-fn absolute(store: &str) -> String {
+pub fn absolute(store: &str) -> String {
     if store.contains("://") || store == "memory:" {
         return store.to_owned();
     }

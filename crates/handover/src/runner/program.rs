@@ -74,6 +74,8 @@ pub const NO_CONVERSATION: &str = "the conversation it was to resume is gone";
 /// One start of a program.
 #[derive(Debug)]
 pub struct Start {
+    /// Our own program, which becomes the host.
+    pub binary: PathBuf,
     pub turn: String,
     pub order: Order,
     /// Added by the settings, stronger than what the adapter says.
@@ -115,7 +117,7 @@ pub async fn run(start: &Start, follow: &mut impl Follow, cut: impl Future<Outpu
     let order = &start.order;
     let launch = adapter::launch(order).map_err(io::Error::other)?;
     write_files(&launch, &order.folder)?;
-    let mut host = Host::start(&host::own_binary()?, &order.folder, &host_launch(start, &launch))?;
+    let mut host = Host::start(&start.binary, &order.folder, &host_launch(start, &launch))?;
     let mut cut = std::pin::pin!(cut);
     if let Some((writer, reader)) = host.relay() {
         let mut talk = Talk { follow };

@@ -29,6 +29,8 @@ pub(super) struct Offered {
     pub(super) task: Task,
     /// The evaluator has to judge it, and may not judge its own work.
     pub(super) judged: bool,
+    /// Who reviews it, as the plan says; nobody reviews its own work.
+    pub(super) review: Option<String>,
 }
 
 /// As of one moment: what another runner takes or finishes between two looks would seem to be nobody's.
@@ -72,12 +74,16 @@ pub(super) async fn offered(shop: &Shop, workflow: WorkflowId) -> Result<Vec<Off
 fn offers(world: &World, workflow: WorkflowId, now: Timestamp) -> Result<Vec<Offered>, Stop> {
     let ask = Ask { workflow, agent: None, include_failed: false, after: None, limit: OFFERED_MAX };
     let tasks = offer::next(world, &ask, now)?.tasks;
-    world.want(tasks.iter().filter(|task| task.verify).map(|task| Need::Detail(task.id)))?;
+    world.want(tasks.iter().filter(|task| task.verify || task.review).map(|task| Need::Detail(task.id)))?;
     let judged = |task: &Task| -> Result<bool, Stop> {
         let brief = if task.verify { brief::of(task, world.detail(task.id)?).ok().flatten() } else { None };
         Ok(brief.is_some_and(|brief| brief.output_contract.evaluate.get().is_some()))
     };
-    tasks.into_iter().map(|task| Ok(Offered { judged: judged(&task)?, task })).collect()
+    let review = |task: &Task| -> Result<Option<String>, Stop> {
+        let named = if task.review { brief::extra(world.detail(task.id)?, "review") } else { None };
+        Ok(named.and_then(|named| named.as_text().map(str::to_owned)))
+    };
+    tasks.into_iter().map(|task| Ok(Offered { judged: judged(&task)?, review: review(&task)?, task })).collect()
 }
 
 /// Why a task does not go on, in a line.

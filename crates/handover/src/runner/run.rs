@@ -19,6 +19,7 @@ use super::lease::{self, Held};
 use super::prospect::{self, Offered, Prospect};
 use super::shop::{News, Seat, Shop, What, Wish};
 use crate::error::Error;
+use crate::settings::team;
 
 /// How long the loop sleeps when nothing wakes it.
 const LOOK: Duration = Duration::from_secs(1);
@@ -251,7 +252,9 @@ impl Loop {
                     && !self.rests(&seat.member.settings.slug)
                 {
                     let Some(room) = self.room(&seat) else { break };
-                    let claim = if self.is_evaluator(&seat) {
+                    // Not everybody may take what comes first.
+                    let chosen = self.is_evaluator(&seat) || offered.iter().any(|offered| offered.review.is_some());
+                    let claim = if chosen {
                         Command::Claim { task: fits }
                     } else {
                         Command::ClaimNext { workflow: workflow.id, include_failed: false }
@@ -296,6 +299,10 @@ impl Loop {
         self.shop.tell(News { task, name, agent: seat.slug.clone(), what: What::Claimed { attempt } });
     }
 
+    fn is_reviewed_by_another(&self, named: &str, worker: &team::Agent) -> bool {
+        super::review::reviewer(&self.shop, named, &worker.slug).is_some()
+    }
+
     fn is_evaluator(&self, seat: &Seat) -> bool {
         self.shop.settings.evaluator.as_ref().is_some_and(|evaluator| evaluator.agent == seat.member.settings.slug)
     }
@@ -309,6 +316,7 @@ impl Loop {
             offered.task.role.as_deref().is_none_or(|wanted| wanted == role)
                 && offered.task.capabilities.iter().all(|wanted| settings.capabilities.contains(wanted))
                 && !(may_judge && offered.judged)
+                && offered.review.as_ref().is_none_or(|named| self.is_reviewed_by_another(named, settings))
         };
         offered.iter().find(fits).map(|offered| offered.task.id)
     }

@@ -97,6 +97,7 @@ impl<W: Write> Screen<W> {
             What::Claimed { .. }
             | What::Checking { .. }
             | What::Verified { .. }
+            | What::Reviewed { .. }
             | What::Merged { .. }
             | What::Conflict { .. }
             | What::Completed { .. }
@@ -195,6 +196,14 @@ fn line(news: &News) -> Option<(Style, String)> {
             let problem = problem.as_deref().unwrap_or_default();
             (colour(AnsiColor::Yellow), text(&format!("verification failed: {problem}")))
         }
+        What::Reviewed { problem: Some(problem), .. } => {
+            (colour(AnsiColor::Yellow), text(&format!("not reviewed: {problem}")))
+        }
+        What::Reviewed { open: 0, .. } => (plain, "reviewed, nothing open".to_owned()),
+        What::Reviewed { session, open, .. } => (
+            colour(AnsiColor::Yellow),
+            text(&format!("reviewed, {open} findings open (handover review show {session})")),
+        ),
         What::Merged { commit } => (plain, format!("merged as {}", commit.chars().take(10).collect::<String>())),
         What::Conflict { paths } => (colour(AnsiColor::Yellow), text(&format!("conflicts: {}", paths.join(", ")))),
         What::Completed { summary } => (colour(AnsiColor::Green), text(&format!("completed: {summary}"))),
@@ -243,6 +252,9 @@ fn event(news: &News) -> serde_json::Value {
         }
         What::Checking { command } => base("checking", json!({"command": command})),
         What::Verified { passed, problem } => base("verified", json!({"passed": passed, "problem": problem})),
+        What::Reviewed { session, found, open, problem } => {
+            base("reviewed", json!({"session": session, "found": found, "open": open, "problem": problem}))
+        }
         What::Merged { commit } => base("merged", json!({"commit": commit})),
         What::Conflict { paths } => base("conflict", json!({"paths": paths})),
         What::Completed { summary } => base("completed", json!({"summary": summary})),

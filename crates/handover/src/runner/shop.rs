@@ -56,6 +56,7 @@ pub enum What {
     Ended { turn: TurnId, end: engine::turn::TurnEnd, reason: Option<String>, verdict: Option<String>, ms: u64 },
     Checking { command: String },
     Verified { passed: bool, problem: Option<String> },
+    Reviewed { session: String, found: u32, open: u32, problem: Option<String> },
     Merged { commit: String },
     Conflict { paths: Vec<String> },
     Completed { summary: String },

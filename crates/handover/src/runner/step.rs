@@ -6,12 +6,14 @@
 //! running, nobody runs it ──> Recover    goes on ──> Next
 //! bad ──> Repair                         asks, wants approval ──> Ask… ──> Wait ──> Answer
 //! no answer ──> Crash, or Resume what was only interrupted
+//! verified, to be reviewed ──> Review ──> Merge, or Feedback to the agent, or a person
 //! ```
 
 use engine::Timestamp;
 use engine::approval::{Approval, ApprovalState, Source};
 use engine::checkpoint::Kind;
 use engine::id::{AgentId, ApprovalId, TurnId};
+use engine::review::RoundState;
 use engine::task::{BlockKind, Status, Task};
 use engine::turn::{Purpose, Turn, TurnEnd};
 use engine::view::Attempt;
@@ -35,6 +37,10 @@ pub enum Step {
     Turn(Purpose, Because),
     /// The output of this turn is applied and verified.
     Finish(TurnId),
+    /// It was verified, and is shown to whoever reviews it.
+    Review(TurnId),
+    /// Its review had as many rounds as it may have: a person is asked.
+    AskReview(TurnId),
     /// It was verified: it comes into the workflow's branch, and the task is completed.
     Merge(TurnId),
     Ask(TurnId),
@@ -67,6 +73,8 @@ pub enum Because {
     Failed {
         evidence: String,
     },
+    /// Somebody found something in it.
+    Reviewed,
 }
 
 /// What the runner knows beside what is stored.
@@ -81,6 +89,8 @@ pub struct Given<'a> {
     pub bounds_workflow: Bounds,
     /// The program can go on with a conversation.
     pub can_resume: bool,
+    /// Somebody is named to review it.
+    pub has_reviewer: bool,
     pub now: Timestamp,
 }
 
@@ -97,7 +107,7 @@ pub fn step(facts: &Attempt, given: &Given<'_>) -> Step {
     if let Some(running) = facts.turns.iter().find(|turn| turn.ended().is_none()) {
         return if running.runner == given.runner { Step::Recover(running.id) } else { Step::Leave };
     }
-    let own = facts.turns.iter().rev().find(|turn| turn.purpose != Purpose::Evaluation);
+    let own = facts.turns.iter().rev().find(|turn| !turn.purpose.is_a_look());
     let step = match own {
         None => Step::Turn(Purpose::First, Because::Begins),
         Some(last) => after(facts, given, last),
@@ -127,7 +137,15 @@ fn over(facts: &Attempt, given: &Given<'_>) -> Option<Over> {
 
 /// Nothing to do, but to ask what a runner before us paused for and did not come to ask.
 fn paused(facts: &Attempt) -> Step {
-    let asks = |turn: &&Turn| verdict(turn).is_some_and(|verdict| verdict.says == Some(Says::Asks));
+    let says = |turn: &&Turn, word: Says| verdict(turn).is_some_and(|verdict| verdict.says == Some(word));
+    let own = facts.turns.iter().rev().find(|turn| !turn.purpose.is_a_look());
+    if let Some(turn) = own.filter(|turn| says(turn, Says::Done))
+        && is_at_its_end(facts)
+        && question_after(facts, turn).is_none()
+    {
+        return Step::AskReview(turn.id);
+    }
+    let asks = |turn: &&Turn| says(turn, Says::Asks);
     match facts.turns.last().filter(asks) {
         Some(turn) if question_after(facts, turn).is_none() => Step::Ask(turn.id),
         Some(_) | None => Step::Wait,
@@ -234,7 +252,7 @@ fn finished(facts: &Attempt, given: &Given<'_>, last: &Turn) -> Step {
     let failures = of_attempt.clone().filter(|row| !row.has_passed()).count();
     let Some(found) = of_attempt.clone().find(|row| row.turn == Some(last.id)) else { return Step::Finish(last.id) };
     if found.has_passed() {
-        return Step::Merge(last.id);
+        return if facts.task.review { reviewed(facts, given, last) } else { Step::Merge(last.id) };
     }
     let evidence = found.evidence.as_str().to_owned();
     if failures < FAILURES_MAX {
@@ -242,6 +260,46 @@ fn finished(facts: &Attempt, given: &Given<'_>, last: &Turn) -> Step {
     }
     let evidence: String = evidence.chars().take(2_000).collect();
     Step::Block(BlockKind::VerificationFail, format!("its output failed verification {failures} times: {evidence}"))
+}
+
+/// As many rounds as it may have, and something is still open.
+fn is_at_its_end(facts: &Attempt) -> bool {
+    facts.review.as_ref().is_some_and(|known| known.review.rounds >= known.review.rounds_max && known.review.open > 0)
+}
+
+/// A verified output of a task that is to be reviewed. Each output is shown once; what is found in it goes to the worker, and
+/// after as many rounds as there may be to a person, whose word lets it go on.
+fn reviewed(facts: &Attempt, given: &Given<'_>, last: &Turn) -> Step {
+    let Some(known) = &facts.review else {
+        if given.has_reviewer {
+            return Step::Review(last.id);
+        }
+        return Step::Block(BlockKind::Ambiguity, "it waits for a review, and nobody is named to make it".to_owned());
+    };
+    let review = &known.review;
+    let Some(round) = known.last() else { return Step::Review(last.id) };
+    match &round.state {
+        RoundState::Running { .. } => return Step::Review(last.id),
+        RoundState::Failed { code, message, .. } if round.turn == Some(last.id) => {
+            return Step::Block(
+                BlockKind::ToolFailure,
+                format!("{} cannot review it: {code}: {message}", review.provider),
+            );
+        }
+        RoundState::Answered(_) | RoundState::Failed { .. } => {}
+    }
+    let is_shown = round.turn == Some(last.id);
+    match (is_shown, review.rounds >= review.rounds_max, review.open > 0) {
+        (true, _, false) => Step::Merge(last.id),
+        (true, false, true) => Step::Turn(Purpose::Feedback, Because::Reviewed),
+        (false, false, _) => Step::Review(last.id),
+        // A person was asked before this output was made, and let it go on.
+        (false, true, false) => Step::Merge(last.id),
+        (_, true, true) => match question_after(facts, last) {
+            None => Step::AskReview(last.id),
+            Some(at) => Step::Turn(Purpose::Answer, Because::Answered(answer_after(facts, at))),
+        },
+    }
 }
 
 #[cfg(test)]
@@ -263,6 +321,7 @@ mod tests {
             touches: Vec::new(),
             group: None,
             verify: false,
+            review: false,
             attempts_max: 5,
             attempt,
             crashes: 0,

@@ -101,6 +101,10 @@ impl Attempt {
                      markers: mend these files so that both intentions hold, and end again with your whole output.",
                 )
             },
+            Because::Reviewed => Resume {
+                codes: facts.review.as_ref().map(super::review::codes).unwrap_or_default(),
+                ..resume(super::review::FOUND)
+            },
             Because::Failed { evidence } => Resume {
                 codes: complaints(evidence),
                 ..resume("Your output was verified and failed. Mend it, and end again with your whole output.")

@@ -61,6 +61,9 @@ impl Attempt {
             let consume = Command::ConsumeApproval { approval: *approval, fingerprint: fingerprint.clone() };
             self.execute(consume).await?;
         }
+        if because == Because::Reviewed {
+            self.send_findings(facts).await;
+        }
         let start = StartTurn {
             task: self.task,
             attempt: self.attempt,
@@ -138,6 +141,7 @@ impl Attempt {
             usd_left: usd_left(bounds, bounds_workflow, facts),
         };
         Ok(Start {
+            binary: host::own_binary()?,
             turn: turn.to_string(),
             order,
             environment: settings.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
@@ -218,8 +222,8 @@ impl Attempt {
         let recovered = tokio::task::spawn_blocking(move || program::recover(&folder, kind)).await;
         let recovered = recovered.map_err(|error| Trouble::Other(error.to_string()))?;
         match recovered {
-            // An evaluation is another agent's, and is made again.
-            Ok(ran) if row.purpose != Purpose::Evaluation => {
+            // A look is another agent's, and is made again.
+            Ok(ran) if !row.purpose.is_a_look() => {
                 let place = self.place(facts).await?;
                 self.close(facts, turn, &place, ran).await.map(|_| ())
             }
@@ -347,7 +351,7 @@ pub(super) fn spent(facts: &Facts, said: &Said, ms: u64) -> Spent {
     Spent { usd_micros, tokens, ms, turns: 1 }
 }
 
-fn amounts(
+pub(crate) fn amounts(
     usd: Option<adapter::Spent<f64>>,
     tokens: Option<adapter::Spent<u64>>,
     earlier: Spent,

@@ -77,7 +77,8 @@ pub struct Agent {
     pub capabilities: Vec<String>,
     /// Stands in for a card.
     pub persona: Option<String>,
-    #[serde(default)]
+    /// What it reviews.
+    #[serde(default = "texts")]
     pub media_types: Vec<String>,
     #[serde(default)]
     pub permissions: Permissions,
@@ -96,6 +97,10 @@ pub struct Agent {
 
 fn one() -> u32 {
     1
+}
+
+fn texts() -> Vec<String> {
+    vec!["text/*".to_owned(), "application/json".to_owned()]
 }
 
 impl Agent {
@@ -161,6 +166,11 @@ impl Team {
             }
             if agent.max_parallel == 0 {
                 return Some(format!("agent {slug}: max_parallel is 0; it would never work"));
+            }
+            if let Some(entry) = agent.media_types.iter().find(|entry| !wire::feedback::is_listable(entry)) {
+                return Some(format!(
+                    "agent {slug}: media_types: `{entry}` is no media type; write text/plain or text/*"
+                ));
             }
             let names = agent.roles.iter().chain(&agent.writable_sections);
             if let Some(name) = names.into_iter().find(|name| !engine::agent::is_slug(name)) {

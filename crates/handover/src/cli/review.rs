@@ -1,0 +1,338 @@
+//! `handover review`: the tool layer of the feedback protocol, and reviews for people.
+
+mod stream;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{ArgMatches, Args, Command, FromArgMatches as _, Subcommand as _};
+use engine::id::{ReviewId, TaskId};
+use engine::review::{Review, RoundState};
+use engine::turn::Spent;
+use engine::view::{self, Reviewed};
+use engine::{Actor, Caller, Rights};
+use handover::office::{self, Office};
+use handover::review::program::{Here, Trouble};
+use handover::review::request::{Artifact, request};
+use handover::review::{self, Answered, Bench, NoProvider, Provider, Round, show};
+use handover::runner::open::{absolute, host};
+use handover::runner::program::Cut;
+use handover::{keeper, person};
+use tokio::signal::unix::{SignalKind, signal};
+use wire::json::{Value, object};
+
+use super::say;
+use super::show::{plain, plain_lines, refused, table};
+
+/// The noun they stand under, beside verbs that are tools.
+pub(super) const NOUN: &str = "review";
+/// More than a person looks at in one go.
+const ROWS: u32 = 200;
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum ReviewVerb {
+    /// Read a request of the feedback protocol on standard input, and write its stream
+    Run(stream::Run),
+    /// Have a file reviewed: begins a session and lists what was found
+    Ask(Ask),
+    /// Show the file again as it is now, with what became of the findings
+    Again(Again),
+    /// Show a review: its rounds, and every finding word for word
+    Show(Show),
+    /// List reviews, newest first
+    List {
+        /// Print them as JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Ask {
+    /// Who reviews: an agent of .handover/config.toml, or a role
+    #[arg(long, value_name = "PROVIDER")]
+    agent: String,
+    /// What is reviewed
+    file: PathBuf,
+    /// What it is, such as text/markdown; without it by its extension
+    #[arg(long, value_name = "TYPE")]
+    media_type: Option<String>,
+    /// The task that is not completed before it, such as tk_0123456789ab
+    #[arg(long)]
+    task: Option<TaskId>,
+    /// Print the review as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Again {
+    /// What is reviewed
+    file: PathBuf,
+    /// The session; without it the last one
+    #[arg(long)]
+    session: Option<ReviewId>,
+    /// What it is, such as text/markdown; without it by its extension
+    #[arg(long, value_name = "TYPE")]
+    media_type: Option<String>,
+    /// Print the review as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// The session; without it the last one
+    session: Option<ReviewId>,
+    /// Print it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn commands() -> Vec<Command> {
+    ReviewVerb::augment_subcommands(Command::new(NOUN)).get_subcommands().cloned().collect()
+}
+
+/// What was typed, when it was one of these.
+pub(super) fn asked(matches: &ArgMatches) -> Option<ReviewVerb> {
+    let (_, inner) = matches.subcommand().filter(|(noun, _)| *noun == NOUN)?;
+    let (verb, _) = inner.subcommand()?;
+    let own = ["run", "ask", "again", "show", "list"].contains(&verb);
+    own.then(|| ReviewVerb::from_arg_matches(inner).unwrap_or_else(|error| error.exit()))
+}
+
+pub(super) async fn run(office: &Office, verb: ReviewVerb) -> anyhow::Result<ExitCode> {
+    keeper::once(&office.desk, &office.live).await;
+    match verb {
+        ReviewVerb::Run(asked) => stream::run(office, &asked).await,
+        ReviewVerb::Ask(asked) => ask(office, &asked).await,
+        ReviewVerb::Again(asked) => again(office, &asked).await,
+        ReviewVerb::Show(asked) => one(office, asked.session, asked.json).await,
+        ReviewVerb::List { json } => list(office, json).await,
+    }
+}
+
+/// Whoever sits here. A program below an agent is not taken for a person.
+fn caller() -> Caller {
+    Caller::with_rights(if person::here().is_ok() { Rights::Person } else { Rights::Coordinator })
+}
+
+/// The agent that is asked, or why nobody is, with the exit code.
+fn provider(office: &Office, named: &str) -> Result<Provider, ExitCode> {
+    if review::is_below_a_turn() {
+        eprintln!("NOT_PERMITTED this runs in a turn or a review, which ask for no reviews of their own");
+        return Err(ExitCode::from(1));
+    }
+    let found = Provider::find(office.place.root.as_deref(), office::data_folder().as_deref(), named);
+    found.map_err(|problem| {
+        let code = match problem {
+            NoProvider::Untrusted(_) | NoProvider::NotReady(_) => ExitCode::from(1),
+            NoProvider::NoProject | NoProvider::Settings(_) | NoProvider::Unknown { .. } => ExitCode::from(2),
+        };
+        eprintln!("handover: {:#}", anyhow::Error::from(problem));
+        code
+    })
+}
+
+/// A session by its id. None when there is no such session.
+async fn session(office: &Office, id: ReviewId) -> anyhow::Result<Option<Reviewed>> {
+    match office.desk.service().view(move |world| view::review(world, id)).await {
+        Ok(found) => Ok(Some(found)),
+        Err(handover::Error::Refused(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Holds one round here; ended when we are told to stop.
+async fn round(
+    office: &Office,
+    provider: &Provider,
+    review: ReviewId,
+    bytes: &[u8],
+) -> Result<Option<Answered>, Trouble> {
+    let service = office.desk.service();
+    let known = service.view(move |world| view::review(world, review)).await?;
+    let earlier = known.rounds.iter().fold(Spent::default(), |sum, round| match &round.state {
+        RoundState::Answered(answered) => sum.and(answered.spent),
+        RoundState::Failed { spent, .. } => sum.and(*spent),
+        RoundState::Running { .. } => sum,
+    });
+    let (host, store) = (host(), absolute(&office.place.store));
+    let bench = Bench { service, state: &office.state, host: &host, caller: caller(), provider };
+    let around = (office.state.as_path(), store.as_str(), None);
+    let mut stage = Here::new(provider, review, around, earlier, Box::pin(told_to_stop()));
+    review::round(&bench, Round { review, turn: None }, bytes, &mut stage).await
+}
+
+async fn told_to_stop() -> Cut {
+    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+    Cut::Cancelled
+}
+
+async fn open(office: &Office, provider: &Provider, gate: Option<(TaskId, u32)>) -> Result<ReviewId, handover::Error> {
+    let host = host();
+    let service = office.desk.service();
+    let bench = Bench { service, state: &office.state, host: &host, caller: caller(), provider };
+    review::open(&bench, gate, None).await
+}
+
+async fn ask(office: &Office, asked: &Ask) -> anyhow::Result<ExitCode> {
+    let provider = match provider(office, &asked.agent) {
+        Ok(provider) => provider,
+        Err(code) => return Ok(code),
+    };
+    let artifact = shown(&asked.file, asked.media_type.as_deref())?;
+    let gate = match asked.task {
+        None => None,
+        Some(task) => match office.desk.service().view(move |world| world.task(task).map(|task| task.attempt)).await {
+            Ok(attempt) => Some((task, attempt)),
+            Err(error) => return refused(NOUN, error, asked.json),
+        },
+    };
+    let id = match open(office, &provider, gate).await {
+        Ok(id) => id,
+        Err(error) => return refused(NOUN, error, asked.json),
+    };
+    held(office, &provider, id, &request(1, &artifact, &[]), asked.json).await
+}
+
+async fn again(office: &Office, asked: &Again) -> anyhow::Result<ExitCode> {
+    let known = match meant(office, asked.session).await? {
+        Ok(known) => known,
+        Err(code) => return Ok(code),
+    };
+    let provider = match provider(office, &known.review.provider) {
+        Ok(provider) => provider,
+        Err(code) => return Ok(code),
+    };
+    let artifact = shown(&asked.file, asked.media_type.as_deref())?;
+    let document = request(known.review.next(), &artifact, &known.findings);
+    held(office, &provider, known.review.id, &document, asked.json).await
+}
+
+fn shown(file: &Path, media_type: Option<&str>) -> anyhow::Result<Artifact> {
+    Ok(Artifact::of_file(file, media_type)?)
+}
+
+/// Holds the round, and shows what is open afterwards.
+async fn held(
+    office: &Office,
+    provider: &Provider,
+    id: ReviewId,
+    document: &Value,
+    json: bool,
+) -> anyhow::Result<ExitCode> {
+    if !json {
+        eprintln!("{id}: {} reviews; interrupt to stop", provider.slug());
+    }
+    let answered = match round(office, provider, id, document.to_string().as_bytes()).await {
+        Ok(Some(answered)) => answered,
+        Ok(None) => return Ok(ExitCode::from(130)),
+        Err(Trouble::Service(error)) => return refused(NOUN, error, json),
+        Err(trouble @ Trouble::Io(_)) => return Err(trouble.into()),
+    };
+    let failure = match &answered.response.outcome {
+        wire::feedback::Outcome::Success(_) => None,
+        wire::feedback::Outcome::Error(failure) => Some(failure.clone()),
+    };
+    let Some(found) = session(office, id).await? else { return Ok(ExitCode::from(3)) };
+    if json {
+        let Value::Object(mut members) = show::whole(&found) else { return Ok(ExitCode::from(3)) };
+        members.push(("response".to_owned(), answered.response.render()));
+        say(&Value::Object(members).to_string())?;
+    } else if let Some(failure) = &failure {
+        eprintln!("{} {}", plain(failure.code.as_str()), plain_lines(failure.message.as_str()));
+    } else {
+        findings(&found)?;
+    }
+    Ok(ExitCode::from(u8::from(failure.is_some())))
+}
+
+fn findings(found: &Reviewed) -> anyhow::Result<()> {
+    let Review { id, provider, rounds, open, .. } = &found.review;
+    if let Some(RoundState::Answered(answered)) = found.last().map(|round| &round.state) {
+        say(&plain_lines(&answered.summary))?;
+        say(&format!("confidence {}", plain(&answered.confidence)))?;
+    }
+    let rows: Vec<Value> = found.findings.iter().map(show::finding).collect();
+    if rows.is_empty() {
+        say("nothing to improve")?;
+    } else {
+        say(&table(&["id", "status", "aspect", "recommendation"], &rows))?;
+    }
+    say(&format!("{id}: iteration {rounds} by {provider}, {open} open"))?;
+    if *open > 0 {
+        say(
+            "decide: `handover review answer ID accepted|partial|rejected --reason TEXT`, then `handover review again FILE`",
+        )?;
+    }
+    Ok(())
+}
+
+/// The session that was named, or the last one.
+async fn meant(office: &Office, named: Option<ReviewId>) -> anyhow::Result<Result<Reviewed, ExitCode>> {
+    let id = match named {
+        Some(id) => Some(id),
+        None => {
+            let page = office.desk.service().view(|world| view::reviews(world, None, ROWS)).await?;
+            let own = |row: &&Review| matches!(row.by, Actor::Person | Actor::Coordinator);
+            page.rows.iter().find(own).map(|row| row.id)
+        }
+    };
+    let found = match id {
+        Some(id) => session(office, id).await?,
+        None => None,
+    };
+    Ok(found.ok_or_else(|| {
+        match named {
+            Some(id) => eprintln!("REVIEW_NOT_FOUND there is no session {id}; see `handover review list`"),
+            None => eprintln!("REVIEW_NOT_FOUND there is no session yet; begin one with `handover review ask`"),
+        }
+        ExitCode::from(1)
+    }))
+}
+
+async fn one(office: &Office, named: Option<ReviewId>, json: bool) -> anyhow::Result<ExitCode> {
+    let found = match meant(office, named).await? {
+        Ok(found) => found,
+        Err(code) => return Ok(code),
+    };
+    if json {
+        say(&show::whole(&found).to_string())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let rounds: Vec<Value> = found.rounds.iter().map(show::round).collect();
+    say(&table(&["iteration", "status", "media_type", "artifact_ref", "confidence", "found"], &rounds))?;
+    for row in &found.findings {
+        say(&format!("\n{} ({}, iteration {})", plain(&row.name), row.status(), row.round))?;
+        for text in [&row.aspect, &row.description, &row.recommendation] {
+            say(&format!("  {}", plain_lines(text).replace('\n', "\n  ")))?;
+        }
+        let why = row.decided().and_then(|decided| decided.decision.explanation.as_ref());
+        if let Some(why) = why {
+            say(&format!("  => {}", plain_lines(why).replace('\n', "\n     ")))?;
+        }
+    }
+    findings(&found)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn list(office: &Office, json: bool) -> anyhow::Result<ExitCode> {
+    let page = office.desk.service().view(|world| view::reviews(world, None, ROWS)).await?;
+    let rows: Vec<Value> = page.rows.iter().map(show::review).collect();
+    if json {
+        say(&object([("reviews", Value::List(rows))]).to_string())?;
+    } else if rows.is_empty() {
+        say("no reviews; begin one with `handover review ask --agent PROVIDER FILE`")?;
+    } else {
+        say(&table(&["session", "provider", "status", "iteration", "open", "task_id"], &rows))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

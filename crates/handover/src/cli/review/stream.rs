@@ -1,0 +1,117 @@
+//! `handover review run`: a request of the feedback protocol in, its stream out.
+
+use std::io::{Read as _, Write as _};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::Args;
+use engine::turn::Spent;
+use handover::office::Office;
+use wire::feedback::{Asked, Response};
+use wire::json::{Number, Value, object};
+use wire::stream::Frame;
+
+use super::{NOUN, open, provider, round, session};
+use crate::cli::show::{plain, refused};
+
+/// A request that is longer is told so; more of it need not be read.
+const REQUEST_BYTES_MAX: u64 = (1 << 20) + 1;
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// Who reviews: an agent of .handover/config.toml, or a role
+    #[arg(long, value_name = "PROVIDER")]
+    agent: String,
+    /// How the stream is written
+    #[arg(long, default_value = "json", value_parser = ["json"])]
+    format: String,
+    /// The session of a follow-up, such as ses_0123456789ab
+    #[arg(long)]
+    session: Option<String>,
+}
+
+/// `review run`: whatever happens to the provider, the requester gets a stream with one response.
+pub(super) async fn run(office: &Office, asked: &Run) -> anyhow::Result<ExitCode> {
+    let known = match &asked.session {
+        None => None,
+        Some(text) => {
+            let found = match text.parse() {
+                Ok(id) => session(office, id).await?,
+                Err(_) => None,
+            };
+            let Some(found) = found else {
+                eprintln!("handover: there is no session {}; nothing was started", plain(text));
+                return Ok(ExitCode::from(2));
+            };
+            Some(found.review)
+        }
+    };
+    let provider = match provider(office, &asked.agent) {
+        Ok(provider) => provider,
+        Err(code) => return Ok(code),
+    };
+    if let Some(known) = known.as_ref().filter(|known| known.provider != provider.slug()) {
+        eprintln!("handover: {} is a session with {}; nothing was started", known.id, known.provider);
+        return Ok(ExitCode::from(2));
+    }
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().take(REQUEST_BYTES_MAX).read_to_end(&mut bytes).context("read the request")?;
+    let id = match known {
+        Some(known) => known.id,
+        None => match open(office, &provider, None).await {
+            Ok(id) => id,
+            Err(error) => return refused(NOUN, error, false),
+        },
+    };
+    let mut out = Out { session: id.to_string(), office };
+    out.start()?;
+    let (text, spent) = match round(office, &provider, id, &bytes).await {
+        Ok(Some(answered)) => (answered.text(), answered.spent),
+        Ok(None) => return Ok(ExitCode::from(130)),
+        Err(trouble) => {
+            eprintln!("handover: {:#}", anyhow::Error::from(trouble));
+            let asked = Asked::by(&bytes, None);
+            let failure = Response::failure(&asked, "INTERNAL_ERROR", "the review could not be held or recorded");
+            (failure.map(|response| response.render().to_string()).unwrap_or_default(), Spent::default())
+        }
+    };
+    out.finish(&text, spent)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The stream, each line as soon as there is something to say.
+struct Out<'a> {
+    session: String,
+    office: &'a Office,
+}
+
+impl Out<'_> {
+    fn line(&self, frame: &Frame) -> anyhow::Result<()> {
+        let mut out = std::io::stdout().lock();
+        out.write_all(frame.line().as_bytes())?;
+        Ok(out.flush()?)
+    }
+
+    fn now(&self) -> Number {
+        Number::from(self.office.desk.service().now().0)
+    }
+
+    fn part(kind: &str) -> Vec<(String, Value)> {
+        vec![("type".to_owned(), kind.into())]
+    }
+
+    fn start(&mut self) -> anyhow::Result<()> {
+        let (session, part) = (self.session.clone(), Self::part("step-start"));
+        self.line(&Frame::Start { session, at_ms: self.now(), part })
+    }
+
+    fn finish(&mut self, text: &str, spent: Spent) -> anyhow::Result<()> {
+        let (session, text, part) = (self.session.clone(), text.to_owned(), Self::part("text"));
+        self.line(&Frame::Text { session, at_ms: self.now(), text, part })?;
+        let usd = spent.usd_micros.map_or(0.0, handover::runner::budget::usd);
+        let cost = Number::try_from(usd).unwrap_or_else(|_| 0_i64.into());
+        let tokens = spent.tokens.map_or_else(|| Value::Object(Vec::new()), |all| object([("total", all.into())]));
+        let (session, part) = (self.session.clone(), Self::part("step-finish"));
+        self.line(&Frame::Finish { session, at_ms: self.now(), cost, tokens, part })
+    }
+}

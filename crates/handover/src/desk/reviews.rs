@@ -1,0 +1,295 @@
+//! Having something reviewed, and saying what became of what was found. A provider may take long: it is asked beside the call,
+//! and whoever called waits for a while or comes back.
+
+use std::path::PathBuf;
+
+use engine::id::{ReviewId, TaskId};
+use engine::review::Review;
+use engine::turn::Spent;
+use engine::view::{self, Reviewed};
+use engine::{Actor, Command, Reply, Rights, World};
+use wire::lifecycle::{
+    Body, FindingReply, Part, ReviewAnswer, ReviewReply, ReviewRequest, ReviewStatusGet, Said, Within, is_running,
+};
+
+use super::waits::Wanted;
+use super::{Answer, Desk, Request, Stopped, Surroundings, unexpected};
+use crate::review::program::Here;
+use crate::review::request::{Artifact, request as document};
+use crate::review::{self, Bench, NoProvider, Provider, Round};
+use crate::runner::open::host;
+use crate::runner::program::Cut;
+
+/// Clients give a call up that says nothing for a minute.
+const WAIT_SECONDS_DEFAULT: u32 = 50;
+/// Reviews among which the last one of a caller is looked for.
+const LOOKED_AT: u32 = 200;
+
+/// What must be known of this machine to ask a provider.
+struct Ground {
+    provider: Provider,
+    state: PathBuf,
+    store: String,
+    binary: Option<PathBuf>,
+}
+
+impl Desk {
+    pub(super) async fn review_request(&self, request: &Request<'_>, asked: &ReviewRequest) -> Answer {
+        if request.visitor.seat.is_some() || review::is_below_a_turn() {
+            let message = "a turn asks for no reviews; the runner has the task's own work reviewed when it says so";
+            return Err(Stopped::Said(said("NOT_PERMITTED", message, "end your turn with your output")));
+        }
+        // What was asked with this key is under way, or was answered.
+        if let Some(known) = self.asked_before(request, asked.session).await? {
+            return self.watched(request, known, wait(asked.wait_seconds, 0)).await;
+        }
+        let known = match asked.session {
+            None => None,
+            Some(id) => Some(self.service.view(move |world| view::review(world, id)).await?),
+        };
+        let named = match (&asked.provider, &known) {
+            (Some(named), _) => named.to_string(),
+            (None, Some(known)) => known.review.provider.clone(),
+            (None, None) => {
+                let problem = "is needed, or `session`; name an agent or a role of .handover/config.toml".to_owned();
+                return Err(engine::Refusal::InvalidInput { field: "provider".to_owned(), problem }.into());
+            }
+        };
+        let ground = self.ground(&named)?;
+        if let Some(known) = known.as_ref().filter(|known| known.review.provider != ground.provider.slug()) {
+            let problem = format!("is not who reviews in {}: {}", known.review.id, known.review.provider);
+            return Err(engine::Refusal::InvalidInput { field: "provider".to_owned(), problem }.into());
+        }
+        let id = match &known {
+            Some(known) => known.review.id,
+            None => self.open_review(request, asked, &ground).await?,
+        };
+        let artifact = artifact(asked);
+        let (iteration, findings) =
+            known.as_ref().map_or((1, &[][..]), |known| (known.review.next(), known.findings.as_slice()));
+        let bytes = document(iteration, &artifact, findings).to_string();
+        let earlier = known.as_ref().map(spent).unwrap_or_default();
+        self.begin_round(request, ground, (id, earlier), bytes).await?;
+        self.watched(request, id, wait(asked.wait_seconds, WAIT_SECONDS_DEFAULT)).await
+    }
+
+    /// The review that a repeated request stands for.
+    async fn asked_before(
+        &self,
+        request: &Request<'_>,
+        session: Option<ReviewId>,
+    ) -> Result<Option<ReviewId>, Stopped> {
+        let Some(key) = &request.caller.key else { return Ok(None) };
+        if session.is_some() {
+            let begun = self.service.kept(key, "start_round").await?;
+            return Ok(session.filter(|_| begun.is_some()));
+        }
+        if let Some(Ok(Reply::ReviewOpened { review })) = self.service.kept(key, "open_review").await? {
+            return Ok(Some(review));
+        }
+        Ok(None)
+    }
+
+    fn ground(&self, named: &str) -> Result<Ground, Stopped> {
+        let Surroundings { root, state, data, store, binary, .. } = &*self.surroundings;
+        let provider = Provider::find(root.as_deref(), data.as_deref(), named).map_err(|problem| refused(&problem))?;
+        let (Some(state), Some(store)) = (state.clone(), store.clone()) else {
+            return Err(refused(&NoProvider::NoProject));
+        };
+        Ok(Ground { provider, state, store, binary: binary.clone() })
+    }
+
+    async fn open_review(
+        &self,
+        request: &Request<'_>,
+        asked: &ReviewRequest,
+        ground: &Ground,
+    ) -> Result<ReviewId, Stopped> {
+        let gate = match asked.task_id {
+            None => None,
+            Some(task) => Some((task, self.attempt(task, asked.attempt).await?)),
+        };
+        let provider = ground.provider.slug().to_owned();
+        let open = engine::command::OpenReview { provider, gate, rounds_max: None };
+        let reply = self.service.execute(request.caller.clone(), Command::OpenReview(open)).await?;
+        let Reply::ReviewOpened { review } = reply else { return Err(unexpected("review_request")) };
+        Ok(review)
+    }
+
+    async fn attempt(&self, task: TaskId, given: Option<wire::lifecycle::Attempt>) -> Result<u32, Stopped> {
+        match given {
+            Some(Within(attempt)) => Ok(attempt),
+            None => Ok(self.service.view(move |world| world.task(task).map(|task| task.attempt)).await?),
+        }
+    }
+
+    /// The round is recorded as begun, or known not to begin, when this returns.
+    async fn begin_round(
+        &self,
+        request: &Request<'_>,
+        ground: Ground,
+        (id, earlier): (ReviewId, Spent),
+        bytes: String,
+    ) -> Result<(), Stopped> {
+        let service = self.service.clone();
+        let caller = request.caller.clone();
+        let before = self.service.view(move |world| world.review(id).cloned()).await?;
+        let task = self.reviews.spawn(async move {
+            let host = host();
+            let bench =
+                Bench { service: &service, state: &ground.state, host: &host, caller, provider: &ground.provider };
+            let never = Box::pin(std::future::pending::<Cut>());
+            let around = (ground.state.as_path(), ground.store.as_str(), ground.binary.as_deref());
+            let mut stage = Here::new(&ground.provider, id, around, earlier, never);
+            let which = Round { review: id, turn: None };
+            review::round(&bench, which, bytes.as_bytes(), &mut stage).await
+        });
+        let mut task = std::pin::pin!(task);
+        let mut bell = self.service.bell();
+        loop {
+            let now = self.service.view(move |world| world.review(id).cloned()).await?;
+            if now.status == engine::review::ReviewStatus::Running || now.rounds > before.rounds {
+                return Ok(());
+            }
+            tokio::select! {
+                ended = &mut task => {
+                    // It may have been answered between two looks.
+                    let now = self.service.view(move |world| world.review(id).cloned()).await?;
+                    return if now.rounds > before.rounds { Ok(()) } else { not_begun(ended) };
+                }
+                _ = bell.changed(std::time::Duration::from_secs(1)) => {}
+            }
+        }
+    }
+
+    /// As it stands when it is answered, or when the time is over.
+    async fn watched(&self, request: &Request<'_>, id: ReviewId, seconds: u32) -> Answer {
+        let mut waiting = self.waiting(request, seconds).await?;
+        loop {
+            let found = self.service.view(move |world| view::review(world, id)).await?;
+            let reply = ReviewReply::of(&found, self.service.now());
+            if !is_running(&found) || reply.status == "lost" || !waiting.more(self, Wanted::Anything).await? {
+                return Ok(reply.render());
+            }
+        }
+    }
+
+    pub(super) async fn review_status(&self, request: &Request<'_>, asked: &ReviewStatusGet) -> Answer {
+        let id = match asked.session {
+            Some(id) => id,
+            None => self.last_review(request).await?,
+        };
+        self.watched(request, id, wait(asked.wait_seconds, 0)).await
+    }
+
+    pub(super) async fn review_answer(&self, request: &Request<'_>, asked: &ReviewAnswer) -> Answer {
+        let (session, finding) = asked.place();
+        let review = match session {
+            Some(id) => id,
+            None => self.last_review(request).await?,
+        };
+        let decide = Command::DecideFinding { review, finding, decision: asked.decision() };
+        let reply = self.service.execute(request.caller.clone(), decide).await?;
+        let Reply::FindingDecided { open } = reply else { return Err(unexpected("review_answer")) };
+        Ok(FindingReply { success: true, session: review, open }.render())
+    }
+
+    /// The session that is meant when none is named: the task's below a turn, else the caller's newest.
+    async fn last_review(&self, request: &Request<'_>) -> Result<ReviewId, Stopped> {
+        if let Some(seat) = request.visitor.seat {
+            let found = self.service.view(move |world| view::gating(world, seat.task, seat.attempt)).await?;
+            return found.map(|found| found.review.id).ok_or_else(none);
+        }
+        let who = match request.caller.rights {
+            Rights::Person => Some(Actor::Person),
+            Rights::Coordinator => Some(Actor::Coordinator),
+            Rights::Agent | Rights::Runner | Rights::Engine => self.acting(request).await?.map(Actor::Agent),
+        };
+        let found = self.service.view(move |world| newest(world, who)).await?;
+        found.ok_or_else(none)
+    }
+}
+
+fn newest(world: &World, who: Option<Actor>) -> Result<Option<ReviewId>, engine::Stop> {
+    let rows = view::reviews(world, None, LOOKED_AT)?.rows;
+    // On a command line nobody knows who of them sat there.
+    let is_person = |who: Actor| matches!(who, Actor::Person | Actor::Coordinator);
+    let own = |row: &&Review| Some(row.by) == who || (who.is_some_and(is_person) && is_person(row.by));
+    Ok(rows.iter().find(own).map(|row| row.id))
+}
+
+fn none() -> Stopped {
+    Stopped::Said(said("REVIEW_NOT_FOUND", "you have asked for no review yet", "name one with `session`"))
+}
+
+/// What the sessions before cost, which a program that counts on tells again.
+fn spent(known: &Reviewed) -> Spent {
+    known.rounds.iter().fold(Spent::default(), |sum, round| match &round.state {
+        engine::review::RoundState::Answered(answered) => sum.and(answered.spent),
+        engine::review::RoundState::Failed { spent, .. } => sum.and(*spent),
+        engine::review::RoundState::Running { .. } => sum,
+    })
+}
+
+fn artifact(asked: &ReviewRequest) -> Artifact {
+    let reference = asked.artifact_ref.as_ref().map(ToString::to_string);
+    let media_type = asked.media_type.as_ref().map(ToString::to_string);
+    match &asked.content {
+        Body::Text(text) => {
+            Artifact::of_text(text.clone(), media_type.unwrap_or_else(|| "text/plain".to_owned()), reference)
+        }
+        Body::Object(value) => Artifact {
+            media_type: media_type.unwrap_or_else(|| "application/json".to_owned()),
+            content: value.clone(),
+            reference,
+        },
+    }
+}
+
+fn wait(asked: Option<Within<0, 50>>, default: u32) -> u32 {
+    asked.map_or(default, |Within(seconds)| seconds)
+}
+
+type Joined = Result<Result<Option<review::Answered>, review::program::Trouble>, tokio::task::JoinError>;
+
+/// It ended before it began: the request is not one, or not the next one.
+fn not_begun(ended: Joined) -> Result<(), Stopped> {
+    use review::program::Trouble;
+    use wire::feedback::Outcome;
+    match ended {
+        Ok(Ok(Some(answered))) => match answered.response.outcome {
+            Outcome::Success(_) => Ok(()),
+            Outcome::Error(failure) => {
+                let field = "content".to_owned();
+                Err(engine::Refusal::InvalidInput {
+                    field,
+                    problem: format!("cannot be reviewed: {}", failure.message),
+                }
+                .into())
+            }
+        },
+        Ok(Ok(None)) => Ok(()),
+        Ok(Err(Trouble::Service(error))) => Err(error.into()),
+        Ok(Err(Trouble::Io(error))) => Err(crate::Error::file("ask a provider in", error).into()),
+        Err(panicked) => Err(crate::Error::file("ask a provider in", std::io::Error::other(panicked)).into()),
+    }
+}
+
+fn refused(problem: &NoProvider) -> Stopped {
+    let text = problem.to_string();
+    let (code, message) = text.split_once(' ').unwrap_or(("", &text));
+    let said = match (problem, code) {
+        (NoProvider::Untrusted(_), "NOT_TRUSTED") => {
+            said("NOT_TRUSTED", message, "have a person look at the commands with `handover trust`")
+        }
+        (NoProvider::Unknown { .. }, _) => said("PROVIDER_UNKNOWN", message, "name an agent or a role that is there"),
+        (NoProvider::NoProject, _) => said("PROVIDER_UNKNOWN", &text, "run `handover init` in a project"),
+        _ => said("PROVIDER_NOT_READY", &text, "mend what the message names, and ask again"),
+    };
+    Stopped::Said(said)
+}
+
+fn said(code: &'static str, message: &str, suggestion: &str) -> Said {
+    let (message, suggestion) = (message.to_owned(), suggestion.to_owned());
+    Said { code, message, recoverable: false, suggestion, details: None }
+}

@@ -1,0 +1,151 @@
+//! Asks a provider until it answers within the protocol, at most two repairs long. It does not matter here how its program is
+//! run, nor where what it cost is written down.
+
+use engine::limits;
+use engine::review::Finding;
+use engine::turn::{Spent, TurnEnd};
+use wire::feedback::{self, Asked, Outcome, Response};
+use wire::json::Value;
+use wire::output::object_in;
+
+use super::prompt;
+use crate::runner::adapter::Kind;
+use crate::runner::program::NO_CONVERSATION;
+
+/// After these it is given up.
+pub const REPAIRS_MAX: u32 = 2;
+/// Of what was wrong, what a repair is told.
+const WRONG_MAX: usize = 20;
+
+/// One start of the provider's program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Try {
+    pub system: String,
+    pub message: String,
+    pub resume: Option<String>,
+}
+
+/// What came of a start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    pub end: TurnEnd,
+    pub reason: Option<String>,
+    /// Its answer, as bytes: not every program writes text.
+    pub answer: Vec<u8>,
+    pub conversation: Option<String>,
+    pub spent: Spent,
+}
+
+/// Whoever runs the program.
+pub trait Stage: Send {
+    type Trouble;
+
+    fn play(&mut self, attempt: Try) -> impl Future<Output = Result<Said, Self::Trouble>> + Send;
+}
+
+/// What is asked.
+#[derive(Debug, Clone)]
+pub struct Question<'a> {
+    pub kind: Kind,
+    pub who: &'a wire::prompt::Who,
+    pub request: &'a Value,
+    pub asked: &'a Asked,
+    /// What the session has found so far.
+    pub earlier: &'a [Finding],
+    pub conversation: Option<String>,
+}
+
+/// What was answered in the end.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Heard {
+    pub reply: Reply,
+    pub conversation: Option<String>,
+    pub spent: Spent,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reply {
+    Response(Box<Response>),
+    /// It died, took too long, or would not keep to the protocol.
+    Failed(String),
+    /// We ended it ourselves.
+    Cut(TurnEnd),
+}
+
+pub async fn ask<S: Stage>(stage: &mut S, question: &Question<'_>) -> Result<Heard, S::Trouble> {
+    let is_talked_with = question.kind != Kind::Exec;
+    let mut resume = question.conversation.clone().filter(|_| is_talked_with);
+    let (mut wrong, mut repairs, mut spent) = (Vec::new(), 0, Spent::default());
+    let mut conversation = None;
+    loop {
+        let message = if is_talked_with {
+            prompt::message(question.request, &wrong)
+        } else {
+            prompt::input(question.request, &wrong)
+        };
+        let system = prompt::system(question.who, question.earlier, resume.is_some());
+        let said = stage.play(Try { system, message, resume: resume.clone() }).await?;
+        spent = spent.and(said.spent);
+        conversation = said.conversation.clone().or(conversation);
+        let done = |reply, conversation| Ok(Heard { reply, conversation, spent });
+        match said.end {
+            TurnEnd::Finished => {}
+            TurnEnd::Cancelled | TurnEnd::ClaimLost | TurnEnd::Interrupted => {
+                return done(Reply::Cut(said.end), conversation);
+            }
+            // It has forgotten the session, and is told it anew; that is no repair.
+            TurnEnd::Failed if resume.is_some() && said.reason.as_deref() == Some(NO_CONVERSATION) => {
+                resume = None;
+                continue;
+            }
+            TurnEnd::Failed
+            | TurnEnd::Signalled
+            | TurnEnd::TimedOut
+            | TurnEnd::OverBudget
+            | TurnEnd::SpawnFailed
+            | TurnEnd::ApiError => {
+                let reason = said.reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+                return done(Reply::Failed(format!("the provider gave no answer: {}{reason}", said.end)), conversation);
+            }
+        }
+        wrong = match judge(&said.answer, question.asked) {
+            Ok(response) => return done(Reply::Response(response), conversation),
+            Err(found) => found,
+        };
+        if repairs >= REPAIRS_MAX {
+            let codes = wrong.iter().map(|(code, _)| code.as_str()).collect::<Vec<_>>().join(", ");
+            let reason = format!("the provider still answers outside of the protocol after {repairs} repairs: {codes}");
+            return done(Reply::Failed(reason), conversation);
+        }
+        repairs += 1;
+        resume = said.conversation.filter(|_| is_talked_with).or(resume);
+    }
+}
+
+/// The response in what a provider wrote, or everything that is wrong with it.
+pub fn judge(answer: &[u8], asked: &Asked) -> Result<Box<Response>, Vec<(String, String)>> {
+    let only = |code: &str, message: &str| Err(vec![(code.to_owned(), message.to_owned())]);
+    // A program may speak the stream of this protocol itself.
+    let stream = wire::stream::read(answer).ok().and_then(|transcript| transcript.response);
+    let text = match (&stream, std::str::from_utf8(answer)) {
+        (Some(text), _) => text.as_str(),
+        (None, Ok(text)) => text,
+        (None, Err(_)) => return only("NOT_JSON", "the answer is not UTF-8"),
+    };
+    let Some(found) = object_in(text) else {
+        return only("NO_RESPONSE", "the answer holds no JSON object; send one, and nothing else");
+    };
+    let judged = feedback::judge_response(found.as_bytes(), Some(asked));
+    let report = &judged.report;
+    let Some(response) = judged.value else {
+        let problems = report.errors().iter().take(WRONG_MAX);
+        return Err(problems.map(|problem| (report.code(problem), report.message(problem))).collect());
+    };
+    if let Outcome::Success(feedback) = &response.outcome
+        && feedback.areas_for_improvement.0.len() > limits::FOUND_MAX
+    {
+        let message = format!("give at most {} areas for improvement, the most important ones", limits::FOUND_MAX);
+        return only("TOO_MANY_FINDINGS", &message);
+    }
+    Ok(Box::new(response))
+}

@@ -1,0 +1,179 @@
+//! Runs a provider's program outside of any task: in a folder of its own, in which it can change nothing of anybody.
+
+use std::path::{Path, PathBuf};
+
+use engine::id::ReviewId;
+use engine::turn::{Spent, TurnEnd};
+
+use super::ask::{Said, Stage, Try};
+use super::provider::Provider;
+use crate::error::Error;
+use crate::runner::adapter::acp::{Asked, Permit};
+use crate::runner::adapter::{self, Heard, Kind, Order, Permissions, Server};
+use crate::runner::host;
+use crate::runner::program::{self, Cut, Follow, Ran, Start};
+use crate::runner::turn::amounts;
+
+/// Where programs of reviews run.
+pub fn folder(state: &Path) -> PathBuf {
+    state.join("reviews")
+}
+
+/// A provider that is run here and now. Dropped, its program is cut off.
+#[derive(Debug)]
+pub struct Here<'a, C> {
+    pub provider: &'a Provider,
+    pub review: ReviewId,
+    pub state: &'a Path,
+    /// The store, as our MCP server has to be told it.
+    pub store: &'a str,
+    /// Our own program, where this process is another one.
+    pub binary: Option<&'a Path>,
+    /// What its conversation has cost before: programs that count on tell it again.
+    pub earlier: Spent,
+    /// Ready when it must not go on.
+    pub cut: C,
+    starts: u32,
+}
+
+/// What keeps a round from being held.
+#[derive(Debug, thiserror::Error)]
+pub enum Trouble {
+    #[error(transparent)]
+    Service(#[from] Error),
+    #[error("run the provider")]
+    Io(#[from] std::io::Error),
+}
+
+impl<'a, C> Here<'a, C> {
+    /// What an earlier round left is ended and removed: whoever holds the session now is the only one.
+    pub fn new(
+        provider: &'a Provider,
+        review: ReviewId,
+        (state, store, binary): (&'a Path, &'a str, Option<&'a Path>),
+        earlier: Spent,
+        cut: C,
+    ) -> Self {
+        Self { provider, review, state, store, binary, earlier, cut, starts: 0 }
+    }
+
+    fn place(&self) -> PathBuf {
+        folder(self.state).join(self.review.to_string())
+    }
+
+    fn start(&self, attempt: Try, folder: &Path) -> Result<Start, Trouble> {
+        let settings = &self.provider.member.settings;
+        // The same for all rounds: opencode resumes a conversation only where it was begun, and elsewhere waits for ever.
+        let room = self.place().join("room");
+        std::fs::create_dir_all(&room)?;
+        let server = self.binary.map_or_else(std::env::current_exe, |binary| Ok(binary.to_owned()))?;
+        let program = server.to_str().ok_or_else(|| std::io::Error::other("our own path is no text"))?;
+        let mark = self.review.to_string();
+        let environment =
+            vec![(host::TURN.to_owned(), mark.clone()), ("HANDOVER_STORE".to_owned(), self.store.to_owned())];
+        let order = Order {
+            kind: settings.adapter,
+            command: self.provider.member.command(),
+            args: settings.args.clone(),
+            model: settings.model.clone(),
+            message: attempt.message,
+            system: attempt.system,
+            input: None,
+            worktree: room,
+            folder: folder.to_owned(),
+            server: Server { program: program.to_owned(), arguments: vec!["mcp".to_owned()], environment },
+            resume: attempt.resume,
+            permissions: Permissions::Read,
+            home: self.provider.home(self.state),
+            usd_left: self.provider.limits.usd,
+        };
+        Ok(Start {
+            binary: self.binary.map_or_else(host::own_binary, |binary| Ok(binary.to_owned()))?,
+            turn: mark,
+            order,
+            environment: settings.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+            output_bytes_max: self.provider.limits.output_bytes,
+            seconds_max: self.provider.limits.turn_seconds.max(1),
+        })
+    }
+}
+
+impl<C: Future<Output = Cut> + Send + Unpin> Stage for Here<'_, C> {
+    type Trouble = Trouble;
+
+    async fn play(&mut self, attempt: Try) -> Result<Said, Trouble> {
+        if self.starts == 0 {
+            clear(self.place()).await;
+        }
+        self.starts += 1;
+        let folder = self.place().join(self.starts.to_string());
+        std::fs::create_dir_all(&folder)?;
+        let start = self.start(attempt, &folder)?;
+        let ran = program::run(&start, &mut Silent, &mut self.cut).await;
+        let said = ran.map(|ran| said(&ran, start.order.kind, &folder, self.earlier));
+        // What it wrote was heard; the conversation is in its own home.
+        let _gone = std::fs::remove_dir_all(self.place());
+        match said {
+            Ok(said) => {
+                self.earlier = self.earlier.and(said.spent);
+                Ok(said)
+            }
+            Err(error) => Ok(unstarted(&error.to_string())),
+        }
+    }
+}
+
+/// Folders of a round whose process was killed: their programs have ended, or are ended now.
+async fn clear(place: PathBuf) {
+    let cleared = tokio::task::spawn_blocking(move || {
+        let is_start = |name: std::ffi::OsString| name.to_str().is_some_and(|name| name.parse::<u32>().is_ok());
+        let entries = std::fs::read_dir(&place).into_iter().flatten().flatten();
+        for entry in entries.filter(|entry| is_start(entry.file_name())) {
+            let _ended = host::settle(&entry.path());
+        }
+        let _gone = std::fs::remove_dir_all(&place);
+    });
+    let _panicked = cleared.await;
+}
+
+fn unstarted(reason: &str) -> Said {
+    Said {
+        end: TurnEnd::SpawnFailed,
+        reason: Some(reason.to_owned()),
+        answer: Vec::new(),
+        conversation: None,
+        spent: Spent::default(),
+    }
+}
+
+/// What a program said, and what that cost beyond what was known.
+pub fn said(ran: &Ran, kind: Kind, folder: &Path, earlier: Spent) -> Said {
+    let (usd_micros, tokens) = amounts(ran.said.usd, ran.said.tokens, earlier);
+    let ms = u64::try_from(ran.ended.ended_at.saturating_sub(ran.ended.started_at)).unwrap_or(0);
+    // A program without events of its own is taken at its bytes.
+    let answer = match kind {
+        Kind::Exec => std::fs::read(folder.join(host::STDOUT)).unwrap_or_default(),
+        Kind::Claude | Kind::Opencode | Kind::Codex | Kind::Gemini | Kind::Acp => ran.said.text.clone().into_bytes(),
+    };
+    Said {
+        end: ran.end,
+        reason: ran.reason.clone(),
+        answer,
+        conversation: ran.said.conversation.clone(),
+        spent: Spent { usd_micros, tokens, ms, turns: 1 },
+    }
+}
+
+/// Follows a provider: it may use nothing that has to be allowed.
+#[derive(Debug)]
+pub struct Silent;
+
+impl Follow for Silent {
+    fn heard(&mut self, _: Heard) {}
+
+    fn spent(&mut self, _: Option<adapter::Spent<f64>>, _: Option<adapter::Spent<u64>>) {}
+
+    async fn permit(&mut self, _: Asked) -> Permit {
+        Permit::RejectOnce
+    }
+}

@@ -1,0 +1,84 @@
+//! Who reviews: an agent of the settings, ready to be asked.
+
+use std::path::{Path, PathBuf};
+
+use wire::feedback::is_listed;
+
+use crate::runner::team::{Member, NotReady, Team};
+use crate::settings::{self, team};
+use crate::trust;
+
+/// An agent that can be asked.
+#[derive(Debug, Clone)]
+pub struct Provider {
+    pub member: Member,
+    pub limits: team::Limits,
+}
+
+/// Why nobody is asked.
+#[derive(Debug, thiserror::Error)]
+pub enum NoProvider {
+    #[error("there is no project here; run `handover init` in its root, then name agents in .handover/config.toml")]
+    NoProject,
+    #[error("read the settings")]
+    Settings(#[from] settings::Unreadable),
+    #[error(transparent)]
+    Untrusted(#[from] trust::Untrusted),
+    #[error("PROVIDER_UNKNOWN there is no agent or role `{named}` in .handover/config.toml; there are {}", list(.known))]
+    Unknown { named: String, known: Vec<String> },
+    #[error("{0}")]
+    NotReady(#[from] NotReady),
+}
+
+fn list(known: &[String]) -> String {
+    if known.is_empty() { "none".to_owned() } else { known.join(", ") }
+}
+
+impl Provider {
+    /// The agent of that name, else the first with that role. Its commands must have been accepted.
+    pub fn find(root: Option<&Path>, data: Option<&Path>, named: &str) -> Result<Self, NoProvider> {
+        let root = root.ok_or(NoProvider::NoProject)?;
+        let mut settings = settings::read(Some(root))?.team;
+        trust::check(root, data)?;
+        let known = settings.agents.iter().map(|agent| agent.slug.clone()).collect();
+        let Some(slug) = slug(&settings, named, None) else {
+            return Err(NoProvider::Unknown { named: named.to_owned(), known });
+        };
+        settings.agents.retain(|agent| agent.slug == slug);
+        let team = Team::gather(root, &settings, std::env::var_os("PATH").as_deref())?;
+        let unknown = || NoProvider::Unknown { named: named.to_owned(), known };
+        let member = team.members.into_iter().next().ok_or_else(unknown)?;
+        Ok(Self { member, limits: settings.limits })
+    }
+
+    pub fn slug(&self) -> &str {
+        &self.member.settings.slug
+    }
+
+    pub fn takes(&self, media_type: &str) -> bool {
+        is_listed(media_type, self.member.settings.media_types.iter().map(String::as_str))
+    }
+
+    /// Where its program keeps what is its own.
+    pub fn home(&self, state: &Path) -> crate::runner::adapter::Home {
+        match self.member.settings.home {
+            team::Home::User => crate::runner::adapter::Home::User,
+            team::Home::Own => crate::runner::adapter::Home::Own(homes(state).join(&self.member.settings.slug)),
+        }
+    }
+}
+
+fn homes(state: &Path) -> PathBuf {
+    state.join("homes")
+}
+
+/// The slug behind `roles.NAME`, a slug or a role. Nobody reviews its own work.
+pub fn slug(settings: &settings::Team, named: &str, but: Option<&str>) -> Option<String> {
+    let others = || settings.agents.iter().filter(|agent| Some(agent.slug.as_str()) != but);
+    let by_role = |role: &str| others().find(|agent| agent.roles.iter().any(|own| own == role));
+    let found = match named.strip_prefix("roles.") {
+        Some(role) => by_role(role),
+        None => others().find(|agent| agent.slug == named).or_else(|| by_role(named)),
+    };
+    found.map(|agent| agent.slug.clone())
+}

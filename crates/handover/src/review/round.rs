@@ -1,0 +1,301 @@
+//! One round of a session: judged, recorded, asked, recorded. What is recorded as begun and was never ended is begun again
+//! by whoever asks for the same iteration.
+
+use std::fs::File;
+use std::path::Path;
+
+use engine::command::{EndRound, Found, OpenReview, RoundAnswer, RoundEnd, StartRound};
+use engine::id::{ReviewId, TaskId, TurnId};
+use engine::review::{Artifact, Decision, Review, Verdict};
+use engine::turn::{Object, Spent};
+use engine::view::{self, Reviewed};
+use engine::{Caller, Command, Refusal, Rights, Timestamp};
+use wire::feedback::{self, Asked, DecisionStatus, Feedback, Outcome, Request, Response};
+use wire::shape::Shape as _;
+
+use super::ask::{self, Heard, Question, Reply, Stage};
+use super::provider::Provider;
+use crate::error::Error;
+use crate::objects;
+use crate::service::Service;
+
+/// What an invalid request is told of itself.
+const PROBLEMS_MAX: usize = 20;
+/// Beyond what its turns may take, before somebody elsewhere may begin it again.
+const MARGIN_MS: i64 = 120_000;
+
+/// Where and for whom a round is held.
+#[derive(Debug)]
+pub struct Bench<'a> {
+    pub service: &'a Service,
+    pub state: &'a Path,
+    /// This machine.
+    pub host: &'a str,
+    /// Who asks.
+    pub caller: Caller,
+    pub provider: &'a Provider,
+}
+
+/// Which one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Round {
+    pub review: ReviewId,
+    /// The turn whose output is shown.
+    pub turn: Option<TurnId>,
+}
+
+/// What the requester gets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answered {
+    pub response: Response,
+    pub spent: Spent,
+}
+
+impl Answered {
+    fn failure(asked: &Asked, code: &str, message: &str) -> Option<Self> {
+        Response::failure(asked, code, message).map(|response| Self { response, spent: Spent::default() })
+    }
+
+    pub fn text(&self) -> String {
+        self.response.render().to_string()
+    }
+}
+
+/// Begins a session. It has no round yet.
+pub async fn open(bench: &Bench<'_>, gate: Option<(TaskId, u32)>, rounds_max: Option<u32>) -> Result<ReviewId, Error> {
+    let provider = bench.provider.slug().to_owned();
+    let open = Command::OpenReview(OpenReview { provider, gate, rounds_max });
+    let reply = bench.service.execute(bench.caller.clone(), open).await?;
+    let engine::Reply::ReviewOpened { review } = reply else { return Err(Error::unexpected(&reply)) };
+    Ok(review)
+}
+
+/// Holds a round. None when we ended the provider ourselves, or nothing could be said at all.
+pub async fn round<S>(
+    bench: &Bench<'_>,
+    which: Round,
+    bytes: &[u8],
+    stage: &mut S,
+) -> Result<Option<Answered>, S::Trouble>
+where
+    S: Stage,
+    S::Trouble: From<Error> + From<std::io::Error>,
+{
+    let id = which.review;
+    let known = bench.service.view(move |world| view::review(world, id)).await?;
+    let issued = known.findings.iter().map(|finding| finding.name.clone()).collect();
+    let asked = Asked::by(bytes, Some(issued));
+    let judged = feedback::judge_request(bytes);
+    let Some(request) = &judged.value else {
+        let report = &judged.report;
+        let problems = report.errors().iter().take(PROBLEMS_MAX);
+        let problems = problems.map(|problem| format!("{}: {}", report.code(problem), report.message(problem)));
+        return Ok(Answered::failure(&asked, "INVALID_REQUEST", &problems.collect::<Vec<_>>().join("; ")));
+    };
+    let Some(_alone) = alone(bench.state, id)? else {
+        let message = format!("another request of {id} is under way; wait for its answer");
+        return Ok(Answered::failure(&asked, "INVALID_REQUEST", &message));
+    };
+    let begun = match begin(bench, which, request, bytes).await? {
+        Ok(begun) => begun,
+        Err(refused) => return Ok(Answered::failure(&asked, "INVALID_REQUEST", &refused)),
+    };
+    let ended = match unsupported(bench.provider, request) {
+        Some(message) => Some((Answered::failure(&asked, "UNSUPPORTED_MEDIA_TYPE", &message), None, Spent::default())),
+        None => heard(bench, &known, request, &asked, stage).await?,
+    };
+    let Some((Some(answered), conversation, spent)) = ended else { return Ok(None) };
+    match end(bench, &begun, &answered.response, conversation, spent).await {
+        Ok(()) => Ok(Some(answered)),
+        // Somebody began it again meanwhile, and is answered instead.
+        Err(Error::Refused(refusal)) => Ok(Answered::failure(&asked, "INTERNAL_ERROR", &refusal.to_string())),
+        Err(error) => Err(error.into()),
+    }
+}
+
+type Ended = (Option<Answered>, Option<String>, Spent);
+
+async fn heard<S: Stage>(
+    bench: &Bench<'_>,
+    known: &Reviewed,
+    request: &Request,
+    asked: &Asked,
+    stage: &mut S,
+) -> Result<Option<Ended>, S::Trouble> {
+    let question = Question {
+        kind: bench.provider.member.settings.adapter,
+        who: &bench.provider.member.who,
+        request: &request.render(),
+        asked,
+        earlier: &known.findings,
+        conversation: known.review.conversation.clone(),
+    };
+    let Heard { reply, conversation, spent } = ask::ask(stage, &question).await?;
+    let answered = match reply {
+        Reply::Response(response) => Some(Answered { response: *response, spent }),
+        Reply::Failed(reason) => {
+            Answered::failure(asked, "INTERNAL_ERROR", &reason).map(|answered| Answered { spent, ..answered })
+        }
+        Reply::Cut(_) => return Ok(None),
+    };
+    Ok(Some((answered, conversation, spent)))
+}
+
+fn unsupported(provider: &Provider, request: &Request) -> Option<String> {
+    let wanted = request.artifact.media_type.as_str();
+    if provider.takes(wanted) {
+        return None;
+    }
+    let listed = &provider.member.settings.media_types;
+    let listed = if listed.is_empty() { "nothing".to_owned() } else { listed.join(", ") };
+    Some(format!("{} reviews {listed}, not {wanted}; see `media_types` in .handover/config.toml", provider.slug()))
+}
+
+/// A round that is recorded as running.
+struct Begun {
+    review: ReviewId,
+    number: u32,
+    tries: u32,
+}
+
+/// Records that it begins, or says why it may not.
+async fn begin(
+    bench: &Bench<'_>,
+    which: Round,
+    request: &Request,
+    bytes: &[u8],
+) -> Result<Result<Begun, String>, Error> {
+    let number = request.iteration.number().as_u64().and_then(|number| u32::try_from(number).ok());
+    let number = number.unwrap_or(u32::MAX);
+    let limits = &bench.provider.limits;
+    let turns = i64::from(limits.turn_seconds).saturating_mul(1_000 * i64::from(ask::REPAIRS_MAX + 1));
+    let until = Timestamp(bench.service.now().0.saturating_add(turns).saturating_add(MARGIN_MS));
+    let start = StartRound {
+        review: which.review,
+        number,
+        turn: which.turn,
+        artifact: Artifact {
+            media_type: plain(request.artifact.media_type.as_str()),
+            reference: request.artifact.artifact_ref.get().map(|text| plain(text.as_str())),
+            request: kept(bench.state, bytes).await?,
+        },
+        decisions: decisions(request),
+        host: bench.host.to_owned(),
+        until,
+    };
+    match bench.service.execute(bench.caller.clone(), Command::StartRound(Box::new(start))).await {
+        Ok(engine::Reply::RoundStarted { tries, .. }) => Ok(Ok(Begun { review: which.review, number, tries })),
+        Ok(other) => Err(Error::unexpected(&other)),
+        Err(Error::Refused(
+            refusal @ (Refusal::WrongIteration { .. }
+            | Refusal::RoundsUsedUp { .. }
+            | Refusal::InvalidState { .. }
+            | Refusal::InvalidInput { .. }),
+        )) => Ok(Err(refusal.to_string())),
+        Err(error) => Err(error),
+    }
+}
+
+fn decisions(request: &Request) -> Vec<(String, Decision)> {
+    let items = request.applied_feedback.get().map(|applied| applied.items.0.as_slice()).unwrap_or_default();
+    let decision = |item: &feedback::Decision| {
+        let decision = Decision {
+            verdict: match item.status {
+                DecisionStatus::Accepted => Verdict::Accepted,
+                DecisionStatus::Rejected => Verdict::Rejected,
+                DecisionStatus::Partial => Verdict::Partial,
+            },
+            code: item.reason_code.get().map(|text| plain(text.as_str())),
+            explanation: item.explanation.get().map(|text| plain(text.as_str())),
+        };
+        (item.id.to_string(), decision)
+    };
+    items.iter().map(decision).collect()
+}
+
+/// No database need keep a zero byte.
+fn plain(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
+}
+
+async fn end(
+    bench: &Bench<'_>,
+    begun: &Begun,
+    response: &Response,
+    conversation: Option<String>,
+    spent: Spent,
+) -> Result<(), Error> {
+    let text = response.render().to_string();
+    let end = match &response.outcome {
+        Outcome::Success(feedback) => RoundEnd::Answered(RoundAnswer {
+            confidence: feedback.confidence.level.as_str().to_owned(),
+            summary: plain(feedback.general_summary.as_str()),
+            found: found(feedback),
+            conversation,
+            response: Some(kept(bench.state, text.as_bytes()).await?),
+            spent,
+        }),
+        Outcome::Error(failure) => RoundEnd::Failed {
+            code: word(failure.code.as_str()),
+            message: plain(failure.message.as_str()),
+            conversation,
+            spent,
+        },
+    };
+    let Begun { review, number, tries } = *begun;
+    let end = Command::EndRound(Box::new(EndRound { review, number, tries, end }));
+    bench.service.execute(Caller::with_rights(Rights::Runner), end).await?;
+    Ok(())
+}
+
+fn found(feedback: &Feedback) -> Vec<Found> {
+    let area = |area: &feedback::Area| Found {
+        name: area.id.to_string(),
+        aspect: plain(area.aspect.as_str()),
+        description: plain(area.description.as_str()),
+        recommendation: plain(area.recommendation.as_str()),
+    };
+    feedback.areas_for_improvement.0.iter().map(area).collect()
+}
+
+/// A provider's own code, in one line and short.
+fn word(code: &str) -> String {
+    let word: String = code.chars().filter(|letter| !letter.is_control()).take(64).collect();
+    if word.trim().is_empty() { "INTERNAL_ERROR".to_owned() } else { word }
+}
+
+async fn kept(state: &Path, bytes: &[u8]) -> Result<Object, Error> {
+    let (state, bytes) = (state.to_owned(), bytes.to_vec());
+    let kept = tokio::task::spawn_blocking(move || objects::put(&state, bytes.as_slice())).await;
+    let kept = kept.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+    kept.map_err(|cause| Error::file("keep a document of a review in", cause))
+}
+
+/// One request of a session at a time on this machine. Whoever has the file is it, until its process ends.
+struct Alone {
+    path: std::path::PathBuf,
+    _file: File,
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        let _gone = std::fs::remove_file(&self.path);
+    }
+}
+
+fn alone(state: &Path, review: ReviewId) -> std::io::Result<Option<Alone>> {
+    let folder = super::program::folder(state);
+    std::fs::create_dir_all(&folder)?;
+    let path = folder.join(format!("{review}.lock"));
+    let file = std::fs::OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(Alone { path, _file: file })),
+        Err(std::fs::TryLockError::WouldBlock) => Ok(None),
+        Err(std::fs::TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// The review, when it is this provider's.
+pub fn is_by(review: &Review, provider: &Provider) -> bool {
+    review.provider == provider.slug()
+}

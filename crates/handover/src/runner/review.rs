@@ -1,0 +1,293 @@
+//! A verified output is shown to whoever reviews it; what is found goes to the worker, and what became of it comes back.
+
+use std::sync::Arc;
+
+use engine::command::Target;
+use engine::id::TurnId;
+use engine::inbox::{Draft, MessageKind, Owner, Recipients};
+use engine::review::{Decision, Finding, RoundState, Verdict};
+use engine::task::{BlockKind, Priority, State};
+use engine::turn::{Purpose, Spent, Turn};
+use engine::view::{self, Attempt as Facts, Reviewed};
+use engine::{Command, Refusal};
+
+use super::attempt::{Attempt, Trouble, cut};
+use super::brief;
+use super::evaluate::Look;
+use super::place::Place;
+use super::shop::{Seat, Shop, What};
+use super::verify;
+use crate::error::Error;
+use crate::review::ask::{Said, Stage, Try};
+use crate::review::program::said;
+use crate::review::provider::slug;
+use crate::review::request::{Artifact, by_extension, request};
+use crate::review::{self, Bench, Provider, Round};
+use crate::worktree::git::Call;
+use crate::worktree::repository::reference;
+
+/// What a worker is told of a review.
+pub(super) const FOUND: &str = "Your work was reviewed. Decide on each finding below (they are in full in your inbox, as \
+    task.feedback): mend your work where you follow it. Say what became of each with a line of `notes` (or `key_outputs`) of \
+    the form `feedback ID accepted: TEXT`, `feedback ID partial: TEXT` or `feedback ID rejected: TEXT`, or with the tool \
+    review_answer. What you do not answer stays open. Then end again with your whole output.";
+
+/// Of a finding in a list, what is shown.
+const SHOWN_CHARS_MAX: usize = 400;
+/// Of all findings in one message.
+const MAIL_CHARS_MAX: usize = 60_000;
+/// Of an output that is shown as it is.
+const CONTENT_BYTES_MAX: u64 = 1 << 20;
+
+/// Open findings as codes; their texts are another agent's, so each stays in its line.
+pub(super) fn codes(known: &Reviewed) -> Vec<(String, String)> {
+    let told = |finding: &Finding| {
+        let text = format!("{}: {}", finding.aspect, finding.recommendation);
+        let text: String = text.chars().take(SHOWN_CHARS_MAX).collect();
+        (finding.name.clone(), text.escape_debug().to_string())
+    };
+    known.findings.iter().filter(|finding| finding.is_open()).map(told).collect()
+}
+
+/// The name of the seat that reviews this worker's work.
+pub(super) fn reviewer(shop: &Shop, named: &str, worker: &str) -> Option<String> {
+    // An agent with several roles sits in several places.
+    let agents = &shop.settings.agents;
+    let own = agents.iter().find(|agent| {
+        worker == agent.slug || agent.roles.iter().any(|role| worker == format!("{}-{role}", agent.slug))
+    });
+    slug(&shop.settings, named, own.map(|agent| agent.slug.as_str()))
+}
+
+impl Attempt {
+    /// Holds one round about the output of a turn.
+    pub(super) async fn review(&self, facts: &Facts, turn: TurnId) -> Result<(), Trouble> {
+        let Some(judge) = self.judge_of(facts) else {
+            let reason = "nobody but its worker is there to review it; name another agent or role as its `review`";
+            return self.block(facts, BlockKind::ToolFailure, reason.to_owned()).await;
+        };
+        let Ok(_room) = Arc::clone(&judge.room).acquire_owned().await else { return Ok(()) };
+        let Ok(_turn) = Arc::clone(&self.shop.room).acquire_owned().await else { return Ok(()) };
+        let provider = Provider { member: judge.member.clone(), limits: self.shop.settings.limits.clone() };
+        let bench = Bench {
+            service: &self.shop.service,
+            state: &self.shop.state,
+            host: &self.shop.name,
+            caller: self.shop.caller(self.seat.agent),
+            provider: &provider,
+        };
+        let id = match &facts.review {
+            Some(known) => known.review.id,
+            None => {
+                let limits = brief::extra(&facts.detail, "limits");
+                let rounds = limits.as_ref().and_then(|limits| limits.get("review_rounds").cloned());
+                let rounds = rounds.and_then(|rounds| rounds.to_string().parse().ok());
+                review::open(&bench, Some((self.task, self.attempt)), rounds).await?
+            }
+        };
+        let known = self.shop.service.view(move |world| view::review(world, id)).await?;
+        let artifact = self.artifact(facts, turn).await?;
+        let document = request(known.review.next(), &artifact, &known.findings).to_string();
+        let mut stage = Chair { attempt: self, facts, judge: &judge, earlier: earlier(facts, &judge) };
+        let which = Round { review: id, turn: Some(turn) };
+        let Some(answered) = review::round(&bench, which, document.as_bytes(), &mut stage).await? else {
+            return Ok(());
+        };
+        let known = self.shop.service.view(move |world| view::review(world, id)).await?;
+        let problem = match &answered.response.outcome {
+            wire::feedback::Outcome::Success(_) => None,
+            wire::feedback::Outcome::Error(failure) => Some(format!("{}: {}", failure.code, failure.message)),
+        };
+        let round = known.last().filter(|round| round.turn == Some(turn));
+        let found = match round.map(|round| &round.state) {
+            Some(RoundState::Answered(answered)) => answered.found,
+            Some(RoundState::Running { .. } | RoundState::Failed { .. }) | None => 0,
+        };
+        let open = known.review.open;
+        self.tell(facts, What::Reviewed { session: id.to_string(), found, open, problem: problem.clone() });
+        match (round, problem) {
+            // It was not even a request; nothing was recorded that could say so later.
+            (None, Some(problem)) => {
+                self.block(facts, BlockKind::ToolFailure, format!("it cannot be shown to {}: {problem}", judge.slug))
+                    .await
+            }
+            (Some(_), _) | (None, None) => Ok(()),
+        }
+    }
+
+    /// Who reviews: as before, else as the plan says.
+    fn judge_of(&self, facts: &Facts) -> Option<Arc<Seat>> {
+        let worker = &self.seat.member.settings.slug;
+        let named = match &facts.review {
+            Some(known) => known.review.provider.clone(),
+            None => brief::extra(&facts.detail, "review")?.as_text()?.to_owned(),
+        };
+        let slug = reviewer(&self.shop, &named, worker)?;
+        self.shop.seats.get(&slug).cloned()
+    }
+
+    /// The task's own changes; where there are none, what it made.
+    async fn artifact(&self, facts: &Facts, turn: TurnId) -> Result<Artifact, Trouble> {
+        let place = self.place(facts).await?;
+        if let Place::Worktree { workspace, line, .. } = &place {
+            let arguments =
+                ["diff", "--no-color", "--no-ext-diff", "--no-textconv", "--merge-base", "--end-of-options"];
+            let line = reference(&line.branch);
+            let call = Call::read(&workspace.path, &arguments).here_only().and(&line).and("HEAD");
+            let output = call.run(&self.shop.ground.git).await?.whole()?;
+            let head =
+                Call::read(&workspace.path, &["rev-parse", "HEAD"]).here_only().run(&self.shop.ground.git).await?;
+            if !output.stdout.is_empty() {
+                let text = String::from_utf8_lossy(&output.stdout).into_owned();
+                return Ok(Artifact::of_text(text, "text/x-diff".to_owned(), Some(head.text())));
+            }
+        }
+        let claimed = self.claimed(turn)?;
+        let named =
+            facts.verifications.iter().find(|row| row.turn == Some(turn)).and_then(|row| row.output_ref.clone());
+        let named = named.or_else(|| claimed.files.first().cloned());
+        if let Some(name) = &named {
+            let root = place.path().canonicalize()?;
+            let path = root.join(name).canonicalize().ok().filter(|path| path.starts_with(&root) && path.is_file());
+            let small =
+                |path: &std::path::PathBuf| std::fs::metadata(path).is_ok_and(|found| found.len() <= CONTENT_BYTES_MAX);
+            if let Some(path) = path.filter(small)
+                && let Ok(text) = std::fs::read_to_string(&path)
+            {
+                return Ok(Artifact::of_text(text, by_extension(&path).to_owned(), Some(name.clone())));
+            }
+        }
+        let text = named.filter(|text| !text.trim().is_empty()).unwrap_or(claimed.summary);
+        Ok(Artifact::of_text(text, "text/plain".to_owned(), Some(turn.to_string())))
+    }
+
+    /// The worker gets what was found as mail, once, also when it is begun again.
+    pub(super) async fn send_findings(&self, facts: &Facts) {
+        let Some(known) = &facts.review else { return };
+        let Some((round, judge)) = known.last().zip(self.judge_of(facts)) else { return };
+        let Some(turn) = round.turn else { return };
+        let (id, open) = (known.review.id, known.review.open);
+        let mut body = format!("{id}, iteration {}: {open} findings are open. Decide on each of them.\n", round.number);
+        for finding in known.findings.iter().filter(|finding| finding.is_open()) {
+            let Finding { name, aspect, description, recommendation, .. } = finding;
+            body.push_str(&format!("\n{name}\nAspect: {aspect}\n{description}\nRecommendation: {recommendation}\n"));
+            if body.len() > MAIL_CHARS_MAX {
+                body = body.chars().take(MAIL_CHARS_MAX).chain("\n(more with review_status)\n".chars()).collect();
+                break;
+            }
+        }
+        let draft = Draft {
+            priority: Priority::DEFAULT,
+            body,
+            ..self.draft(facts, MessageKind::Feedback, (format!("{open} findings of a review"), String::new()))
+        };
+        let send = Command::Send { to: Recipients::One(Owner::Agent(self.seat.agent)), draft };
+        let caller = self.shop.once(judge.agent, turn, &format!("findings {id} {}", round.number));
+        if let Err(error) = self.shop.service.execute(caller, send).await {
+            self.tell(facts, What::Warning { text: format!("the findings are not in its inbox: {error}") });
+        }
+    }
+
+    /// What an output says of findings, in its notes.
+    pub(super) async fn decide(&self, facts: &Facts, turn: TurnId, text: &str) -> Result<(), Trouble> {
+        let Some(known) = &facts.review else { return Ok(()) };
+        let notes = self.read(turn, text, verify::Said::of).notes;
+        for (name, decision) in notes.iter().filter_map(|note| decision(note)) {
+            let decide = Command::DecideFinding { review: known.review.id, finding: name.clone(), decision };
+            let caller = self.shop.once(self.seat.agent, turn, &format!("feedback {name}"));
+            match self.shop.service.execute(caller, decide).await {
+                Ok(_) => {}
+                Err(Error::Refused(refusal @ (Refusal::FindingNotFound { .. } | Refusal::InvalidInput { .. }))) => {
+                    self.warn(&refusal.to_string());
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// The rounds are used up: the task pauses first, and then a person is asked.
+    pub(super) async fn ask_about_review(&self, facts: &Facts, turn: TurnId) -> Result<(), Trouble> {
+        let Some(known) = &facts.review else { return Ok(()) };
+        let (id, rounds) = (known.review.id, known.review.rounds);
+        let question = format!(
+            "{} was reviewed {rounds} times, and {} findings are open. Decide on them (`handover review show {id}`, `handover \
+             review answer {id}/ID accepted|partial|rejected --reason TEXT`), then answer: with nothing open it is \
+             completed, else its worker goes on with your answer.",
+            facts.task.name, known.review.open
+        );
+        if !matches!(facts.task.state, State::Paused { .. }) {
+            let to = Target::Paused { reason: Some(cut(&question)) };
+            self.execute(Command::Move { task: self.task, attempt: Some(self.attempt), to }).await?;
+        }
+        let draft =
+            self.draft(facts, MessageKind::Question, (format!("{}: review", facts.task.name), question.clone()));
+        let send = Command::Send { to: Recipients::One(Owner::Human), draft };
+        let caller = self.shop.once(self.seat.agent, turn, &format!("review {id} {rounds}"));
+        self.shop.service.execute(caller, send).await?;
+        self.tell(facts, What::Asks { question });
+        Ok(())
+    }
+}
+
+/// `feedback ID accepted|rejected|partial: TEXT`
+fn decision(note: &str) -> Option<(String, Decision)> {
+    let rest = note.trim().strip_prefix("feedback ")?.trim_start();
+    let (name, rest) = rest.split_once(char::is_whitespace)?;
+    let (word, text) = rest.split_once(':').map_or((rest, ""), |(word, text)| (word, text));
+    let verdict = Verdict::parse(word.trim())?;
+    let explanation = Some(text.trim().to_owned()).filter(|text| !text.is_empty());
+    Some((name.to_owned(), Decision { verdict, code: None, explanation }))
+}
+
+/// What earlier looks of that agent cost: programs that count on tell it again.
+fn earlier(facts: &Facts, judge: &Seat) -> Spent {
+    let own = facts.turns.iter().filter(|turn| turn.purpose == Purpose::Review && turn.agent == judge.agent);
+    own.filter_map(Turn::ended).fold(Spent::default(), |sum, ended| sum.and(ended.spent))
+}
+
+/// A reviewer in turns of its own.
+struct Chair<'a> {
+    attempt: &'a Attempt,
+    facts: &'a Facts,
+    judge: &'a Seat,
+    earlier: Spent,
+}
+
+impl Stage for Chair<'_> {
+    type Trouble = Trouble;
+
+    async fn play(&mut self, attempt: Try) -> Result<Said, Trouble> {
+        let Try { system, message, resume } = attempt;
+        let look = Look { purpose: Purpose::Review, system, message, resume };
+        let (ran, folder) = self.attempt.look(self.facts, self.judge, look).await?;
+        let said = said(&ran, self.judge.member.settings.adapter, &folder, self.earlier);
+        self.earlier = self.earlier.and(said.spent);
+        Ok(said)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_decides_on_a_finding() {
+        let cases = [
+            ("feedback missing-test-01 accepted: added one", Some(("missing-test-01", "accepted", Some("added one")))),
+            ("  feedback a.b_c-123  rejected : out: of scope", Some(("a.b_c-123", "rejected", Some("out: of scope")))),
+            ("feedback missing-test-01 partial", Some(("missing-test-01", "partial", None))),
+            ("feedback missing-test-01", None),
+            ("feedback missing-test-01 maybe: x", None),
+            ("output_ref: a.txt", None),
+            ("Feedback missing-test-01 accepted", None),
+        ];
+        for (note, expected) in cases {
+            let found = decision(note);
+            let found = found
+                .as_ref()
+                .map(|(name, decision)| (name.as_str(), decision.verdict.as_str(), decision.explanation.as_deref()));
+            assert_eq!(found, expected, "{note}");
+        }
+    }
+}
