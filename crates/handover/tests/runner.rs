@@ -18,6 +18,10 @@ mod people;
 mod points;
 #[path = "runner/process.rs"]
 mod process;
+#[path = "runner/reviewers.rs"]
+mod reviewers;
+#[path = "runner/reviews.rs"]
+mod reviews;
 #[path = "proof/rng.rs"]
 mod rng;
 #[path = "runner/rows.rs"]

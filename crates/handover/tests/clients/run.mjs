@@ -6,7 +6,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { dirname, basename, join } from 'node:path';
 
 const folder = process.env.HANDOVER_CLIENTS;
 const sdk = (part) => import(join(folder, 'node_modules/@modelcontextprotocol/sdk/dist/esm/client', part));
@@ -150,7 +150,11 @@ const equal = (one, other) => JSON.stringify(sorted(one)) === JSON.stringify(sor
 async function playStep(stage, step) {
     const { names, clients, place } = stage;
     await new Promise((resume) => setTimeout(resume, 2));
-    if (step.who === 'file') return writeFileSync(fill(names, step.tool), step.rest);
+    if (step.who === 'file') {
+        const path = fill(names, step.tool);
+        mkdirSync(dirname(path), { recursive: true });
+        return writeFileSync(path, fill(names, step.rest));
+    }
     if (step.who === 'git') {
         const said = git(fill(names, step.tool), ...fill(names, step.rest).split(/\s+/));
         return step.saves.forEach((save) => names.set(save.name, said));

@@ -153,7 +153,9 @@ class Stage:
         await anyio.sleep(0.002)
         names, who, tool = self.names, step["who"], step["tool"]
         if who == "file":
-            Path(fill(names, tool)).write_text(step["rest"])
+            path = Path(fill(names, tool))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(fill(names, step["rest"]))
         elif who == "git":
             said = git(fill(names, tool), *fill(names, step["rest"]).split())
             names.update({name: said for name, _ in step["saves"]})

@@ -71,6 +71,18 @@ writes) echo "by hand, $task" >"left-$task.txt" && envelope true "wrote a file" 
 wrong) envelope true "wrong output" "$(artifact "out/$task.txt" create wrong)" proceed ;;
 updates-wrong) envelope true "still wrong" "$(artifact "out/$task.txt" update "still wrong")" proceed ;;
 mends) envelope true "right output" "$(artifact "out/$task.txt" update right)" proceed ;;
+# What a review found: answered in notes, in part, or with our own command.
+answers | answers-one)
+    more=', "feedback finding-0002 rejected: not: here"'
+    [ "$word" = answers ] || more=
+    printf '{"success": true, "summary": "done in turn %s", "artifacts": [%s], "notes": ["output_ref: out/%s.txt", "feedback finding-0001 accepted: made it better"%s], "recommendation": "proceed"}\n' \
+        "$count" "$(artifact "out/$task.txt" create "made by $task in turn $count")" "$task" "$more"
+    ;;
+answers-by-tool)
+    tool review answer finding-0001 partial --reason "as far as it goes"
+    tool review request "look at this" --provider critic
+    finished
+    ;;
 poisons)
     printf '{"success": true, "summary": %s, "artifacts": [%s], "notes": %s, "recommendation": "proceed"}\n' \
         "$(cat "$SIM/poison.summary")" "$(artifact "out/$task.txt" create good)" "$(cat "$SIM/poison")"

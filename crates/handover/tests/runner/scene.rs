@@ -70,6 +70,27 @@ impl Scene {
         ));
     }
 
+    /// A reviewer of the script, who does these words start by start.
+    pub(crate) fn reviewer(&mut self, slug: &str, words: &str, more: &str) {
+        self.program("reviewer.sh", slug, words, more);
+    }
+
+    /// An agent that works, or reviews when it is asked for that.
+    pub(crate) fn both(&mut self, slug: &str, words: &str, more: &str) {
+        self.program("both.sh", slug, words, more);
+    }
+
+    fn program(&mut self, script: &str, slug: &str, words: &str, more: &str) {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/runner").join(script);
+        self.settings.push_str(&format!(
+            "\n[[agent]]\nslug = \"{slug}\"\nadapter = \"exec\"\npersona = \"You are {slug}.\"\ncommand = [\"{}\"]\n\
+             env = {{ SIM = \"{}\", HANDOVER = \"{}\", NAME = \"{slug}\", WORDS = \"{words}\" }}\n{more}\n",
+            script.display(),
+            self.sim().display(),
+            env!("CARGO_BIN_EXE_handover"),
+        ));
+    }
+
     /// Our program in the project, knowing nothing of the user who runs the tests.
     pub(crate) fn handover(&self, arguments: &[&str]) -> Command {
         let mut command = program(env!("CARGO_BIN_EXE_handover"));

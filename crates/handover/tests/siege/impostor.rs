@@ -37,6 +37,9 @@ fn legal(team: &Team, tool: &str, schema: &Value, message: &str) -> Value {
         };
         arguments[field] = known;
     }
+    if tool == "review_answer" {
+        arguments["status"] = json!("accepted");
+    }
     if tool == "workflow_set_plan" {
         arguments["plan"] = json!({"summary": "s", "tasks": [{"name": "t"}]});
     }

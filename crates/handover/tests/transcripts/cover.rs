@@ -22,7 +22,7 @@ const REFUSALS: &[(&str, &str)] = &[
     (
         "task_update_status",
         "TASK_NOT_FOUND AGENT_NOT_FOUND INVALID_TRANSITION CLAIM_LOST TASK_BLOCKED MISSING_OUTCOME MISSING_ERROR \
-         MISSING_REASON VERIFICATION_REQUIRED NOT_PERMITTED INVALID_STATE WORKFLOW_LOCKED",
+         MISSING_REASON VERIFICATION_REQUIRED NOT_PERMITTED INVALID_STATE WORKFLOW_LOCKED REVIEW_REQUIRED FINDINGS_OPEN",
     ),
     ("checkpoint_add", "TASK_NOT_FOUND AGENT_NOT_FOUND CLAIM_LOST INVALID_STATE WORKFLOW_LOCKED"),
     ("agent_heartbeat", "AGENT_NOT_FOUND TASK_NOT_FOUND INVALID_STATE"),
@@ -107,6 +107,12 @@ const REFUSALS: &[(&str, &str)] = &[
     ("message_archive", "AGENT_NOT_FOUND NOT_PERMITTED INVALID_STATE"),
     ("message_count_unread", "AGENT_NOT_FOUND RECIPIENT_NOT_FOUND NOT_PERMITTED"),
     (
+        "review_request",
+        "NOT_TRUSTED PROVIDER_UNKNOWN PROVIDER_NOT_READY REVIEW_NOT_FOUND TASK_NOT_FOUND CLAIM_LOST AGENT_NOT_FOUND NOT_PERMITTED",
+    ),
+    ("review_answer", "REVIEW_NOT_FOUND FINDING_NOT_FOUND NOT_PERMITTED AGENT_NOT_FOUND CLAIM_LOST"),
+    ("review_status", "REVIEW_NOT_FOUND"),
+    (
         "wire_post",
         "INVALID_WIRE NOT_PERMITTED AGENT_NOT_FOUND TASK_NOT_FOUND RECIPIENT_NOT_FOUND WORKFLOW_NOT_FOUND DUPLICATE_TASK_NAME CLAIM_LOST \
          WORKFLOW_LOCKED INBOX_FULL",
@@ -129,6 +135,8 @@ const UNREACHABLE: &[(&str, &str)] = &[
     ("ALREADY_ANSWERED", "people's answers are no tool, so that no agent gives them; the engine's scripts have it"),
     ("SECTION_NOT_FOUND", "project context is no tool"),
     ("SECTION_CHANGED", "the same; the engine's scripts have it"),
+    ("WRONG_ITERATION", "the tool counts by itself; `review run` answers it in the protocol's words"),
+    ("ROUNDS_USED_UP", "the same; the engine's scripts have it"),
     ("GIT_FAILED", "git's own words differ from version to version; tests of worktrees have it"),
     ("GIT_MISSING", "the machine would need to have no git; tests of worktrees have it"),
     ("GIT_TIMEOUT", "it takes minutes; tests of worktrees have it"),

@@ -92,7 +92,35 @@ pub(crate) trait Door {
     fn close(&mut self, who: &str);
 }
 
-pub(crate) fn open(kind: Kind, place: &Place) -> Box<dyn Door> {
+/// A door that opens for the first visitor: what a person puts into the folder before that is there by then.
+pub(crate) struct Lazy {
+    kind: Kind,
+    place: Place,
+    door: Option<Box<dyn Door>>,
+}
+
+impl Lazy {
+    pub(crate) fn new(kind: Kind, place: &Place) -> Self {
+        Self { kind, place: place.clone(), door: None }
+    }
+
+    fn open(&mut self) -> &mut dyn Door {
+        let (kind, place) = (self.kind, &self.place);
+        self.door.get_or_insert_with(|| open(kind, place)).as_mut()
+    }
+}
+
+impl Door for Lazy {
+    fn call(&mut self, who: Who<'_>, tool: &str, arguments: &str) -> Answer {
+        self.open().call(who, tool, arguments)
+    }
+
+    fn close(&mut self, who: &str) {
+        self.open().close(who);
+    }
+}
+
+fn open(kind: Kind, place: &Place) -> Box<dyn Door> {
     match kind {
         Kind::Library => Box::new(Library::alone(place)),
         Kind::Stdio => Box::new(stdio::Stdio::new(place, stdio::Era::Old)),

@@ -110,7 +110,7 @@ impl Stage {
         names.save("$folder", folder.display().to_string());
         Self {
             kind,
-            door: door::open(kind, &place),
+            door: Box::new(door::Lazy::new(kind, &place)),
             place,
             names,
             agents: HashMap::new(),
@@ -157,7 +157,9 @@ impl Stage {
                 None
             }
             What::File { path, text } => {
-                std::fs::write(self.names.fill(path), text).unwrap();
+                let path = std::path::PathBuf::from(self.names.fill(path));
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, self.names.fill(text)).unwrap();
                 None
             }
             What::Git { folder, words } => {

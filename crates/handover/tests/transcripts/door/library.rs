@@ -33,7 +33,17 @@ impl Library {
     pub(crate) fn beside(place: &Place) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let store = runtime.block_on(store::open(&place.store, 7)).unwrap();
-        let desk = Desk::new(Service::new(store, Arc::new(SystemClock)), Surroundings::default());
+        // As the program finds it from there; only what a script puts there makes it a project.
+        let root = handover::place::root(&place.folder);
+        let surroundings = Surroundings {
+            state: root.is_some().then(|| place.folder.join("state")),
+            data: Some(place.folder.clone()),
+            store: Some(place.store.clone()),
+            binary: Some(env!("CARGO_BIN_EXE_handover").into()),
+            root,
+            worktrees: None,
+        };
+        let desk = Desk::new(Service::new(store, Arc::new(SystemClock)), surroundings);
         Self { desk, runtime, sessions: None }
     }
 
