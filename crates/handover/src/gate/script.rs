@@ -68,6 +68,10 @@ struct Reader<'t> {
     pending: Vec<Pending>,
     /// Between `[[` and `]]`.
     in_test: bool,
+    /// A here-document was announced in a substitution: bash 5.2 writes such a text anew and loses a `;` in it.
+    document_inside: bool,
+    /// Its body was read.
+    document_over: bool,
     /// Between `name=(` and its end.
     in_list: bool,
     /// Left behind by the word that was read last.
@@ -106,7 +110,18 @@ impl<'t> Reader<'t> {
             return Err(Unread(format!("substitutions are nested more than {NESTING_MAX} deep")));
         }
         let script = Script::default();
-        Ok(Self { text, at, nesting, script, pending: Vec::new(), in_test: false, in_list: false, after_time: false })
+        Ok(Self {
+            text,
+            at,
+            nesting,
+            script,
+            pending: Vec::new(),
+            document_inside: false,
+            document_over: false,
+            in_test: false,
+            in_list: false,
+            after_time: false,
+        })
     }
 
     fn peek(&self) -> Option<char> {
@@ -137,6 +152,9 @@ impl<'t> Reader<'t> {
                     Stop::End => Err("a here-document is not closed".into()),
                 };
             };
+            if self.document_over && !matches!(letter, ' ' | '\t' | '\n' | ')') {
+                return Err("a command behind a here-document inside of a substitution".into());
+            }
             match letter {
                 ' ' | '\t' => self.at += 1,
                 '\\' if self.ahead(1) == Some('\n') => self.at += 2,
@@ -183,6 +201,7 @@ impl<'t> Reader<'t> {
         // dash reads `&>` as two, and knows no `|&`.
         self.script.only_bash |= matches!(operator, "&>" | "&>>" | "|&" | "<<<" | ";;&" | ";&");
         match operator {
+            ";" | "&" if self.document_inside => Err("a list with a here-document inside of a substitution".into()),
             "<<" | "<<-" if self.in_test => Err("a here-document inside of `[[`".into()),
             "<<" => self.document(false),
             "<<-" => self.document(true),
@@ -221,12 +240,14 @@ impl<'t> Reader<'t> {
         let name = format!("W{}", self.script.words.len());
         self.script.words.insert(name.clone(), Word::default());
         self.emit(&format!("<<< {name}"));
+        self.document_inside |= self.nesting > 0;
         self.pending.push(Pending { name, delimiter, quoted, tabs });
         Ok(())
     }
 
     /// The bodies of what the last line announced.
     fn documents(&mut self) -> Result<(), Unread> {
+        self.document_over |= self.nesting > 0 && !self.pending.is_empty();
         for pending in std::mem::take(&mut self.pending) {
             let mut body = String::new();
             loop {
