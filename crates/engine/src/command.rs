@@ -1,5 +1,8 @@
 //! What can be asked.
 
+mod review;
+mod session;
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -14,14 +17,17 @@ use crate::inbox::{Draft as MessageDraft, Recipients};
 use crate::json::Json;
 use crate::notice::Channel;
 use crate::plan::{Piece, PlanTask};
-use crate::review::{Artifact, Decision as FindingDecision};
+use crate::review::Decision as FindingDecision;
 use crate::task::{BlockKind, Status};
 use crate::template::TemplateBody;
-use crate::time::{Millis, Timestamp};
-use crate::turn::{Ended, Object, Purpose, Spent};
+use crate::time::Millis;
+use crate::turn::{Ended, Purpose};
 use crate::verification::Verdict;
 use crate::workflow::WorkflowStatus;
 use crate::workspace::{Cleaned, WorkspaceStatus};
+
+pub use review::{EndRound, Found, OpenReview, RoundAnswer, RoundEnd, StartRound};
+pub use session::{PassGate, Report, SendBack};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "act", rename_all = "snake_case")]
@@ -355,92 +361,6 @@ pub struct AskApproval {
     pub waits: Option<(TaskId, u32)>,
     pub request: approval::Request,
     pub fingerprint: String,
-}
-
-/// What a gate stopped, and for whom.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct PassGate {
-    pub asked: AskApproval,
-    /// For a conversation nobody registered in: the agent that is made for it. The seal names it, so its id is known before.
-    pub newcomer: Option<(AgentId, Register)>,
-}
-
-/// Which part of a conversation stops at which prompt, with which claim.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Report {
-    pub conversation: String,
-    /// The client's name for a sub-agent; empty for the conversation itself.
-    pub part: String,
-    pub prompt: String,
-    pub task: TaskId,
-    pub attempt: u32,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct SendBack {
-    pub report: Report,
-    /// What it said, and what is wrong with that.
-    pub note: Note,
-    /// Why the task is blocked, when it was sent back often enough.
-    pub blocked: String,
-}
-
-/// Something is to be looked at.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct OpenReview {
-    pub provider: String,
-    /// The task that shall wait for it, and its claim.
-    pub gate: Option<(TaskId, u32)>,
-    pub rounds_max: Option<u32>,
-}
-
-/// A round that is about to begin.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct StartRound {
-    pub review: ReviewId,
-    pub number: u32,
-    pub turn: Option<TurnId>,
-    pub artifact: Artifact,
-    /// What became of earlier findings, by their ids.
-    pub decisions: Vec<(String, FindingDecision)>,
-    /// Who asks the provider. One of a machine asks at a time, so that another one of it is gone.
-    pub host: String,
-    pub until: Timestamp,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct EndRound {
-    pub review: ReviewId,
-    pub number: u32,
-    /// As the beginning answered it.
-    pub tries: u32,
-    pub end: RoundEnd,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "end", rename_all = "snake_case")]
-pub enum RoundEnd {
-    Answered(RoundAnswer),
-    Failed { code: String, message: String, conversation: Option<String>, spent: Spent },
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct RoundAnswer {
-    pub confidence: String,
-    pub summary: String,
-    pub found: Vec<Found>,
-    pub conversation: Option<String>,
-    pub response: Option<Object>,
-    pub spent: Spent,
-}
-
-/// A finding as a provider gives it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Found {
-    pub name: String,
-    pub aspect: String,
-    pub description: String,
-    pub recommendation: String,
 }
 
 /// Where a workflow shall go.

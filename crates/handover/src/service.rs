@@ -134,9 +134,9 @@ impl Service {
     where
         F: Fn(&World, &Stamp) -> Result<(Caller, Command), Stop> + Send + Sync + 'static,
     {
-        let stamp = Stamp { now: self.clock.now(), seed: random::seed()? };
+        let (stamp, lifetimes) = (Stamp { now: self.clock.now(), seed: random::seed()? }, self.lifetimes);
         let step = move |world: &World| match make(world, &stamp) {
-            Ok((caller, command)) => decide(world, &caller, &command, stamp),
+            Ok((caller, command)) => decide(world, &Caller { lifetimes, ..caller }, &command, stamp),
             Err(Stop::Missing(needs)) => Err(needs),
             Err(Stop::Refused(refusal) | Stop::Recorded(refusal)) => {
                 Ok(Change { events: Vec::new(), sender: Actor::Engine, reply: Err(refusal) })

@@ -92,7 +92,9 @@ pub(crate) fn settle(
         None => shown(case, approval, channel.via()),
         Some(problem) => {
             notice.next = Notice::pause(tries).map(|pause| case.now + pause);
-            notice.problem = Some(problem.chars().take(limits::PROBLEM_CHARS_MAX).collect());
+            // A server may answer anything; a zero byte cannot be kept.
+            let said = problem.chars().filter(|letter| *letter != '\0').take(limits::PROBLEM_CHARS_MAX);
+            notice.problem = Some(said.collect());
         }
     }
     let next = notice.next;

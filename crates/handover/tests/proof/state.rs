@@ -94,13 +94,13 @@ impl State {
             "task" => {
                 let found = Task {
                     workflow: parsed(&row[1]),
-                    attempt: number(11),
-                    unmet: number(13),
-                    checkpoints: number(14),
-                    status: Status::parse(row[17].as_str().unwrap()).unwrap(),
-                    holder: row[18].as_str().map(|id| id.parse().unwrap()),
-                    actor: text(21),
-                    note: text(22),
+                    attempt: number(12),
+                    unmet: number(14),
+                    checkpoints: number(15),
+                    status: Status::parse(row[18].as_str().unwrap()).unwrap(),
+                    holder: row[19].as_str().map(|id| id.parse().unwrap()),
+                    actor: text(22),
+                    note: text(23),
                 };
                 self.tasks.insert(parsed(&row[0]), found);
             }

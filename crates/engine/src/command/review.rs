@@ -1,0 +1,66 @@
+//! What is asked about reviews.
+
+use serde::Serialize;
+
+use crate::id::{ReviewId, TaskId, TurnId};
+use crate::review::{Artifact, Decision as FindingDecision};
+use crate::time::Timestamp;
+use crate::turn::{Object, Spent};
+
+/// Something is to be looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OpenReview {
+    pub provider: String,
+    /// The task that shall wait for it, and its claim.
+    pub gate: Option<(TaskId, u32)>,
+    pub rounds_max: Option<u32>,
+}
+
+/// A round that is about to begin.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StartRound {
+    pub review: ReviewId,
+    pub number: u32,
+    pub turn: Option<TurnId>,
+    pub artifact: Artifact,
+    /// What became of earlier findings, by their ids.
+    pub decisions: Vec<(String, FindingDecision)>,
+    /// Who asks the provider. One of a machine asks at a time, so that another one of it is gone.
+    pub host: String,
+    pub until: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EndRound {
+    pub review: ReviewId,
+    pub number: u32,
+    /// As the beginning answered it.
+    pub tries: u32,
+    pub end: RoundEnd,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "end", rename_all = "snake_case")]
+pub enum RoundEnd {
+    Answered(RoundAnswer),
+    Failed { code: String, message: String, conversation: Option<String>, spent: Spent },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RoundAnswer {
+    pub confidence: String,
+    pub summary: String,
+    pub found: Vec<Found>,
+    pub conversation: Option<String>,
+    pub response: Option<Object>,
+    pub spent: Spent,
+}
+
+/// A finding as a provider gives it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Found {
+    pub name: String,
+    pub aspect: String,
+    pub description: String,
+    pub recommendation: String,
+}
