@@ -83,7 +83,7 @@ pub async fn has_small(store: &dyn Store, number: u64) -> bool {
 pub async fn exercise(store: &dyn Store) {
     wake::wakes(store, store).await;
     failure::leaves_nothing(store).await;
-    let (mut oracle, never) = same_results_from(store, Oracle::of(store).await, 1, 3_000).await;
+    let (mut oracle, never) = same_results_from(store, Oracle::of(store).await, 1, 4_000).await;
     assert!(never.is_empty(), "the script did too little; never accepted: {never:?}");
     crowd::keeps_slugs_apart(store, &mut oracle).await;
     journal::is_sound(store, &oracle).await;

@@ -30,6 +30,9 @@ impl Script {
         {
             return (Self::person(), self.create_workflow());
         }
+        if let Some(consume) = self.use_of_what_was_given(tables).filter(|_| self.chance.percent(40)) {
+            return consume;
+        }
         match self.chance.below(100) {
             0..4 => self.register(tables),
             4..9 => {
@@ -39,9 +42,9 @@ impl Script {
             9..11 => self.end(tables),
             11..19 => self.manage(tables),
             19..28 => self.plan(tables),
-            28..60 => self.work(tables),
-            60..69 => self.turn(tables),
-            69..72 => self.conversation(tables),
+            28..55 => self.work(tables),
+            55..67 => self.turn(tables),
+            67..72 => self.conversation(tables),
             72..77 => self.review(tables),
             77..82 => {
                 let command = self.place(tables);

@@ -12,7 +12,7 @@ use crate::log::{Entry, Head, ZERO_HASH};
 use crate::{Store, Tampering, verify};
 
 /// Every kind of entry a log can have.
-const KINDS: [&str; 39] = [
+const KINDS: [&str; 44] = [
     "agent_updated",
     "answered",
     "approval_asked",
@@ -21,6 +21,8 @@ const KINDS: [&str; 39] = [
     "checkpoint_added",
     "claimed",
     "configured",
+    "finding_decided",
+    "joined",
     "lease_ended",
     "left",
     "locked",
@@ -32,6 +34,9 @@ const KINDS: [&str; 39] = [
     "repository_attached",
     "repository_detached",
     "repository_registered",
+    "review_opened",
+    "round_ended",
+    "round_started",
     "section_written",
     "sent",
     "session_closed",

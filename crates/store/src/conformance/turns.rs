@@ -114,6 +114,23 @@ impl Script {
         (runner(Some(holder)), Command::RecordVerification(Box::new(found)))
     }
 
+    /// An approval lives for minutes, so whoever has one mostly uses it at once.
+    pub(super) fn use_of_what_was_given(&mut self, tables: &Tables) -> Option<(Caller, Command)> {
+        let now = self.at();
+        let is_usable = |row: &&Approval| {
+            let claim = |waiting: engine::approval::Waiting| {
+                tables.tasks.get(&waiting.task).is_some_and(|task| {
+                    task.attempt == waiting.attempt && task.holder().is_some() && task.holder() == row.agent()
+                })
+            };
+            let is_given = row.state.status() == ApprovalStatus::Approved && !row.is_over(now);
+            is_given && row.agent().is_some() && row.waiting.is_none_or(claim)
+        };
+        let row = tables.approvals.values().find(is_usable)?;
+        let consume = Command::ConsumeApproval { approval: row.id, fingerprint: row.fingerprint.clone() };
+        Some((runner(row.agent()), consume))
+    }
+
     fn approval(&mut self, tables: &Tables) -> (Caller, Command) {
         // One that can still be decided or used, mostly.
         let open = tables.approvals.values().filter(|row| row.state.until().is_some());
