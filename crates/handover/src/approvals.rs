@@ -1,6 +1,6 @@
 //! Approvals, as people look at them and decide about them. Agents have no tool for this.
 
-use engine::approval::{Approval, ApprovalState, ApprovalStatus, Decision, Via};
+use engine::approval::{Approval, ApprovalState, ApprovalStatus, Decision, Request, Source, Via};
 use engine::id::ApprovalId;
 use engine::list::List;
 use engine::{Caller, Command, Fact, Reply, Rights, Timestamp};
@@ -8,6 +8,9 @@ use wire::json::{Value, object};
 
 use crate::error::Error;
 use crate::service::Service;
+
+/// As much of a request as a line of a list shows.
+const ASKED_CHARS_MAX: usize = 120;
 
 /// A page of them, newest first, and where the next one begins.
 #[derive(Debug)]
@@ -77,6 +80,16 @@ pub async fn decide_as(
         return Err(Error::unexpected(&reply));
     };
     Ok(status)
+}
+
+/// What is asked, in a line. What a tool is called with says more than its name.
+pub fn asked(approval: &Approval) -> String {
+    let Request { operation, content, .. } = &approval.request;
+    let line = match approval.source {
+        Source::Gate | Source::Acp if !content.is_empty() => format!("{operation}: {content}"),
+        Source::Gate | Source::Acp | Source::Handoff | Source::ExecGate => operation.clone(),
+    };
+    line.chars().take(ASKED_CHARS_MAX).collect()
 }
 
 /// An approval as an object of the API.

@@ -67,6 +67,14 @@ pub(crate) enum ApprovalVerb {
     },
 }
 
+/// A row of the table: with what is asked in a line.
+fn line(mut row: Value, found: &engine::approval::Approval) -> Value {
+    if let Value::Object(members) = &mut row {
+        members.push(("asks".to_owned(), approvals::asked(found).into()));
+    }
+    row
+}
+
 pub(super) async fn run(office: &Office, verb: ApprovalVerb) -> anyhow::Result<ExitCode> {
     keeper::once(&office.desk, &office.live).await;
     let service = office.desk.service();
@@ -81,7 +89,9 @@ pub(super) async fn run(office: &Office, verb: ApprovalVerb) -> anyhow::Result<E
             } else if rows.is_empty() {
                 say("nothing waits for a decision")?;
             } else {
-                say(&show::table(&["id", "status", "risk_level", "asked_by", "task_id", "operation"], &rows))?;
+                let lines: Vec<Value> =
+                    rows.into_iter().zip(&found.rows).map(|(row, found)| line(row, found)).collect();
+                say(&show::table(&["id", "status", "risk_level", "asked_by", "task_id", "asks"], &lines))?;
             }
             Ok(ExitCode::SUCCESS)
         }

@@ -196,7 +196,7 @@ fn text(found: &Overview, now: Timestamp, place: &str) -> String {
             let _ = writeln!(text, "  {unread}: `handover inbox read`");
         }
         for approval in &found.approvals {
-            let asked: String = plain(&approval.request.operation).chars().take(120).collect();
+            let asked = plain(&handover::approvals::asked(approval));
             let _ = writeln!(text, "  {} asks: {asked}; `handover approval show {0}`", approval.id);
         }
         for question in &found.questions {
