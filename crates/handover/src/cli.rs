@@ -42,6 +42,24 @@ struct Arguments {
     command: Verb,
 }
 
+/// `handover mcp` alone. One stays beside every agent's client, and all that the other commands need would stay with it.
+#[derive(Debug, Parser)]
+struct McpAlone {
+    #[arg(long, env = "HANDOVER_STORE", hide_env_values = true)]
+    store: Option<String>,
+    #[command(flatten)]
+    mcp: door::Mcp,
+}
+
+impl McpAlone {
+    /// Nothing for any other command, nor for what is wrong or asks for help: the whole command line has the words for that.
+    fn asked() -> Option<Self> {
+        let mut words = std::env::args_os();
+        let program = words.next()?;
+        (words.next()? == "mcp").then(|| Self::try_parse_from(std::iter::once(program).chain(words)).ok())?
+    }
+}
+
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Write settings, example cards, skills, contracts and templates into .handover/; what is there is kept
@@ -155,6 +173,9 @@ fn whole() -> clap::Command {
 
 /// What needs neither store nor runtime is done before either is set up.
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
+    if let Some(McpAlone { store, mcp }) = McpAlone::asked() {
+        return door::mcp(store.as_deref(), &mcp);
+    }
     let matches = Arguments::command().subcommands(tools::nouns()).get_matches();
     if let Some(asked) = tools::asked(&matches)? {
         let named = matches.get_one::<String>("store").cloned();
