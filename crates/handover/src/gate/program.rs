@@ -55,6 +55,27 @@ const INTERPRETERS: &[&str] = &[
     "bc",
     "dc",
     "gnuplot",
+    "java",
+    "jshell",
+    "kotlin",
+    "scala",
+    "swift",
+    "julia",
+    "ocaml",
+    "ghci",
+    "runghc",
+    "runhaskell",
+    "guile",
+    "racket",
+    "sbcl",
+    "clojure",
+    "nu",
+    "xonsh",
+    "elvish",
+    "tsx",
+    "ts-node",
+    "ipython",
+    "irb",
 ];
 
 /// Programs that run another one in ways that are not looked into, and builtins that run a text.
@@ -123,6 +144,9 @@ const RUNNERS: &[&str] = &[
     "catchsegv",
     "valgrind",
     "perf",
+    "mount",
+    "nix-shell",
+    "direnv",
     "rsh",
     "mosh",
     "autossh",
@@ -258,13 +282,15 @@ pub(super) fn asks(words: &[Arg]) -> Option<String> {
         "test" | "[" | "[[" => option(words, &["-v", "-R"]),
         "zip" => option(words, &["-T", "-TT", "--unzip-command"]),
         "sort" => option(words, &["--compress-program"]),
+        "split" => option(words, &["--filter"]),
+        "fd" | "fdfind" => option(words, &["-x", "-X", "--exec", "--exec-batch"]),
+        "rg" => option(words, &["--pre", "--hostname-bin"]),
         "man" => option(words, &["-P", "--pager", "-H", "--html"]),
         "docker" | "podman" | "kubectl" | "nerdctl" => subcommand(words, &["run", "exec", "debug"]),
         "go" => subcommand(words, &["run", "generate", "tool"]),
         "npm" | "pnpm" | "yarn" => subcommand(words, &["exec", "dlx", "x"]),
-        "uv" | "poetry" | "pipenv" | "bundle" | "rustup" | "nix" | "conda" => {
-            subcommand(words, &["run", "exec", "tool", "shell", "develop"])
-        }
+        "uv" | "poetry" | "pipenv" | "bundle" | "rustup" | "nix" | "conda" | "mise" | "asdf" | "hatch" | "pdm"
+        | "rye" => subcommand(words, &["run", "exec", "tool", "shell", "develop", "x"]),
         _ => None,
     }
 }

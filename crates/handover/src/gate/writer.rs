@@ -96,6 +96,7 @@ fn of_writer(writer: &Writer, name: &str, words: &[Arg]) -> Vec<Inner> {
     let mut operands: Vec<&Arg> = Vec::new();
     let mut named: Vec<Arg> = Vec::new();
     let mut tree = if name == "rsync" { Tree::Yes } else { Tree::No };
+    let links = makes_links(name, words);
     let mut ended = false;
     let mut at = 1;
     while let Some(word) = words.get(at) {
@@ -132,14 +133,39 @@ fn of_writer(writer: &Writer, name: &str, words: &[Arg]) -> Vec<Inner> {
                     continue;
                 }
                 found.extend(sources.iter().map(|source| Inner::Writes(beneath(&target, source), tree)));
+                if links {
+                    let behind = sources.iter().flat_map(|source| behind(&target, source));
+                    found.extend(behind.map(|path| Inner::Writes(path, Tree::Yes)));
+                }
                 found.push(Inner::Writes(target, Tree::No));
             }
-            if name == "mv" {
+            if name == "mv" || links {
                 found.extend(sources.iter().map(|source| Inner::Writes((*source).clone(), Tree::Yes)));
             }
         }
     }
     found
+}
+
+/// A link is a second name for what it leads to, and is not there yet when a path behind it is looked at: whoever makes one to
+/// something counts as its writer.
+fn makes_links(name: &str, words: &[Arg]) -> bool {
+    let copies_as_links = |word: &Arg| {
+        let text = word.as_text();
+        let short = text.starts_with('-') && !text.starts_with("--") && text.contains(['l', 's']);
+        short || text.starts_with("--sy") || text.starts_with("--l")
+    };
+    name == "ln" || name == "cp" && words[1..].iter().any(copies_as_links)
+}
+
+/// A relative link starts in the folder it lies in, which is the target or the one above it.
+fn behind(target: &Arg, source: &Arg) -> Vec<Arg> {
+    let (Some(Spot::At(target)), Some(source)) = (&target.spot, source.text.as_deref()) else { return Vec::new() };
+    if source.starts_with('/') {
+        return Vec::new();
+    }
+    let above = target.trim_end_matches('/').rsplit_once('/').map_or(".", |(above, _)| above);
+    vec![Arg::known(&format!("{target}/{source}")), Arg::known(&format!("{above}/{source}"))]
 }
 
 /// `-ofile`, `--output=file`.
