@@ -8,8 +8,8 @@ use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::{
-    agent, answer, approval, claim, conversation, inbox, notice, pass, place, plan, record, replan, review, section,
-    status, token, turn, workflow,
+    agent, answer, approval, claim, conversation, inbox, lapse, notice, pass, place, plan, record, replan, review,
+    section, status, token, turn, workflow,
 };
 use crate::time::Stamp;
 use crate::world::{Need, Stop, World};
@@ -108,7 +108,7 @@ fn run(case: &mut Case<'_>, command: &Command) -> Result<Reply, Stop> {
         Command::Crash { task, attempt, reason } => claim::crash(case, *task, *attempt, reason),
         Command::Release { task, attempt, reason } => claim::release(case, *task, *attempt, reason.as_deref()),
         Command::Sweep { workflow } => claim::sweep(case, *workflow),
-        Command::Move { task, attempt, to } => status::move_task(case, *task, *attempt, to),
+        Command::Move { task, attempt, to } => status::order(case, *task, *attempt, to),
         Command::SetTaskPlan { task, attempt, plan, context } => {
             record::set_plan(case, *task, *attempt, plan, context.as_ref())
         }
@@ -139,7 +139,7 @@ fn run(case: &mut Case<'_>, command: &Command) -> Result<Reply, Stop> {
         Command::DecideApproval { approval, decision } => approval::decide(case, *approval, decision),
         Command::ConsumeApproval { approval, fingerprint } => approval::consume(case, *approval, fingerprint),
         Command::PassGate(asked) => pass::pass(case, asked),
-        Command::ExpireApprovals => approval::expire_all(case),
+        Command::ExpireApprovals => lapse::expire_all(case),
         Command::ShowApprovals { approvals, via } => notice::show(case, approvals, *via),
         Command::TakeNotice { channel } => notice::take(case, *channel),
         Command::SettleNotice { approval, channel, tries, problem } => {

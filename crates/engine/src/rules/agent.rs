@@ -10,8 +10,7 @@ use crate::json::Json;
 use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::rules::approval;
-use crate::rules::conversation;
+use crate::rules::{conversation, lapse};
 use crate::task::State;
 use crate::world::{Need, Stop};
 
@@ -211,7 +210,7 @@ pub(crate) fn unregister(case: &mut Case<'_>) -> Result<Reply, Stop> {
             case.events.push(Event::Unlocked { workflow: *id, owner: agent.to_string() });
         }
     }
-    approval::void(case, agent)?;
+    lapse::void(case, agent)?;
     case.events.push(Event::Left { agent, slug });
     Ok(Reply::Unregistered { released })
 }

@@ -1,19 +1,25 @@
 //! Approvals: asked by agents, decided by people, used once.
 
+use crate::agent::Agent;
 use crate::approval::{Approval, ApprovalState, ApprovalStatus, Decision, Request, Source, Waiting};
 use crate::case::Case;
 use crate::check;
-use crate::command::{Actor, AskApproval, Rights, Target};
+use crate::checkpoint::{Checkpoint, Kind};
+use crate::command::{Actor, AskApproval, Note, Rights, Target};
 use crate::event::Event;
-use crate::id::{AgentId, ApprovalId, ThreadId};
+use crate::id::{ApprovalId, TaskId, ThreadId};
 use crate::inbox::{Draft, MessageKind, Owner};
 use crate::limits;
 use crate::list::List;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::rules::{gate, inbox, status};
+use crate::rules::{gate, inbox, lapse, status};
 use crate::task::{Priority, State, Task};
+use crate::time::Timestamp;
 use crate::world::{Fact, Need, Stop};
+
+/// Why an approval of an earlier claim is void.
+pub(crate) const PAST: &str = "the attempt it was asked in is over";
 
 /// Seals what is asked, and lets the task wait for the answer.
 pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Stop> {
@@ -125,19 +131,19 @@ pub(crate) fn decide(case: &mut Case<'_>, id: ApprovalId, decision: &Decision) -
     }
     if approval.is_over(case.now) {
         let problem = format!("{id} has expired; the agent must ask again");
-        expire(case, approval)?;
+        lapse::expire(case, approval)?;
         return Err(Stop::Recorded(Refusal::state(problem)));
     }
     let (by, at) = (Actor::Person, case.now);
-    let gone = approval.agent().map(|agent| case.world.agent(agent)).transpose()?;
-    let gone = gone.is_some_and(|agent| agent.left.is_some());
+    let asker = approval.agent().map(|agent| case.world.agent(agent)).transpose()?;
+    let gone = asker.is_some_and(|agent| agent.left.is_some());
     let (state, said) = match (&approval.state, decision) {
         (ApprovalState::Pending { .. }, Decision::Approve) if gone => {
             let reason = Some("its agent has unregistered; nobody can use it".to_owned());
             (ApprovalState::Revoked { by: Actor::Engine, at, reason }, "approved, but its agent has gone".to_owned())
         }
         (ApprovalState::Pending { .. }, Decision::Approve) => {
-            let until = (!approval.resumes_a_turn()).then(|| at + case.caller.lifetimes.approved);
+            let until = (!waits_for_its_turn(approval, asker)).then(|| at + case.caller.lifetimes.approved);
             (ApprovalState::Approved { by, at, until }, "approved".to_owned())
         }
         (ApprovalState::Pending { .. }, Decision::Reject { reason }) => {
@@ -166,16 +172,31 @@ pub(crate) fn decide(case: &mut Case<'_>, id: ApprovalId, decision: &Decision) -
     Ok(Reply::ApprovalDecided { status })
 }
 
+/// A runner says when it lets a turn go on, and the hooks of a session when that goes on. Nobody says so of an agent that
+/// asked by a tool of its session: its time begins with the decision.
+fn waits_for_its_turn(approval: &Approval, asker: Option<&Agent>) -> bool {
+    let by_a_tool = approval.source == Source::ExecGate && asker.is_some_and(has_own_session);
+    approval.resumes_a_turn() && !by_a_tool
+}
+
+/// It works in a client of somebody's, not in turns of a runner.
+fn has_own_session(agent: &Agent) -> bool {
+    agent.origin.conversation.is_some()
+}
+
 /// Whoever does not work in turns, where the runner tells it, finds the decision in its mailbox.
 fn tell(case: &mut Case<'_>, approval: &Approval, said: &str) -> Result<(), Stop> {
-    let agent = match (approval.source, approval.agent()) {
-        (Source::Gate | Source::ExecGate, Some(agent)) => agent,
-        (Source::Handoff | Source::Acp, _) | (_, None) => return Ok(()),
+    let Some(agent) = approval.agent() else { return Ok(()) };
+    let asker = case.world.agent(agent)?;
+    let by_mail = match approval.source {
+        Source::Gate | Source::ExecGate => true,
+        Source::Handoff => has_own_session(asker),
+        Source::Acp => false,
     };
-    case.world.want([Need::Agent(agent), Need::Mailbox(Owner::Agent(agent))])?;
-    if case.world.agent(agent)?.left.is_some() {
+    if !by_mail || asker.left.is_some() {
         return Ok(());
     }
+    case.world.want([Need::Mailbox(Owner::Agent(agent))])?;
     let operation: String = approval.request.operation.chars().take(200).collect();
     let draft = Draft {
         subject: Some(format!("{}: {operation}", approval.id)),
@@ -193,7 +214,7 @@ pub(crate) fn moved(case: &mut Case<'_>, approval: &Approval, state: ApprovalSta
 }
 
 /// The task that waits in that claim goes on with the answer; when its agent is gone it is offered again with it.
-fn answer_task(case: &mut Case<'_>, approval: &Approval, said: &str) -> Result<(), Stop> {
+pub(crate) fn answer_task(case: &mut Case<'_>, approval: &Approval, said: &str) -> Result<(), Stop> {
     let Some(Waiting { task: id, attempt, .. }) = approval.waiting else { return Ok(()) };
     let task = match case.task(id) {
         Ok((task, _)) => task,
@@ -204,8 +225,35 @@ fn answer_task(case: &mut Case<'_>, approval: &Approval, said: &str) -> Result<(
     if task.attempt != attempt || !matches!(task.state, State::Paused { .. }) {
         return Ok(());
     }
-    let answer = Some(format!("{}: {said}", approval.id));
-    status::move_task(case, id, None, &Target::InProgress { answer }).map(|_| ())
+    let answer = format!("{}: {said}", approval.id);
+    if is_asked_more(case, approval)? {
+        // The last answer lets it go on; this one is there by then.
+        let (by, note) = (case.actor()?, Note::plain(Kind::Decision, answer));
+        let checkpoint = Box::new(Checkpoint::after(task, &mut case.ids, by, note, case.now));
+        case.events.push(Event::CheckpointAdded { workflow: task.workflow, checkpoint });
+        return Ok(());
+    }
+    status::move_task(case, id, None, &Target::InProgress { answer: Some(answer) }).map(|_| ())
+}
+
+/// Whether the same claim waits for another decision.
+fn is_asked_more(case: &Case<'_>, decided: &Approval) -> Result<bool, Stop> {
+    let Some(waiting) = decided.waiting else { return Ok(false) };
+    let others = open(case, waiting.task)?.into_iter().filter(|other| other.id != decided.id);
+    let waits = |other: &Approval| other.waiting == Some(waiting) && is_pending(other, case.now);
+    Ok(others.into_iter().any(waits))
+}
+
+fn is_pending(approval: &Approval, now: Timestamp) -> bool {
+    approval.state.status() == ApprovalStatus::Pending && !approval.is_over(now)
+}
+
+/// What was asked for a task and is neither used nor refused. The list is a hint, so each is looked at.
+pub(crate) fn open<'a>(case: &Case<'a>, task: TaskId) -> Result<Vec<&'a Approval>, Stop> {
+    let list = List::OpenApprovals { task, limit: limits::OPEN_APPROVALS_LOOKED_AT };
+    let Fact::ApprovalRows(rows) = case.world.list(list)? else { return Ok(Vec::new()) };
+    case.world.want(rows.iter().map(|row| Need::Approval(row.id)))?;
+    rows.iter().map(|row| case.world.approval(row.id)).collect()
 }
 
 /// One winner: whoever comes with exactly what was approved, first.
@@ -221,12 +269,12 @@ pub(crate) fn consume(case: &mut Case<'_>, id: ApprovalId, fingerprint: &str) ->
     }
     if approval.is_over(case.now) {
         let problem = format!("{id} has expired; ask again");
-        expire(case, approval)?;
+        lapse::expire(case, approval)?;
         return Err(Stop::Recorded(Refusal::state(problem)));
     }
     match &approval.state {
         ApprovalState::Approved { .. } if !is_of_this_attempt(case, approval)? => {
-            let reason = Some("the attempt it was asked in is over".to_owned());
+            let reason = Some(PAST.to_owned());
             moved(case, approval, ApprovalState::Revoked { by: Actor::Engine, at: case.now, reason });
             Err(Stop::Recorded(Refusal::state(format!("{id} was asked for in an attempt that is over; ask again"))))
         }
@@ -246,77 +294,16 @@ pub(crate) fn consume(case: &mut Case<'_>, id: ApprovalId, fingerprint: &str) ->
 
 /// What a paused task waits for, if that is a decision.
 pub(crate) fn waited_for(case: &Case<'_>, task: &Task) -> Result<Option<ApprovalId>, Stop> {
-    let list = List::OpenApprovals { task: task.id, limit: limits::OPEN_APPROVALS_LOOKED_AT };
-    let Fact::ApprovalRows(rows) = case.world.list(list)? else { return Ok(None) };
-    let waits = |row: &&Approval| {
-        let of_this = row.waiting.is_some_and(|waiting| waiting.attempt == task.attempt);
-        of_this && row.state.status() == ApprovalStatus::Pending && !row.is_over(case.now)
-    };
-    Ok(rows.iter().find(waits).map(|row| row.id))
+    let of_this = |row: &&Approval| row.waiting.is_some_and(|waiting| waiting.attempt == task.attempt);
+    let waits = open(case, task.id)?.into_iter().filter(of_this).find(|row| is_pending(row, case.now));
+    Ok(waits.map(|row| row.id))
 }
 
-fn is_of_this_attempt(case: &Case<'_>, approval: &Approval) -> Result<bool, Stop> {
+pub(crate) fn is_of_this_attempt(case: &Case<'_>, approval: &Approval) -> Result<bool, Stop> {
     let Some(Waiting { task, attempt, .. }) = approval.waiting else { return Ok(true) };
     match case.task(task) {
         Ok((task, _)) => Ok(task.attempt == attempt && task.holder() == approval.agent()),
         Err(Stop::Refused(_) | Stop::Recorded(_)) => Ok(false),
         Err(missing @ Stop::Missing(_)) => Err(missing),
     }
-}
-
-/// Nobody can use what an agent that leaves was given, and nobody waits for what it asked without a task. A paused task goes on
-/// waiting: the decision about it sends it to somebody else.
-pub(crate) fn void(case: &mut Case<'_>, agent: AgentId) -> Result<(), Stop> {
-    let list = List::ApprovalsOf { agent, limit: limits::EXPIRED_APPROVALS_MAX };
-    let Fact::ApprovalRows(rows) = case.world.list(list)? else { return Ok(()) };
-    case.world.want(rows.iter().map(|row| Need::Approval(row.id)))?;
-    for id in rows.iter().map(|row| row.id) {
-        let approval = case.world.approval(id)?;
-        let is_void = match approval.state {
-            ApprovalState::Approved { .. } => true,
-            ApprovalState::Pending { .. } => approval.waiting.is_none(),
-            ApprovalState::Rejected { .. }
-            | ApprovalState::Expired { .. }
-            | ApprovalState::Revoked { .. }
-            | ApprovalState::Consumed { .. } => false,
-        };
-        if is_void {
-            let reason = Some("its agent has unregistered; nobody can use it".to_owned());
-            moved(case, approval, ApprovalState::Revoked { by: Actor::Engine, at: case.now, reason });
-        }
-    }
-    Ok(())
-}
-
-fn expire(case: &mut Case<'_>, approval: &Approval) -> Result<(), Stop> {
-    moved(case, approval, ApprovalState::Expired { at: case.now });
-    // A gate's task waits on: whoever wants to claim it asks anew.
-    if approval.is_gate() {
-        return Ok(());
-    }
-    answer_task(case, approval, "expired: nobody decided in time")
-}
-
-pub(crate) fn expire_all(case: &mut Case<'_>) -> Result<Reply, Stop> {
-    if case.caller.rights != Rights::Engine {
-        return Err(Refusal::NotPermitted { problem: "approvals expire by themselves".to_owned() }.into());
-    }
-    let limit = limits::EXPIRED_APPROVALS_MAX;
-    let list = List::OverdueApprovals { now: case.now, limit };
-    let Fact::ApprovalRows(rows) = case.world.list(list)? else {
-        return Ok(Reply::ApprovalsExpired { expired: 0, more: false });
-    };
-    let tasks = rows.iter().filter_map(|row| row.waiting).map(|waiting| Need::Task(waiting.task));
-    case.world.want(rows.iter().map(|row| Need::Approval(row.id)).chain(tasks))?;
-    let found: Vec<ApprovalId> = rows.iter().map(|row| row.id).collect();
-    let mut expired = 0;
-    for id in &found {
-        // The list is a hint: somebody may have decided since.
-        let approval = case.world.approval(*id)?;
-        if approval.is_over(case.now) {
-            expire(case, approval)?;
-            expired += 1;
-        }
-    }
-    Ok(Reply::ApprovalsExpired { expired, more: u32::try_from(found.len()).unwrap_or(u32::MAX) >= limit })
 }

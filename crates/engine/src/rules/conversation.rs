@@ -10,7 +10,7 @@ use crate::limits;
 use crate::refusal::Refusal;
 use crate::reminder::Reminder;
 use crate::reply::Reply;
-use crate::rules::{agent, record, status};
+use crate::rules::{agent, lapse, record, status};
 use crate::task::BlockKind;
 use crate::world::{Need, Stop};
 
@@ -76,6 +76,7 @@ pub(crate) fn hear(case: &mut Case<'_>, origin: &Origin) -> Result<Reply, Stop> 
     let mut tasks = 0;
     for id in living {
         tasks += agent::renew_all(case, id)?;
+        lapse::take_up(case, id)?;
     }
     Ok(Reply::Renewed { tasks })
 }

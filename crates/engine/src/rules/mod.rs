@@ -8,6 +8,7 @@ pub(crate) mod claim;
 pub(crate) mod conversation;
 pub(crate) mod gate;
 pub(crate) mod inbox;
+pub(crate) mod lapse;
 pub(crate) mod notice;
 pub(crate) mod pass;
 pub(crate) mod place;

@@ -10,7 +10,7 @@ use crate::json::Json;
 use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::rules::status::blank;
+use crate::rules::status::{blank, not_asked};
 use crate::task::Status;
 use crate::world::Stop;
 
@@ -56,7 +56,12 @@ pub(crate) fn replan(
     case.unlocked(workflow)?;
     let actor = match task.status() {
         Status::Failed => case.actor()?,
-        Status::InProgress | Status::Planning | Status::Paused => case.owner(task, attempt)?,
+        Status::InProgress | Status::Planning => case.owner(task, attempt)?,
+        Status::Paused => {
+            let actor = case.owner(task, attempt)?;
+            not_asked(case, task)?;
+            actor
+        }
         status @ (Status::Pending | Status::Blocked | Status::Completed | Status::Skipped) => {
             return Err(
                 Refusal::state(format!("only a failed or begun task is replanned; the task is {status}")).into()

@@ -10,10 +10,32 @@ use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::claim::dependencies_met;
-use crate::rules::{approval, block, review, workflow};
+use crate::rules::{approval, block, lapse, review, workflow};
 use crate::task::{Block, Lease, State, Status, Task};
 use crate::workflow::Workflow;
 use crate::world::Stop;
+
+/// Somebody moves a task. What a person was asked about it is decided by that, too.
+pub(crate) fn order(case: &mut Case<'_>, id: TaskId, attempt: Option<u32>, to: &Target) -> Result<Reply, Stop> {
+    let reply = move_task(case, id, attempt, to)?;
+    let (task, _) = case.task(id)?;
+    let waits = match &task.state {
+        State::Paused { .. } => true,
+        State::Pending { lease } => task.gate && lease.is_none(),
+        State::Planning { .. }
+        | State::InProgress { .. }
+        | State::Blocked(_)
+        | State::Failed { .. }
+        | State::Completed { .. }
+        | State::Skipped { .. } => false,
+    };
+    if waits && task.status() != to.status() {
+        let goes_on = matches!(to.status(), Status::Planning | Status::InProgress);
+        let reason = format!("its task is {} without it", to.status());
+        lapse::withdraw(case, id, goes_on, &reason)?;
+    }
+    Ok(reply)
+}
 
 pub(crate) fn move_task(case: &mut Case<'_>, id: TaskId, attempt: Option<u32>, to: &Target) -> Result<Reply, Stop> {
     check_target(to)?;
@@ -131,15 +153,29 @@ fn may_move(case: &Case<'_>, task: &Task, attempt: Option<u32>, target: Status) 
         (State::Paused { .. }, Status::Pending | Status::Blocked) if !case.caller.may_override() => {
             refused("a paused task is sent back by a person or the coordinator")
         }
-        (State::Paused { .. }, _) if !case.caller.may_override() => {
+        (State::Paused { .. }, target) => {
             let actor = case.owner(task, attempt)?;
-            // Whoever asked a person may not go on as if it had been answered.
-            match approval::waited_for(case, task)? {
-                Some(approval) => Err(Refusal::ApprovalRequired { task: task.id, approval: Some(approval) }.into()),
-                None => Ok(actor),
+            let decides = match case.caller.rights {
+                Rights::Person | Rights::Engine => true,
+                // It may take the task away, and not say yes in a person's place.
+                Rights::Coordinator => matches!(target, Status::Pending | Status::Blocked | Status::Failed),
+                Rights::Agent | Rights::Runner => false,
+            };
+            if decides {
+                return Ok(actor);
             }
+            not_asked(case, task)?;
+            Ok(actor)
         }
         _ => case.owner(task, attempt),
+    }
+}
+
+/// Whoever asked a person may not go on as if it had been answered.
+pub(crate) fn not_asked(case: &Case<'_>, task: &Task) -> Result<(), Stop> {
+    match approval::waited_for(case, task)? {
+        Some(approval) => Err(Refusal::ApprovalRequired { task: task.id, approval: Some(approval) }.into()),
+        None => Ok(()),
     }
 }
 

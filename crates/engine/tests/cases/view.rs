@@ -1,5 +1,6 @@
 //! Lines that look and change nothing.
 
+use engine::approval::ApprovalState;
 use engine::inbox::{MessageState, Owner};
 use engine::offer::{self, Ask};
 use engine::task::{State, Task};
@@ -60,7 +61,7 @@ fn review(bench: &Bench, name: &str) -> Result<String, String> {
     Ok(format!("{}, {} rounds, {} open{findings}", row.status, row.rounds, row.open))
 }
 
-/// A task, a workflow, an agent or a workspace, whatever has the name.
+/// A task, a workflow, an agent, a workspace or an approval, whatever has the name.
 fn state(bench: &mut Bench, name: &str) -> Result<String, String> {
     let id = |kind| bench.known(kind, name);
     if let Some(task) = id("tk").and_then(|id| bench.tables.tasks.get(&id.parse().ok()?)) {
@@ -92,7 +93,26 @@ fn state(bench: &mut Bench, name: &str) -> Result<String, String> {
         parts.extend(found.config.as_ref().map(|config| format!("config {}", config.as_str())));
         return Ok(parts.join(", "));
     }
+    if let Some(found) = id("ap").and_then(|id| bench.tables.approvals.get(&id.parse().ok()?)) {
+        return Ok(approval_state(&found.state));
+    }
     Err(format!("nothing is named {name}"))
+}
+
+fn approval_state(state: &ApprovalState) -> String {
+    let status = state.status();
+    let because = |reason: Option<&str>| reason.map_or(String::new(), |reason| format!(": {reason}"));
+    match state {
+        ApprovalState::Pending { until } => format!("{status} until {}", time(*until)),
+        ApprovalState::Approved { until, .. } => until.map_or_else(
+            || format!("{status} until its turn goes on"),
+            |until| format!("{status} until {}", time(until)),
+        ),
+        ApprovalState::Rejected { by, reason, .. } => format!("{status} by {by}{}", because(Some(reason))),
+        ApprovalState::Revoked { by, reason, .. } => format!("{status} by {by}{}", because(reason.as_deref())),
+        ApprovalState::Consumed { by, at } => format!("{status} by {by} at {}", time(*at)),
+        ApprovalState::Expired { at } => format!("{status} at {}", time(*at)),
+    }
 }
 
 fn task_state(task: &Task) -> String {
