@@ -330,6 +330,22 @@ pub struct Register {
     pub metadata: Option<Json>,
 }
 
+impl Register {
+    /// One of whom nothing else is known.
+    pub fn named(name: impl Into<String>, runtime: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            runtime: runtime.into(),
+            role: None,
+            slug: None,
+            capabilities: Vec::new(),
+            workflow: None,
+            workspace_path: None,
+            metadata: None,
+        }
+    }
+}
+
 /// A turn that is about to begin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StartTurn {
@@ -395,6 +411,23 @@ pub struct CreateWorkflow {
     pub config: Option<Json>,
     /// Paths of the repositories it works on.
     pub repositories: Vec<String>,
+}
+
+impl CreateWorkflow {
+    /// One that somebody asked for in words.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            source_type: "prompt".to_owned(),
+            source_ref: None,
+            source_content: String::new(),
+            parallel_max: None,
+            lease_ms: None,
+            auto_workspaces: false,
+            config: None,
+            repositories: Vec::new(),
+        }
+    }
 }
 
 /// Where a task shall go, with what the new state carries.

@@ -93,29 +93,10 @@ mod tests {
         let lifetimes = Lifetimes { pending: Millis::seconds(60), approved: Millis::seconds(10) };
         let store = store::open("memory:", 1).await.unwrap();
         let service = Service::new(store, Arc::clone(&clock) as Arc<dyn Clock>).with_lifetimes(lifetimes);
-        let register = Register {
-            name: "amy".to_owned(),
-            runtime: "test".to_owned(),
-            role: None,
-            slug: None,
-            capabilities: Vec::new(),
-            workflow: None,
-            workspace_path: None,
-            metadata: None,
-        };
+        let register = Register::named("amy", "test");
         let reply = service.execute(Caller::with_rights(Rights::Agent), Command::Register(register)).await.unwrap();
         let Reply::Registered { agent, .. } = reply else { panic!("{reply:?}") };
-        let create = CreateWorkflow {
-            name: "w".to_owned(),
-            source_type: "prompt".to_owned(),
-            source_ref: None,
-            source_content: String::new(),
-            parallel_max: None,
-            lease_ms: None,
-            auto_workspaces: false,
-            config: None,
-            repositories: Vec::new(),
-        };
+        let create = CreateWorkflow::named("w");
         let person = || Caller::with_rights(Rights::Person);
         let reply = service.execute(person(), Command::CreateWorkflow(create)).await.unwrap();
         let Reply::WorkflowCreated { workflow, .. } = reply else { panic!("{reply:?}") };

@@ -292,17 +292,7 @@ async fn a_damaged_row_is_a_fault_with_a_name() {
 
 async fn planned(store: &dyn Store) -> (WorkflowId, engine::id::TaskId) {
     let person = || Caller::with_rights(Rights::Person);
-    let create = CreateWorkflow {
-        name: "a workflow".to_owned(),
-        source_type: "prompt".to_owned(),
-        source_ref: None,
-        source_content: String::new(),
-        parallel_max: None,
-        lease_ms: None,
-        auto_workspaces: false,
-        config: None,
-        repositories: Vec::new(),
-    };
+    let create = CreateWorkflow::named("a workflow");
     let made = act(store, &Order::new(person(), Command::CreateWorkflow(create), 1, 1 << 64)).await;
     let Ok(Reply::WorkflowCreated { workflow, .. }) = made.reply else { panic!("{made:?}") };
     let plan = must(engine::plan::Plan::whole(vec![engine::plan::PlanTask::named("a task")]), "a plan");

@@ -122,17 +122,7 @@ impl Engine {
         };
         let mut ids = Ids::new(1);
         let lease_ms = u32::try_from(lease_ticks * TICK_MS).map_or(Millis::seconds(1), Millis);
-        let create = CreateWorkflow {
-            name: "model".to_owned(),
-            source_type: "prompt".to_owned(),
-            source_ref: None,
-            source_content: String::new(),
-            parallel_max: None,
-            lease_ms: Some(lease_ms),
-            auto_workspaces: false,
-            config: None,
-            repositories: Vec::new(),
-        };
+        let create = CreateWorkflow { lease_ms: Some(lease_ms), ..CreateWorkflow::named("model") };
         let person = Caller::with_rights(Rights::Person);
         if let Ok(Reply::WorkflowCreated { workflow, .. }) = engine.settle(&person, &Command::CreateWorkflow(create)) {
             engine.workflow = workflow;
@@ -303,16 +293,7 @@ impl Engine {
 }
 
 fn register(number: usize) -> Command {
-    Command::Register(Register {
-        name: format!("agent {number}"),
-        runtime: "exec".to_owned(),
-        role: None,
-        slug: None,
-        capabilities: Vec::new(),
-        workflow: None,
-        workspace_path: None,
-        metadata: None,
-    })
+    Command::Register(Register::named(format!("agent {number}"), "exec"))
 }
 
 /// Decides with what is asked for loaded, and writes.

@@ -227,32 +227,14 @@ impl Crew {
     pub(crate) fn create_workflow(&mut self) -> Order {
         let lease_ms = Some(Millis(u32::try_from(self.rng.between(1_000, 40_000)).unwrap_or(1_000)));
         let parallel_max = self.rng.percent(40).then(|| u32::try_from(self.rng.between(1, 3)).unwrap_or(1));
-        let create = CreateWorkflow {
-            name: "a plan".to_owned(),
-            source_type: "prompt".to_owned(),
-            source_ref: None,
-            source_content: String::new(),
-            parallel_max,
-            lease_ms,
-            auto_workspaces: false,
-            config: None,
-            repositories: Vec::new(),
-        };
+        let create = CreateWorkflow { parallel_max, lease_ms, ..CreateWorkflow::named("a plan") };
         self.order(Caller::with_rights(Rights::Person), Command::CreateWorkflow(create), None)
     }
 
     pub(crate) fn register(&mut self, place: usize) -> Order {
         let worker = self.workers[place].clone();
-        let register = Register {
-            name: worker.name,
-            runtime: "exec".to_owned(),
-            role: Some(worker.role),
-            slug: None,
-            capabilities: worker.skills,
-            workflow: None,
-            workspace_path: None,
-            metadata: None,
-        };
+        let register =
+            Register { role: Some(worker.role), capabilities: worker.skills, ..Register::named(worker.name, "exec") };
         let caller = Caller { session: Some(self.sessions[worker.session].0), ..Caller::with_rights(Rights::Agent) };
         self.order(caller, Command::Register(register), Some(place))
     }

@@ -50,14 +50,9 @@ fn act(machine: &mut Machine, crew: &mut Crew, caller: Caller, command: Command)
 
 fn finisher(machine: &mut Machine, crew: &mut Crew, role: &str) -> Result<AgentId, Broken> {
     let register = engine::command::Register {
-        name: format!("finisher {role}"),
-        runtime: "exec".to_owned(),
         role: Some(role.to_owned()),
-        slug: None,
         capabilities: SKILLS.iter().map(|skill| (*skill).to_owned()).collect(),
-        workflow: None,
-        workspace_path: None,
-        metadata: None,
+        ..engine::command::Register::named(format!("finisher {role}"), "exec")
     };
     match act(machine, crew, Caller::with_rights(Rights::Agent), Command::Register(register))? {
         Some(Reply::Registered { agent, .. }) => Ok(agent),

@@ -24,17 +24,7 @@ pub(crate) async fn open(path: &Path) -> Result<Seeded> {
 }
 
 pub(crate) async fn workflow(service: &Service) -> Result<WorkflowId> {
-    let create = CreateWorkflow {
-        name: "bench".to_owned(),
-        source_type: "prompt".to_owned(),
-        source_ref: None,
-        source_content: "bench".to_owned(),
-        parallel_max: None,
-        lease_ms: None,
-        auto_workspaces: false,
-        config: None,
-        repositories: Vec::new(),
-    };
+    let create = CreateWorkflow { source_content: "bench".to_owned(), ..CreateWorkflow::named("bench") };
     let reply = service.execute(Caller::with_rights(Rights::Person), Command::CreateWorkflow(create)).await?;
     let Reply::WorkflowCreated { workflow, .. } = reply else { bail!("unexpected {reply:?}") };
     Ok(workflow)
@@ -88,16 +78,7 @@ pub(crate) async fn agents(service: &Service, count: usize) -> Result<Vec<AgentI
 }
 
 async fn register(service: &Service, name: String) -> Result<AgentId> {
-    let register = Register {
-        name,
-        runtime: "bench".to_owned(),
-        role: None,
-        slug: None,
-        capabilities: Vec::new(),
-        workflow: None,
-        workspace_path: None,
-        metadata: None,
-    };
+    let register = Register::named(name, "bench");
     let reply = service.execute(Caller::with_rights(Rights::Engine), Command::Register(register)).await?;
     let Reply::Registered { agent, .. } = reply else { bail!("unexpected {reply:?}") };
     Ok(agent)

@@ -73,14 +73,5 @@ fn register(conversation: &str, part: Option<&str>) -> Register {
     let name = |text: &str| text.chars().filter(|letter| !letter.is_control()).take(8).collect::<String>();
     let below = part.map(|part| format!(" {}", name(part))).unwrap_or_default();
     let runtime = if std::env::var_os("CLAUDECODE").is_some() { "claude-code" } else { "hook" };
-    Register {
-        name: format!("session {}{below}", name(conversation)),
-        runtime: runtime.to_owned(),
-        role: None,
-        slug: None,
-        capabilities: Vec::new(),
-        workflow: None,
-        workspace_path: None,
-        metadata: None,
-    }
+    Register::named(format!("session {}{below}", name(conversation)), runtime)
 }

@@ -30,16 +30,7 @@ impl Scene {
         std::fs::write(folder.path().join("root/secret"), format!("{SECRET}\n")).unwrap();
         let clock = Arc::new(ManualClock::starting_at(Timestamp(1_700_000_000_000)));
         let service = Service::new(store::open("memory:", 1).await.unwrap(), Arc::clone(&clock) as Arc<dyn Clock>);
-        let register = Register {
-            name: "amy".to_owned(),
-            runtime: "test".to_owned(),
-            role: None,
-            slug: None,
-            capabilities: Vec::new(),
-            workflow: None,
-            workspace_path: None,
-            metadata: None,
-        };
+        let register = Register::named("amy", "test");
         let reply = service.execute(Caller::with_rights(Rights::Agent), Command::Register(register)).await.unwrap();
         let Reply::Registered { agent, .. } = reply else { panic!("{reply:?}") };
         Self { folder, service, clock, agent }

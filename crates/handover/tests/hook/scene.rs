@@ -110,16 +110,7 @@ impl Scene {
 
     /// An agent that lives in the session, in a part of it or not.
     pub(crate) fn agent(&self, name: &str, part: Option<&str>) -> AgentId {
-        let register = Register {
-            name: name.to_owned(),
-            runtime: "claude".to_owned(),
-            role: None,
-            slug: None,
-            capabilities: Vec::new(),
-            workflow: None,
-            workspace_path: None,
-            metadata: None,
-        };
+        let register = Register::named(name, "claude");
         let origin = Origin { conversation: Some(SESSION.to_owned()), part: part.map(str::to_owned), call: None };
         let caller = Caller { origin, ..Caller::with_rights(Rights::Agent) };
         let Reply::Registered { agent, .. } = self.run(caller, Command::Register(register)) else { panic!("no agent") };
@@ -129,17 +120,7 @@ impl Scene {
     /// A task that an agent holds.
     pub(crate) fn held(&self, agent: AgentId, task: PlanTask) -> TaskId {
         let person = Caller::with_rights(Rights::Person);
-        let create = CreateWorkflow {
-            name: "release".to_owned(),
-            source_type: "prompt".to_owned(),
-            source_ref: None,
-            source_content: String::new(),
-            parallel_max: None,
-            lease_ms: None,
-            auto_workspaces: false,
-            config: None,
-            repositories: Vec::new(),
-        };
+        let create = CreateWorkflow::named("release");
         let made = self.run(person.clone(), Command::CreateWorkflow(create));
         let Reply::WorkflowCreated { workflow, .. } = made else { panic!("no workflow") };
         let planned = self.runtime.block_on(self.service.set_plan(person, workflow, "one".to_owned(), vec![task]));

@@ -40,31 +40,12 @@ impl Scene {
         let run = |caller: &Caller, command: Command| {
             runtime.block_on(service.execute(caller.clone(), command)).expect("it is allowed")
         };
-        let register = Register {
-            name: "quinn".to_owned(),
-            runtime: "custom".to_owned(),
-            role: None,
-            slug: None,
-            capabilities: Vec::new(),
-            workflow: None,
-            workspace_path: None,
-            metadata: None,
-        };
+        let register = Register::named("quinn", "custom");
         let Reply::Registered { agent, .. } = run(&Caller::with_rights(Rights::Agent), Command::Register(register))
         else {
             panic!("no agent")
         };
-        let create = CreateWorkflow {
-            name: "release".to_owned(),
-            source_type: "prompt".to_owned(),
-            source_ref: None,
-            source_content: String::new(),
-            parallel_max: None,
-            lease_ms: None,
-            auto_workspaces: false,
-            config: None,
-            repositories: Vec::new(),
-        };
+        let create = CreateWorkflow::named("release");
         let Reply::WorkflowCreated { workflow, .. } = run(&person, Command::CreateWorkflow(create)) else {
             panic!("no workflow")
         };

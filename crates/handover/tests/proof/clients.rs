@@ -97,17 +97,7 @@ impl Round {
 }
 
 async fn make_task(service: &Service) -> (WorkflowId, TaskId) {
-    let create = CreateWorkflow {
-        name: "race".to_owned(),
-        source_type: "prompt".to_owned(),
-        source_ref: None,
-        source_content: String::new(),
-        parallel_max: None,
-        lease_ms: Some(Millis(LEASE_MS)),
-        auto_workspaces: false,
-        config: None,
-        repositories: Vec::new(),
-    };
+    let create = CreateWorkflow { lease_ms: Some(Millis(LEASE_MS)), ..CreateWorkflow::named("race") };
     let coordinator = || Caller::with_rights(Rights::Coordinator);
     let reply = service.execute(coordinator(), Command::CreateWorkflow(create)).await.unwrap();
     let Reply::WorkflowCreated { workflow, .. } = reply else { panic!("{reply:?}") };
@@ -120,16 +110,7 @@ async fn make_task(service: &Service) -> (WorkflowId, TaskId) {
 }
 
 async fn register(service: &Service) -> AgentId {
-    let register = Register {
-        name: "racer".to_owned(),
-        runtime: "proof".to_owned(),
-        role: None,
-        slug: None,
-        capabilities: Vec::new(),
-        workflow: None,
-        workspace_path: None,
-        metadata: None,
-    };
+    let register = Register::named("racer", "proof");
     let reply = service.execute(Caller::with_rights(Rights::Agent), Command::Register(register)).await.unwrap();
     let Reply::Registered { agent, .. } = reply else { panic!("{reply:?}") };
     agent

@@ -78,16 +78,7 @@ impl Writer {
         report: Report,
         mut rng: Rng,
     ) -> Result<Self, Error> {
-        let register = Register {
-            name: format!("writer-{}", rng.below(1_000_000)),
-            runtime: "proof".to_owned(),
-            role: None,
-            slug: None,
-            capabilities: Vec::new(),
-            workflow: None,
-            workspace_path: None,
-            metadata: None,
-        };
+        let register = Register::named(format!("writer-{}", rng.below(1_000_000)), "proof");
         let reply = service.execute(Caller::with_rights(Rights::Agent), Command::Register(register)).await?;
         let Reply::Registered { agent, slug, .. } = reply else { return Err(unexpected()) };
         report(Ack::Registered { agent, slug });
@@ -231,17 +222,7 @@ pub(crate) fn planned_size(name: &str) -> Option<usize> {
 }
 
 async fn plan(service: &Service, board: &Board, report: &Report, tasks: usize) -> Result<(), Error> {
-    let create = CreateWorkflow {
-        name: format!("plan of {tasks}"),
-        source_type: "prompt".to_owned(),
-        source_ref: None,
-        source_content: String::new(),
-        parallel_max: None,
-        lease_ms: Some(LEASE),
-        auto_workspaces: false,
-        config: None,
-        repositories: Vec::new(),
-    };
+    let create = CreateWorkflow { lease_ms: Some(LEASE), ..CreateWorkflow::named(format!("plan of {tasks}")) };
     let reply = service.execute(Caller::with_rights(Rights::Coordinator), Command::CreateWorkflow(create)).await?;
     let Reply::WorkflowCreated { workflow, .. } = reply else { return Err(unexpected()) };
     report(Ack::Created { workflow, tasks });

@@ -74,16 +74,7 @@ impl Script {
         };
         let asked =
             AskApproval { source: Source::Gate, waits: None, request, fingerprint: chance.word_of(&["a", "b", "e"]) };
-        let register = Register {
-            name: "gate".to_owned(),
-            runtime: "exec".to_owned(),
-            role: None,
-            slug: None,
-            capabilities: Vec::new(),
-            workflow: None,
-            workspace_path: None,
-            metadata: None,
-        };
+        let register = Register::named("gate", "exec");
         let newcomer = chance.percent(10).then_some((AgentId::FIRST, register));
         let caller = Caller { agent, origin: origin(chance), ..Caller::with_rights(Rights::Agent) };
         (caller, Command::PassGate(Box::new(PassGate { asked, newcomer })))

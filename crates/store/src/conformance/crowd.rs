@@ -16,14 +16,9 @@ pub(super) async fn keeps_slugs_apart(store: &dyn Store, oracle: &mut Oracle) {
     let mut register = |name: String, slug: Option<&str>, session: Option<SessionId>| {
         serial += 1;
         let register = Register {
-            name,
-            runtime: "crowd".to_owned(),
             role: Some("crowd".to_owned()),
             slug: slug.map(str::to_owned),
-            capabilities: Vec::new(),
-            workflow: None,
-            workspace_path: None,
-            metadata: None,
+            ..Register::named(name, "crowd")
         };
         let caller = Caller { session, ..Caller::with_rights(Rights::Agent) };
         Order::new(caller, Command::Register(register), NOW, (serial << 100) | 0xC40)

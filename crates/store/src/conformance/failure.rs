@@ -67,16 +67,7 @@ fn refused() -> Vec<Order> {
 async fn works(store: &dyn Store) {
     let before = rows(store).await.len();
     let seed = u128::try_from(before).unwrap_or(0) << 64;
-    let register = Register {
-        name: "somebody who works".to_owned(),
-        runtime: "exec".to_owned(),
-        role: None,
-        slug: None,
-        capabilities: Vec::new(),
-        workflow: None,
-        workspace_path: None,
-        metadata: None,
-    };
+    let register = Register::named("somebody who works", "exec");
     let caller = Caller::with_rights(Rights::Agent);
     let registered = act(store, &Order::new(caller, Command::Register(register), 2_000_000, seed + 1)).await;
     assert!(registered.reply.is_ok(), "the store works after failures: {registered:?}");

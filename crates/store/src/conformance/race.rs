@@ -335,28 +335,9 @@ impl Field {
 }
 
 fn register() -> Register {
-    Register {
-        name: "racer".to_owned(),
-        runtime: "exec".to_owned(),
-        role: None,
-        slug: None,
-        capabilities: Vec::new(),
-        workflow: None,
-        workspace_path: None,
-        metadata: None,
-    }
+    Register::named("racer", "exec")
 }
 
 pub(super) fn create(parallel_max: Option<u32>) -> CreateWorkflow {
-    CreateWorkflow {
-        name: "race".to_owned(),
-        source_type: "prompt".to_owned(),
-        source_ref: None,
-        source_content: String::new(),
-        parallel_max,
-        lease_ms: None,
-        auto_workspaces: false,
-        config: None,
-        repositories: Vec::new(),
-    }
+    CreateWorkflow { parallel_max, ..CreateWorkflow::named("race") }
 }

@@ -71,16 +71,7 @@ impl Place {
 async fn agents(store: &dyn Store, count: u64) -> Vec<AgentId> {
     let mut agents = Vec::new();
     for number in 0..count {
-        let register = Register {
-            name: format!("agent {number}"),
-            runtime: "exec".to_owned(),
-            role: None,
-            slug: None,
-            capabilities: Vec::new(),
-            workflow: None,
-            workspace_path: None,
-            metadata: None,
-        };
+        let register = Register::named(format!("agent {number}"), "exec");
         let order = Order::new(
             Caller::with_rights(Rights::Agent),
             Command::Register(register),
