@@ -1,5 +1,6 @@
 //! What can be asked.
 
+mod newcomer;
 mod review;
 mod session;
 
@@ -20,12 +21,12 @@ use crate::plan::{Piece, PlanTask};
 use crate::review::Decision as FindingDecision;
 use crate::task::{BlockKind, Status};
 use crate::template::TemplateBody;
-use crate::time::Millis;
 use crate::turn::{Ended, Purpose};
 use crate::verification::Verdict;
 use crate::workflow::WorkflowStatus;
 use crate::workspace::{Cleaned, WorkspaceStatus};
 
+pub use newcomer::{CreateWorkflow, Register};
 pub use review::{EndRound, Found, OpenReview, RoundAnswer, RoundEnd, StartRound};
 pub use session::{PassGate, Report, SendBack};
 
@@ -317,35 +318,6 @@ pub enum Command {
     ForgetKeys,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Register {
-    pub name: String,
-    pub runtime: String,
-    pub role: Option<String>,
-    /// The card's slug; without it one is made of the name.
-    pub slug: Option<String>,
-    pub capabilities: Vec<String>,
-    pub workflow: Option<WorkflowId>,
-    pub workspace_path: Option<String>,
-    pub metadata: Option<Json>,
-}
-
-impl Register {
-    /// One of whom nothing else is known.
-    pub fn named(name: impl Into<String>, runtime: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            runtime: runtime.into(),
-            role: None,
-            slug: None,
-            capabilities: Vec::new(),
-            workflow: None,
-            workspace_path: None,
-            metadata: None,
-        }
-    }
-}
-
 /// A turn that is about to begin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StartTurn {
@@ -397,37 +369,6 @@ pub enum Course {
 pub enum SessionEnd {
     Closed,
     Killed,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct CreateWorkflow {
-    pub name: String,
-    pub source_type: String,
-    pub source_ref: Option<String>,
-    pub source_content: String,
-    pub parallel_max: Option<u32>,
-    pub lease_ms: Option<Millis>,
-    pub auto_workspaces: bool,
-    pub config: Option<Json>,
-    /// Paths of the repositories it works on.
-    pub repositories: Vec<String>,
-}
-
-impl CreateWorkflow {
-    /// One that somebody asked for in words.
-    pub fn named(name: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            source_type: "prompt".to_owned(),
-            source_ref: None,
-            source_content: String::new(),
-            parallel_max: None,
-            lease_ms: None,
-            auto_workspaces: false,
-            config: None,
-            repositories: Vec::new(),
-        }
-    }
 }
 
 /// Where a task shall go, with what the new state carries.

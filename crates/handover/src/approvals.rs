@@ -3,7 +3,8 @@
 use engine::approval::{Approval, ApprovalState, ApprovalStatus, Decision, Request, Source, Via};
 use engine::id::ApprovalId;
 use engine::list::List;
-use engine::{Caller, Command, Fact, Reply, Rights, Timestamp};
+use engine::notice::{Channel, Notice};
+use engine::{Caller, Command, Fact, Reply, Rights, Stop, Timestamp};
 use wire::json::{Value, object};
 
 use crate::error::Error;
@@ -41,6 +42,26 @@ pub async fn list(
 
 pub async fn show(service: &Service, id: ApprovalId) -> Result<Approval, Error> {
     service.view(move |world| world.approval(id).cloned()).await
+}
+
+/// How telling people of it goes, each way that was tried.
+pub async fn notices(service: &Service, id: ApprovalId) -> Result<Vec<Notice>, Error> {
+    service
+        .view(move |world| {
+            let each = Channel::ALL.iter().map(|channel| Ok(world.notice(id, *channel)?.cloned()));
+            Ok(each.collect::<Result<Vec<_>, Stop>>()?.into_iter().flatten().collect())
+        })
+        .await
+}
+
+/// A notice as a member of its approval.
+pub fn notice_row(notice: &Notice) -> Value {
+    object([
+        ("channel", notice.channel.as_str().into()),
+        ("tries", u64::from(notice.tries).into()),
+        ("problem", notice.problem.as_deref().into()),
+        ("next_try_at", notice.next.map(|next| Value::Number(next.0.into())).into()),
+    ])
 }
 
 /// Records that a person saw what waits among these. Mostly that is known, and nothing is written.

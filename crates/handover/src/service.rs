@@ -52,6 +52,10 @@ impl Service {
         Self { lifetimes, ..self }
     }
 
+    pub fn lifetimes(&self) -> Lifetimes {
+        self.lifetimes
+    }
+
     pub fn now(&self) -> engine::Timestamp {
         self.clock.now()
     }

@@ -8,6 +8,8 @@ mod faults;
 mod gates;
 #[path = "hook/joins.rs"]
 mod joins;
+#[path = "proof/postgres.rs"]
+mod postgres;
 #[path = "hook/samples.rs"]
 mod samples;
 #[path = "hook/scene.rs"]

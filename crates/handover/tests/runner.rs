@@ -16,6 +16,8 @@ mod kills;
 mod people;
 #[path = "runner/points.rs"]
 mod points;
+#[path = "proof/postgres.rs"]
+mod postgres;
 #[path = "runner/process.rs"]
 mod process;
 #[path = "runner/reviewers.rs"]

@@ -40,3 +40,5 @@ mod slow;
 mod stop;
 #[path = "siege/ways.rs"]
 mod ways;
+#[path = "siege/webhook.rs"]
+mod webhook;

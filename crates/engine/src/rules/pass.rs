@@ -6,11 +6,9 @@ use crate::check;
 use crate::command::{Actor, PassGate};
 use crate::event::Event;
 use crate::id::ApprovalId;
-use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::{agent, approval};
-use crate::time::Timestamp;
 use crate::world::{Need, Stop};
 
 /// Whoever a person allowed exactly this goes through, once; whoever was told no is told so again; all
@@ -32,7 +30,7 @@ pub(crate) fn pass(case: &mut Case<'_>, passing: &PassGate) -> Result<Reply, Sto
         }
         let refused = case.world.approvals(&Need::ApprovalRefused(print.clone()))?.first();
         if let Some(refused) = refused.filter(|row| row.agent() == Some(own))
-            && let Some(reply) = told_no(refused, case.now)
+            && let Some(reply) = told_no(refused, case)
         {
             return Ok(reply);
         }
@@ -52,7 +50,7 @@ pub(crate) fn pass(case: &mut Case<'_>, passing: &PassGate) -> Result<Reply, Sto
 }
 
 /// The answer of a person holds for as long as the question would have waited.
-fn told_no(refused: &Approval, now: Timestamp) -> Option<Reply> {
+fn told_no(refused: &Approval, case: &Case<'_>) -> Option<Reply> {
     let (at, reason) = match &refused.state {
         ApprovalState::Rejected { at, reason, .. } => (*at, Some(reason.clone())),
         ApprovalState::Revoked { at, reason, .. } => (*at, reason.clone()),
@@ -61,5 +59,5 @@ fn told_no(refused: &Approval, now: Timestamp) -> Option<Reply> {
         | ApprovalState::Expired { .. }
         | ApprovalState::Consumed { .. } => return None,
     };
-    (now < at + limits::PENDING_APPROVAL_MS).then_some(Reply::ApprovalRefused { approval: refused.id, reason })
+    (case.now < at + case.caller.lifetimes.pending).then_some(Reply::ApprovalRefused { approval: refused.id, reason })
 }

@@ -96,12 +96,7 @@ pub(super) async fn run(office: &Office, verb: ApprovalVerb) -> anyhow::Result<E
             Ok(ExitCode::SUCCESS)
         }
         ApprovalVerb::Show { id, json } => {
-            let found = approvals::show(service, id).await;
-            if let Ok(found) = &found {
-                note(service, std::slice::from_ref(found)).await;
-            }
-            let row = found.map(|found| approvals::row(&found, service.now()));
-            match row {
+            match whole(service, id).await {
                 Ok(row) if json => say(&row.to_string())?,
                 Ok(Value::Object(members)) => say(outline(members.iter()).trim_end())?,
                 Ok(_) => {}
@@ -113,6 +108,18 @@ pub(super) async fn run(office: &Office, verb: ApprovalVerb) -> anyhow::Result<E
         ApprovalVerb::Reject { id, reason, json } => decide(office, id, Decision::Reject { reason }, json).await,
         ApprovalVerb::Revoke { id, reason, json } => decide(office, id, Decision::Revoke { reason }, json).await,
     }
+}
+
+/// One with everything that is known of it.
+async fn whole(service: &Service, id: ApprovalId) -> Result<Value, handover::Error> {
+    let found = approvals::show(service, id).await?;
+    note(service, std::slice::from_ref(&found)).await;
+    let mut row = approvals::row(&found, service.now());
+    let notices: Vec<Value> = approvals::notices(service, id).await?.iter().map(approvals::notice_row).collect();
+    if let (Value::Object(members), false) = (&mut row, notices.is_empty()) {
+        members.push(("notices".to_owned(), Value::List(notices)));
+    }
+    Ok(row)
 }
 
 /// A person at a terminal sees these. What cannot be recorded is seen all the same.

@@ -4,7 +4,7 @@ use engine::agent::Origin;
 use engine::approval::{Request, Source};
 use engine::command::{AskApproval, PassGate, Register};
 use engine::id::{AgentId, Ids, TurnId};
-use engine::{Caller, Command, Reply, Rights};
+use engine::{Caller, Command, Millis, Reply, Rights};
 
 use super::{Answer, Hook, Trouble, who};
 use crate::error::Error;
@@ -46,8 +46,18 @@ pub(super) async fn ask(
     Ok(Answer::Deny(format!(
         "a gate of this project asks a person first: {reason}. It waits as {approval}. A person decides in a terminal of \
          their own, with `handover approval approve {approval}` or `handover approval reject {approval} --reason REASON`; you \
-         cannot. When it is approved, make exactly the same call again within five minutes: it goes through once."
+         cannot. When it is approved, make exactly the same call again within {}: it goes through once.",
+        words(office.desk.service().lifetimes().approved)
     )))
+}
+
+fn words(time: Millis) -> String {
+    let seconds = time.0 / 1_000;
+    if seconds > 60 && seconds.is_multiple_of(60) {
+        format!("{} minutes", seconds / 60)
+    } else {
+        format!("{seconds} seconds")
+    }
 }
 
 /// Everything that is sealed: the tool, its input in the very bytes, the folder and the session.

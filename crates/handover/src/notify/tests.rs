@@ -187,6 +187,18 @@ async fn a_command_gets_the_notice_on_its_standard_input() {
     assert!(!root.join("owned").exists());
 }
 
+/// The clock jumps ahead as soon as there is nothing to do but wait.
+#[tokio::test(start_paused = true)]
+async fn a_command_that_does_not_end_is_ended() {
+    let scene = Scene::new("[notify]\ncommand = [\"sleep\", \"1000\"]\n").await;
+    scene.trust();
+    let id = scene.ask("push").await;
+    assert_eq!(scene.notifier().round().await.unwrap(), 1);
+    let notice = scene.notice(id, Channel::Command).await.unwrap();
+    assert!(notice.problem.unwrap().contains("sleep was ended after 20 s"));
+    assert!(notice.next.is_some(), "it is tried again");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn of_many_senders_one_sends() {
     let (port, heard) = receiver(&["200 OK", "200 OK", "200 OK", "200 OK"]).await;

@@ -91,7 +91,11 @@ impl Target {
                 found.await?.map_err(|error| format!("{} is not found: {error}", self.host))?.collect()
             }
         };
-        // One that may be called beside one that may not is how a name is bent.
+        self.checked(found, private)
+    }
+
+    /// One that may be called beside one that may not is how a name is bent.
+    fn checked(&self, found: Vec<SocketAddr>, private: bool) -> Result<Vec<SocketAddr>, String> {
         if let Some(refused) = found.iter().find(|found| !is_public(found.ip(), private)) {
             return Err(format!(
                 "{} is at {}, which is no public address; `private = true` allows private networks",
@@ -272,5 +276,15 @@ mod tests {
         assert!(target.addresses(true).await.is_err(), "metadata is refused in any case");
         let target = Target::of(&webhook("http://localhost:9/", &["localhost:9"])).unwrap();
         assert!(target.addresses(true).await.is_ok());
+        // A name that leads to several places is called at none of them when one is forbidden.
+        let at = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<SocketAddr>>();
+        let public = ["93.184.215.14:443", "[2606:2800:21f:cb07::1]:443"];
+        assert_eq!(target.checked(at(&public), false), Ok(at(&public)));
+        for bent in ["10.0.0.1:443", "127.0.0.1:443", "169.254.169.254:443", "[fd00::1]:443", "[fe80::1]:443"] {
+            let problem = target.checked(at(&[public[0], bent, public[1]]), false).unwrap_err();
+            assert!(problem.contains("no public address"), "{bent}: {problem}");
+        }
+        assert!(target.checked(at(&["10.0.0.1:443", "169.254.169.254:443"]), true).is_err());
+        assert!(target.checked(Vec::new(), false).is_err());
     }
 }

@@ -6,6 +6,7 @@ use engine::turn::Purpose;
 use engine::{Caller, Command, Reply, Rights};
 use serde_json::json;
 
+use crate::postgres::schema_of;
 use crate::scene::{GATED, Scene, call, project};
 
 #[test]
@@ -140,8 +141,17 @@ fn a_no_is_told_with_its_reason_and_asked_no_more() {
 
 #[test]
 fn of_two_hooks_with_one_approval_one_goes_through() {
-    for _ in 0..5 {
-        let scene = Scene::new(GATED);
+    race(&|_| Scene::new(GATED));
+}
+
+#[test]
+fn of_two_hooks_with_one_approval_over_postgres_one_goes_through() {
+    race(&|round| Scene::over(GATED, schema_of(&format!("hook_race_{round}"))));
+}
+
+fn race(scene: &dyn Fn(u32) -> Scene) {
+    for round in 0..5 {
+        let scene = scene(round);
         scene.bash("git push");
         scene.decide(scene.approvals()[0].id, Decision::Approve);
         let through = std::thread::scope(|scope| {

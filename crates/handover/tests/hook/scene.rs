@@ -29,6 +29,12 @@ pub(crate) struct Scene {
     pub(crate) folder: tempfile::TempDir,
     runtime: tokio::runtime::Runtime,
     pub(crate) service: Service,
+    url: String,
+}
+
+fn open(runtime: &tokio::runtime::Runtime, url: &str) -> Service {
+    let store = runtime.block_on(store::open(url, 1)).expect("a store");
+    Service::new(store, Arc::new(SystemClock))
 }
 
 /// How a hook ended.
@@ -95,9 +101,15 @@ impl Scene {
         std::fs::create_dir_all(folder.path().join(".handover/state")).expect("a folder");
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.expect("a runtime");
-        let file = folder.path().join(".handover/state/handover.db").display().to_string();
-        let store = runtime.block_on(store::open(&file, 1)).expect("a store");
-        Self { folder, runtime, service: Service::new(store, Arc::new(SystemClock)) }
+        let url = folder.path().join(".handover/state/handover.db").display().to_string();
+        let service = open(&runtime, &url);
+        Self { folder, runtime, service, url }
+    }
+
+    /// With a store elsewhere.
+    pub(crate) fn over(config: &str, url: String) -> Self {
+        let scene = Self::new(config);
+        Self { service: open(&scene.runtime, &url), url, ..scene }
     }
 
     pub(crate) fn at(&self) -> &Path {
@@ -177,7 +189,8 @@ impl Scene {
     }
 
     pub(crate) fn hook(&self, event: &str, more: Value) -> Said {
-        self.hook_in(event, more, &[])
+        let elsewhere = [("HANDOVER_STORE", self.url.as_str())];
+        self.hook_in(event, more, if self.url.contains("://") { &elsewhere } else { &[] })
     }
 
     pub(crate) fn hook_in(&self, event: &str, more: Value, environment: &[(&str, &str)]) -> Said {

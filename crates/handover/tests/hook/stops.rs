@@ -1,6 +1,6 @@
 //! Stops: who owes a handoff, what is sent back, how often, and what a valid one does.
 
-use engine::approval::Source;
+use engine::approval::{ApprovalStatus, Decision, Source};
 use engine::plan::PlanTask;
 use engine::task::{BlockKind, State, Status};
 use serde_json::{Value, json};
@@ -128,6 +128,15 @@ fn an_approval_is_sealed_and_the_task_waits() {
     assert_eq!((asked.source, asked.waiting.map(|waiting| waiting.task)), (Source::Handoff, Some(task)));
     assert!(said.text("/systemMessage").contains(&asked.id.to_string()), "{said:?}");
     assert_eq!(scene.task(task).status(), Status::Paused);
+    // Told by mail, and used up by the first thing the session does after that.
+    scene.decide(asked.id, Decision::Approve);
+    assert_eq!(scene.task(task).status(), Status::InProgress);
+    let start = scene.hook("SessionStart", json!({"source": "resume"}));
+    assert!(start.text("/hookSpecificOutput/additionalContext").contains(&asked.id.to_string()), "{start:?}");
+    let status = || scene.approvals()[0].state.status();
+    assert_eq!(status(), ApprovalStatus::Approved);
+    scene.hook("PostToolUse", json!({"tool_name": "Bash"})).is_nothing();
+    assert_eq!(status(), ApprovalStatus::Consumed);
 }
 
 /// A handoff of another agent is no handoff, and words about one are none either.

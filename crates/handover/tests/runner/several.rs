@@ -5,26 +5,10 @@ use std::time::Duration;
 
 use crate::books;
 use crate::kills::{self, workflow};
+use crate::postgres::schema_of;
 use crate::process::{Runner, now, rest, strangers, strangers_after};
 use crate::rng::Rng;
 use crate::scene::Scene;
-
-/// A schema of the server that `scripts/postgres` started, as the URL of a store.
-fn schema_of(name: &str) -> String {
-    let server = std::env::var("HANDOVER_TEST_POSTGRES")
-        .unwrap_or_else(|_| panic!("HANDOVER_TEST_POSTGRES names no server: run scripts/test, which starts one"));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        #[expect(clippy::disallowed_methods, reason = "makes the place for a store that is not there yet")]
-        let (client, connection) = tokio_postgres::connect(&server, tokio_postgres::NoTls).await.unwrap();
-        let driver = tokio::spawn(connection);
-        client.batch_execute(&format!("DROP SCHEMA IF EXISTS {name} CASCADE; CREATE SCHEMA {name}")).await.unwrap();
-        drop(client);
-        driver.await.unwrap().unwrap();
-    });
-    let and = if server.contains('?') { '&' } else { '?' };
-    format!("{server}{and}options=-csearch_path%3D{name}")
-}
 
 fn on_a_server(mut scene: Scene, name: &str) -> Scene {
     scene.environment.push(("HANDOVER_STORE", schema_of(name)));

@@ -8,6 +8,8 @@
 mod cover;
 mod door;
 mod play;
+#[path = "../proof/postgres.rs"]
+mod postgres;
 mod schema;
 mod script;
 mod show;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::door::{self, Door, Kind, Library, Place, Who};
+use super::postgres::schema_of;
 use super::schema;
 use super::script::{self, Answer, Script, Step, What, World};
 use super::show::Names;
@@ -102,7 +103,7 @@ impl Stage {
         let store = match (kind, database) {
             (_, Database::Memory) => "memory:".to_owned(),
             (_, Database::Sqlite) => folder.join("state/handover.db").display().to_string(),
-            (_, Database::Postgres) => schema_of(&format!("{}_{name}", kind.name())),
+            (_, Database::Postgres) => place_for(&format!("{}_{name}", kind.name())),
         };
         let place = Place { folder: folder.clone(), store };
         std::fs::create_dir(folder.join("state")).unwrap();
@@ -264,21 +265,8 @@ fn git(folder: &Path, words: &[String]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// A schema of the server that `scripts/postgres` started, as the URL of a store.
-fn schema_of(name: &str) -> String {
-    let server = std::env::var("HANDOVER_TEST_POSTGRES")
-        .unwrap_or_else(|_| panic!("HANDOVER_TEST_POSTGRES names no server: run scripts/test, which starts one"));
-    let name = format!("transcript_{}", name.replace('-', "_"));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        #[expect(clippy::disallowed_methods, reason = "makes the place for a store that is not there yet")]
-        let (client, connection) = tokio_postgres::connect(&server, tokio_postgres::NoTls).await.unwrap();
-        let driver = tokio::spawn(connection);
-        client.batch_execute(&format!("DROP SCHEMA IF EXISTS {name} CASCADE; CREATE SCHEMA {name}")).await.unwrap();
-        drop(client);
-        driver.await.unwrap().unwrap();
-    });
-    let and = if server.contains('?') { '&' } else { '?' };
+fn place_for(name: &str) -> String {
+    let url = schema_of(&format!("transcript_{}", name.replace('-', "_")));
     // Nothing dies here, so nothing waits for the disk.
-    format!("{server}{and}options=-csearch_path%3D{name}%20-csynchronous_commit%3Doff")
+    format!("{url}%20-csynchronous_commit%3Doff")
 }

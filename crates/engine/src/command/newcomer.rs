@@ -1,0 +1,67 @@
+//! Who and what is new: an agent that registers, a workflow that begins.
+
+use serde::Serialize;
+
+use crate::id::WorkflowId;
+use crate::json::Json;
+use crate::time::Millis;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Register {
+    pub name: String,
+    pub runtime: String,
+    pub role: Option<String>,
+    /// The card's slug; without it one is made of the name.
+    pub slug: Option<String>,
+    pub capabilities: Vec<String>,
+    pub workflow: Option<WorkflowId>,
+    pub workspace_path: Option<String>,
+    pub metadata: Option<Json>,
+}
+
+impl Register {
+    /// One of whom nothing else is known.
+    pub fn named(name: impl Into<String>, runtime: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            runtime: runtime.into(),
+            role: None,
+            slug: None,
+            capabilities: Vec::new(),
+            workflow: None,
+            workspace_path: None,
+            metadata: None,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CreateWorkflow {
+    pub name: String,
+    pub source_type: String,
+    pub source_ref: Option<String>,
+    pub source_content: String,
+    pub parallel_max: Option<u32>,
+    pub lease_ms: Option<Millis>,
+    pub auto_workspaces: bool,
+    pub config: Option<Json>,
+    /// Paths of the repositories it works on.
+    pub repositories: Vec<String>,
+}
+
+impl CreateWorkflow {
+    /// One that somebody asked for in words.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            source_type: "prompt".to_owned(),
+            source_ref: None,
+            source_content: String::new(),
+            parallel_max: None,
+            lease_ms: None,
+            auto_workspaces: false,
+            config: None,
+            repositories: Vec::new(),
+        }
+    }
+}
