@@ -13,6 +13,9 @@ use crate::service::Service;
 /// As much of a request as a line of a list shows.
 const ASKED_CHARS_MAX: usize = 120;
 
+/// As much of a text as can stand for all of it.
+const OPERATION_CHARS_MAX: usize = 300;
+
 /// A page of them, newest first, and where the next one begins.
 #[derive(Debug)]
 pub struct Page {
@@ -101,6 +104,12 @@ pub async fn decide_as(
         return Err(Error::unexpected(&reply));
     };
     Ok(status)
+}
+
+/// Of a text that has no title; all of it is the content.
+pub fn first_line(text: &str) -> String {
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("go on");
+    first.chars().take(OPERATION_CHARS_MAX).collect()
 }
 
 /// What is asked, in a line. What a tool is called with says more than its name.

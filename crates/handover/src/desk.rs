@@ -278,12 +278,19 @@ impl Desk {
             seat.allows(&command)?;
         }
         let command = self.with_card(call, command);
+        let asks = wires::Asks::by(call, &command);
         let reply = self.service.execute(request.caller.clone(), command).await;
         let reply = reply.map_err(|error| mail::of_a_sender(call, error))?;
         if let (Call::WorkflowSetConfig(asked), Reply::Configured) = (call, &reply) {
             return self.config(asked.id).await;
         }
-        answered(call, &reply)
+        let mut answer = answered(call, &reply)?;
+        if let (Some(asks), Value::Object(members)) = (asks, &mut answer)
+            && let Some(approval) = self.ask_exec_gate(request, asks).await?
+        {
+            members.push(("approval_id".to_owned(), approval.to_string().into()));
+        }
+        Ok(answer)
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "`Call::command` names every call; the rest are commands")]

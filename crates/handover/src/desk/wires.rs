@@ -3,15 +3,36 @@
 use engine::approval::Source;
 use engine::command::AskApproval;
 use engine::id::{ApprovalId, TaskId};
+use engine::inbox::MessageKind;
 use engine::{Actor, Caller, Command, Refusal, Reply, Rights};
 use wire::json::object;
-use wire::lifecycle::{Part, Posted, Said, WirePost};
-use wire::message::{Inbox, MessageType, Payload};
+use wire::lifecycle::{Call, Part, Posted, Said, WirePost};
+use wire::message::{MessageType, Payload};
 use wire::shape::Shape;
 
 use super::{Answer, Desk, Request, Stopped};
+use crate::approvals;
 use crate::error::Error;
 use crate::seal::Seal;
+
+/// What a message of kind `exec.gate` wants a person to say yes to.
+pub(super) struct Asks {
+    operation: String,
+    content: String,
+    task: Option<TaskId>,
+}
+
+impl Asks {
+    /// A message is the same in both dialects.
+    pub(super) fn by(call: &Call, command: &Command) -> Option<Self> {
+        let (Call::MessageSend(_), Command::Send { draft, .. }) = (call, command) else { return None };
+        (draft.kind == MessageKind::Gate).then(|| Self {
+            operation: draft.subject.clone().unwrap_or_else(|| approvals::first_line(&draft.body)),
+            content: draft.body.clone(),
+            task: draft.task,
+        })
+    }
+}
 
 impl Desk {
     pub(super) async fn post(&self, request: &Request<'_>, asked: &WirePost) -> Answer {
@@ -65,15 +86,17 @@ impl Desk {
         if let Payload::Inbox(inbox) = &document.payload
             && inbox.message_type == MessageType::ExecGate
         {
-            posted.approval_id = self.ask_exec_gate(request, inbox).await?;
+            let task = inbox.ref_task_id.get().and_then(|id| id.as_str().parse::<TaskId>().ok());
+            let asks = Asks { operation: inbox.subject.to_string(), content: inbox.body.to_string(), task };
+            posted.approval_id = self.ask_exec_gate(request, asks).await?;
         }
         Ok(posted.render())
     }
 
     /// An agent that sends an `exec.gate` wants a person's yes or no. A task it holds and refers to waits for that.
-    async fn ask_exec_gate(&self, request: &Request<'_>, inbox: &Inbox) -> Result<Option<ApprovalId>, Stopped> {
+    pub(super) async fn ask_exec_gate(&self, request: &Request<'_>, asks: Asks) -> Result<Option<ApprovalId>, Stopped> {
         let Some(agent) = self.acting(request).await? else { return Ok(None) };
-        let named = inbox.ref_task_id.get().and_then(|id| id.as_str().parse::<TaskId>().ok());
+        let Asks { operation, content, task: named } = asks;
         let held = match named {
             None => None,
             Some(id) => {
@@ -82,8 +105,8 @@ impl Desk {
             }
         };
         let sealed = engine::approval::Request {
-            operation: inbox.subject.to_string(),
-            content: inbox.body.to_string(),
+            operation,
+            content,
             scope: named.map(|task| task.to_string()).unwrap_or_default(),
             directory: String::new(),
             risk: String::new(),

@@ -20,10 +20,8 @@ use super::attempt::{Attempt, Trouble, cut};
 use super::place::Place;
 use super::route::{self, To};
 use super::shop::What;
+use crate::approvals;
 use crate::seal::Seal;
-
-/// The first line of a question names what is asked; all of it is the content.
-const OPERATION_CHARS_MAX: usize = 300;
 
 impl Attempt {
     /// The acts of a turn's output, in the engine's words.
@@ -132,9 +130,8 @@ impl Attempt {
     }
 
     async fn ask_exec_gate(&self, facts: &Facts, question: &str) -> Result<(), Trouble> {
-        let first = question.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("go on");
         let request = approval::Request {
-            operation: first.chars().take(OPERATION_CHARS_MAX).collect(),
+            operation: approvals::first_line(question),
             content: question.to_owned(),
             scope: format!("task {} of workflow {}", facts.task.name, facts.workflow.name),
             directory: self.place(facts).await?.path().display().to_string(),

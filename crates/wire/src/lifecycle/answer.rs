@@ -173,6 +173,7 @@ reply! {
         thread_id: ThreadId,
         sequence: u32,
         unread_ahead: u32,
+        approval_id: some ApprovalId,
     }
 }
 

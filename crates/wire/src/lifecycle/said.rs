@@ -90,7 +90,8 @@ pub fn answer(call: &Call, reply: &Reply) -> Option<Value> {
         Reply::RepositoryRegistered { repository } => Identified { id: repository.to_string() }.render(),
         Reply::TemplateCreated { template } => Identified { id: template.to_string() }.render(),
         Reply::Sent { message, thread, sequence, ahead } => {
-            SentReply { id: *message, thread_id: *thread, sequence: *sequence, unread_ahead: *ahead }.render()
+            SentReply { id: *message, thread_id: *thread, sequence: *sequence, unread_ahead: *ahead, approval_id: None }
+                .render()
         }
         Reply::Broadcast { messages, thread, full } => BroadcastReply {
             sent_count: u32::try_from(messages.len()).unwrap_or(u32::MAX),
