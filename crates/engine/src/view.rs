@@ -13,6 +13,7 @@ use crate::id::{AgentId, TaskId, WorkflowId};
 use crate::inbox::Message;
 use crate::list::{AgentFilter, List, Whose, WorkflowFilter};
 use crate::refusal::Refusal;
+use crate::review::Review;
 use crate::task::{Detail, Status, Task};
 use crate::template::Template;
 use crate::time::Timestamp;
@@ -253,6 +254,8 @@ pub struct Overview {
     pub approvals: Vec<Approval>,
     /// That a person has not answered, oldest first.
     pub questions: Vec<Message>,
+    /// With findings that nobody has decided on, newest first, of the newest there are.
+    pub reviews: Vec<Review>,
     /// What the turns of each workflow cost, where there were any.
     pub spent: Vec<(WorkflowId, Spent)>,
     /// The newest that are completed, for somebody who comes when everything is done.
@@ -282,7 +285,8 @@ pub fn overview(world: &World, now: Timestamp) -> Result<Overview, Stop> {
     let human = crate::inbox::Owner::Human;
     let pending = List::Approvals { statuses: vec![ApprovalStatus::Pending], before: None, limit: OVERVIEW_ROWS };
     let asked = List::Questions { after: 0, limit: OVERVIEW_ROWS };
-    let lists = [held.clone(), stuck.clone(), pending.clone(), asked.clone()].map(Need::List);
+    let reviewed = List::Reviews { before: None, limit: OVERVIEW_ROWS };
+    let lists = [held.clone(), stuck.clone(), pending.clone(), asked.clone(), reviewed.clone()].map(Need::List);
     world.want(lists.into_iter().chain([Need::Mailbox(human)]))?;
     let page = workflows(world, &filter, None, 0, OVERVIEW_ROWS)?;
     let completed = WorkflowFilter { statuses: vec![WorkflowStatus::Completed], repository: None };
@@ -322,6 +326,7 @@ pub fn overview(world: &World, now: Timestamp) -> Result<Overview, Stop> {
             .cloned()
             .collect(),
         questions: rows_of!(world, Messages, asked).to_vec(),
+        reviews: rows_of!(world, ReviewRows, reviewed).iter().filter(|row| row.open > 0).cloned().collect(),
         spent: page.rows.iter().chain(&finished).filter_map(|(row, _)| Some((row.id, spent(world, row.id)?))).collect(),
         finished: finished.into_iter().map(|(row, _)| row).collect(),
     })

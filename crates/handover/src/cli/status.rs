@@ -18,6 +18,9 @@ use wire::lifecycle::{Part as _, presence};
 
 use super::show::{coloured, plain, table};
 
+/// Nobody decides on more of them at a glance.
+const REVIEWS_SHOWN: usize = 5;
+
 #[derive(Debug, Args)]
 pub(crate) struct Status {
     /// Show it again whenever something changes, until interrupted
@@ -104,6 +107,7 @@ fn json(found: &Overview, now: Timestamp) -> Value {
         ("agents", Value::List(found.agents.iter().map(agent).collect())),
         ("unread", u64::from(found.unread).into()),
         ("questions", Value::List(found.questions.iter().map(question).collect())),
+        ("reviews", Value::List(found.reviews.iter().map(handover::review::show::review).collect())),
         ("approvals", Value::List(found.approvals.iter().map(|row| handover::approvals::row(row, now)).collect())),
     ])
 }
@@ -208,6 +212,17 @@ fn text(found: &Overview, now: Timestamp, place: &str) -> String {
             let why: String = plain(&why(task)).chars().take(160).collect();
             let _ = writeln!(text, "  {} {status} {}: {why}", task.id, plain(&task.name));
         }
+    }
+    if !found.reviews.is_empty() {
+        let _ = writeln!(text, "\n{bold}Findings that are open{bold:#}");
+    }
+    for row in found.reviews.iter().take(REVIEWS_SHOWN) {
+        let task = row.gate.map_or_else(String::new, |gate| format!(" of {}", gate.task));
+        let open = counted(u64::from(row.open), "finding");
+        let _ = writeln!(text, "  {}{task}: {open} of {}; `handover review show {0}`", row.id, plain(&row.provider));
+    }
+    if found.reviews.len() > REVIEWS_SHOWN {
+        let _ = writeln!(text, "  … and more: `handover review list`");
     }
     if !found.agents.is_empty() {
         let slugs: Vec<String> =

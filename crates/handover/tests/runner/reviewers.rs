@@ -289,11 +289,19 @@ fn people_have_files_reviewed_in_rounds() {
     let text = String::from_utf8_lossy(&shown.stdout).into_owned();
     assert!(shown.status.success() && text.contains("finding-0001") && text.contains("2 open"), "{text}");
     let session = scene.json(&["review", "list"])["reviews"][0]["session"].as_str().unwrap().to_owned();
+    let status = || String::from_utf8_lossy(&scene.ask(&["status"]).stdout).into_owned();
+    assert!(
+        status().contains(&format!("  {session}: 2 findings of quinn; `handover review show {session}`")),
+        "{}",
+        status()
+    );
+    assert_eq!(scene.json(&["status"])["reviews"][0]["open"], 2);
     let named = format!("{session}/finding-0002");
     let answered = scene.json(&["review", "answer", "finding-0001", "accepted", "--reason", "done"]);
     assert_eq!(answered, json!({"success": true, "session": session, "open": 1}));
     let rejected = scene.json(&["review", "answer", &named, "rejected", "--reason", "no", "--code", "out_of_scope"]);
     assert_eq!(rejected["open"], 0, "{rejected}");
+    assert!(!status().contains(&session), "{}", status());
     assert_eq!(scene.json(&["review", "answer", "nothing-like-it", "accepted"])["code"], "FINDING_NOT_FOUND");
     let again = scene.json(&["review", "again", "plan.md"]);
     assert_eq!((&again["status"], &again["iteration"], &again["open"]), (&json!("answered"), &json!(2), &json!(0)));
