@@ -38,7 +38,7 @@ pub fn decide(world: &World, caller: &Caller, command: &Command, stamp: Stamp) -
         Ok(Some(reply)) => {
             return Ok(Change { events: Vec::new(), sender: case.sender(), reply });
         }
-        Ok(None) => run(&mut case, command),
+        Ok(None) => run(&mut case, command).and_then(|reply| lapse::withdraw(&mut case).map(|()| reply)),
         Err(Stop::Missing(needs)) => return Err(needs),
         // What is not a key cannot be kept, and a database need not take it.
         Err(Stop::Refused(refusal) | Stop::Recorded(refusal)) => {
@@ -108,7 +108,7 @@ fn run(case: &mut Case<'_>, command: &Command) -> Result<Reply, Stop> {
         Command::Crash { task, attempt, reason } => claim::crash(case, *task, *attempt, reason),
         Command::Release { task, attempt, reason } => claim::release(case, *task, *attempt, reason.as_deref()),
         Command::Sweep { workflow } => claim::sweep(case, *workflow),
-        Command::Move { task, attempt, to } => status::order(case, *task, *attempt, to),
+        Command::Move { task, attempt, to } => status::move_task(case, *task, *attempt, to),
         Command::SetTaskPlan { task, attempt, plan, context } => {
             record::set_plan(case, *task, *attempt, plan, context.as_ref())
         }

@@ -3,26 +3,73 @@
 use crate::approval::{Approval, ApprovalState, ApprovalStatus};
 use crate::case::Case;
 use crate::command::{Actor, Rights};
+use crate::event::{Event, Moved};
 use crate::id::{AgentId, ApprovalId, TaskId};
 use crate::limits;
 use crate::list::List;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::approval::{PAST, answer_task, is_of_this_attempt, moved, open};
+use crate::task::{State, Status, Task};
 use crate::world::{Fact, Need, Stop};
 
-/// The claim goes on without the answer, or not at all: nobody needs to decide any more, and what was allowed for it is over.
-pub(crate) fn withdraw(case: &mut Case<'_>, task: TaskId, goes_on: bool, reason: &str) -> Result<(), Stop> {
+/// Looks at what a command did: where a claim goes on without the answer it waited for, or ends, nobody needs to decide any
+/// more, and what was allowed for it is over.
+pub(crate) fn withdraw(case: &mut Case<'_>) -> Result<(), Stop> {
+    let mut moot: Vec<(TaskId, Moot)> = Vec::new();
+    for event in &case.events {
+        match event {
+            Event::Moved(moved) => moot.extend(by_move(case, moved)?),
+            Event::LeaseEnded { task, .. } if matches!(case.world.task(*task)?.state, State::Paused { .. }) => {
+                moot.push((*task, Moot { why: "its claim ended".to_owned(), goes_on: false }));
+            }
+            Event::TaskRemoved { task, .. } => moot.extend(by_removal(case.world.task(*task)?)),
+            Event::Replanned { workflow, .. } => {
+                let removed = case.world.full_tasks(&Need::Removable(*workflow))?;
+                moot.extend(removed.iter().filter_map(by_removal));
+            }
+            _ => {}
+        }
+    }
+    for (task, moot) in moot {
+        end_open(case, task, &moot)?;
+    }
+    Ok(())
+}
+
+/// Why nobody has to decide, and whether the claim lives.
+struct Moot {
+    why: String,
+    goes_on: bool,
+}
+
+fn by_move(case: &Case<'_>, moved: &Moved) -> Result<Option<(TaskId, Moot)>, Stop> {
+    let (from, to) = (moved.from, moved.state.status());
+    // A gate that was asked for the next claim of a task that is over by now.
+    let over = to.is_met() && case.world.task(moved.task)?.gate;
+    let goes_on = matches!(to, Status::Planning | Status::InProgress);
+    let moot = Moot { why: format!("its task is {to} without it"), goes_on };
+    Ok((over || from == Status::Paused).then_some((moved.task, moot)))
+}
+
+fn by_removal(task: &Task) -> Option<(TaskId, Moot)> {
+    task.gate.then(|| (task.id, Moot { why: "its task was removed".to_owned(), goes_on: false }))
+}
+
+fn end_open(case: &mut Case<'_>, task: TaskId, moot: &Moot) -> Result<(), Stop> {
     for approval in open(case, task)? {
         let is_moot = match approval.state.status() {
             ApprovalStatus::Pending => true,
-            ApprovalStatus::Approved => !goes_on,
+            ApprovalStatus::Approved => !moot.goes_on,
             ApprovalStatus::Rejected | ApprovalStatus::Expired | ApprovalStatus::Revoked | ApprovalStatus::Consumed => {
                 false
             }
         };
-        if is_moot {
-            let reason = Some(reason.to_owned());
+        // What the command itself decided stands.
+        let by_itself =
+            |event: &Event| matches!(event, Event::ApprovalMoved { approval: moved } if moved.id == approval.id);
+        if is_moot && !case.events.iter().any(by_itself) {
+            let reason = Some(moot.why.clone());
             moved(case, approval, ApprovalState::Revoked { by: Actor::Engine, at: case.now, reason });
         }
     }

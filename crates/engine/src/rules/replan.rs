@@ -11,13 +11,9 @@ use crate::limits;
 use crate::plan::{Place, Plan, PlanTask};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::rules::lapse;
 use crate::rules::workflow::{open, settle};
 use crate::workflow::{Workflow, WorkflowStatus};
 use crate::world::{Need, Stop};
-
-/// Why nobody has to decide whether a task may begin.
-const GONE: &str = "its task was removed";
 
 fn replannable(case: &Case<'_>, id: WorkflowId) -> Result<Workflow, Stop> {
     let workflow = open(case, id)?;
@@ -122,9 +118,6 @@ pub(crate) fn remove(case: &mut Case<'_>, id: WorkflowId, task: TaskId) -> Resul
     }
     let reply = Reply::TaskRemoved { task, rewired: u32::try_from(rewired.len()).unwrap_or(u32::MAX) };
     let name = removed.name.clone();
-    if removed.gate {
-        lapse::withdraw(case, task, false, GONE)?;
-    }
     case.events.push(Event::TaskRemoved { workflow: id, task, name, rewired, waits });
     // A workflow without tasks is not done: the next one may be added.
     if workflow.tasks > 1 {
@@ -145,8 +138,7 @@ pub(crate) fn replan(
     check::summary("reason", reason)?;
     let workflow = replannable(case, id)?;
     let plan = Plan::amending(tasks.to_vec())?;
-    let removable = case.world.full_tasks(&Need::Removable(id))?;
-    let dropped: BTreeSet<TaskId> = removable.iter().map(|task| task.id).collect();
+    let dropped: BTreeSet<TaskId> = case.world.full_tasks(&Need::Removable(id))?.iter().map(|task| task.id).collect();
     if dropped.len() + tasks.len() > limits::REPLAN_ROWS_MAX {
         let problem = format!(
             "would replace {} tasks by {}; at most {} are changed at once: remove and add tasks instead",
@@ -173,9 +165,6 @@ pub(crate) fn replan(
     if preserved + added > count(limits::PLAN_TASKS_MAX) {
         let problem = format!("would make {} tasks; at most {} are allowed", preserved + added, limits::PLAN_TASKS_MAX);
         return Err(Refusal::input("tasks", problem).into());
-    }
-    for gated in removable.iter().filter(|task| task.gate) {
-        lapse::withdraw(case, gated.id, false, GONE)?;
     }
     case.events.push(Event::Replanned {
         workflow: id,

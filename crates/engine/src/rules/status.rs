@@ -10,32 +10,10 @@ use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::claim::dependencies_met;
-use crate::rules::{approval, block, lapse, review, workflow};
+use crate::rules::{approval, block, review, workflow};
 use crate::task::{Block, Lease, State, Status, Task};
 use crate::workflow::Workflow;
 use crate::world::Stop;
-
-/// Somebody moves a task. What a person was asked about it is decided by that, too.
-pub(crate) fn order(case: &mut Case<'_>, id: TaskId, attempt: Option<u32>, to: &Target) -> Result<Reply, Stop> {
-    let reply = move_task(case, id, attempt, to)?;
-    let (task, _) = case.task(id)?;
-    let waits = match &task.state {
-        State::Paused { .. } => true,
-        State::Pending { lease } => task.gate && lease.is_none(),
-        State::Planning { .. }
-        | State::InProgress { .. }
-        | State::Blocked(_)
-        | State::Failed { .. }
-        | State::Completed { .. }
-        | State::Skipped { .. } => false,
-    };
-    if waits && task.status() != to.status() {
-        let goes_on = matches!(to.status(), Status::Planning | Status::InProgress);
-        let reason = format!("its task is {} without it", to.status());
-        lapse::withdraw(case, id, goes_on, &reason)?;
-    }
-    Ok(reply)
-}
 
 pub(crate) fn move_task(case: &mut Case<'_>, id: TaskId, attempt: Option<u32>, to: &Target) -> Result<Reply, Stop> {
     check_target(to)?;

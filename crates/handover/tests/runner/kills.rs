@@ -142,7 +142,8 @@ fn round(scene: &Scene, length: Duration, rng: &mut Rng, figures: &mut Figures) 
     }
     let ran = runner.end();
     // The books of a workflow that did not come to its end say nothing; why it did not is what is wrong.
-    let mut problems = if ran.code == 0 { books::problems(scene, &workflow) } else { vec!["it did not end".to_owned()] };
+    let mut problems =
+        if ran.code == 0 { books::problems(scene, &workflow) } else { vec!["it did not end".to_owned()] };
     if !problems.is_empty() {
         problems.push(format!("the last run ended with {}: {:#?}\n{told}{}", ran.code, ran.events, ran.stderr));
     }
