@@ -7,6 +7,10 @@
 
 #[path = "sim/acts.rs"]
 mod acts;
+#[path = "sim/approvals.rs"]
+mod approvals;
+#[path = "sim/asks.rs"]
+mod asks;
 #[path = "sim/check.rs"]
 mod check;
 #[path = "sim/claims.rs"]

@@ -9,6 +9,7 @@ use crate::limits;
 use crate::list::List;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
+use crate::rules::claim::dependencies_met;
 use crate::rules::status::blank;
 use crate::rules::{approval, block};
 use crate::task::{Block, BlockKind, State, Status, Task};
@@ -92,6 +93,8 @@ pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Sto
     if !begins || attempt != task.attempt + 1 {
         return Err(Refusal::state(format!("attempt {attempt} of {id} is not about to begin")).into());
     }
+    // A no blocks it, and what is blocked is begun: it must wait for nothing that could still be replaced.
+    dependencies_met(case, task)?;
     match gate(case.world, task, case.now)? {
         Gate::Missing => return Err(nothing().into()),
         Gate::Open(row) | Gate::Waiting(row) => {

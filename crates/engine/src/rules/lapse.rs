@@ -15,6 +15,7 @@ use crate::world::{Fact, Need, Stop};
 
 /// Looks at what a command did: where a claim goes on without the answer it waited for, or ends, nobody needs to decide any
 /// more, and what was allowed for it is over.
+#[expect(clippy::wildcard_enum_match_arm, reason = "few events end the waiting for an answer")]
 pub(crate) fn withdraw(case: &mut Case<'_>) -> Result<(), Stop> {
     let mut moot: Vec<(TaskId, Moot)> = Vec::new();
     for event in &case.events {

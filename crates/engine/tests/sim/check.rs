@@ -9,7 +9,7 @@ use engine::task::{BlockKind, State, Status, Task};
 use engine::{Actor, Command, Event, Refusal, Reply, Rights, Write};
 
 use crate::machine::{Broken, Memory, Seen, Step, Verdict};
-use crate::{claims, keys};
+use crate::{approvals, claims, keys};
 
 /// Bookkeeping that no log keeps.
 const NOT_LOGGED: [&str; 8] =
@@ -34,6 +34,7 @@ pub(crate) fn step(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
     only_the_holder_changes(seen)?;
     who_left_is_gone(seen)?;
     completion(seen, memory)?;
+    approvals::step(seen)?;
     for event in &seen.change.events {
         if let Event::Sent { message, .. } = event {
             memory.sent.entry(message.to).or_default().push(message.id);
@@ -98,7 +99,7 @@ pub(crate) fn about(command: &Command) -> Option<(TaskId, Option<u32>)> {
 }
 
 fn refusal_changes_nothing(seen: &Seen<'_>) -> Verdict {
-    if seen.change.reply.is_ok() {
+    if seen.change.reply.is_ok() || approvals::has_lapsed(seen) {
         return Ok(());
     }
     // A claim that finds the last attempt expired records that, and is refused all the same.
@@ -176,7 +177,9 @@ fn only_the_holder_changes(seen: &Seen<'_>) -> Verdict {
         let who = acting(seen.before, step, Some(before));
         let attempt = about(&step.command).filter(|(task, _)| *task == id).and_then(|(_, attempt)| attempt);
         let fenced = attempt.is_none_or(|attempt| attempt == before.attempt);
-        let allowed = if step.caller.may_override() {
+        let allowed = if approvals::is_answered(seen, id) {
+            true
+        } else if step.caller.may_override() {
             holder.is_none() || may_take(seen, id, before)
         } else if let Some(holder) = holder {
             (who == Some(holder) && fenced) || closes(seen, holder)

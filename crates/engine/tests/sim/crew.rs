@@ -159,10 +159,11 @@ impl Crew {
 
     fn anything(&mut self, tables: &Tables) -> Order {
         match self.rng.below(100) {
-            0..64 => {
+            0..56 => {
                 let worker = self.rng.below(WORKERS);
                 self.work(tables, worker)
             }
+            56..64 => self.approval(tables),
             64..73 => self.repeat(),
             73..81 => self.sweep(),
             81..89 => self.person(tables),

@@ -1,5 +1,6 @@
 //! The end of a run: everyone is gone, the sweep comes by, and what can be done gets done.
 
+use engine::approval::{Decision, Source};
 use engine::command::Target;
 use engine::id::AgentId;
 use engine::task::{State, Status, Task};
@@ -13,9 +14,14 @@ use crate::machine::{Broken, Machine, Step, Verdict};
 use crate::plans::{ROLES, SKILLS};
 
 /// Later than every lease, lock and clock of the run.
-const LATER_MS: i64 = 24 * 3_600_000;
+const LATER_MS: i64 = 25 * 3_600_000;
 
 pub(crate) fn run(machine: &mut Machine, crew: &mut Crew) -> Verdict {
+    crew.now += LATER_MS;
+    // Nobody decided in time, which lets tasks go on whose agents are gone.
+    while let Some(Reply::ApprovalsExpired { more: true, .. }) =
+        act(machine, crew, Caller::with_rights(Rights::Engine), Command::ExpireApprovals)?
+    {}
     crew.now += LATER_MS;
     let workflows: Vec<_> = machine.tables.workflows.keys().copied().collect();
     for workflow in &workflows {
@@ -63,6 +69,9 @@ fn finisher(machine: &mut Machine, crew: &mut Crew, role: &str) -> Result<AgentI
 /// Gets the next task where this one is ready, and completes it.
 fn finish(machine: &mut Machine, crew: &mut Crew, agent: AgentId, ready: &Task) -> Verdict {
     let runner = || Caller { rights: Rights::Runner, ..Caller::agent(agent) };
+    if ready.gate {
+        open_gate(machine, crew, ready)?;
+    }
     let next = Command::ClaimNext { workflow: ready.workflow, include_failed: true };
     let reply = act(machine, crew, runner(), next)?;
     let Some(Reply::Claimed { task, attempt, .. }) = reply else {
@@ -73,6 +82,18 @@ fn finish(machine: &mut Machine, crew: &mut Crew, agent: AgentId, ready: &Task) 
     let reply = act(machine, crew, runner(), Command::Move { task, attempt: Some(attempt), to })?;
     hold!(reply.is_some(), "(c) who holds a task can complete it", "{task}");
     Ok(())
+}
+
+/// Asks whether it may begin, and says yes.
+fn open_gate(machine: &mut Machine, crew: &mut Crew, task: &Task) -> Verdict {
+    let ask = crew.asked(Source::ExecGate, Some((task.id, task.attempt + 1)));
+    let reply = act(machine, crew, Caller::with_rights(Rights::Engine), ask)?;
+    let Some(Reply::ApprovalAsked { approval, .. }) = reply else {
+        hold!(false, "(k) a gate that is closed can be asked for", "{task:?}, but {reply:?}");
+        return Ok(());
+    };
+    let approve = Command::DecideApproval { approval, decision: Decision::Approve };
+    act(machine, crew, Caller::with_rights(Rights::Person), approve).map(|_| ())
 }
 
 /// Open, with nothing in its way.

@@ -1,5 +1,6 @@
 //! Faults planted around the engine. Each breaks one promise, and the checker must notice.
 
+use engine::approval::{Approval, ApprovalStatus};
 use engine::tables::Tables;
 use engine::task::State;
 use engine::{Change, Command, Event, Millis, Rights, Write};
@@ -36,10 +37,16 @@ pub(crate) enum Fault {
     LeakyRefusal,
     /// A crash counts for many.
     Overcounted,
+    /// Whoever asks for a decision is taken for a person.
+    AnyoneDecides,
+    /// What nobody needs goes on waiting for a person.
+    NoWithdrawal,
+    /// A claim of a gated task leaves its approval for the next one.
+    UnusedGate,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::NoFence,
         Self::SameAttempt,
         Self::StolenLease,
@@ -53,6 +60,9 @@ impl Fault {
         Self::LostKey,
         Self::LeakyRefusal,
         Self::Overcounted,
+        Self::AnyoneDecides,
+        Self::NoWithdrawal,
+        Self::UnusedGate,
     ];
 
     /// The rule that must notice.
@@ -72,6 +82,9 @@ impl Fault {
             Self::LostKey => "(h) the first answer is kept",
             Self::LeakyRefusal => "(h) a refusal changes nothing",
             Self::Overcounted => "(f) crashes stay within the attempts",
+            Self::AnyoneDecides => "(k) only a person decides",
+            Self::NoWithdrawal => "(k) what waits for a person is needed",
+            Self::UnusedGate => "(k) a gated task begins with a person's yes",
         }
     }
 
@@ -101,6 +114,10 @@ impl Fault {
             }
             Self::Unverified if step.caller.rights == Rights::Agent && matches!(step.command, Command::Move { .. }) => {
                 bent.caller.rights = Rights::Runner;
+            }
+            Self::AnyoneDecides if matches!(step.command, Command::DecideApproval { .. }) => {
+                bent.caller.rights = Rights::Person;
+                bent.caller.agent = None;
             }
             _ => return None,
         }
@@ -144,6 +161,8 @@ impl Fault {
                     }
                 }
             }
+            Self::NoWithdrawal => drop_approvals(change, &mut writes, ApprovalStatus::Revoked),
+            Self::UnusedGate => drop_approvals(change, &mut writes, ApprovalStatus::Consumed),
             Self::NoSweep if matches!(change.reply, Ok(engine::Reply::Swept { .. })) => {
                 change.events.retain(|event| matches!(event, Event::KeyKept { .. }));
                 writes.retain(|write| matches!(write, Write::Key(_)));
@@ -160,6 +179,15 @@ impl Fault {
             Self::LostKey => writes.retain(|write| !matches!(write, Write::Key(_))),
             _ => {}
         }
+    }
+}
+
+/// Approvals that the engine itself brought there are left as they were.
+fn drop_approvals(change: &mut Change, writes: &mut Vec<Write>, status: ApprovalStatus) {
+    if !matches!(change.reply, Ok(engine::Reply::ApprovalDecided { .. } | engine::Reply::ApprovalConsumed)) {
+        let dropped = |approval: &Approval| approval.state.status() == status;
+        change.events.retain(|event| !matches!(event, Event::ApprovalMoved { approval } if dropped(approval)));
+        writes.retain(|write| !matches!(write, Write::Approval(approval) if dropped(approval)));
     }
 }
 

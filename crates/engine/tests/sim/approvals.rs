@@ -1,0 +1,126 @@
+//! What must hold of approvals after each step.
+
+use engine::approval::{Approval, ApprovalStatus, Source, Waiting};
+use engine::id::TaskId;
+use engine::tables::Tables;
+use engine::task::{State, Status};
+use engine::{Command, Event, Rights};
+
+use crate::check::hold;
+use crate::machine::{Broken, Seen, Verdict};
+
+pub(crate) fn step(seen: &Seen<'_>) -> Verdict {
+    for event in &seen.change.events {
+        if let Event::ApprovalMoved { approval } = event {
+            moved(seen, approval)?;
+        }
+        if let Event::Claimed { task, attempt, .. } = event {
+            claimed(seen, *task, *attempt)?;
+        }
+    }
+    went_on(seen)?;
+    pending(seen.after, seen.step.now.0)
+}
+
+/// The step brings the answer that a task waits for, or the end of waiting for it.
+pub(crate) fn is_answered(seen: &Seen<'_>, task: TaskId) -> bool {
+    let decides = matches!(seen.step.command, Command::DecideApproval { .. } | Command::ExpireApprovals);
+    let of = |event: &Event| matches!(event, Event::ApprovalMoved { approval } if approval.waiting.is_some_and(|of| of.task == task));
+    decides && seen.change.events.iter().any(of)
+}
+
+/// Whoever comes too late for a decision, or for its use, is refused and records that it is over.
+pub(crate) fn has_lapsed(seen: &Seen<'_>) -> bool {
+    let (Command::DecideApproval { approval: id, .. } | Command::ConsumeApproval { approval: id, .. }) =
+        &seen.step.command
+    else {
+        return false;
+    };
+    let over = |event: &Event| {
+        let Event::ApprovalMoved { approval } = event else { return false };
+        let ends = matches!(approval.state.status(), ApprovalStatus::Expired | ApprovalStatus::Revoked);
+        approval.id == *id && ends
+    };
+    seen.change.events.iter().any(over)
+}
+
+fn moved(seen: &Seen<'_>, after: &Approval) -> Verdict {
+    let Some(before) = seen.before.approvals.get(&after.id) else {
+        return Err(Broken { rule: "(k) what is decided was asked", what: format!("{after:?}") });
+    };
+    let same = Approval { state: before.state.clone(), shown: before.shown.clone(), ..after.clone() } == *before;
+    hold!(same, "(k) what is asked stays as it was asked", "{before:?} became {after:?}");
+    let (from, to) = (before.state.status(), after.state.status());
+    let legal = match from {
+        ApprovalStatus::Pending => !matches!(to, ApprovalStatus::Pending | ApprovalStatus::Consumed),
+        ApprovalStatus::Approved => {
+            matches!(to, ApprovalStatus::Consumed | ApprovalStatus::Expired | ApprovalStatus::Revoked)
+        }
+        ApprovalStatus::Rejected | ApprovalStatus::Expired | ApprovalStatus::Revoked | ApprovalStatus::Consumed => {
+            false
+        }
+    };
+    hold!(legal, "(k) an approval goes one way", "{from} became {to}: {after:?}");
+    let said = matches!(to, ApprovalStatus::Approved | ApprovalStatus::Rejected);
+    let person = seen.step.caller.rights == Rights::Person;
+    hold!(!said || person, "(k) only a person decides", "{after:?} by {:?}", seen.step.caller);
+    let asker = seen.step.caller.agent.is_some() && seen.step.caller.agent == before.agent();
+    hold!(!said || !asker, "(k) whoever asked does not decide", "{after:?}");
+    let over = before.state.until().is_some_and(|until| until.0 <= seen.step.now.0);
+    let used = to == ApprovalStatus::Consumed || said;
+    hold!(!used || !over, "(k) what is over is neither decided nor used", "{before:?} became {after:?}");
+    Ok(())
+}
+
+/// Each claim of a gated task uses one yes up, which was given for that claim.
+fn claimed(seen: &Seen<'_>, task: TaskId, attempt: u32) -> Verdict {
+    if !seen.before.tasks.get(&task).is_some_and(|task| task.gate) {
+        return Ok(());
+    }
+    let used = |event: &&Event| {
+        let Event::ApprovalMoved { approval } = event else { return false };
+        let own = approval.waiting.is_some_and(|waiting| waiting.task == task && waiting.attempt == attempt);
+        own && approval.source == Source::ExecGate && approval.state.status() == ApprovalStatus::Consumed
+    };
+    let count = seen.change.events.iter().filter(used).count();
+    hold!(count == 1, "(k) a gated task begins with a person's yes", "attempt {attempt} of {task} used {count}");
+    Ok(())
+}
+
+/// Whoever waits for a decision does not go on without it, unless a person says so.
+fn went_on(seen: &Seen<'_>) -> Verdict {
+    for id in &seen.touched {
+        let (Some(before), Some(after)) = (seen.before.tasks.get(id), seen.after.tasks.get(id)) else { continue };
+        let goes_on = matches!(after.status(), Status::InProgress | Status::Planning | Status::Completed);
+        if before.status() != Status::Paused || !goes_on {
+            continue;
+        }
+        let waits = |row: &&Approval| is_waited_for(seen.before, row, seen.step.now.0);
+        let asked = seen.before.approvals.values().filter(waits).find(|row| row.waiting.map(|of| of.task) == Some(*id));
+        let by = matches!(seen.step.caller.rights, Rights::Person | Rights::Engine);
+        hold!(asked.is_none() || by, "(k) nobody goes on without the answer", "{before:?} became {after:?}: {asked:?}");
+    }
+    Ok(())
+}
+
+fn is_waited_for(tables: &Tables, row: &Approval, now: i64) -> bool {
+    let open = row.state.status() == ApprovalStatus::Pending && row.state.until().is_some_and(|until| until.0 > now);
+    let Some(Waiting { task, attempt, .. }) = row.waiting else { return false };
+    let task = tables.tasks.get(&task);
+    open && task.is_some_and(|task| task.attempt == attempt && matches!(task.state, State::Paused { .. }))
+}
+
+/// A person is asked only what somebody still waits for.
+fn pending(tables: &Tables, now: i64) -> Verdict {
+    for row in tables.approvals.values().filter(|row| row.state.status() == ApprovalStatus::Pending) {
+        let Some(Waiting { task, attempt, .. }) = row.waiting else { continue };
+        let of = tables.tasks.get(&task);
+        let needed = if row.is_gate() {
+            of.is_some_and(|task| !task.status().is_met() && task.attempt < attempt)
+        } else {
+            is_waited_for(tables, row, now) || row.state.until().is_some_and(|until| until.0 <= now)
+        };
+        hold!(needed, "(k) what waits for a person is needed", "{row:?} of {of:?}");
+    }
+    Ok(())
+}
