@@ -78,7 +78,7 @@ enum Trouble {
     Closed(#[from] office::Closed),
     #[error("{}", .0.told())]
     Error(#[from] Error),
-    #[error("{0}")]
+    #[error(transparent)]
     Settings(#[from] settings::Unreadable),
     #[error("{0}")]
     Other(String),

@@ -26,7 +26,7 @@ pub enum NoProvider {
     Untrusted(#[from] trust::Untrusted),
     #[error("PROVIDER_UNKNOWN there is no agent or role `{named}` in .handover/config.toml; there are {}", list(.known))]
     Unknown { named: String, known: Vec<String> },
-    #[error("{0}")]
+    #[error(transparent)]
     NotReady(#[from] NotReady),
 }
 

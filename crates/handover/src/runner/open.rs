@@ -36,7 +36,7 @@ pub enum NotOpened {
     Settings(#[from] settings::Unreadable),
     #[error(transparent)]
     Untrusted(#[from] trust::Untrusted),
-    #[error("{0}")]
+    #[error(transparent)]
     NotReady(#[from] NotReady),
     #[error("RUNNER_ACTIVE another runner of {host} works on this store; stop it first, or let it work")]
     RunnerActive { host: String },

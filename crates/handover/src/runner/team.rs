@@ -101,7 +101,9 @@ fn who(cards: &[project::Judged], agent: &Agent) -> Result<Who, String> {
         },
         None => match agent.persona.as_ref().filter(|persona| !persona.trim().is_empty()) {
             Some(persona) => Ok(Who::Persona(persona.clone())),
-            None => Err(format!("{slug}: there is neither .handover/cards/{slug}.json nor `persona`")),
+            None => Err(format!(
+                "{slug}: there is neither .handover/cards/{slug}.json nor `persona`; add `persona = \"…\"` to it, which says who it is"
+            )),
         },
     }
 }
