@@ -42,8 +42,8 @@ pub struct Waiting {
     pub attempt: u32,
 }
 
-/// What shall be done, word for word.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// What shall be done, word for word. What does not apply is empty.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Request {
     pub operation: String,
     pub content: String,

@@ -62,10 +62,7 @@ fn request(task: &Task, detail: &Detail, workflow: &Workflow) -> Request {
         operation: format!("begin the task {}", task.name),
         content,
         scope: scope.chars().take(SCOPE_CHARS_MAX).collect(),
-        directory: String::new(),
-        risk: String::new(),
-        rollback: String::new(),
-        verification: String::new(),
+        ..Request::default()
     }
 }
 

@@ -17,16 +17,7 @@ pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Resul
         }
         "over" => Command::EndConversation { conversation: name },
         "gate" => {
-            let text = String::new;
-            let request = Request {
-                content: name.clone(),
-                scope: text(),
-                directory: text(),
-                risk: text(),
-                rollback: text(),
-                verification: text(),
-                operation: name.clone(),
-            };
+            let request = Request { content: name.clone(), operation: name.clone(), ..Request::default() };
             let asked = AskApproval { source: Source::Gate, waits: None, request, fingerprint: name };
             Command::PassGate(Box::new(PassGate { asked, newcomer: None }))
         }

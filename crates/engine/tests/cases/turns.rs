@@ -66,16 +66,7 @@ pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Resul
             let waits = words.named("waits");
             let waits = waits.map(|task| Ok::<_, String>((bench.task(&task), attempt(words)?))).transpose()?;
             let source = words.named("source").unwrap_or_else(|| "handoff".to_owned());
-            let text = String::new;
-            let request = Request {
-                content: operation.clone(),
-                scope: text(),
-                directory: text(),
-                risk: text(),
-                rollback: text(),
-                verification: text(),
-                operation: operation.clone(),
-            };
+            let request = Request { content: operation.clone(), operation: operation.clone(), ..Request::default() };
             let source = Source::parse(&source).ok_or("no such source")?;
             Command::AskApproval(Box::new(AskApproval { source, waits, request, fingerprint: operation }))
         }

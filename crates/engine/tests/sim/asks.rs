@@ -55,16 +55,7 @@ impl Crew {
     pub(crate) fn asked(&mut self, source: Source, waits: Option<(TaskId, u32)>) -> Command {
         let operation = format!("operation {}", self.rng.below(OPERATIONS));
         let fingerprint = format!("{operation} {waits:?} {source}");
-        let text = String::new;
-        let request = Request {
-            operation,
-            content: text(),
-            scope: text(),
-            directory: text(),
-            risk: text(),
-            rollback: text(),
-            verification: text(),
-        };
+        let request = Request { operation, ..Request::default() };
         Command::AskApproval(Box::new(AskApproval { source, waits, request, fingerprint }))
     }
 

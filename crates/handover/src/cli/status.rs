@@ -8,6 +8,7 @@ use std::time::Duration;
 use anstyle::Style;
 use clap::Args;
 use engine::id::WorkflowId;
+use engine::review::Review;
 use engine::task::{State, Task};
 use engine::turn::Spent;
 use engine::view::{self, Overview};
@@ -213,21 +214,29 @@ fn text(found: &Overview, now: Timestamp, place: &str) -> String {
             let _ = writeln!(text, "  {} {status} {}: {why}", task.id, plain(&task.name));
         }
     }
-    if !found.reviews.is_empty() {
-        let _ = writeln!(text, "\n{bold}Findings that are open{bold:#}");
-    }
-    for row in found.reviews.iter().take(REVIEWS_SHOWN) {
-        let task = row.gate.map_or_else(String::new, |gate| format!(" of {}", gate.task));
-        let open = counted(u64::from(row.open), "finding");
-        let _ = writeln!(text, "  {}{task}: {open} of {}; `handover review show {0}`", row.id, plain(&row.provider));
-    }
-    if found.reviews.len() > REVIEWS_SHOWN {
-        let _ = writeln!(text, "  … and more: `handover review list`");
-    }
+    text.push_str(&findings(&found.reviews));
     if !found.agents.is_empty() {
         let slugs: Vec<String> =
             found.agents.iter().map(|row| format!("{} ({})", row.agent.slug, presence(row.presence))).collect();
         let _ = writeln!(text, "\n{bold}Agents{bold:#}\n  {}", slugs.join(", "));
+    }
+    text
+}
+
+/// What reviewers found and nobody has decided on.
+fn findings(reviews: &[Review]) -> String {
+    if reviews.is_empty() {
+        return String::new();
+    }
+    let bold = Style::new().bold();
+    let mut text = format!("\n{bold}Findings that are open{bold:#}\n");
+    for row in reviews.iter().take(REVIEWS_SHOWN) {
+        let task = row.gate.map_or_else(String::new, |gate| format!(" of {}", gate.task));
+        let open = counted(u64::from(row.open), "finding");
+        let _ = writeln!(text, "  {}{task}: {open} of {}; `handover review show {0}`", row.id, plain(&row.provider));
+    }
+    if reviews.len() > REVIEWS_SHOWN {
+        text.push_str("  … and more: `handover review list`\n");
     }
     text
 }

@@ -108,10 +108,7 @@ impl Desk {
             operation,
             content,
             scope: named.map(|task| task.to_string()).unwrap_or_default(),
-            directory: String::new(),
-            risk: String::new(),
-            rollback: String::new(),
-            verification: String::new(),
+            ..engine::approval::Request::default()
         };
         let (task, attempt) = (held.map(|(task, _)| task), held.map(|(_, attempt)| attempt));
         let fingerprint = Seal { request: &sealed, task, attempt, agent: Some(agent) }.fingerprint();

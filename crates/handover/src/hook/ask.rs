@@ -73,9 +73,7 @@ fn request(hook: &Hook<'_>, tool: &str, input: &str) -> Request {
         content: input.to_owned(),
         scope,
         directory: directory.display().to_string(),
-        risk: String::new(),
-        rollback: String::new(),
-        verification: String::new(),
+        ..Request::default()
     }
 }
 

@@ -47,15 +47,11 @@ impl Scene {
     }
 
     async fn ask(&self, operation: &str) -> ApprovalId {
-        let text = String::new;
         let request = Request {
             operation: operation.to_owned(),
             content: "the exact content".to_owned(),
-            scope: text(),
-            directory: text(),
             risk: "HIGH".to_owned(),
-            rollback: text(),
-            verification: text(),
+            ..Request::default()
         };
         let seal = Seal { request: &request, task: None, attempt: None, agent: Some(self.agent) };
         let fingerprint = seal.fingerprint();

@@ -88,9 +88,7 @@ impl Attempt {
             content: asked.input.clone().unwrap_or_default(),
             scope: paths.join("\n"),
             directory: worktree.display().to_string(),
-            risk: String::new(),
-            rollback: String::new(),
-            verification: String::new(),
+            ..approval::Request::default()
         }
     }
 
@@ -135,9 +133,7 @@ impl Attempt {
             content: question.to_owned(),
             scope: format!("task {} of workflow {}", facts.task.name, facts.workflow.name),
             directory: self.place(facts).await?.path().display().to_string(),
-            risk: String::new(),
-            rollback: String::new(),
-            verification: String::new(),
+            ..approval::Request::default()
         };
         let (operation, fingerprint) = (request.operation.clone(), self.seal(&request));
         let ask =

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use engine::Rights;
 use engine::approval::{ApprovalStatus, Decision};
+use engine::id::ApprovalId;
 use handover::clock::SystemClock;
 use handover::service::Service;
 use handover::{answers, approvals};
@@ -57,6 +58,21 @@ fn an_answer_lets_the_task_go_on() {
     assert_eq!(scene.leftovers(), [""; 0]);
 }
 
+/// Approves what the task `yes` asked for, and rejects what `no` did. The approval of `yes`.
+fn yes_and_no(scene: &Scene, ran: &Ran, reason: &str) -> ApprovalId {
+    let of = |task: &str| {
+        let event = |event: &&serde_json::Value| event["event"] == "wants_approval" && event["task"] == task;
+        ran.events.iter().find(event).unwrap()["approval_id"].as_str().unwrap().parse().unwrap()
+    };
+    let (yes, no) = (of("yes"), of("no"));
+    service(scene, async |service| {
+        approvals::decide(service, Rights::Person, yes, Decision::Approve).await.unwrap();
+        let reject = Decision::Reject { reason: reason.to_owned() };
+        approvals::decide(service, Rights::Person, no, reject).await.unwrap();
+    });
+    yes
+}
+
 #[test]
 fn an_approval_is_used_once_and_a_refusal_is_told() {
     let scene = team("");
@@ -64,16 +80,7 @@ fn an_approval_is_used_once_and_a_refusal_is_told() {
                 - {name: no, description: h-approval h-done, role: speaker}\n";
     let ran = scene.run_plan(plan);
     assert_eq!((ran.code, ran.story("yes").as_str()), (1, "first wants_approval wants_approval"), "{}", ran.stderr);
-    let of = |task: &str| {
-        let event = |event: &&serde_json::Value| event["event"] == "wants_approval" && event["task"] == task;
-        ran.events.iter().find(event).unwrap()["approval_id"].as_str().unwrap().parse().unwrap()
-    };
-    let (yes, no) = (of("yes"), of("no"));
-    service(&scene, async |service| {
-        approvals::decide(service, Rights::Person, yes, Decision::Approve).await.unwrap();
-        let reject = Decision::Reject { reason: "not on a Friday".to_owned() };
-        approvals::decide(service, Rights::Person, no, reject).await.unwrap();
-    });
+    let yes = yes_and_no(&scene, &ran, "not on a Friday");
     let again = scene.run(&[&workflow(&ran, &scene)]);
     assert_eq!((again.code, again.story("yes").as_str()), (0, "answer done verified merged completed"));
     assert_eq!(again.story("no"), "answer done verified merged completed");
@@ -264,16 +271,7 @@ fn a_card_lets_a_person_say_yes_or_no() {
                 - {name: no, description: h-asks h-done, role: speaker}\n";
     let ran = scene.run_plan(plan);
     assert_eq!((ran.code, ran.story("yes").as_str()), (1, "first asks wants_approval"), "{}", ran.stderr);
-    let of = |task: &str| {
-        let event = |event: &&serde_json::Value| event["event"] == "wants_approval" && event["task"] == task;
-        ran.events.iter().find(event).unwrap()["approval_id"].as_str().unwrap().parse().unwrap()
-    };
-    let (yes, no) = (of("yes"), of("no"));
-    service(&scene, async |service| {
-        approvals::decide(service, Rights::Person, yes, Decision::Approve).await.unwrap();
-        let reject = Decision::Reject { reason: "blue is enough".to_owned() };
-        approvals::decide(service, Rights::Person, no, reject).await.unwrap();
-    });
+    let yes = yes_and_no(&scene, &ran, "blue is enough");
     let again = scene.run(&[&workflow(&ran, &scene)]);
     assert_eq!(
         (again.code, again.story("yes").as_str()),

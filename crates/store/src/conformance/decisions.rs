@@ -25,16 +25,7 @@ fn engine() -> Caller {
 }
 
 fn ask(words: &str, source: Source, waits: Option<(engine::id::TaskId, u32)>) -> Command {
-    let text = String::new;
-    let request = Request {
-        operation: words.to_owned(),
-        content: text(),
-        scope: text(),
-        directory: text(),
-        risk: text(),
-        rollback: text(),
-        verification: text(),
-    };
+    let request = Request { operation: words.to_owned(), ..Request::default() };
     Command::AskApproval(Box::new(AskApproval { source, waits, request, fingerprint: words.to_owned() }))
 }
 

@@ -205,15 +205,7 @@ impl Script {
     fn ask_gate(&mut self, tables: &Tables) -> (Caller, Command) {
         let gated: Vec<_> = tables.tasks.values().filter(|task| task.gate && task.holder().is_none()).collect();
         let task = self.chance.pick(&gated).map(|task| (task.id, task.attempt + 1));
-        let request = Request {
-            operation: text(&mut self.chance),
-            content: String::new(),
-            scope: String::new(),
-            directory: String::new(),
-            risk: String::new(),
-            rollback: String::new(),
-            verification: String::new(),
-        };
+        let request = Request { operation: text(&mut self.chance), ..Request::default() };
         let waits = task.or_else(|| self.chance.key(&tables.tasks).map(|task| (task, 1)));
         let asked = AskApproval { source: Source::ExecGate, waits, request, fingerprint: "gate".to_owned() };
         (engine(), Command::AskApproval(Box::new(asked)))
