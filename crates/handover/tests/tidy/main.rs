@@ -3,9 +3,14 @@
 //! The rules are the tables at the top, each row with its reason. Below them is what applies them to a
 //! tree of files, the test that does so for this repository, and a test of every rule on a bad sample.
 
+mod self_test;
+mod text;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
+
+use text::*;
 
 /// A crate exists only where the compiler must keep two things apart; everything else is a module.
 const CRATES: &[&str] = &["engine", "wire", "store", "handover"];
@@ -67,7 +72,7 @@ enum Part {
 
 const ENGINE: &[&str] = &["crates/engine/src/"];
 const RUST: &[&str] = &["*.rs"];
-const SELF: (&str, &str) = ("crates/handover/tests/tidy.rs", "names what it forbids");
+const SELF: (&str, &str) = ("crates/handover/tests/tidy/", "names what it forbids");
 
 const BANS: &[Ban] = &[
     Ban {
@@ -442,111 +447,6 @@ fn resolve(folder: &str, target: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-fn without_module_doc(text: &str) -> Vec<usize> {
-    if text.starts_with("//! ") { Vec::new() } else { vec![1] }
-}
-
-fn with_tab(text: &str) -> Vec<usize> {
-    lines_where(text, |line| line.contains('\t'))
-}
-
-fn with_space_at_end(text: &str) -> Vec<usize> {
-    lines_where(text, |line| line.ends_with([' ', '\t', '\r']))
-}
-
-fn over_140_columns(text: &str) -> Vec<usize> {
-    lines_where(text, |line| {
-        let table = line.trim_start().starts_with('|');
-        let link = line.contains("](") || line.contains("://");
-        line.chars().count() > 140 && !table && !link
-    })
-}
-
-fn lines_where(text: &str, wrong: impl Fn(&str) -> bool) -> Vec<usize> {
-    // Not `lines`, which would hide a carriage return.
-    let lines = text.split('\n').enumerate();
-    lines.filter(|(_, line)| wrong(line)).map(|(index, _)| index + 1).collect()
-}
-
-fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    text.lines().enumerate().map(|(index, line)| (index + 1, line))
-}
-
-/// The lines on which a word of the table begins.
-fn lines_with(text: &str, word: &str) -> Vec<usize> {
-    let (first, last) = word.split_once(" … ").unwrap_or((word, ""));
-    let mut found: Vec<usize> = Vec::new();
-    for at in positions(text, first) {
-        let mut following = text[at + first.len()..].split_whitespace().take(4);
-        if last.is_empty() || following.any(|next| next == last) {
-            found.push(line_of(text, at));
-        }
-    }
-    // `use std::{fs, io};` names std::fs as well.
-    if let Some(module) = word.strip_prefix("std::") {
-        for at in positions(text, "use std::{") {
-            let statement = text[at..].split(';').next().unwrap_or_default();
-            if !positions(statement, module).is_empty() {
-                found.push(line_of(text, at));
-            }
-        }
-    }
-    found
-}
-
-fn line_of(text: &str, at: usize) -> usize {
-    text[..at].matches('\n').count() + 1
-}
-
-/// Where a word stands by itself: `XXX` is not in `XXXX`, nor `println!` in `eprintln!`.
-fn positions(text: &str, word: &str) -> Vec<usize> {
-    let part_of_name = |c: char| c.is_alphanumeric() || c == '_';
-    let stands_alone = |at: &usize| {
-        let before = text[..*at].chars().next_back().is_some_and(part_of_name);
-        let after = text[*at + word.len()..].chars().next().is_some_and(part_of_name);
-        !(before && word.starts_with(part_of_name) || after && word.ends_with(part_of_name))
-    };
-    text.match_indices(word).map(|(at, _)| at).filter(stands_alone).collect()
-}
-
-/// The text of a Rust file with its line comments cut off; other files are returned as they are.
-fn code_of(path: &str, text: &str) -> String {
-    if path.ends_with(".rs") {
-        text.lines().map(|line| &line[..comment_start(line)]).collect::<Vec<_>>().join("\n")
-    } else {
-        text.to_owned()
-    }
-}
-
-fn comment_start(line: &str) -> usize {
-    let bytes = line.as_bytes();
-    let mut in_string = false;
-    let mut at = 0;
-    while at < bytes.len() {
-        match bytes[at] {
-            b'\\' => at += 1,
-            b'\'' if line[at..].starts_with("'\"'") => at += 2,
-            b'"' => in_string = !in_string,
-            b'/' if !in_string && bytes.get(at + 1) == Some(&b'/') => return at,
-            _ => {}
-        }
-        at += 1;
-    }
-    bytes.len()
-}
-
-fn fits(place: &str, path: &str) -> bool {
-    if let Some(end) = place.strip_prefix('*') {
-        return path.ends_with(end);
-    }
-    let Some(folder) = place.strip_suffix('/') else {
-        return path == place;
-    };
-    let mut parts = path.split('/');
-    let same = folder.split('/').all(|want| parts.next().is_some_and(|it| want == "*" || want == it));
-    same && parts.next().is_some()
-}
-
 fn read_tree(root: &Path) -> io::Result<Tree> {
     let mut tree = Tree::new();
     let mut folders = vec![PathBuf::new()];
@@ -584,157 +484,4 @@ fn the_house_is_tidy() {
     let tree = read_tree(&package.join("../..")).unwrap();
     let found: Vec<String> = complaints(&tree).iter().map(Complaint::to_string).collect();
     assert!(found.is_empty(), "{} complaints\n{}", found.len(), found.join("\n"));
-}
-
-/// That every rule finds what it is there for.
-#[cfg(test)]
-mod self_test {
-    use super::*;
-
-    /// A path that fits the place.
-    fn path_in(place: &str) -> String {
-        match place.strip_prefix('*') {
-            Some(end) => format!("crates/wire/src/sample{end}"),
-            None if place.ends_with('/') => format!("{}sample.rs", place.replace('*', "wire")),
-            None => place.to_owned(),
-        }
-    }
-
-    /// A repository without fault, and the files given.
-    fn tree_with(files: &[(&str, &str)]) -> Tree {
-        let manifests = CRATES.iter().map(|name| (format!("crates/{name}/Cargo.toml"), String::new()));
-        let given = files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned()));
-        manifests.chain(given).collect()
-    }
-
-    /// The complaints about a repository with these files are at the places wanted and nowhere else.
-    #[track_caller]
-    fn check(files: &[(&str, &str)], wanted: &[&str]) {
-        let found = complaints(&tree_with(files));
-        let found: Vec<String> = found.iter().map(|it| format!("{}:{}", it.path, it.line)).collect();
-        assert_eq!(found, wanted);
-    }
-
-    #[test]
-    fn every_ban_is_found_where_it_holds() {
-        for ban in BANS {
-            for banned in ban.texts {
-                let text = format!("//! Sample.\n{}\n", banned.replace('…', "task AS t"));
-                let reason = format!("`{banned}`: {}", ban.reason);
-                let found = |place: &str| {
-                    let tree = tree_with(&[(&path_in(place), &text)]);
-                    complaints(&tree).into_iter().any(|it| it.line == 2 && it.reason == reason)
-                };
-                for place in ban.places {
-                    assert!(found(place), "{banned} in {place}");
-                }
-                for (place, why) in ban.except {
-                    assert!(!found(place), "{banned} in {place}, which {why}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn every_look_finds_its_sample() {
-        for look in LOOKS {
-            for place in look.places {
-                let found = looks(&path_in(place), look.sample);
-                assert!(found.iter().any(|it| it.reason == look.reason), "{} in {place}", look.reason);
-            }
-        }
-    }
-
-    #[test]
-    fn a_word_counts_only_by_itself_and_in_code() {
-        let text = "//! No tokio, no Instant.\n\
-                    let a = \"https://x\"; // tokio\n\
-                    let b = '\"'; // tokio\n\
-                    let c = tokio_like + Instantly;\n\
-                    use std::{\n    collections::BTreeMap, fs,\n};\n\
-                    let d = \"// \"; tokio::spawn(d);\n";
-        check(&[("crates/engine/src/a.rs", text)], &["crates/engine/src/a.rs:5", "crates/engine/src/a.rs:8"]);
-        let sql = "//! A.\nlet a = \"UPDATE task AS t\n  SET b = 1\";\nvar(\"UPDATE\"); set(SET);\n";
-        check(&[("crates/wire/src/a.rs", sql)], &["crates/wire/src/a.rs:2"]);
-    }
-
-    #[test]
-    fn a_layer_must_not_know_what_is_above_it() {
-        let engine = "[dependencies]\nserde.workspace = true\nglobset = \"0.4\"\ntokio = \"1\"\n\
-                      [dev-dependencies]\nstateright = \"0.31\"\nstore.workspace = true\n\
-                      [target.'cfg(unix)'.dependencies]\nlibc = \"0.2\"\n\
-                      [build-dependencies.cc]\nversion = \"1\"\n";
-        let wire = "[dependencies]\nengine.workspace = true\nmemory = { package = \"store\" }\n";
-        let store = "[dependencies]\nengine.workspace = true\n[dependencies.wire]\nworkspace = true\n";
-        check(
-            &[
-                ("crates/engine/Cargo.toml", engine),
-                ("crates/wire/Cargo.toml", wire),
-                ("crates/store/Cargo.toml", store),
-                ("crates/handover/Cargo.toml", "[dependencies]\nstore.workspace = true\ntokio = \"1\"\n"),
-            ],
-            &[
-                "crates/engine/Cargo.toml:4",
-                "crates/engine/Cargo.toml:7",
-                "crates/engine/Cargo.toml:9",
-                "crates/engine/Cargo.toml:10",
-                "crates/store/Cargo.toml:3",
-                "crates/wire/Cargo.toml:3",
-            ],
-        );
-    }
-
-    #[test]
-    fn there_are_four_crates() {
-        check(&[("Cargo.toml", ""), ("crates/extra/Cargo.toml", "")], &["crates/extra/Cargo.toml:1"]);
-        for (path, why) in OUTSIDE {
-            let tree = tree_with(&[(path, "")]);
-            assert!(complaints(&tree).is_empty(), "{path}, which {why}");
-        }
-        let mut tree = tree_with(&[]);
-        tree.remove("crates/wire/Cargo.toml");
-        assert_eq!(complaints(&tree).len(), 1);
-    }
-
-    #[test]
-    fn a_name_says_what_a_file_is_about() {
-        for name in NAMES {
-            let file = format!("crates/wire/src/{name}.rs");
-            check(&[(&file, "//! A.\n")], &[&format!("{file}:1")]);
-            let folder = format!("crates/wire/tests/{name}/mod.rs");
-            check(&[(&folder, "//! A.\n")], &[&format!("{folder}:1")]);
-            let module = format!("//! A.\npub(crate) mod {name} {{}}\nmod {name}_of_wire;\n");
-            check(&[("crates/wire/src/lib.rs", &module)], &["crates/wire/src/lib.rs:2"]);
-        }
-    }
-
-    #[test]
-    fn a_file_stays_readable() {
-        for (place, most) in LENGTHS {
-            let path = path_in(place);
-            let full = format!("//! A.\n{}", "\n".repeat(most - 1));
-            check(&[(&path, &full)], &[]);
-            check(&[(&path, &format!("{full}\n"))], &[&format!("{path}:{}", most + 1)]);
-            check(&[(&path, &format!("{full}#[cfg(test)]\nmod tests {{\n\n\n}}\n"))], &[]);
-            check(&[(&path, &format!("{full}#[cfg(test)]\n#[path = \"a.rs\"]\nmod a;\n"))], &[]);
-            let early = format!("//! A.\n#[cfg(test)]\nmod a;\n{}", "\n".repeat(most - 2));
-            check(&[(&path, &early)], &[&format!("{path}:{}", most + 1)]);
-            let early = format!("//! A.\n#[cfg(test)]\nmod a {{\n}}\n{}}}\n", "\n".repeat(most - 4));
-            check(&[(&path, &early)], &[&format!("{path}:{}", most + 1)]);
-        }
-    }
-
-    #[test]
-    fn a_link_leads_somewhere() {
-        let text = "[a](../README.md) [b](b.md#part) [c](decisions)\n\
-                    [d](https://x.y/z) [e](#here) `[f](f.md)`\n\
-                    ```text\n[g](g.md)\n```\n\
-                    [h](gone.md \"title\")\n\
-                    [i]: ../../outside.md\n\
-                    [j](/docs/b.md) [k](../docs/decisions/)\n";
-        let files = [("README.md", ""), ("docs/a.md", text), ("docs/b.md", ""), ("docs/decisions/1.md", "")];
-        check(&files, &["docs/a.md:6", "docs/a.md:7"]);
-        let long = format!("| {0} |\n[a](b.md) {0}\nhttps://{0}\n{0}\n", "x".repeat(141));
-        check(&[("docs/a.md", &long), ("docs/b.md", "")], &["docs/a.md:4"]);
-    }
 }

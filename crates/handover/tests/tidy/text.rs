@@ -1,0 +1,106 @@
+//! Finding things in texts, and places in the tree.
+
+pub(crate) fn without_module_doc(text: &str) -> Vec<usize> {
+    if text.starts_with("//! ") { Vec::new() } else { vec![1] }
+}
+
+pub(crate) fn with_tab(text: &str) -> Vec<usize> {
+    lines_where(text, |line| line.contains('\t'))
+}
+
+pub(crate) fn with_space_at_end(text: &str) -> Vec<usize> {
+    lines_where(text, |line| line.ends_with([' ', '\t', '\r']))
+}
+
+pub(crate) fn over_140_columns(text: &str) -> Vec<usize> {
+    lines_where(text, |line| {
+        let table = line.trim_start().starts_with('|');
+        let link = line.contains("](") || line.contains("://");
+        line.chars().count() > 140 && !table && !link
+    })
+}
+
+pub(crate) fn lines_where(text: &str, wrong: impl Fn(&str) -> bool) -> Vec<usize> {
+    // Not `lines`, which would hide a carriage return.
+    let lines = text.split('\n').enumerate();
+    lines.filter(|(_, line)| wrong(line)).map(|(index, _)| index + 1).collect()
+}
+
+pub(crate) fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.lines().enumerate().map(|(index, line)| (index + 1, line))
+}
+
+/// The lines on which a word of the table begins.
+pub(crate) fn lines_with(text: &str, word: &str) -> Vec<usize> {
+    let (first, last) = word.split_once(" … ").unwrap_or((word, ""));
+    let mut found: Vec<usize> = Vec::new();
+    for at in positions(text, first) {
+        let mut following = text[at + first.len()..].split_whitespace().take(4);
+        if last.is_empty() || following.any(|next| next == last) {
+            found.push(line_of(text, at));
+        }
+    }
+    // `use std::{fs, io};` names std::fs as well.
+    if let Some(module) = word.strip_prefix("std::") {
+        for at in positions(text, "use std::{") {
+            let statement = text[at..].split(';').next().unwrap_or_default();
+            if !positions(statement, module).is_empty() {
+                found.push(line_of(text, at));
+            }
+        }
+    }
+    found
+}
+
+pub(crate) fn line_of(text: &str, at: usize) -> usize {
+    text[..at].matches('\n').count() + 1
+}
+
+/// Where a word stands by itself: `XXX` is not in `XXXX`, nor `println!` in `eprintln!`.
+pub(crate) fn positions(text: &str, word: &str) -> Vec<usize> {
+    let part_of_name = |c: char| c.is_alphanumeric() || c == '_';
+    let stands_alone = |at: &usize| {
+        let before = text[..*at].chars().next_back().is_some_and(part_of_name);
+        let after = text[*at + word.len()..].chars().next().is_some_and(part_of_name);
+        !(before && word.starts_with(part_of_name) || after && word.ends_with(part_of_name))
+    };
+    text.match_indices(word).map(|(at, _)| at).filter(stands_alone).collect()
+}
+
+/// The text of a Rust file with its line comments cut off; other files are returned as they are.
+pub(crate) fn code_of(path: &str, text: &str) -> String {
+    if path.ends_with(".rs") {
+        text.lines().map(|line| &line[..comment_start(line)]).collect::<Vec<_>>().join("\n")
+    } else {
+        text.to_owned()
+    }
+}
+
+pub(crate) fn comment_start(line: &str) -> usize {
+    let bytes = line.as_bytes();
+    let mut in_string = false;
+    let mut at = 0;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' => at += 1,
+            b'\'' if line[at..].starts_with("'\"'") => at += 2,
+            b'"' => in_string = !in_string,
+            b'/' if !in_string && bytes.get(at + 1) == Some(&b'/') => return at,
+            _ => {}
+        }
+        at += 1;
+    }
+    bytes.len()
+}
+
+pub(crate) fn fits(place: &str, path: &str) -> bool {
+    if let Some(end) = place.strip_prefix('*') {
+        return path.ends_with(end);
+    }
+    let Some(folder) = place.strip_suffix('/') else {
+        return path == place;
+    };
+    let mut parts = path.split('/');
+    let same = folder.split('/').all(|want| parts.next().is_some_and(|it| want == "*" || want == it));
+    same && parts.next().is_some()
+}
