@@ -32,6 +32,7 @@ pub mod service;
 pub mod settings;
 pub mod setup;
 pub mod spawn;
+pub mod together;
 pub mod token;
 pub mod trust;
 pub mod turns;

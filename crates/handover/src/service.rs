@@ -118,19 +118,7 @@ impl Service {
         payloads: Vec<Value>,
         task: TaskId,
     ) -> Result<Reply, Error> {
-        self.execute_from(move |world, _| {
-            let stored = world.section(&name)?;
-            let body = stored.and_then(|section| wire::json::parse(section.body.as_str()).ok());
-            let merged = wire::handoff::merge_all(&body.map_or(Value::Null, |node| node.to_value()), &payloads);
-            let command = Command::WriteSection {
-                name: name.clone(),
-                version: stored.map_or(0, |section| section.version),
-                body: Json::from_stored(merged.value.to_string()),
-                task: Some(task),
-            };
-            Ok((caller.clone(), command))
-        })
-        .await
+        self.execute_from(move |world, _| Ok((caller.clone(), merged_section(world, &name, &payloads, task)?))).await
     }
 
     /// Decides a command that is made from what is stored, in the transaction in which it is decided.
@@ -299,6 +287,19 @@ impl Service {
         self.ask_gates().await?;
         Ok(swept)
     }
+}
+
+/// What a section becomes when payloads are merged into what is stored of it.
+pub(crate) fn merged_section(world: &World, name: &str, payloads: &[Value], task: TaskId) -> Result<Command, Stop> {
+    let stored = world.section(name)?;
+    let body = stored.and_then(|section| wire::json::parse(section.body.as_str()).ok());
+    let merged = wire::handoff::merge_all(&body.map_or(Value::Null, |node| node.to_value()), payloads);
+    Ok(Command::WriteSection {
+        name: name.to_owned(),
+        version: stored.map_or(0, |section| section.version),
+        body: Json::from_stored(merged.value.to_string()),
+        task: Some(task),
+    })
 }
 
 fn without_key(caller: &Caller) -> Caller {

@@ -15,13 +15,15 @@ use super::{Answer, Hook, Trouble};
 use crate::digest::sha256;
 use crate::error::Error;
 use crate::office::{self, Office};
-use crate::runner::learn::{Learner, note};
+use crate::runner::learn::{Learner, Lesson, lessons, note};
 use crate::runner::route::{self, To};
 use crate::runner::verify::{Asked, Finished, Order, Said, Unfinished, finish};
 use crate::runner::{asks, open};
 use crate::seal::Seal;
+use crate::service::{self, merged_section};
 use crate::settings::Team;
-use crate::{random, service, trust};
+use crate::together::{Act, Done};
+use crate::{random, trust};
 
 /// What is said to an agent whose output failed its verification, as a runner says it.
 const FAILED: &str = "Your output was verified and failed. Mend it, and end again with your whole output.";
@@ -64,19 +66,12 @@ impl Taking<'_> {
     }
 
     async fn effect(&self) -> Result<Answer, Trouble> {
-        let once = |what: &str| self.once(what);
-        let warn = |text: String| eprintln!("handover: {text}");
-        let (task, attempt) = (self.due.task.id, self.due.task.attempt);
-        let service = self.office.desk.service();
-        let learner = Learner { service, task, attempt, once: &once, warn: &warn };
-        learner.learn(self.contract).await?;
+        let task = self.due.task.id;
         let done = match self.contract.status() {
-            Status::Complete { .. } => self.complete(&learner).await?,
+            Status::Complete { .. } => self.complete().await?,
             Status::InProgress => self.go_on().await?,
             Status::NeedsInput => {
-                for (number, command) in self.acts().into_iter().enumerate() {
-                    service.execute(self.once(&format!("question {number}")), command).await?;
-                }
+                self.hand_over(self.acts().into_iter().map(Act::of)).await?;
                 Answer::Note(format!(
                     "{task} waits for an answer: `handover status` shows the question and how to answer it"
                 ))
@@ -91,6 +86,41 @@ impl Taking<'_> {
         Ok(done)
     }
 
+    /// What the handoff teaches and what it does, in one commit. Nothing when the same words had their effect before.
+    async fn hand_over(&self, acts: impl IntoIterator<Item = Act>) -> Result<Option<Reply>, Trouble> {
+        let (service, task, attempt) = (self.office.desk.service(), self.due.task.id, self.due.task.attempt);
+        let (mut all, mut best) = (Vec::new(), None);
+        for lesson in lessons(self.contract) {
+            match lesson {
+                // A name that is none, or one section too many: the agent's work is still good.
+                Lesson::Section { name, payloads } => {
+                    all.push(Act::made(move |world| merged_section(world, &name, &payloads, task)).optional());
+                }
+                Lesson::Note(_, note) => {
+                    all.push(Act::of(Command::AddCheckpoint { task, attempt: Some(attempt), note: *note }));
+                }
+                Lesson::NextBest(name) => best = Some(name),
+            }
+        }
+        all.extend(acts);
+        if all.is_empty() {
+            return Ok(None);
+        }
+        let reply = match service.execute_all(self.once("hands over"), all).await? {
+            Done::Before => None,
+            Done::Now { reply, left_out } => {
+                left_out.iter().for_each(|refusal| eprintln!("handover: not learned: {refusal}"));
+                Some(reply)
+            }
+        };
+        if let Some(name) = best {
+            let once = |what: &str| self.once(what);
+            let learner = Learner { service, task, attempt, once: &once, warn: &|_| () };
+            learner.suggest(&name).await?;
+        }
+        Ok(reply)
+    }
+
     fn acts(&self) -> Vec<Command> {
         translate::handoff(self.contract, Turn { task: self.due.task.id, attempt: self.due.task.attempt }).commands
     }
@@ -99,8 +129,8 @@ impl Taking<'_> {
         let evidence = self.contract.render().get("evidence_report").cloned();
         let note = note(Kind::Progress, self.contract.next_action(), evidence.as_ref());
         let go_on = Command::GoOn { report: self.due.report.clone(), note };
-        let reply = self.office.desk.service().execute(self.once("goes on"), go_on).await?;
-        Ok(if let Reply::Moved { .. } = reply {
+        let reply = self.hand_over([Act::of(go_on)]).await?;
+        Ok(if let Some(Reply::Moved { .. }) = reply {
             Answer::Note(format!("{} is blocked (ambiguity): IN_PROGRESS_LIMIT", self.due.task.id))
         } else {
             Answer::Nothing
@@ -109,19 +139,17 @@ impl Taking<'_> {
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "a handoff becomes few of the commands there are")]
     async fn block(&self) -> Result<Answer, Trouble> {
-        for command in self.acts() {
-            let command = match command {
-                Command::Move { task, attempt, to: Target::Blocked { kind, reason, .. } } => {
-                    let role = match route::by_settings(&self.team.routes, kind) {
-                        Some(To::Role(role)) => Some(role),
-                        Some(To::Agent(_) | To::Person) | None => None,
-                    };
-                    Command::Move { task, attempt, to: Target::Blocked { kind, reason, role } }
-                }
-                other => other,
-            };
-            self.office.desk.service().execute(self.once("blocked"), command).await?;
-        }
+        let routed = |command: Command| match command {
+            Command::Move { task, attempt, to: Target::Blocked { kind, reason, .. } } => {
+                let role = match route::by_settings(&self.team.routes, kind) {
+                    Some(To::Role(role)) => Some(role),
+                    Some(To::Agent(_) | To::Person) | None => None,
+                };
+                Command::Move { task, attempt, to: Target::Blocked { kind, reason, role } }
+            }
+            other => other,
+        };
+        self.hand_over(self.acts().into_iter().map(routed).map(Act::of)).await?;
         Ok(Answer::Note(format!("{} is blocked, as its agent says", self.due.task.id)))
     }
 
@@ -133,12 +161,13 @@ impl Taking<'_> {
         let seal = Seal { request: &request, task: Some(task), attempt: Some(attempt), agent: Some(agent) };
         let fingerprint = seal.fingerprint();
         let asked = AskApproval { source: Source::Handoff, waits: Some((task, attempt)), request, fingerprint };
-        let service = self.office.desk.service();
-        let reply = service.execute(runner(self.due), Command::AskApproval(Box::new(asked))).await?;
-        let Reply::ApprovalAsked { approval, .. } = reply else { return Err(Error::unexpected(&reply).into()) };
-        Ok(Answer::Note(format!(
-            "{task} waits for {approval}: decide with `handover approval approve {approval}` or `reject`"
-        )))
+        let reply = self.hand_over([Act::of(Command::AskApproval(Box::new(asked)))]).await?;
+        Ok(Answer::Note(match reply {
+            Some(Reply::ApprovalAsked { approval, .. }) => {
+                format!("{task} waits for {approval}: decide with `handover approval approve {approval}` or `reject`")
+            }
+            _ => format!("{task} waits for a person: `handover approval list`"),
+        }))
     }
 
     /// Where the session works.
@@ -148,24 +177,24 @@ impl Taking<'_> {
     }
 
     /// "Done" is checked as the brief says.
-    async fn complete(&self, learner: &Learner<'_>) -> Result<Answer, Trouble> {
+    async fn complete(&self) -> Result<Answer, Trouble> {
         if !self.due.task.verify {
-            for command in self.acts() {
-                self.office.desk.service().execute(self.once("complete"), command).await?;
-            }
+            self.hand_over(self.acts().into_iter().map(Act::of)).await?;
             return Ok(Answer::Nothing);
         }
-        let task = self.due.task.id;
+        let (task, attempt) = (self.due.task.id, Some(self.due.task.attempt));
         let Some(root) = self.office.place.root.clone() else {
             return Ok(Answer::Note(format!("{task} says that it is done, but there is no project to verify it in")));
         };
         if let Err(untrusted) = trust::check(&root, office::data_folder().as_deref()) {
             let detail = object([("said", self.contract.next_action().into())]);
-            learner.checkpoint("unverified", note(Kind::Progress, "says that it is done", Some(&detail))).await?;
+            let note = note(Kind::Progress, "says that it is done", Some(&detail));
+            self.hand_over([Act::of(Command::AddCheckpoint { task, attempt, note })]).await?;
             let text =
                 format!("{task} says that it is done and has to be verified: {untrusted}; then `handover task verify`");
             return Ok(Answer::Note(text));
         }
+        self.hand_over([]).await?;
         self.verify(&root).await
     }
 

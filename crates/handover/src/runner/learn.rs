@@ -32,42 +32,68 @@ impl std::fmt::Debug for Learner<'_> {
     }
 }
 
+/// One thing that a handoff teaches.
+#[derive(Debug)]
+pub enum Lesson {
+    Section {
+        name: String,
+        payloads: Vec<Value>,
+    },
+    /// A checkpoint, and what tells it from others of the same handoff.
+    Note(&'static str, Box<Note>),
+    /// Who should do the rest.
+    NextBest(String),
+}
+
+/// All that it teaches, in the order in which it takes effect.
+pub fn lessons(contract: &Contract) -> Vec<Lesson> {
+    let mut sections: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for update in contract.applied() {
+        sections.entry(update.contract().to_owned()).or_default().push(update.payload());
+    }
+    let mut found: Vec<Lesson> =
+        sections.into_iter().map(|(name, payloads)| Lesson::Section { name, payloads }).collect();
+    let texts = |notes: &[wire::handoff::Note]| notes.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let impacts = texts(&contract.evidence().cross_layer_impacts);
+    if !impacts.is_empty() {
+        let detail = object([("cross_layer_impacts", impacts.clone().into())]);
+        let summary = format!("affects other layers: {}", impacts.join("; "));
+        found.push(Lesson::Note("impacts", Box::new(note(Kind::Progress, &summary, Some(&detail)))));
+    }
+    let remember: Vec<Value> = contract
+        .memorials()
+        .iter()
+        .map(|memorial| Value::from(format!("{}: {}", memorial.description, memorial.body)))
+        .chain(contract.memory_suggestions().iter().map(|text| Value::from(text.as_str())))
+        .collect();
+    if !remember.is_empty() {
+        let summary = format!("suggests to remember {} things", remember.len());
+        let detail = object([("memory_candidates", Value::List(remember))]);
+        found.push(Lesson::Note("memory", Box::new(note(Kind::Progress, &summary, Some(&detail)))));
+    }
+    let best = contract.consolidation().map(|report| report.next_best_agent().value());
+    if let Some(best) = best.filter(|best| *best != Value::Null && best.as_text() != Some("")) {
+        found.push(Lesson::NextBest(best.as_text().map_or_else(|| best.to_string(), str::to_owned)));
+    }
+    found
+}
+
 impl Learner<'_> {
     pub async fn learn(&self, contract: &Contract) -> Result<(), Error> {
-        let mut sections: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-        for update in contract.applied() {
-            sections.entry(update.contract().to_owned()).or_default().push(update.payload());
-        }
-        for (name, payloads) in sections {
-            let caller = (self.once)(&format!("section {name}"));
-            match self.service.merge_section(caller, name.clone(), payloads, self.task).await {
-                Ok(_) => {}
-                // A name that is none, or one section too many: the agent's work is still good.
-                Err(Error::Refused(refusal)) => (self.warn)(format!("section {name}: {refusal}")),
-                Err(error) => return Err(error),
+        for lesson in lessons(contract) {
+            match lesson {
+                Lesson::Section { name, payloads } => {
+                    let caller = (self.once)(&format!("section {name}"));
+                    match self.service.merge_section(caller, name.clone(), payloads, self.task).await {
+                        Ok(_) => {}
+                        // A name that is none, or one section too many: the agent's work is still good.
+                        Err(Error::Refused(refusal)) => (self.warn)(format!("section {name}: {refusal}")),
+                        Err(error) => return Err(error),
+                    }
+                }
+                Lesson::Note(what, note) => self.checkpoint(what, *note).await?,
+                Lesson::NextBest(name) => self.suggest(&name).await?,
             }
-        }
-        let texts = |notes: &[wire::handoff::Note]| notes.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let impacts = texts(&contract.evidence().cross_layer_impacts);
-        if !impacts.is_empty() {
-            let detail = object([("cross_layer_impacts", impacts.clone().into())]);
-            let summary = format!("affects other layers: {}", impacts.join("; "));
-            self.checkpoint("impacts", note(Kind::Progress, &summary, Some(&detail))).await?;
-        }
-        let remember: Vec<Value> = contract
-            .memorials()
-            .iter()
-            .map(|memorial| Value::from(format!("{}: {}", memorial.description, memorial.body)))
-            .chain(contract.memory_suggestions().iter().map(|text| Value::from(text.as_str())))
-            .collect();
-        if !remember.is_empty() {
-            let summary = format!("suggests to remember {} things", remember.len());
-            let detail = object([("memory_candidates", Value::List(remember))]);
-            self.checkpoint("memory", note(Kind::Progress, &summary, Some(&detail))).await?;
-        }
-        let best = contract.consolidation().map(|report| report.next_best_agent().value());
-        if let Some(best) = best.filter(|best| *best != Value::Null && best.as_text() != Some("")) {
-            self.suggest(&best).await?;
         }
         Ok(())
     }
@@ -79,13 +105,12 @@ impl Learner<'_> {
     }
 
     /// Who should do the rest is somebody's to decide, never ours.
-    async fn suggest(&self, best: &Value) -> Result<(), Error> {
-        let name = best.as_text().map_or_else(|| best.to_string(), str::to_owned);
+    pub async fn suggest(&self, name: &str) -> Result<(), Error> {
         let draft = Draft {
             kind: MessageKind::Question,
             priority: Priority::DEFAULT,
             subject: Some("An agent suggests who should go on".to_owned()),
-            body: cut(&name),
+            body: cut(name),
             body_json: false,
             action_required: true,
             workflow: None,

@@ -139,6 +139,51 @@ fn an_approval_is_sealed_and_the_task_waits() {
     assert_eq!(status(), ApprovalStatus::Consumed);
 }
 
+/// Whatever a handoff says and teaches, the session waits for one commit; for none where nothing is due.
+#[test]
+fn a_stop_costs_at_most_one_commit() {
+    let approval = json!({"approval_request": {
+        "operation": "push", "exact_content": "git push", "scope": "origin", "risk_level": "HIGH", "rollback": "revert",
+        "verification": "look",
+    }});
+    let taught = json!({"evidence_report": {
+        "patterns_checked": [], "files_checked": [], "commands_run": [], "key_outputs": ["it builds"],
+        "verbatim_outputs": [], "cross_layer_impacts": ["the API", "the docs"], "open_gaps": [],
+        "verification": {"result": "pass"},
+    }, "memory_suggestions": ["the tests are slow"]});
+    let cases = [
+        ("COMPLETE", json!({}), Status::Completed, 0),
+        ("COMPLETE", taught.clone(), Status::Completed, 2),
+        ("IN_PROGRESS", taught, Status::Pending, 3),
+        ("NEEDS_INPUT", json!({}), Status::Paused, 0),
+        ("APPROVAL_REQUEST", approval, Status::Paused, 0),
+        ("BLOCKED", json!({}), Status::Blocked, 0),
+    ];
+    for (status, more, becomes, checkpoints) in cases {
+        let scene = Scene::new(HANDS_OVER);
+        let quinn = scene.agent("quinn", None);
+        scene.stop("p0", "nothing is held").is_nothing();
+        let task = scene.held(quinn, PlanTask::named("one"));
+        let before = scene.commits();
+        let said = scene.stop("p1", &handoff(quinn, status, more));
+        let found = scene.task(task);
+        assert_eq!((found.status(), found.checkpoints), (becomes, checkpoints), "{status}: {said:?}");
+        assert_eq!(scene.commits() - before, 1, "{status}");
+    }
+    let scene = Scene::new(HANDS_OVER);
+    let quinn = scene.agent("quinn", None);
+    scene.held(quinn, PlanTask::named("one"));
+    let before = scene.commits();
+    scene.stop("p1", "no handoff");
+    assert_eq!(scene.commits() - before, 1, "it is sent back");
+    let before = scene.commits();
+    scene.hook("SessionStart", json!({"source": "startup"}));
+    scene.hook("PostToolUse", json!({"tool_name": "Bash"}));
+    assert_eq!(scene.commits() - before, 0, "reading is enough");
+    scene.hook("SessionEnd", json!({"reason": "other"}));
+    assert_eq!(scene.commits() - before, 1, "what it held is free");
+}
+
 /// A handoff of another agent is no handoff, and words about one are none either.
 #[test]
 fn a_forged_handoff_is_sent_back() {

@@ -1,0 +1,175 @@
+//! Several commands in one transaction: each sees what those before it did, and all of them take effect, or none.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use engine::{Actor, Caller, Change, Command, Refusal, Reply, Stamp, Stop, World, decide, fold};
+use store::Job;
+
+use crate::error::Error;
+use crate::random;
+use crate::service::Service;
+
+/// Makes a command from what is stored by then.
+type Make = Arc<dyn Fn(&World) -> Result<Command, Stop> + Send + Sync>;
+
+/// One of the commands.
+#[derive(Clone)]
+pub struct Act {
+    make: Make,
+    /// What is refused is left out, and the others take effect without it.
+    optional: bool,
+}
+
+/// What came of them.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Done {
+    /// The last reply, and what was left out.
+    Now { reply: Reply, left_out: Vec<Refusal> },
+    /// The key was used before, so all of it has happened.
+    Before,
+}
+
+impl std::fmt::Debug for Act {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Act").field("optional", &self.optional).finish_non_exhaustive()
+    }
+}
+
+impl Act {
+    pub fn of(command: Command) -> Self {
+        Self { make: Arc::new(move |_| Ok(command.clone())), optional: false }
+    }
+
+    pub fn made(make: impl Fn(&World) -> Result<Command, Stop> + Send + Sync + 'static) -> Self {
+        Self { make: Arc::new(make), optional: false }
+    }
+
+    #[must_use]
+    pub fn optional(self) -> Self {
+        Self { optional: true, ..self }
+    }
+}
+
+impl Service {
+    /// Does all of it as one caller, whose key stands for the whole.
+    pub async fn execute_all(&self, caller: Caller, acts: Vec<Act>) -> Result<Done, Error> {
+        let caller = Caller { lifetimes: self.lifetimes(), ..caller };
+        let stamp = Stamp { now: self.now(), seed: random::seed()? };
+        let done = Arc::new(Mutex::new(Done::Before));
+        let told = Arc::clone(&done);
+        let step = move |world: &World| {
+            let (change, found) = all(world, &caller, &acts, stamp)?;
+            *told.lock().unwrap_or_else(PoisonError::into_inner) = found;
+            Ok(change)
+        };
+        let change = self.store().transact(Job { needs: Vec::new(), now: stamp.now, step: Arc::new(step) }).await?;
+        change.reply?;
+        let done = done.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Ok(done)
+    }
+}
+
+fn all(world: &World, caller: &Caller, acts: &[Act], stamp: Stamp) -> Result<(Change, Done), Vec<engine::Need>> {
+    let mut world = world.clone();
+    let mut whole = Change { events: Vec::new(), sender: Actor::Engine, reply: Ok(Reply::Released) };
+    let mut left_out = Vec::new();
+    for (number, act) in (0..).zip(acts) {
+        let command = match (act.make)(&world) {
+            Ok(command) => command,
+            Err(Stop::Missing(needs)) => return Err(needs),
+            Err(Stop::Refused(refusal) | Stop::Recorded(refusal)) => return Ok((refused(refusal), Done::Before)),
+        };
+        let first = number == 0;
+        let caller = Caller { key: caller.key.clone().filter(|_| first), ..caller.clone() };
+        // Each makes ids of its own.
+        let stamp = Stamp { seed: stamp.seed.wrapping_add(number), ..stamp };
+        let change = decide(&world, &caller, &command, stamp)?;
+        if caller.key.is_some() && change.events.is_empty() {
+            return Ok((change, Done::Before));
+        }
+        match change.reply {
+            Ok(reply) => whole.reply = Ok(reply),
+            Err(refusal) if act.optional => left_out.push(refusal),
+            Err(refusal) => return Ok((refused(refusal), Done::Before)),
+        }
+        fold(&mut world, &change.events, stamp.now);
+        whole.sender = change.sender;
+        whole.events.extend(change.events);
+    }
+    let done = match &whole.reply {
+        Ok(reply) => Done::Now { reply: reply.clone(), left_out },
+        Err(_) => Done::Before,
+    };
+    Ok((whole, done))
+}
+
+/// Nothing happens.
+fn refused(refusal: Refusal) -> Change {
+    Change { events: Vec::new(), sender: Actor::Engine, reply: Err(refusal) }
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::Rights;
+    use engine::checkpoint::Kind;
+    use engine::command::{CreateWorkflow, Note, Register, Target};
+    use engine::id::{AgentId, TaskId};
+    use engine::plan::PlanTask;
+    use engine::task::Status;
+
+    use super::*;
+    use crate::clock::SystemClock;
+    use crate::service;
+
+    async fn held() -> (Service, AgentId, TaskId) {
+        let service = Service::new(store::open("memory:", 1).await.unwrap(), Arc::new(SystemClock));
+        let person = || Caller::with_rights(Rights::Person);
+        let register = Command::Register(Register::named("amy", "test"));
+        let reply = service.execute(Caller::with_rights(Rights::Agent), register).await.unwrap();
+        let Reply::Registered { agent, .. } = reply else { panic!("{reply:?}") };
+        let made = service.execute(person(), Command::CreateWorkflow(CreateWorkflow::named("w"))).await.unwrap();
+        let Reply::WorkflowCreated { workflow, .. } = made else { panic!("{made:?}") };
+        let plan = service.set_plan(person(), workflow, "s".to_owned(), vec![PlanTask::named("t")]).await.unwrap();
+        let Reply::PlanSet { task_ids, .. } = plan else { panic!("{plan:?}") };
+        let task = task_ids[0].1;
+        service.execute(Caller::agent(agent), Command::Claim { task }).await.unwrap();
+        (service, agent, task)
+    }
+
+    fn note(task: TaskId, text: &str) -> Act {
+        Act::of(Command::AddCheckpoint { task, attempt: Some(1), note: Note::plain(Kind::Progress, text) })
+    }
+
+    fn complete(task: TaskId, outcome: Option<&str>) -> Act {
+        let to = Target::Completed { outcome: outcome.map(str::to_owned), detail: None };
+        Act::of(Command::Move { task, attempt: Some(1), to })
+    }
+
+    #[tokio::test]
+    async fn each_sees_what_was_done_before_it_and_all_are_done_once() {
+        let (service, agent, task) = held().await;
+        let caller = || {
+            let key = service::key("all".to_owned(), "k".to_owned(), &"f");
+            Caller { key: Some(key), ..Caller::agent(agent) }
+        };
+        let acts = vec![note(task, "one"), note(task, " ").optional(), note(task, "two"), complete(task, Some("done"))];
+        let done = service.execute_all(caller(), acts.clone()).await.unwrap();
+        let Done::Now { reply: Reply::Moved { status: Status::Completed }, left_out } = done else {
+            panic!("{done:?}")
+        };
+        assert_eq!(left_out.len(), 1);
+        assert_eq!(service.execute_all(caller(), acts).await.unwrap(), Done::Before);
+        let found = service.view(move |world| world.task(task).cloned()).await.unwrap();
+        assert_eq!((found.status(), found.checkpoints), (Status::Completed, 2));
+    }
+
+    #[tokio::test]
+    async fn one_that_is_refused_undoes_all() {
+        let (service, agent, task) = held().await;
+        let acts = vec![note(task, "one"), complete(task, None)];
+        let refused = service.execute_all(Caller::agent(agent), acts).await;
+        assert!(matches!(refused, Err(Error::Refused(Refusal::MissingOutcome))), "{refused:?}");
+        let found = service.view(move |world| world.task(task).cloned()).await.unwrap();
+        assert_eq!((found.status(), found.checkpoints), (Status::Pending, 0));
+    }
+}
