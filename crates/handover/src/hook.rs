@@ -4,7 +4,7 @@
 //! SessionStart        who the agent is, what it holds, its mail, how to go on           one read
 //! PreToolUse          gates: by the configuration alone, or by an approval              nothing, or one commit
 //! PostToolUse         a sign of life; joins a sub-agent with the agent it registered    one read, now and then one commit
-//! Stop, SubagentStop  the handoff of whoever holds a claim: sent back, or it has its effect
+//! Stop, SubagentStop  the handoff of whoever holds a claim: sent back, or taken           one read, one commit if it is due
 //! SessionEnd          what the session holds is offered again                           one commit
 //! ```
 //!
