@@ -76,7 +76,7 @@ pub(crate) fn hear(case: &mut Case<'_>, origin: &Origin) -> Result<Reply, Stop> 
     let mut tasks = 0;
     for id in living {
         tasks += agent::renew_all(case, id)?;
-        lapse::take_up(case, id)?;
+        lapse::take_up(case, id, None)?;
     }
     Ok(Reply::Renewed { tasks })
 }

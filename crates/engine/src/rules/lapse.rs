@@ -77,11 +77,12 @@ fn end_open(case: &mut Case<'_>, task: TaskId, moot: &Moot) -> Result<(), Stop> 
     Ok(())
 }
 
-/// A session goes on: what was allowed to its last turn is in its hands now.
-pub(crate) fn take_up(case: &mut Case<'_>, agent: AgentId) -> Result<(), Stop> {
+/// A session goes on, or a runner's turn for one task: what was allowed to the last turn is in its hands now.
+pub(crate) fn take_up(case: &mut Case<'_>, agent: AgentId, only: Option<TaskId>) -> Result<(), Stop> {
     let list = List::ApprovalsOf { agent, limit: limits::EXPIRED_APPROVALS_MAX };
     let Fact::ApprovalRows(rows) = case.world.list(list)? else { return Ok(()) };
-    let waits = |row: &&Approval| matches!(row.state, ApprovalState::Approved { until: None, .. });
+    let of = |row: &Approval| only.is_none_or(|task| row.waiting.is_some_and(|waiting| waiting.task == task));
+    let waits = |row: &&Approval| of(row) && matches!(row.state, ApprovalState::Approved { until: None, .. });
     let ids: Vec<ApprovalId> = rows.iter().filter(waits).map(|row| row.id).collect();
     case.world.want(ids.iter().map(|id| Need::Approval(*id)))?;
     for id in ids {

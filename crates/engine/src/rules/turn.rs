@@ -9,6 +9,7 @@ use crate::limits;
 use crate::list::List;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
+use crate::rules::lapse;
 use crate::runner::Runner;
 use crate::task::Task;
 use crate::turn::{Ended, Turn, TurnState};
@@ -67,6 +68,9 @@ pub(crate) fn start(case: &mut Case<'_>, start: &StartTurn) -> Result<Reply, Sto
         state: TurnState::Running,
     };
     case.sign_of_life(Actor::Agent(holder), task, workflow)?;
+    if !start.purpose.is_a_look() {
+        lapse::take_up(case, holder, Some(task.id))?;
+    }
     let reply = Reply::TurnStarted { turn: turn.id, number };
     case.events.push(Event::TurnStarted { turn: Box::new(turn) });
     Ok(reply)

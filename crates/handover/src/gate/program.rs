@@ -5,217 +5,45 @@ use super::language::{awk, sed};
 use super::options::base;
 
 /// Programs that run a script, a text or their input. Version numbers at the end of a name do not count.
-const INTERPRETERS: &[&str] = &[
-    "python",
-    "pypy",
-    "perl",
-    "ruby",
-    "node",
-    "nodejs",
-    "deno",
-    "bun",
-    "php",
-    "lua",
-    "luajit",
-    "Rscript",
-    "R",
-    "tclsh",
-    "wish",
-    "expect",
-    "osascript",
-    "pwsh",
-    "powershell",
-    "fish",
-    "ksh",
-    "mksh",
-    "csh",
-    "tcsh",
-    "ash",
-    "yash",
-    "rbash",
-    "elixir",
-    "erl",
-    "groovy",
-    "make",
-    "gmake",
-    "just",
-    "rake",
-    "ed",
-    "ex",
-    "vi",
-    "vim",
-    "nvim",
-    "emacs",
-    "gdb",
-    "lldb",
-    "sqlite",
-    "psql",
-    "mysql",
-    "m4",
-    "bc",
-    "dc",
-    "gnuplot",
-    "java",
-    "jshell",
-    "kotlin",
-    "scala",
-    "swift",
-    "julia",
-    "ocaml",
-    "ghci",
-    "runghc",
-    "runhaskell",
-    "guile",
-    "racket",
-    "sbcl",
-    "clojure",
-    "nu",
-    "xonsh",
-    "elvish",
-    "tsx",
-    "ts-node",
-    "ipython",
-    "irb",
-];
+const INTERPRETERS: &str = "\
+    python pypy perl ruby node nodejs deno bun php lua luajit Rscript R tclsh wish expect osascript pwsh \
+    powershell fish ksh mksh csh tcsh ash yash rbash elixir erl groovy make gmake just rake ed ex vi vim nvim \
+    emacs gdb lldb sqlite psql mysql m4 bc dc gnuplot java jshell kotlin scala swift julia ocaml ghci runghc \
+    runhaskell guile racket sbcl clojure nu xonsh elvish tsx ts-node ipython irb";
 
 /// Programs that run another one in ways that are not looked into, and builtins that run a text.
-const RUNNERS: &[&str] = &[
-    ".",
-    "source",
-    "trap",
-    "alias",
-    "unalias",
-    "enable",
-    "hash",
-    "bind",
-    "complete",
-    "compgen",
-    "fc",
-    "let",
-    "repeat",
-    "foreach",
-    "su",
-    "runuser",
-    "pkexec",
-    "chroot",
-    "unshare",
-    "nsenter",
-    "strace",
-    "ltrace",
-    "script",
-    "flock",
-    "ionice",
-    "chrt",
-    "taskset",
-    "setarch",
-    "linux32",
-    "linux64",
-    "prlimit",
-    "systemd-run",
-    "start-stop-daemon",
-    "entr",
-    "tmux",
-    "screen",
-    "at",
-    "batch",
-    "crontab",
-    "unbuffer",
-    "rlwrap",
-    "fakeroot",
-    "bwrap",
-    "firejail",
-    "proot",
-    "xvfb-run",
-    "dbus-run-session",
-    "sshpass",
-    "ssh-agent",
-    "socat",
-    "nc",
-    "ncat",
-    "npx",
-    "bunx",
-    "uvx",
-    "pipx",
-    "run-parts",
-    "capsh",
-    "setpriv",
-    "cgexec",
-    "numactl",
-    "catchsegv",
-    "valgrind",
-    "perf",
-    "mount",
-    "nix-shell",
-    "direnv",
-    "rsh",
-    "mosh",
-    "autossh",
-    "ld.so",
-    "emulate",
-    "zmodload",
-    "autoload",
-    "zle",
-    "sched",
-    "coproc",
-];
+const RUNNERS: &str = "\
+    . source trap alias unalias enable hash bind complete compgen fc let repeat foreach su runuser pkexec chroot \
+    unshare nsenter strace ltrace script flock ionice chrt taskset setarch linux32 linux64 prlimit systemd-run \
+    start-stop-daemon entr tmux screen at batch crontab unbuffer rlwrap fakeroot bwrap firejail proot xvfb-run \
+    dbus-run-session sshpass ssh-agent socat nc ncat npx bunx uvx pipx run-parts capsh setpriv cgexec numactl \
+    catchsegv valgrind perf mount nix-shell direnv rsh mosh autossh ld.so emulate zmodload autoload zle sched \
+    coproc";
 
 /// Their words only print what they are.
 const ABOUT: &[&str] = &["--version", "-V", "-v", "--help", "-h", "-version"];
 
 /// Variables that change which program runs, or what it does. `*` stands for the rest of a name.
-const VARIABLES: &[&str] = &[
-    "PATH",
-    "LD_*",
-    "DYLD_*",
-    "GIT_*",
-    "BASH_ENV",
-    "BASH_FUNC_*",
-    "ENV",
-    "SHELLOPTS",
-    "BASHOPTS",
-    "PS0",
-    "PS4",
-    "PROMPT_COMMAND",
-    "IFS",
-    "CDPATH",
-    "HOME",
-    "OLDPWD",
-    "PWD",
-    "DIRSTACK",
-    "SHELL",
-    "EDITOR",
-    "VISUAL",
-    "PAGER",
-    "MANPAGER",
-    "LESSOPEN",
-    "LESSCLOSE",
-    "BROWSER",
-    "PYTHON*",
-    "PERL*",
-    "RUBY*",
-    "NODE_*",
-    "XDG_CONFIG_*",
-    "ZDOTDIR",
-    "TAR_OPTIONS",
-    "RSYNC_RSH",
-    "SSH_ASKPASS",
-    "SUDO_ASKPASS",
-    "MAKEFLAGS",
-    "GLOBIGNORE",
-    "EXECIGNORE",
-    "FPATH",
-    "fpath",
-    "path",
-    "JAVA_TOOL_OPTIONS",
-    "RUSTC_WRAPPER",
-    "HANDOVER_*",
-];
+const VARIABLES: &str = "\
+    PATH LD_* DYLD_* GIT_* BASH_ENV BASH_FUNC_* ENV SHELLOPTS BASHOPTS PS0 PS4 PROMPT_COMMAND IFS CDPATH HOME \
+    OLDPWD PWD DIRSTACK SHELL EDITOR VISUAL PAGER MANPAGER LESSOPEN LESSCLOSE BROWSER PYTHON* PERL* RUBY* NODE_* \
+    XDG_CONFIG_* ZDOTDIR TAR_OPTIONS RSYNC_RSH SSH_ASKPASS SUDO_ASKPASS MAKEFLAGS GLOBIGNORE EXECIGNORE FPATH \
+    fpath path JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS MAVEN_OPTS RUSTC* RUSTFLAGS RUSTDOCFLAGS \
+    CARGO_HOME CARGO_BUILD_* CARGO_ENCODED_* CC CXX GOFLAGS npm_config_* NPM_CONFIG_* HANDOVER_*";
+
+fn is_one_of(words: &str, name: &str) -> bool {
+    words.split(' ').any(|word| word == name)
+}
 
 pub(super) fn changes_programs(variable: &str) -> bool {
     let variable = variable.split('[').next().unwrap_or(variable).trim_end_matches('+');
-    VARIABLES.iter().any(|known| match known.strip_suffix('*') {
+    // Runners and linkers of a target, beside the one that only says where things are built.
+    if variable.starts_with("CARGO_TARGET_") && variable != "CARGO_TARGET_DIR" {
+        return true;
+    }
+    VARIABLES.split(' ').any(|known| match known.strip_suffix('*') {
         Some(start) => variable.starts_with(start),
-        None => variable == *known,
+        None => variable == known,
     })
 }
 
@@ -229,7 +57,7 @@ pub(super) fn is_harmless(program: &str) -> bool {
 
 /// A name that must keep its meaning for what follows to be read.
 pub(super) fn is_relied_on(name: &str) -> bool {
-    is_harmless(name) || super::wrapper::is_wrapper(name) || RUNNERS.contains(&name) || DECLARES.contains(&name)
+    is_harmless(name) || super::wrapper::is_wrapper(name) || is_one_of(RUNNERS, name) || DECLARES.contains(&name)
 }
 
 /// Builtins whose words are assignments.
@@ -251,10 +79,10 @@ pub(super) fn asks(words: &[Arg]) -> Option<String> {
     if about {
         return None;
     }
-    if INTERPRETERS.contains(&name) || INTERPRETERS.contains(&bare) {
+    if is_one_of(INTERPRETERS, name) || is_one_of(INTERPRETERS, bare) {
         return Some(format!("{name} runs a script, a text or its input, which is not looked into"));
     }
-    if RUNNERS.contains(&name) {
+    if is_one_of(RUNNERS, name) {
         return Some(format!("{name} runs commands that are not looked into"));
     }
     if program.contains('/') && !is_of_the_system(program) {

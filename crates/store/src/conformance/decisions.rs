@@ -9,6 +9,7 @@ use engine::id::{AgentId, ApprovalId};
 use engine::limits;
 use engine::notice::Channel;
 use engine::plan::PlanTask;
+use engine::task::Status;
 use engine::{Caller, Command, Need, Refusal, Reply, Rights};
 
 use super::race::{CALLERS, Field, create};
@@ -39,6 +40,7 @@ impl Field {
             self.consumers(agents[0], &format!("{words} used")).await;
             self.expiry(agents[0], &format!("{words} over")).await;
             self.gate(agents, round).await;
+            self.several(agents[0], round).await;
         }
     }
 
@@ -166,6 +168,34 @@ impl Field {
             .await;
         let ended: Vec<_> = ended.into_iter().flatten().collect();
         assert_eq!(ended, [self.status(approval).await], "used or over, and once");
+    }
+
+    /// One claim waits for many answers, which come at the same time: the last of them lets it go on, whichever that is.
+    async fn several(self: &Arc<Self>, agent: AgentId, round: usize) {
+        let (_, tasks) = self.workflow(create(None), vec![PlanTask::named(format!("asks {round}"))]).await;
+        let task = tasks[0];
+        assert!(self.act(0, Caller::agent(agent), Command::Claim { task }).await.reply.is_ok());
+        let mut approvals = Vec::new();
+        for number in 0..CALLERS {
+            let command = ask(&format!("{task} {number}"), Source::ExecGate, Some((task, 1)));
+            let change = self.act(number, Caller::agent(agent), command).await;
+            let Ok(Reply::ApprovalAsked { approval, .. }) = change.reply else { panic!("{change:?}") };
+            approvals.push(approval);
+        }
+        let approvals = Arc::new(approvals);
+        self.all(|field, place| {
+            let approval = approvals[place];
+            async move {
+                let decide = Command::DecideApproval { approval, decision: Decision::Approve };
+                let change = field.act(place, person(), decide).await;
+                assert!(change.reply.is_ok(), "{change:?}");
+            }
+        })
+        .await;
+        let world = must(self.stores[1].look(vec![Need::Task(task)], Arc::new(|_| Vec::new())).await, "look");
+        let found = world.tasks.get(&task).and_then(Option::as_ref).map(|row| (row.status(), row.checkpoints));
+        let answers = u32::try_from(CALLERS).unwrap_or(u32::MAX);
+        assert_eq!(found, Some((Status::InProgress, answers)), "every answer is there, and it goes on");
     }
 
     /// Everybody wants a gated task: one gets it with the one approval there is.

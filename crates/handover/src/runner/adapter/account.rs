@@ -172,7 +172,8 @@ impl Account {
                 End::Failed { code: Some(code), reason: reason(stderr_tail, missing) }
             }
             (Verdict::Unsaid, Exit::Code(code)) => {
-                End::Failed { code: Some(code), reason: reason(stderr_tail, "it gave no reason") }
+                let silent = format!("it ended with exit code {code} and gave no reason");
+                End::Failed { code: Some(code), reason: reason(stderr_tail, &silent) }
             }
         }
     }
