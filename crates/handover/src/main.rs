@@ -17,11 +17,17 @@ fn main() -> ExitCode {
     }
     match cli::run() {
         Ok(code) => code,
+        Err(error) if is_unread(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("handover: {error:#}");
             ExitCode::from(error.chain().find_map(code).unwrap_or(2))
         }
     }
+}
+
+/// Whoever reads what we write has seen enough, such as `head`.
+fn is_unread(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
 /// What the rules refuse is 1. A wrong address or an unreadable file is the caller's to mend, 2; a fault is not, 3.

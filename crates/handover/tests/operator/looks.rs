@@ -146,3 +146,21 @@ fn a_section_tells_who_wrote_it_and_what_it_was_before() {
     let (code, text, _) = run(&["project", "history", "stack"]);
     assert!(code == Some(0) && text.contains("sqlite") && text.contains("2096-10-02"), "{text}");
 }
+
+/// A pipe that nobody reads any more, as behind `head`, is no error.
+#[test]
+fn whoever_has_seen_enough_hears_no_complaint() {
+    let scene = Scene::new();
+    for words in [&["status"][..], &["approval", "list"], &["workflow", "list"], &["log", "verify"]] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_handover"));
+        program.current_dir(scene.at()).env_remove("HANDOVER_STORE").args(words).stdout(writer);
+        let output = program.stderr(std::process::Stdio::piped()).output().expect("the program");
+        assert_eq!(
+            (output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()),
+            (Some(0), ""),
+            "{words:?}"
+        );
+    }
+}
