@@ -17,6 +17,7 @@ mod status;
 
 use std::path::{Path, PathBuf};
 
+pub(crate) use create::undo;
 pub use git::{Git, TIME_LIMIT_DEFAULT};
 pub use problem::{Dirt, MissingBase, Occupant, Problem};
 

@@ -20,16 +20,18 @@ mod commit;
 mod look;
 mod merge;
 mod quiet;
+mod room;
 
 use std::path::{Path, PathBuf};
 
+use crate::worktree::Problem;
 use crate::worktree::git::{Call, Git};
 use crate::worktree::repository::{Repository, reference};
-use crate::worktree::{self, Made, Occupant, Problem, Request};
 
 pub use bring::bring;
 pub use commit::commit;
 pub use merge::{is_merged, merge};
+pub use room::workspace;
 
 const PREFIX: &str = "handover";
 /// What of a message git gets in one argument.
@@ -160,39 +162,6 @@ pub async fn line(git: &Git, repository: &Path, workflow: &str, base: Option<&st
             format!("cannot be {branch} beside the branch {PREFIX}: git keeps one as a folder of the other"),
         )),
         None => Err(made.failure()),
-    }
-}
-
-/// The worktree of a task, at the tip of its workflow's branch. One that a stopped runner made is found again, with
-/// what is in it.
-pub async fn workspace(git: &Git, line: &Line, request: &Request) -> Result<Made, Problem> {
-    let request = Request { base: Some(line.branch.clone()), ..request.clone() };
-    let branch = request.branch.clone();
-    match worktree::create(git, &request).await {
-        Err(Problem::BranchExists { checked_out: Some(path), .. }) => {
-            let repository = Repository::find(git, &request.repository).await?;
-            let base_commit = merge::fork(git, &repository, &reference(&branch), &line.tip).await?;
-            Ok(Made { path, branch, base_branch: line.branch.clone(), base_commit })
-        }
-        Err(Problem::BranchExists { checked_out: None, .. }) => {
-            let repository = Repository::find(git, &request.repository).await?;
-            let Some(tip) = repository.commit(git, &reference(&branch)).await? else {
-                return worktree::create(git, &request).await;
-            };
-            // A branch without work is one whose worktree was not made any more.
-            if !repository.contains(git, &line.tip, &tip).await? {
-                return Err(Problem::BranchExists { branch, checked_out: None });
-            }
-            repository.delete_branch(git, &branch, &tip).await?;
-            match worktree::create(git, &request).await {
-                // So is an empty folder; one with anything in it stays.
-                Err(Problem::PathTaken { path, by: Occupant::Folder }) if std::fs::remove_dir(&path).is_ok() => {
-                    worktree::create(git, &request).await
-                }
-                other => other,
-            }
-        }
-        other => other,
     }
 }
 

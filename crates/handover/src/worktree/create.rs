@@ -99,6 +99,16 @@ async fn is_listed(git: &Git, repository: &Repository, path: &Path) -> Result<bo
     Ok(repository.worktrees(git).await?.iter().any(|entry| entry.path == path))
 }
 
+/// Takes back a worktree that was not finished.
+pub(crate) async fn undo(git: &Git, repository: &Repository, path: PathBuf) -> Result<(), Problem> {
+    match undo_folder(git, repository, path).await {
+        None => Ok(()),
+        Some(remains) => {
+            Err(Problem::failed("worktree", &format!("what was left half-made cannot be removed: {remains}")))
+        }
+    }
+}
+
 /// First the folder, which we made; git then forgets a worktree that is not there.
 async fn undo_folder(git: &Git, repository: &Repository, path: PathBuf) -> Option<String> {
     let folder = path.clone();

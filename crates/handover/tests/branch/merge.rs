@@ -59,6 +59,36 @@ alone! {
         assert_eq!(problem, Problem::BranchExists { branch: one.branch, checked_out: None });
     }
 
+    fn a_workspace_that_is_being_made_is_waited_for(scene) {
+        let one = scene.workspace("tk_1").await;
+        let path = one.path.to_str().unwrap();
+        scene.git(&["worktree", "lock", "--reason", "initializing", path]);
+        let maker = async {
+            tokio::time::sleep(std::time::Duration::from_millis(700)).await;
+            fs::write(one.path.join("late"), "checked out last").unwrap();
+            scene.git(&["worktree", "unlock", path]);
+        };
+        let (found, ()) = tokio::join!(scene.workspace("tk_1"), maker);
+        assert_eq!(found, one);
+        assert!(one.path.join("late").exists(), "it was taken before it was whole");
+    }
+
+    fn what_a_dead_git_left_half_made_is_made_anew(scene) {
+        let (one, other) = (scene.workspace("tk_1").await, scene.workspace("tk_2").await);
+        // Before and after it wrote which branch is checked out.
+        git(&other.path, &["checkout", "--quiet", "--detach"]);
+        for half in [&one, &other] {
+            scene.git(&["worktree", "lock", "--reason", "initializing", half.path.to_str().unwrap()]);
+            fs::remove_file(half.path.join("a.txt")).unwrap();
+        }
+        let (first, second) = tokio::join!(scene.workspace("tk_1"), scene.workspace("tk_2"));
+        assert_eq!((&first, &second), (&one, &other));
+        for whole in [first, second] {
+            assert!(whole.path.join("a.txt").exists(), "a file would be missing from the work");
+        }
+        assert!(!scene.git(&["worktree", "list", "--porcelain"]).contains("locked"));
+    }
+
     fn heads_come_in_one_after_the_other(scene) {
         fs::write(scene.home.join("a.txt"), "the person's own change\n").unwrap();
         let before = checkout(&scene.home);

@@ -10,7 +10,8 @@ use crate::process::{Runner, now, strangers_after};
 use crate::rng::Rng;
 use crate::scene::Scene;
 
-/// Ten tasks: dependencies, artifacts, repairs, checks and an evaluation that fail first, one that goes on.
+/// Eleven tasks: dependencies, artifacts, repairs, checks and an evaluation that fail first, one that goes on, one that is
+/// reviewed.
 pub(crate) const PLAN: &str = r#"
 summary: killed again and again
 tasks:
@@ -33,9 +34,10 @@ tasks:
       goal: finished
       acceptance_criteria: [Somebody finds it good.]
       output_contract: {type: file, schema_ref: null, output_ref_required: true, evaluate: judge-fail judge-pass}
+  - {name: reviewed, role: worker, description: finished, depends_on: [base], review: critic}
   - {name: left, role: worker, description: finished, depends_on: [checked, soon]}
   - {name: right, role: worker, description: soon, depends_on: [goes-on, judged]}
-  - {name: last, role: worker, description: finished, depends_on: [left, right, silent]}
+  - {name: last, role: worker, description: finished, depends_on: [left, right, silent, reviewed]}
 "#;
 
 /// Without a number of rounds, no new one begins after this time.
@@ -52,6 +54,7 @@ pub(crate) fn scene() -> Scene {
     );
     scene.agent("worker", "max_parallel = 3");
     scene.agent("judge", "roles = [\"judge\"]");
+    scene.reviewer("critic", "slow", "roles = [\"critic\"]");
     scene
 }
 
