@@ -127,10 +127,21 @@ pub(crate) fn void(case: &mut Case<'_>, agent: AgentId) -> Result<(), Stop> {
 pub(crate) fn expire(case: &mut Case<'_>, approval: &Approval) -> Result<(), Stop> {
     moved(case, approval, ApprovalState::Expired { at: case.now });
     // A gate's task waits on: whoever wants to claim it asks anew.
-    if approval.is_gate() {
+    if approval.is_gate() || is_answered(case, approval) {
         return Ok(());
     }
     answer_task(case, approval, "expired: nobody decided in time")
+}
+
+/// Of several requests of one claim that run out together, one lets it go on.
+#[expect(clippy::wildcard_enum_match_arm, reason = "two events bring an answer")]
+fn is_answered(case: &Case<'_>, approval: &Approval) -> bool {
+    let task = approval.waiting.map(|waiting| waiting.task);
+    case.events.iter().any(|event| match event {
+        Event::Moved(moved) => Some(moved.task) == task,
+        Event::CheckpointAdded { checkpoint, .. } => Some(checkpoint.task) == task,
+        _ => false,
+    })
 }
 
 pub(crate) fn expire_all(case: &mut Case<'_>) -> Result<Reply, Stop> {

@@ -28,6 +28,7 @@ pub(crate) fn step(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
     keys::answers(seen, memory)?;
     refusal_changes_nothing(seen)?;
     everything_is_logged(seen)?;
+    checkpoints_are_kept(seen)?;
     claims::numbers(seen, memory)?;
     claims::granted(seen)?;
     claims::ended(seen)?;
@@ -155,6 +156,25 @@ fn everything_is_logged(seen: &Seen<'_>) -> Verdict {
             "(g) every change is in the log",
             "what belongs to {id} changed"
         );
+    }
+    Ok(())
+}
+
+/// Two with one number would be one row in a database.
+fn checkpoints_are_kept(seen: &Seen<'_>) -> Verdict {
+    let mut new = BTreeSet::new();
+    for event in &seen.change.events {
+        let checkpoint = match event {
+            Event::CheckpointAdded { checkpoint, .. } | Event::LeaseEnded { checkpoint, .. } => checkpoint.as_ref(),
+            Event::Moved(moved) => match &moved.checkpoint {
+                Some(checkpoint) => checkpoint,
+                None => continue,
+            },
+            _ => continue,
+        };
+        let key = (checkpoint.task, checkpoint.sequence);
+        let fresh = !seen.before.checkpoints.contains_key(&key) && new.insert(key);
+        hold!(fresh, "(g) every checkpoint is kept", "{checkpoint:?} has the number of another");
     }
     Ok(())
 }
