@@ -85,7 +85,7 @@ fn all(world: &World, caller: &Caller, acts: &[Act], stamp: Stamp) -> Result<(Ch
         let stamp = Stamp { seed: stamp.seed.wrapping_add(number), ..stamp };
         let change = decide(&world, &caller, &command, stamp)?;
         if caller.key.is_some() && change.events.is_empty() {
-            return Ok((change, Done::Before));
+            return Ok((before(change), Done::Before));
         }
         match change.reply {
             Ok(reply) => whole.reply = Ok(reply),
@@ -101,6 +101,15 @@ fn all(world: &World, caller: &Caller, acts: &[Act], stamp: Stamp) -> Result<(Ch
         Err(_) => Done::Before,
     };
     Ok((whole, done))
+}
+
+/// The key is known: nothing happens, and what its first command was answered then does not matter, unless the key stands for
+/// something else.
+fn before(change: Change) -> Change {
+    match change.reply {
+        Err(conflict @ Refusal::IdempotencyConflict { .. }) => refused(conflict),
+        Ok(_) | Err(_) => Change { reply: Ok(Reply::Released), ..change },
+    }
 }
 
 /// Nothing happens.
@@ -152,13 +161,16 @@ mod tests {
             let key = service::key("all".to_owned(), "k".to_owned(), &"f");
             Caller { key: Some(key), ..Caller::agent(agent) }
         };
-        let acts = vec![note(task, "one"), note(task, " ").optional(), note(task, "two"), complete(task, Some("done"))];
+        let acts = vec![note(task, " ").optional(), note(task, "one"), note(task, "two"), complete(task, Some("done"))];
         let done = service.execute_all(caller(), acts.clone()).await.unwrap();
         let Done::Now { reply: Reply::Moved { status: Status::Completed }, left_out } = done else {
             panic!("{done:?}")
         };
         assert_eq!(left_out.len(), 1);
-        assert_eq!(service.execute_all(caller(), acts).await.unwrap(), Done::Before);
+        assert_eq!(service.execute_all(caller(), acts.clone()).await.unwrap(), Done::Before);
+        let key = service::key("all".to_owned(), "k".to_owned(), &"another");
+        let other = service.execute_all(Caller { key: Some(key), ..Caller::agent(agent) }, acts).await;
+        assert!(matches!(other, Err(Error::Refused(Refusal::IdempotencyConflict { .. }))), "{other:?}");
         let found = service.view(move |world| world.task(task).cloned()).await.unwrap();
         assert_eq!((found.status(), found.checkpoints), (Status::Completed, 2));
     }
