@@ -88,7 +88,16 @@ async fn a_host_that_is_killed_at_any_moment_is_settled() {
             let moment = Duration::from_micros(chance.hash_one((round, number)) % 60_000);
             turns.spawn(async move {
                 tokio::time::sleep(moment).await;
-                for pid in hosts(&folder) {
+                // A machine that is busy may not have started it by then.
+                let mut found = hosts(&folder);
+                for _ in 0..5_000 {
+                    if !found.is_empty() {
+                        break;
+                    }
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                    found = hosts(&folder);
+                }
+                for pid in found {
                     let _gone = kill_process(pid, Signal::KILL);
                 }
                 let end = host.wait().await.unwrap();
