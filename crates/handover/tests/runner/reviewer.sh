@@ -4,7 +4,8 @@
 read -r request
 count=$(cat "$SIM/$NAME.count" 2>/dev/null || echo 0)
 count=$((count + 1))
-echo "$count" >"$SIM/$NAME.count"
+# Whoever looks sees a number, never an empty file.
+echo "$count" >"$SIM/$NAME.count.new" && mv "$SIM/$NAME.count.new" "$SIM/$NAME.count"
 word=$(printf '%s' "$WORDS" | awk -v n="$count" '{ print $(n > NF ? NF : n) }')
 printf '%s\n' "$request" >"$SIM/$NAME.$count.request"
 pwd >>"$SIM/$NAME.rooms"
