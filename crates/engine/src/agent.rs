@@ -22,8 +22,15 @@ pub struct Agent {
     pub workflow: Option<WorkflowId>,
     pub workspace_path: Option<String>,
     pub metadata: Option<Json>,
-    /// The connection it last spoke through.
+    /// Its home: the connection that registered it last. None when that connection has ended.
     pub session: Option<SessionId>,
+    /// The user or token that registered it last, which may resume it when its home is dead. Unknown for agents of
+    /// version 0.1.0.
+    #[serde(default)]
+    pub principal: Option<String>,
+    /// When it registered last.
+    #[serde(default)]
+    pub registered: Timestamp,
     /// Where in its client it lives.
     #[serde(default)]
     pub origin: Origin,
@@ -46,6 +53,14 @@ pub struct Origin {
     pub call: Option<String>,
 }
 
+/// What an agent says of itself when it registers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Renewed {
+    pub runtime: String,
+    pub role: Option<String>,
+    pub capabilities: Vec<String>,
+}
+
 /// What others are told of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -56,12 +71,20 @@ pub enum Presence {
 }
 
 impl Agent {
-    pub fn is_silent(&self, now: Timestamp) -> bool {
-        self.left.is_some() || self.seen + limits::OFFLINE_MS <= now
+    /// Returns whether others see the agent as offline: its home is gone, or no process here watches its home and three
+    /// heartbeats are missing. This moves nothing and ends nothing.
+    pub fn is_silent(&self, alive: &[SessionId], now: Timestamp) -> bool {
+        match self.session {
+            _ if self.left.is_some() => true,
+            Some(home) if alive.contains(&home) => false,
+            // Its connection ended. An agent of version 0.1.0 has no principal, and its last sign of life decides.
+            None if self.principal.is_some() => true,
+            None | Some(_) => self.seen + limits::OFFLINE_MS <= now,
+        }
     }
 
-    pub fn presence(&self, holds_tasks: bool, now: Timestamp) -> Presence {
-        match (self.is_silent(now), holds_tasks) {
+    pub fn presence(&self, holds_tasks: bool, alive: &[SessionId], now: Timestamp) -> Presence {
+        match (self.is_silent(alive, now), holds_tasks) {
             (true, _) => Presence::Offline,
             (false, true) => Presence::Busy,
             (false, false) => Presence::Online,

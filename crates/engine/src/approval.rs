@@ -107,8 +107,12 @@ pub enum ApprovalState {
         reason: Option<String>,
     },
     Consumed {
+        /// Who used it.
         by: Actor,
         at: Timestamp,
+        /// Who gave it, and when. Version 0.1.0 kept that in the log only.
+        #[serde(default)]
+        given: Option<(Actor, Timestamp)>,
     },
 }
 
@@ -130,6 +134,16 @@ pub enum Decision {
 }
 
 impl ApprovalState {
+    /// Returns the state of an approval that is used now; who gave it stays known.
+    pub fn used(&self, by: Actor, at: Timestamp) -> Self {
+        let given = match self {
+            Self::Approved { by, at, .. } => Some((*by, *at)),
+            Self::Consumed { given, .. } => *given,
+            Self::Pending { .. } | Self::Rejected { .. } | Self::Expired { .. } | Self::Revoked { .. } => None,
+        };
+        Self::Consumed { by, at, given }
+    }
+
     pub fn status(&self) -> ApprovalStatus {
         match self {
             Self::Pending { .. } => ApprovalStatus::Pending,

@@ -12,16 +12,37 @@ pub struct Caller {
     /// The agent that was named, or that the token stands for. Without it the connection's agents are looked at.
     pub agent: Option<AgentId>,
     pub rights: Rights,
+    /// The connection the call came over.
     pub session: Option<SessionId>,
+    /// How the caller is tied to the agents it names.
+    pub standing: Standing,
+    /// The user or token behind the connection. It may resume its own agents when their connection is gone.
+    pub principal: Option<String>,
     /// Who may pass a workflow lock: an agent's id or a text of the caller's choice.
     pub lock_owner: Option<String>,
     pub key: Option<Key>,
     /// Connections of this machine whose processes live and were heard of in the last two waking hours, as the door says.
     pub alive: Vec<SessionId>,
+    /// Connections of this machine whose processes live, also those that were silent for longer: their home lives, and
+    /// nothing more.
+    pub present: Vec<SessionId>,
     /// Where in its client the call comes from, as far as the door knows.
     pub origin: Origin,
     /// How long approvals live here, as the settings say.
     pub lifetimes: Lifetimes,
+}
+
+/// How a caller is tied to the agents it may act as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// The door itself knows that the caller is the named agent: a runner's turn, a hook, a token bound to one agent.
+    Vouched,
+    /// One client has the connection for itself. A named agent must be at home there; without a name, the agent that
+    /// registered last acts.
+    Client,
+    /// Several agents may share the connection: a token without a session, the command line. A named agent must be at
+    /// home there; without a name, there must be exactly one.
+    Shared,
 }
 
 /// What a caller may do to tasks it does not hold.
@@ -40,10 +61,20 @@ pub enum Rights {
 /// An idempotency key: whose, which, and what exactly was asked with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
-    pub owner: String,
+    pub owner: KeyOwner,
     pub key: String,
     /// A hash of the arguments.
     pub fingerprint: String,
+}
+
+/// The caller to whom an idempotency key belongs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeyOwner {
+    /// Exactly this one.
+    Fixed(String),
+    /// The agent that acts, so that its keys stay its own when it resumes on another connection. A caller without an
+    /// agent has the keys of its connection.
+    Acting { connection: String, tool: String },
 }
 
 impl Caller {
@@ -56,19 +87,24 @@ impl Caller {
             agent: None,
             rights,
             session: None,
+            standing: Standing::Vouched,
+            principal: None,
             lock_owner: None,
             key: None,
             alive: Vec::new(),
+            present: Vec::new(),
             origin: Origin::default(),
             lifetimes: Lifetimes::default(),
         }
     }
+}
 
-    /// May act on tasks of others; such an act is recorded as theirs.
-    pub fn may_override(&self) -> bool {
-        match self.rights {
-            Rights::Coordinator | Rights::Person | Rights::Engine => true,
-            Rights::Agent | Rights::Runner => false,
+impl Rights {
+    /// Returns whether such a caller may act on tasks of others, under its own name.
+    pub fn may_override(self) -> bool {
+        match self {
+            Self::Coordinator | Self::Person | Self::Engine => true,
+            Self::Agent | Self::Runner => false,
         }
     }
 }

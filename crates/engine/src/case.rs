@@ -2,13 +2,15 @@
 
 use std::cell::Cell;
 
-use crate::command::{Actor, Caller, Rights};
+use crate::command::{Actor, Caller, Command, Rights, Standing};
 use crate::event::{Cause, Event};
 use crate::id::{AgentId, Ids, TaskId};
+use crate::identity;
 use crate::key::KeyId;
 use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
+use crate::rules::regain;
 use crate::task::{Lease, Task};
 use crate::time::{Stamp, Timestamp};
 use crate::workflow::{Workflow, WorkflowStatus};
@@ -18,6 +20,8 @@ use crate::world::{Need, Stop, World};
 pub(crate) struct Case<'a> {
     pub(crate) world: &'a World,
     pub(crate) caller: &'a Caller,
+    /// The caller's rights in this call.
+    pub(crate) rights: Rights,
     pub(crate) now: Timestamp,
     pub(crate) ids: Ids,
     pub(crate) events: Vec<Event>,
@@ -26,9 +30,14 @@ pub(crate) struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    pub(crate) fn new(world: &'a World, caller: &'a Caller, stamp: Stamp) -> Self {
+    pub(crate) fn new(world: &'a World, caller: &'a Caller, rights: Rights, stamp: Stamp) -> Self {
         let (now, ids) = (stamp.now, Ids::new(stamp.seed));
-        Self { world, caller, now, ids, events: Vec::new(), acted: Cell::new(None) }
+        Self { world, caller, rights, now, ids, events: Vec::new(), acted: Cell::new(None) }
+    }
+
+    /// The caller may act on tasks of others; such an act is recorded under the caller's own name.
+    pub(crate) fn may_override(&self) -> bool {
+        self.rights.may_override()
     }
 
     pub(crate) fn answered(&self, id: &KeyId) -> Result<Option<Result<Reply, Refusal>>, Stop> {
@@ -50,9 +59,9 @@ impl<'a> Case<'a> {
         if let Some(actor) = self.acted.get() {
             return actor;
         }
-        match (self.caller.rights, self.caller.agent) {
-            (Rights::Agent | Rights::Runner, Some(agent)) => Actor::Agent(agent),
-            (Rights::Agent, None) => self.session_agent(None).ok().flatten().map_or(Actor::Engine, Actor::Agent),
+        match (self.rights, self.caller.agent) {
+            (Rights::Runner, Some(agent)) => Actor::Agent(agent),
+            (Rights::Agent, _) => self.agent_of_call().map_or(Actor::Engine, Actor::Agent),
             (Rights::Runner, None) => Actor::Runner,
             (Rights::Coordinator, _) => Actor::Coordinator,
             (Rights::Person, _) => Actor::Person,
@@ -62,12 +71,63 @@ impl<'a> Case<'a> {
 
     /// The agent that acts: the named one, else the connection's agent that holds the task, else its last registered.
     pub(crate) fn agent(&self, task: Option<&Task>) -> Result<AgentId, Stop> {
-        let agent = match self.caller.agent {
-            Some(agent) => self.world.agent(agent)?.id,
-            None => self.session_agent(task)?.ok_or(Refusal::AgentNotFound { agent: None })?,
-        };
+        let agent = identity::acting_agent(self.world, self.caller, task, self.now)?;
         self.acted.set(Some(Actor::Agent(agent)));
         Ok(agent)
+    }
+
+    /// The agent behind a call of an agent, when it can be told from what is loaded.
+    fn agent_of_call(&self) -> Option<AgentId> {
+        identity::acting_agent(self.world, self.caller, None, self.now).ok()
+    }
+
+    /// Who wrote what the caller gives: the caller itself, or nobody known when an agent has not registered.
+    pub(crate) fn author(&self) -> Result<Option<Actor>, Stop> {
+        match self.rights {
+            Rights::Agent => match self.present(None) {
+                Ok(agent) => Ok(Some(Actor::Agent(agent))),
+                Err(missing @ Stop::Missing(_)) => Err(missing),
+                Err(Stop::Refused(Refusal::AgentNotFound { agent: None })) => Ok(None),
+                Err(refused) => Err(refused),
+            },
+            Rights::Runner | Rights::Coordinator | Rights::Person | Rights::Engine => self.actor().map(Some),
+        }
+    }
+
+    /// Refuses what a rule let pass that does not look at who acts: no command is done in the name of an agent that is at
+    /// home elsewhere or has unregistered, nor while it is open which of several agents acts.
+    pub(crate) fn check_identity(&self, command: &Command) -> Result<(), Stop> {
+        if matches!(command, Command::Register(_) | Command::CloseSession { .. }) {
+            return Ok(());
+        }
+        // An agent that does not exist is a mistake, also for a caller that acts under its own name.
+        if let (Some(named), Rights::Person | Rights::Coordinator, Standing::Client | Standing::Shared) =
+            (self.caller.agent, self.rights, self.caller.standing)
+        {
+            self.world.agent(named)?;
+        }
+        if self.rights != Rights::Agent {
+            return Ok(());
+        }
+        let agent = match self.acted.get() {
+            Some(Actor::Agent(agent)) => agent,
+            Some(Actor::Runner | Actor::Coordinator | Actor::Person | Actor::Engine) => return Ok(()),
+            None => match self.agent(None) {
+                Ok(agent) => agent,
+                // A caller that has not registered may do what needs no agent.
+                Err(Stop::Refused(Refusal::AgentNotFound { agent: None })) => return Ok(()),
+                Err(stop) => return Err(stop),
+            },
+        };
+        let is_new = |event: &Event| matches!(event, Event::Registered { agent: new } if new.id == agent);
+        if self.events.iter().any(is_new) {
+            return Ok(());
+        }
+        // An agent that left has no home, so its name proves nothing. It may still hear a repeated answer.
+        if !self.events.is_empty() && self.world.agent(agent)?.left.is_some() {
+            return Err(Refusal::state(format!("{agent} has unregistered; register again")).into());
+        }
+        Ok(())
     }
 
     /// An agent that did not exist before acts for itself.
@@ -75,9 +135,16 @@ impl<'a> Case<'a> {
         self.acted.set(Some(Actor::Agent(agent)));
     }
 
-    /// Whoever is named must exist, also when the caller may act without an agent.
-    pub(crate) fn names_an_agent(&self) -> Result<(), Stop> {
-        self.caller.agent.map_or(Ok(()), |agent| self.world.agent(agent).map(|_| ()))
+    /// Refuses an agent that does not exist, and one that is not the caller's to speak for. A caller that may override
+    /// acts under its own name, whichever agent it names.
+    pub(crate) fn names_an_agent(&self, task: Option<&Task>) -> Result<(), Stop> {
+        if let Some(agent) = self.caller.agent {
+            self.world.agent(agent)?;
+        }
+        if self.rights == Rights::Agent {
+            self.agent(task)?;
+        }
+        Ok(())
     }
 
     /// The acting agent, which must not have left.
@@ -92,24 +159,15 @@ impl<'a> Case<'a> {
     /// The agent is the caller, or one of its connection's when the call names none.
     pub(crate) fn speaks_for(&self, agent: AgentId) -> Result<bool, Stop> {
         match (self.caller.agent, self.caller.session) {
-            (Some(named), _) => Ok(named == agent),
+            (Some(named), _) => Ok(named == agent && identity::may_act_as(self.caller, self.world.agent(agent)?)),
             (None, Some(session)) => Ok(self.world.agent_ids(&Need::SessionAgents(session))?.contains(&agent)),
             (None, None) => Ok(false),
         }
     }
 
-    fn session_agent(&self, task: Option<&Task>) -> Result<Option<AgentId>, Stop> {
-        let Some(session) = self.caller.session else {
-            return Ok(None);
-        };
-        let agents = self.world.agent_ids(&Need::SessionAgents(session))?;
-        let holder = task.and_then(Task::holder).filter(|holder| agents.contains(holder));
-        Ok(holder.or_else(|| agents.first().copied()))
-    }
-
     /// Who the caller is when it need not be an agent.
     pub(crate) fn actor(&self) -> Result<Actor, Stop> {
-        let actor = match self.caller.rights {
+        let actor = match self.rights {
             Rights::Agent => self.present(None).map(Actor::Agent)?,
             // For an agent it acts as that agent, whose mailbox it may read and whose leaving ends that.
             Rights::Runner if self.caller.agent.is_some() => self.present(None).map(Actor::Agent)?,
@@ -153,9 +211,13 @@ impl<'a> Case<'a> {
 
     /// The caller writes as owner: it holds the live claim, or has the right to act for whoever does.
     pub(crate) fn owner(&self, task: &Task, attempt: Option<u32>) -> Result<Actor, Stop> {
-        self.names_an_agent()?;
+        self.names_an_agent(Some(task))?;
+        // A person who names no agent acts under their own name, also where their agents are at home.
+        if self.rights == Rights::Person && self.caller.agent.is_none() {
+            return self.actor();
+        }
         let agent = match self.present(Some(task)) {
-            Err(Stop::Refused(_)) if self.caller.may_override() => return self.actor(),
+            Err(Stop::Refused(_)) if self.may_override() => return self.actor(),
             found => found?,
         };
         let holder = self.live_holder(task)?;
@@ -163,7 +225,7 @@ impl<'a> Case<'a> {
         if holder == Some(agent) && attempt.is_none_or(|attempt| attempt == task.attempt) {
             return Ok(Actor::Agent(agent));
         }
-        if self.caller.may_override() {
+        if self.may_override() {
             return self.actor();
         }
         Err(Refusal::ClaimLost { task: task.id, holder, attempt: task.attempt }.into())
@@ -174,26 +236,32 @@ impl<'a> Case<'a> {
         let Some(lock) = workflow.lock.as_ref().filter(|lock| lock.until > self.now) else {
             return Ok(());
         };
-        let named = self.caller.lock_owner.as_deref() == Some(lock.owner.as_str());
-        let own = self.caller.agent.is_some_and(|agent| agent.to_string() == lock.owner);
-        if named || own || self.caller.rights == Rights::Engine {
-            return Ok(());
-        }
-        if let (Some(session), Ok(owner)) = (self.caller.session, lock.owner.parse::<AgentId>())
-            && self.world.agent_ids(&Need::SessionAgents(session))?.contains(&owner)
-        {
+        if self.rights == Rights::Engine || self.owns_lock(&lock.owner, self.caller.lock_owner.as_deref())? {
             return Ok(());
         }
         Err(Refusal::WorkflowLocked { owner: lock.owner.clone(), until: lock.until }.into())
     }
 
+    /// Returns whether the caller is the owner of a lock. A lock of an agent is opened by that agent alone; any other text
+    /// is known to its owner only.
+    pub(crate) fn owns_lock(&self, owner: &str, named: Option<&str>) -> Result<bool, Stop> {
+        let Ok(agent) = owner.parse::<AgentId>() else { return Ok(named == Some(owner)) };
+        match self.world.agent(agent) {
+            Ok(found) if identity::may_act_as(self.caller, found) => Ok(true),
+            // A caller that may override passes a lock that it names.
+            Ok(_) if self.may_override() && named == Some(owner) => Ok(true),
+            Ok(_) => self.speaks_for(agent),
+            // The text looks like an agent and is none: it is a text of the owner's choice.
+            Err(Stop::Refused(_) | Stop::Recorded(_)) => Ok(named == Some(owner)),
+            Err(missing @ Stop::Missing(_)) => Err(missing),
+        }
+    }
+
     /// A call is a sign of life; it is stored now and then.
     pub(crate) fn touch(&mut self, agent: AgentId) -> Result<(), Stop> {
         let found = self.world.agent(agent)?;
-        let moved = self.caller.session.is_some() && self.caller.session != found.session;
-        if found.left.is_none() && (moved || found.seen + limits::SEEN_MS <= self.now) {
-            let session = self.caller.session.or(found.session);
-            self.events.push(Event::Seen { agent, session, at: self.now.max(found.seen) });
+        if found.left.is_none() && found.seen + limits::SEEN_MS <= self.now {
+            self.events.push(Event::Seen { agent, at: self.now.max(found.seen) });
         }
         Ok(())
     }
@@ -241,7 +309,8 @@ impl<'a> Case<'a> {
         if let Some(reason) = reason {
             summary = format!("{summary}: {reason}");
         }
-        let note = crate::command::Note::plain(crate::checkpoint::Kind::Recovery, summary);
+        let mut note = crate::command::Note::plain(crate::checkpoint::Kind::Recovery, summary);
+        note.detail = regain::evidence(agent, cause);
         let checkpoint = crate::checkpoint::Checkpoint::after(task, &mut self.ids, Actor::Engine, note, self.now);
         self.events.push(Event::LeaseEnded {
             task: task.id,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::Origin;
 use crate::approval::{self, Decision, Source, Via};
-pub use crate::caller::{Actor, Caller, Key, Rights};
+pub use crate::caller::{Actor, Caller, Key, KeyOwner, Rights, Standing};
 use crate::id::{
     AgentId, ApprovalId, MessageId, ReviewId, SessionId, TaskId, TemplateId, TurnId, WorkflowId, WorkspaceId,
 };
@@ -167,6 +167,12 @@ pub enum Command {
         task: TaskId,
         attempt: u32,
         reason: String,
+    },
+    /// Takes back a claim that ended by the clock while the holder's machine slept. Refused when another agent has the task,
+    /// or the claim ended in another way.
+    Regain {
+        task: TaskId,
+        attempt: u32,
     },
     Move {
         task: TaskId,

@@ -1,15 +1,16 @@
 //! One match: a command to the rule that owns it. No effects, so it may be run any number of times.
 
 use crate::case::Case;
-use crate::command::{Actor, Caller, Command};
+use crate::command::{Actor, Caller, Command, KeyOwner};
 use crate::event::Event;
+use crate::identity;
 use crate::key::{KeyId, StoredKey};
 use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::{
-    agent, answer, approval, claim, conversation, inbox, lapse, notice, pass, place, plan, record, replan, review,
-    section, status, token, turn, workflow,
+    agent, answer, approval, claim, conversation, inbox, lapse, notice, pass, place, plan, record, regain, replan,
+    review, section, status, token, turn, workflow,
 };
 use crate::time::Stamp;
 use crate::world::{Need, Stop, World};
@@ -24,12 +25,14 @@ pub struct Change {
 
 /// Decides a command, or says what must be loaded first.
 pub fn decide(world: &World, caller: &Caller, command: &Command, stamp: Stamp) -> Result<Change, Vec<Need>> {
-    let key = caller.key.as_ref().map(|key| KeyId {
-        owner: key.owner.clone(),
-        act: command.name().to_owned(),
-        key: key.key.clone(),
-    });
-    let mut case = Case::new(world, caller, stamp);
+    let rights = match identity::effective_rights(world, caller) {
+        Ok(rights) => rights,
+        Err(Stop::Missing(needs)) => return Err(needs),
+        // `effective_rights` refuses nothing.
+        Err(Stop::Refused(_) | Stop::Recorded(_)) => caller.rights,
+    };
+    let key = key_of(world, caller, command)?;
+    let mut case = Case::new(world, caller, rights, stamp);
     let answered = match &key {
         Some(id) => case.answered(id),
         None => Ok(None),
@@ -38,7 +41,10 @@ pub fn decide(world: &World, caller: &Caller, command: &Command, stamp: Stamp) -
         Ok(Some(reply)) => {
             return Ok(Change { events: Vec::new(), sender: case.sender(), reply });
         }
-        Ok(None) => run(&mut case, command).and_then(|reply| lapse::withdraw(&mut case).map(|()| reply)),
+        Ok(None) => run(&mut case, command).and_then(|reply| {
+            case.check_identity(command)?;
+            lapse::withdraw(&mut case).map(|()| reply)
+        }),
         Err(Stop::Missing(needs)) => return Err(needs),
         // What is not a key cannot be kept, and a database need not take it.
         Err(Stop::Refused(refusal) | Stop::Recorded(refusal)) => {
@@ -61,6 +67,25 @@ pub fn decide(world: &World, caller: &Caller, command: &Command, stamp: Stamp) -
     }
     let sender = case.sender();
     Ok(Change { events: case.events, sender, reply })
+}
+
+/// Returns whose answer is kept for the command, and under which key.
+fn key_of(world: &World, caller: &Caller, command: &Command) -> Result<Option<KeyId>, Vec<Need>> {
+    let Some(key) = &caller.key else { return Ok(None) };
+    let owner = match (&key.owner, command) {
+        // A registration has no agent yet, and an agent that left answers no more: their keys belong to the connection.
+        (KeyOwner::Acting { connection, tool }, Command::Register(_)) => format!("{connection} {tool}"),
+        (KeyOwner::Acting { connection, tool }, Command::Unregister) if caller.agent.is_none() => {
+            format!("{connection} {tool}")
+        }
+        _ => match identity::key_owner(world, caller, key) {
+            Ok(owner) => owner,
+            Err(Stop::Missing(needs)) => return Err(needs),
+            // `key_owner` refuses nothing.
+            Err(Stop::Refused(_) | Stop::Recorded(_)) => return Ok(None),
+        },
+    };
+    Ok(Some(KeyId { owner, act: command.name().to_owned(), key: key.key.clone() }))
 }
 
 #[expect(clippy::too_many_lines, reason = "one match that names every command")]
@@ -106,6 +131,7 @@ fn run(case: &mut Case<'_>, command: &Command) -> Result<Reply, Stop> {
         Command::Claim { task } => claim::claim(case, *task),
         Command::ClaimNext { workflow, include_failed } => claim::claim_next(case, *workflow, *include_failed),
         Command::Crash { task, attempt, reason } => claim::crash(case, *task, *attempt, reason),
+        Command::Regain { task, attempt } => regain::regain(case, *task, *attempt),
         Command::Release { task, attempt, reason } => claim::release(case, *task, *attempt, reason.as_deref()),
         Command::Sweep { workflow } => claim::sweep(case, *workflow),
         Command::Move { task, attempt, to } => status::move_task(case, *task, *attempt, to),

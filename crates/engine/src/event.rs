@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{Agent, Origin};
+use crate::agent::{Agent, Origin, Renewed};
 use crate::approval::{Approval, Via, Waiting};
 use crate::checkpoint::Checkpoint;
-use crate::command::SessionEnd;
+use crate::command::{Actor, SessionEnd};
 use crate::id::{AgentId, ApprovalId, RepositoryId, SessionId, TaskId, TemplateId, WorkflowId, WorkspaceId};
 use crate::inbox::{Message, MessageState, Owner};
 use crate::json::Json;
@@ -48,8 +48,20 @@ pub enum Event {
     /// A sign of life. Not logged.
     Seen {
         agent: AgentId,
-        session: Option<SessionId>,
         at: Timestamp,
+    },
+    /// An agent that exists registered again, on this connection.
+    Resumed {
+        agent: AgentId,
+        slug: String,
+        session: Option<SessionId>,
+        principal: Option<String>,
+        /// What a token's own agent says of itself; other agents stay what they were.
+        renewed: Option<Box<Renewed>>,
+    },
+    /// An agent's idempotency keys end with it. Not logged.
+    KeysEnded {
+        agent: AgentId,
     },
     SessionClosed {
         agent: AgentId,
@@ -86,6 +98,7 @@ pub enum Event {
     Staged {
         workflow: WorkflowId,
         piece: Arc<Piece>,
+        author: Option<Actor>,
     },
     /// A bounded part of a draft was removed. Not logged.
     DraftCleared {
@@ -111,6 +124,14 @@ pub enum Event {
         rewired: Vec<(TaskId, TaskId)>,
         waits: Vec<(TaskId, u32)>,
     },
+    /// A task is skipped that waited for protected ones: its dependents wait for those instead.
+    DependenciesKept {
+        workflow: WorkflowId,
+        skipped: TaskId,
+        edges: Vec<(TaskId, TaskId)>,
+        /// How many tasks each dependent waits for, the skipped one counted.
+        waits: Vec<(TaskId, u32)>,
+    },
     Replanned {
         workflow: WorkflowId,
         summary: String,
@@ -128,10 +149,15 @@ pub enum Event {
         workflow: WorkflowId,
         parallel_max: Option<u32>,
         auto_workspaces: Option<bool>,
+        /// The parallel limit before.
+        #[serde(default)]
+        before: Option<u32>,
     },
     Configured {
         workflow: WorkflowId,
         config: Json,
+        #[serde(default)]
+        before: Option<Json>,
     },
     Locked {
         workflow: WorkflowId,
@@ -175,6 +201,14 @@ pub enum Event {
         cause: Cause,
         checkpoint: Box<Checkpoint>,
         failed: Option<String>,
+    },
+    /// A claim that ended by the clock goes on with the same attempt, and counts for nothing.
+    Regained {
+        task: TaskId,
+        workflow: WorkflowId,
+        agent: AgentId,
+        attempt: u32,
+        until: Timestamp,
     },
     Moved(Box<Moved>),
     TaskPlanned {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::agent::Agent;
 use crate::approval::Approval;
 use crate::checkpoint::Checkpoint;
+use crate::command::Actor;
 use crate::event::Event;
 use crate::id::{AgentId, RepositoryId, TaskId, TemplateId, WorkflowId};
 use crate::inbox::{Mailbox, Message, MessageState, Owner};
@@ -33,8 +34,8 @@ use crate::world::World;
 /// One thing to write. A backend turns each into one statement; none of them asks a question about the product.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Write {
-    /// New tasks, details and dependencies.
-    Insert(Arc<Piece>),
+    /// New tasks, details and dependencies, and who wrote them.
+    Insert(Arc<Piece>, Option<Actor>),
     /// Everything of a task but `unmet`, which the store keeps.
     Task(Box<Task>),
     /// A task of which only the number of checkpoints changed, and when: no list has another place for it. What agents do
@@ -85,6 +86,8 @@ pub enum Write {
     Key(Box<StoredKey>),
     /// Answers to keys, and reminders of conversations, whose time is over.
     ForgetKeys(Timestamp),
+    /// An agent's keys.
+    EndKeys(AgentId),
 }
 
 /// Applies events to the world and lists what changed. Each changed row is listed once, with its last value.
@@ -220,10 +223,22 @@ impl Fold<'_> {
                 let now = self.now;
                 self.agent(*agent, |agent| agent.left = Some(now));
             }
-            Event::Seen { agent, session, at } => self.agent(*agent, |agent| {
-                agent.seen = agent.seen.max(*at);
-                agent.session = *session;
-            }),
+            Event::Seen { agent, at } => self.agent(*agent, |agent| agent.seen = agent.seen.max(*at)),
+            Event::Resumed { agent, session, principal, renewed, .. } => {
+                let now = self.now;
+                self.agent(*agent, |agent| {
+                    (agent.session, agent.left) = (*session, None);
+                    agent.principal.clone_from(principal);
+                    agent.registered = agent.registered.max(now);
+                    agent.seen = agent.seen.max(now);
+                    if let Some(renewed) = renewed {
+                        agent.runtime.clone_from(&renewed.runtime);
+                        agent.capabilities.clone_from(&renewed.capabilities);
+                        agent.role = renewed.role.clone().unwrap_or_else(|| agent.role.clone());
+                    }
+                });
+            }
+            Event::KeysEnded { agent } => self.writes.push(Write::EndKeys(*agent)),
             Event::SessionClosed { agent, session, .. } => self.agent(*agent, |agent| {
                 if agent.session == Some(*session) {
                     agent.session = None;
@@ -232,9 +247,11 @@ impl Fold<'_> {
             Event::Joined { agent, origin, .. } => self.agent(*agent, |agent| agent.origin.clone_from(origin)),
             Event::Reminded { reminder } => self.writes.push(Write::Reminder(reminder.clone())),
             Event::RemindersDropped { conversation } => self.writes.push(Write::DropReminders(conversation.clone())),
-            Event::Claimed { .. } | Event::Renewed { .. } | Event::LeaseEnded { .. } | Event::Moved(_) => {
-                self.apply_to_task(event)
-            }
+            Event::Claimed { .. }
+            | Event::Renewed { .. }
+            | Event::LeaseEnded { .. }
+            | Event::Regained { .. }
+            | Event::Moved(_) => self.apply_to_task(event),
             Event::TaskPlanned { task, plan, context, .. } => {
                 self.detail(*task, |detail| {
                     detail.plan = Some(plan.clone());
@@ -310,6 +327,7 @@ impl Fold<'_> {
             | Event::PlanSet { .. }
             | Event::TaskAdded { .. }
             | Event::TaskRemoved { .. }
+            | Event::DependenciesKept { .. }
             | Event::Replanned { .. }
             | Event::WorkflowMoved { .. }
             | Event::WorkflowChanged { .. }

@@ -115,6 +115,13 @@ ids! {
     ReviewId = "ses";
 }
 
+impl SessionId {
+    /// Returns the connection of a token's calls that belong to no session: the same one each time.
+    pub fn of_token(token: TokenId) -> Self {
+        Self(token.0)
+    }
+}
+
 /// A seeded sequence of ids: the same seed gives the same ids, so a decision that is run again decides the same.
 #[derive(Debug, Clone)]
 pub struct Ids {

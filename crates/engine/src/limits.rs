@@ -14,6 +14,8 @@ pub const HEARTBEAT_MS: Millis = Millis::seconds(30);
 pub const SEEN_MS: Millis = Millis::seconds(30);
 /// Three heartbeats missed, counted from the last sign that was stored.
 pub const OFFLINE_MS: Millis = Millis::seconds(120);
+/// A connection that nothing watches counts as gone after so long without a call: as long as a lease lasts by default.
+pub const HOME_SILENCE_MS: Millis = Millis::minutes(15);
 /// A forgotten workflow lock opens by itself.
 pub const LOCK_MS: Millis = Millis::minutes(15);
 /// How long a repeated request is answered from the first one.
@@ -44,6 +46,8 @@ pub const PLAN_EDGES_MAX: usize = 2_000_000;
 pub const PIECE_ROWS_MAX: usize = 3_000;
 /// A replan is one transaction that nobody else may wait long for.
 pub const REPLAN_ROWS_MAX: usize = 10_000;
+/// Dependencies between open tasks that a replan by an agent looks at; with more, a person replans.
+pub const OPEN_EDGES_MAX: usize = 200_000;
 /// Inserting in the middle moves all later tasks in one statement.
 pub const SHIFT_TASKS_MAX: u32 = 20_000;
 /// Dependencies of one task.
@@ -63,6 +67,8 @@ pub const PARALLEL_MAX: u32 = 10_000;
 pub const BUSY_FILES_MAX: usize = 1_000;
 /// Tasks one agent may hold.
 pub const HELD_TASKS_MAX: usize = 200;
+/// Agents with one name and runtime that are looked at for one to resume.
+pub const SAME_AGENTS_MAX: usize = 20;
 /// Agents of one connection.
 pub const SESSION_AGENTS_MAX: usize = 200;
 

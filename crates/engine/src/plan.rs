@@ -226,6 +226,9 @@ fn row(
         verify: planned.verify,
         review: planned.review,
         gate: planned.gate,
+        limited: planned.limited,
+        // Set by whoever inserts the piece.
+        author: None,
         attempts_max: planned.attempts_max,
         attempt: 0,
         crashes: 0,

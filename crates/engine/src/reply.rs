@@ -20,6 +20,9 @@ pub enum Reply {
         slug: String,
         name: String,
         resumed: bool,
+        /// What the caller should know about which agent it is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
         holds: Vec<TaskId>,
     },
     Alive {

@@ -1,7 +1,7 @@
 //! What a command is known to need before it is decided, so that it is loaded in one go.
 
 use crate::check;
-use crate::command::{Caller, Command, Report};
+use crate::command::{Caller, Command, KeyOwner, Report};
 use crate::key::KeyId;
 use crate::world::Need;
 
@@ -48,6 +48,7 @@ impl Command {
             Self::ClaimNext { .. } => "claim_next",
             Self::Release { .. } => "release",
             Self::Crash { .. } => "crash",
+            Self::Regain { .. } => "regain",
             Self::Move { .. } => "move",
             Self::SetTaskPlan { .. } => "set_task_plan",
             Self::ReplanTask { .. } => "replan_task",
@@ -95,12 +96,15 @@ impl Command {
     #[expect(clippy::too_many_lines, reason = "one match that names every command")]
     pub fn scope(&self, caller: &Caller) -> Vec<Need> {
         let mut needs = Vec::with_capacity(4);
-        if let Some(key) = caller.key.as_ref().filter(|key| check::key("idempotency_key", &key.key).is_ok()) {
-            needs.push(Need::Key(KeyId {
-                owner: key.owner.clone(),
-                act: self.name().to_owned(),
-                key: key.key.clone(),
-            }));
+        let key = caller.key.as_ref().filter(|key| check::key("idempotency_key", &key.key).is_ok());
+        let owner = key.and_then(|key| match (&key.owner, caller.agent) {
+            (KeyOwner::Fixed(owner), _) => Some(owner.clone()),
+            // Mostly the named agent speaks for itself; otherwise the decision asks for the right key.
+            (KeyOwner::Acting { tool, .. }, Some(agent)) => Some(format!("{agent} {tool}")),
+            (KeyOwner::Acting { .. }, None) => None,
+        });
+        if let (Some(key), Some(owner)) = (key, owner) {
+            needs.push(Need::Key(KeyId { owner, act: self.name().to_owned(), key: key.key.clone() }));
         }
         match (caller.agent, caller.session) {
             (Some(agent), _) => needs.push(Need::Agent(agent)),
@@ -111,6 +115,7 @@ impl Command {
             Self::Claim { task }
             | Self::Release { task, .. }
             | Self::Crash { task, .. }
+            | Self::Regain { task, .. }
             | Self::Move { task, .. }
             | Self::ReplanTask { task, .. }
             | Self::AddCheckpoint { task, .. }

@@ -77,9 +77,9 @@ impl Tables {
     #[expect(clippy::too_many_lines, reason = "one match that names every write")]
     pub fn write(&mut self, write: Write) {
         match write {
-            Write::Insert(piece) => {
+            Write::Insert(piece, author) => {
                 for (task, detail) in &piece.tasks {
-                    self.tasks.insert(task.id, task.clone());
+                    self.tasks.insert(task.id, Task { author, ..task.clone() });
                     if *detail != Detail::default() {
                         self.details.insert(task.id, detail.clone());
                     }
@@ -148,6 +148,10 @@ impl Tables {
             Write::Finding(row) => drop(self.findings.insert((row.review, row.name.clone()), *row)),
             Write::Notice(notice) => drop(self.notices.insert((notice.approval, notice.channel), *notice)),
             Write::Key(key) => drop(self.keys.insert(key.id.clone(), *key)),
+            Write::EndKeys(agent) => {
+                let owner = format!("{agent} ");
+                self.keys.retain(|id, _| !id.owner.starts_with(&owner));
+            }
             Write::ForgetKeys(now) => {
                 self.keys.retain(|_, key| key.until > now);
                 self.reminders.retain(|_, row| row.at + crate::limits::REMINDER_MS > now);

@@ -41,6 +41,12 @@ pub struct Task {
     /// A person must let each claim of it begin.
     #[serde(default)]
     pub gate: bool,
+    /// Its plan bounds what it may cost.
+    #[serde(default)]
+    pub limited: bool,
+    /// Who wrote it into the plan. Unknown for tasks of version 0.1.0.
+    #[serde(default)]
+    pub author: Option<Actor>,
     pub attempts_max: u32,
     /// Number of the last claim; it only grows, and fences writes of earlier holders.
     pub attempt: u32,

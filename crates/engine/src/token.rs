@@ -30,9 +30,10 @@ names! {
 impl Scope {
     pub fn rights(self) -> Rights {
         match self {
-            Self::Agent => Rights::Agent,
+            // An admin manages agents' tokens and decides nothing.
+            Self::Agent | Self::Admin => Rights::Agent,
             Self::Coordinator => Rights::Coordinator,
-            Self::Person | Self::Admin => Rights::Person,
+            Self::Person => Rights::Person,
         }
     }
 }

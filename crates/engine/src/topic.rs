@@ -36,6 +36,7 @@ impl Event {
             Self::AgentUpdated { agent, slug, .. }
             | Self::Joined { agent, slug, .. }
             | Self::Left { agent, slug }
+            | Self::Resumed { agent, slug, .. }
             | Self::SessionClosed { agent, slug, .. } => Some(agent_topic(*agent, slug)),
             Self::Sent { message, slug } => Some(Topic::Agent { id: message.to, slug: slug.clone() }),
             Self::Answered { .. } => Some(Topic::Agent { id: Owner::Human, slug: "human".to_owned() }),
@@ -64,6 +65,7 @@ impl Event {
             }
             Self::PlanSet { workflow, .. }
             | Self::TaskRemoved { workflow, .. }
+            | Self::DependenciesKept { workflow, .. }
             | Self::Replanned { workflow, .. }
             | Self::WorkflowMoved { workflow, .. }
             | Self::WorkflowChanged { workflow, .. }
@@ -73,6 +75,7 @@ impl Event {
             | Self::RepositoryDetached { workflow, .. }
             | Self::Claimed { workflow, .. }
             | Self::LeaseEnded { workflow, .. }
+            | Self::Regained { workflow, .. }
             | Self::TaskPlanned { workflow, .. }
             | Self::CheckpointAdded { workflow, .. }
             | Self::WorkspaceAssigned { workflow, .. } => Some(Topic::Workflow(*workflow)),
@@ -82,6 +85,7 @@ impl Event {
             | Self::TokenCreated { .. }
             | Self::TokenRevoked { .. } => Some(Topic::Registry),
             Self::Seen { .. }
+            | Self::KeysEnded { .. }
             | Self::Reminded { .. }
             | Self::RemindersDropped { .. }
             | Self::Drafting { .. }
@@ -115,9 +119,11 @@ impl Event {
             | Self::FindingDecided { review, .. } => review.gate.map(|gate| gate.task),
             Self::ApprovalShown { waiting, .. } => waiting.map(|waiting| waiting.task),
             Self::TaskRemoved { task, .. }
+            | Self::DependenciesKept { skipped: task, .. }
             | Self::Claimed { task, .. }
             | Self::Renewed { task, .. }
             | Self::LeaseEnded { task, .. }
+            | Self::Regained { task, .. }
             | Self::TaskPlanned { task, .. }
             | Self::WorkspaceAssigned { task, .. } => Some(*task),
             Self::Reminded { reminder } => Some(reminder.task),
@@ -127,6 +133,8 @@ impl Event {
             | Self::RemindersDropped { .. }
             | Self::Left { .. }
             | Self::Seen { .. }
+            | Self::Resumed { .. }
+            | Self::KeysEnded { .. }
             | Self::SessionClosed { .. }
             | Self::WorkflowCreated { .. }
             | Self::Drafting { .. }
@@ -167,6 +175,8 @@ impl Event {
             Self::AgentUpdated { .. } => "agent_updated",
             Self::Left { .. } => "left",
             Self::Seen { .. } => "seen",
+            Self::Resumed { .. } => "resumed",
+            Self::KeysEnded { .. } => "keys_ended",
             Self::SessionClosed { .. } => "session_closed",
             Self::Joined { .. } => "joined",
             Self::Reminded { .. } => "reminded",
@@ -178,6 +188,7 @@ impl Event {
             Self::PlanSet { .. } => "plan_set",
             Self::TaskAdded { .. } => "task_added",
             Self::TaskRemoved { .. } => "task_removed",
+            Self::DependenciesKept { .. } => "dependencies_kept",
             Self::Replanned { .. } => "replanned",
             Self::WorkflowMoved { .. } => "workflow_moved",
             Self::WorkflowChanged { .. } => "workflow_changed",
@@ -190,6 +201,7 @@ impl Event {
             Self::Claimed { .. } => "claimed",
             Self::Renewed { .. } => "renewed",
             Self::LeaseEnded { .. } => "lease_ended",
+            Self::Regained { .. } => "regained",
             Self::Moved(_) => "moved",
             Self::TaskPlanned { .. } => "task_planned",
             Self::CheckpointAdded { .. } => "checkpoint_added",

@@ -9,7 +9,7 @@ mod worker;
 
 use crate::agent::{Agent, Presence};
 use crate::approval::{Approval, ApprovalStatus};
-use crate::id::{AgentId, TaskId, WorkflowId};
+use crate::id::{AgentId, SessionId, TaskId, WorkflowId};
 use crate::inbox::Message;
 use crate::list::{AgentFilter, List, Whose, WorkflowFilter};
 use crate::refusal::Refusal;
@@ -202,14 +202,14 @@ pub struct AgentView {
     pub task: Option<TaskId>,
 }
 
-pub fn agent(world: &World, id: AgentId, now: Timestamp) -> Result<AgentView, Stop> {
+pub fn agent(world: &World, id: AgentId, alive: &[SessionId], now: Timestamp) -> Result<AgentView, Stop> {
     world.want([Need::Agent(id), Need::Held(id)])?;
     let agent = world.agent(id)?.clone();
     let held = world.task_ids(&Need::Held(id))?;
     world.want(held.iter().map(|task| Need::Task(*task)))?;
     let since = |id: &TaskId| world.task(*id).ok().and_then(|task| task.state.lease().map(|lease| lease.since));
     let task = held.iter().max_by_key(|id| (since(id), **id)).copied();
-    Ok(AgentView { presence: agent.presence(task.is_some(), now), agent, task })
+    Ok(AgentView { presence: agent.presence(task.is_some(), alive, now), agent, task })
 }
 
 pub fn agents(
@@ -217,13 +217,13 @@ pub fn agents(
     filter: &AgentFilter,
     after: Option<(Timestamp, AgentId)>,
     limit: u32,
-    now: Timestamp,
+    (alive, now): (&[SessionId], Timestamp),
 ) -> Result<Rows<AgentView, (Timestamp, AgentId)>, Stop> {
     let list = List::Agents { filter: filter.clone(), after, limit: limit + 1 };
     let place = |(agent, _): &(Agent, Option<TaskId>)| (agent.created, agent.id);
     let page = paged(rows_of!(world, AgentRows, list), limit, place);
     let view = |(agent, task): (Agent, Option<TaskId>)| AgentView {
-        presence: agent.presence(task.is_some(), now),
+        presence: agent.presence(task.is_some(), alive, now),
         agent,
         task,
     };
@@ -271,7 +271,7 @@ fn spent(world: &World, workflow: WorkflowId) -> Option<Spent> {
     if let Fact::Spent(spent) = found { Some(*spent).filter(|spent| spent.turns > 0) } else { None }
 }
 
-pub fn overview(world: &World, now: Timestamp) -> Result<Overview, Stop> {
+pub fn overview(world: &World, alive: &[SessionId], now: Timestamp) -> Result<Overview, Stop> {
     let open = [
         WorkflowStatus::Planning,
         WorkflowStatus::Ready,
@@ -305,7 +305,7 @@ pub fn overview(world: &World, now: Timestamp) -> Result<Overview, Stop> {
     let mut here = Vec::new();
     let mut after = None;
     loop {
-        let page = agents(world, &AgentFilter::default(), after, 500, now)?;
+        let page = agents(world, &AgentFilter::default(), after, 500, (alive, now))?;
         here.extend(page.rows.into_iter().filter(|row| row.presence != Presence::Offline));
         after = page.next;
         if after.is_none() || here.len() >= 500 {

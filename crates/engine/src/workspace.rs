@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::command::Actor;
 use crate::id::{RepositoryId, WorkflowId, WorkspaceId};
 use crate::json::Json;
 use crate::task::names;
@@ -46,6 +47,9 @@ pub struct Cleaned {
     pub worktree_removed: bool,
     pub branch_deleted: bool,
     pub branch_kept_because: Option<String>,
+    /// The command that brings a deleted branch back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restore: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +58,9 @@ pub struct Repository {
     pub path: String,
     pub name: Option<String>,
     pub created: Timestamp,
+    /// Who made it known: a person's word lets agents work there. Unknown for repositories of version 0.1.0.
+    #[serde(default)]
+    pub by: Option<Actor>,
 }
 
 /// A repository that a workflow works on.

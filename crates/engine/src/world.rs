@@ -4,6 +4,8 @@
 //! with the needs it found; the store answers them and runs it again. Decisions have no effects, so that is safe, and
 //! every need is one bounded query.
 
+mod fact;
+
 use std::collections::BTreeMap;
 
 use crate::agent::Agent;
@@ -21,15 +23,16 @@ use crate::refusal::Refusal;
 use crate::reminder::Reminder;
 use crate::review::{Finding, Review, Round};
 use crate::runner::Runner;
-use crate::section::{Section, SectionChange};
+use crate::section::Section;
 use crate::task::{Detail, Task};
 use crate::template::Template;
 use crate::time::Timestamp;
 use crate::token::Token;
-use crate::turn::{Spent, Turn};
-use crate::verification::Verification;
+use crate::turn::Turn;
 use crate::workflow::{Workflow, WorkflowDetail};
 use crate::workspace::{Repository, Workspace};
+
+pub use fact::Fact;
 
 /// One bounded question to the store. The time is part of a question about leases, so its answer can be kept.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,6 +87,11 @@ pub enum Need {
     ConversationAgents(String),
     /// Agents that registered by this call.
     CalledAgents(String),
+    /// Agents of that name and runtime, the last registered first.
+    SameAgents {
+        name: String,
+        runtime: String,
+    },
     /// Registered agents with a role.
     RoleHolders(String),
     Agents(Filter),
@@ -103,6 +111,12 @@ pub enum Need {
     Freed(TaskId),
     Dependencies(TaskId),
     Dependents(TaskId),
+    /// What a task waits for, directly and through others, as far as it is not done.
+    OpenAncestors(TaskId),
+    /// Tasks of a workflow that are not done.
+    OpenTasks(WorkflowId),
+    /// Dependencies between tasks of a workflow that are not done: who waits for whom.
+    OpenEdges(WorkflowId),
     TaskNamed(WorkflowId, String),
     /// Tasks a new plan would drop.
     Removable(WorkflowId),
@@ -139,43 +153,6 @@ pub struct Candidates {
     /// Priority, sequence and id after which to begin.
     pub after: Option<(u8, u32, TaskId)>,
     pub limit: u32,
-}
-
-/// The answer to a question about many.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Fact {
-    Tasks(Vec<TaskId>),
-    Agents(Vec<AgentId>),
-    Workflows(Vec<WorkflowId>),
-    Named(Vec<(TaskId, String)>),
-    Full(Vec<Task>),
-    Number(u32),
-    /// When an attachment was made.
-    Time(Option<Timestamp>),
-    Yes(bool),
-    Checkpoints(Vec<Checkpoint>),
-    Messages(Vec<Message>),
-    WorkflowRows(Vec<Workflow>),
-    /// With the task each claimed last.
-    AgentRows(Vec<(Agent, Option<TaskId>)>),
-    WorkspaceRows(Vec<Workspace>),
-    /// With the time they were attached, or made known.
-    RepositoryRows(Vec<(Repository, Timestamp)>),
-    TemplateRows(Vec<Template>),
-    TokenRows(Vec<Token>),
-    TurnRows(Vec<Turn>),
-    Spent(Spent),
-    VerificationRows(Vec<Verification>),
-    ReminderRows(Vec<Reminder>),
-    RunnerRows(Vec<Runner>),
-    SectionRows(Vec<Section>),
-    SectionChanges(Vec<SectionChange>),
-    ApprovalRows(Vec<Approval>),
-    ReviewRows(Vec<Review>),
-    RoundRows(Vec<Round>),
-    FindingRows(Vec<Finding>),
-    /// A word and one or two numbers.
-    Counts(Vec<(String, u32, u32)>),
 }
 
 /// What was loaded. `None` inside means: looked for, not there.
@@ -260,6 +237,7 @@ impl World {
             | Need::SessionAgents(_)
             | Need::ConversationAgents(_)
             | Need::CalledAgents(_)
+            | Need::SameAgents { .. }
             | Need::RoleHolders(_)
             | Need::Agents(_)
             | Need::Held(_)
@@ -271,6 +249,9 @@ impl World {
             | Need::Freed(_)
             | Need::Dependencies(_)
             | Need::Dependents(_)
+            | Need::OpenAncestors(_)
+            | Need::OpenTasks(_)
+            | Need::OpenEdges(_)
             | Need::TaskNamed(..)
             | Need::Removable(_)
             | Need::Expired(..)
@@ -461,6 +442,10 @@ impl World {
 
     pub fn full_tasks(&self, need: &Need) -> Result<&[Task], Stop> {
         self.fact(need, |fact| if let Fact::Full(tasks) = fact { Some(tasks.as_slice()) } else { None })
+    }
+
+    pub fn edges(&self, need: &Need) -> Result<&[(TaskId, TaskId)], Stop> {
+        self.fact(need, |fact| if let Fact::Edges(edges) = fact { Some(edges.as_slice()) } else { None })
     }
 
     pub fn number(&self, need: &Need) -> Result<u32, Stop> {

@@ -1,13 +1,20 @@
-//! Model checking of claims: every order of claims, late writes, repeats, crashes and clocks in a tiny world.
+//! Model checking of claims: every order of claims, late writes, repeats, crashes and clocks in a tiny world. A second world
+//! (`model/homes.rs`) has connections, takeovers and a gated task.
 //!
 //! The step from state to state is the engine itself (`model/real.rs`). `MODEL_AGENTS`, `MODEL_TASKS`, `MODEL_TICKS`,
 //! `MODEL_ATTEMPTS` and `MODEL_MAIL` make the world larger: `MODEL_AGENTS=3 cargo test -p engine --release --test model`.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "the model looks for single events among many")]
 
+#[path = "model/home_world.rs"]
+mod home_world;
+#[path = "model/homes.rs"]
+mod homes;
 #[path = "model/real.rs"]
 mod real;
 
+use home_world::HomeFault;
+use homes::HomeModel;
 use real::{Act, Ask, Engine, Fault, Mail, Outcome, Place, Row};
 use stateright::{Checker, Model, Property};
 
@@ -313,6 +320,44 @@ fn planted_faults_are_found() {
     ];
     for (fault, property) in cases {
         let checker = model(fault)
+            .checker()
+            .threads(threads())
+            .finish_when(stateright::HasDiscoveries::AnyOf(std::collections::BTreeSet::from([property])))
+            .spawn_bfs()
+            .join();
+        let path = checker.discovery(property);
+        assert!(path.is_some(), "{fault:?} is not found");
+        if let Some(path) = path {
+            eprintln!("{fault:?}: {:?}", path.into_actions());
+        }
+    }
+}
+
+#[test]
+fn agents_stay_at_home_in_every_order() {
+    for watched in [true, false] {
+        let checker = HomeModel::new(watched, HomeFault::None).checker().threads(threads()).spawn_bfs().join();
+        eprintln!(
+            "homes, watched {watched}: {} states ({} generated), depth {}",
+            checker.unique_state_count(),
+            checker.state_count(),
+            checker.max_depth()
+        );
+        checker.assert_properties();
+    }
+}
+
+#[test]
+fn planted_takeovers_are_found() {
+    let cases = [
+        (HomeFault::MoveOnRead, "only registering moves an agent"),
+        (HomeFault::ForeignRenewal, "a lease is renewed by its holder's own voice"),
+        (HomeFault::ForeignRenewal, "naming an agent is not being it"),
+        (HomeFault::EarlyResumption, "a live home is not taken over"),
+        (HomeFault::SkippedGate, "a gated task is skipped by a person"),
+    ];
+    for (fault, property) in cases {
+        let checker = HomeModel::new(true, fault)
             .checker()
             .threads(threads())
             .finish_when(stateright::HasDiscoveries::AnyOf(std::collections::BTreeSet::from([property])))

@@ -9,6 +9,7 @@ use wire::json::{Value, object};
 
 use crate::error::Error;
 use crate::service::Service;
+use crate::visible::redacted;
 
 /// As much of a request as a line of a list shows.
 const ASKED_CHARS_MAX: usize = 120;
@@ -16,7 +17,16 @@ const ASKED_CHARS_MAX: usize = 120;
 /// As much of a text as can stand for all of it.
 const OPERATION_CHARS_MAX: usize = 300;
 
-/// A page of them, newest first, and where the next one begins.
+/// Risks as requests state them, the gravest first.
+const RISKS: [&str; 4] = ["CRITICAL", "HIGH", "MEDIUM", "LOW"];
+
+/// Puts the gravest risk first. Requests of one risk stay in their order; those that state none come last.
+pub fn sort_by_risk(rows: &mut [Approval]) {
+    let rank = |row: &Approval| RISKS.iter().position(|risk| row.request.risk.eq_ignore_ascii_case(risk));
+    rows.sort_by_key(|row| rank(row).unwrap_or(RISKS.len()));
+}
+
+/// A page of them: the newest, the gravest risk first, and where the next page begins.
 #[derive(Debug)]
 pub struct Page {
     pub rows: Vec<Approval>,
@@ -40,6 +50,7 @@ pub async fn list(
     let more = rows.len() > usize::try_from(limit).unwrap_or(usize::MAX);
     rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     let next = rows.last().filter(|_| more).map(|row| (row.asked, row.id));
+    sort_by_risk(&mut rows);
     Ok(Page { rows, next })
 }
 
@@ -119,19 +130,23 @@ pub fn asked(approval: &Approval) -> String {
         Source::Gate | Source::Acp if !content.is_empty() => format!("{operation}: {content}"),
         Source::Gate | Source::Acp | Source::Handoff | Source::ExecGate => operation.clone(),
     };
-    line.chars().take(ASKED_CHARS_MAX).collect()
+    redacted(&line).chars().take(ASKED_CHARS_MAX).collect()
 }
 
-/// An approval as an object of the API.
+/// An approval as an object of the API, without what looks like a secret.
 pub fn row(approval: &Approval, now: Timestamp) -> Value {
     let time = |at: Timestamp| Value::Number(at.0.into());
     let (by, at, reason) = match &approval.state {
         ApprovalState::Pending { .. } => (None, None, None),
-        ApprovalState::Approved { by, at, .. } | ApprovalState::Consumed { by, at } => (Some(by), Some(*at), None),
+        ApprovalState::Approved { by, at, .. } => (Some(by), Some(*at), None),
+        ApprovalState::Consumed { given, .. } => {
+            (given.as_ref().map(|(by, _)| by), given.as_ref().map(|(_, at)| *at), None)
+        }
         ApprovalState::Rejected { by, at, reason } => (Some(by), Some(*at), Some(reason.as_str())),
         ApprovalState::Revoked { by, at, reason } => (Some(by), Some(*at), reason.as_deref()),
         ApprovalState::Expired { at } => (None, Some(*at), None),
     };
+    let used = if let ApprovalState::Consumed { by, at, .. } = &approval.state { Some((by, at)) } else { None };
     // Nobody may have come by since its time was over.
     let status = if approval.is_over(now) { ApprovalStatus::Expired } else { approval.state.status() };
     let request = &approval.request;
@@ -143,19 +158,48 @@ pub fn row(approval: &Approval, now: Timestamp) -> Value {
         ("agent_id", approval.agent().map(|agent| agent.to_string()).into()),
         ("task_id", approval.waiting.map(|waiting| waiting.task.to_string()).into()),
         ("attempt", approval.waiting.map(|waiting| u64::from(waiting.attempt)).into()),
-        ("operation", request.operation.as_str().into()),
-        ("exact_content", request.content.as_str().into()),
-        ("scope", request.scope.as_str().into()),
-        ("directory", request.directory.as_str().into()),
+        ("operation", redacted(&request.operation).into()),
+        ("exact_content", redacted(&request.content).into()),
+        ("scope", redacted(&request.scope).into()),
+        ("directory", redacted(&request.directory).into()),
         ("risk_level", request.risk.as_str().into()),
-        ("rollback", request.rollback.as_str().into()),
-        ("verification", request.verification.as_str().into()),
+        ("rollback", redacted(&request.rollback).into()),
+        ("verification", redacted(&request.verification).into()),
         ("fingerprint", approval.fingerprint.as_str().into()),
         ("asked_at", time(approval.asked)),
         ("expires_at", approval.state.until().map(time).into()),
         ("decided_by", by.map(ToString::to_string).into()),
         ("decided_at", at.map(time).into()),
-        ("reason", reason.into()),
+        ("used_by", used.map(|(by, _)| by.to_string()).into()),
+        ("used_at", used.map(|(_, at)| time(*at)).into()),
+        ("reason", reason.map(redacted).into()),
         ("shown", approval.shown.iter().map(|via| via.as_str()).collect::<Vec<_>>().into()),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::Actor;
+
+    use super::*;
+
+    #[test]
+    fn the_gravest_risk_comes_first_and_one_risk_keeps_its_order() {
+        let row = |(number, risk): (u8, &str)| Approval {
+            id: format!("ap_00000000000{number}").parse().unwrap_or_else(|error| panic!("{error:?}")),
+            source: Source::Handoff,
+            asker: Actor::Engine,
+            waiting: None,
+            request: Request { risk: risk.to_owned(), ..Request::default() },
+            fingerprint: String::new(),
+            asked: Timestamp(0),
+            state: ApprovalState::Pending { until: Timestamp(1) },
+            shown: Vec::new(),
+        };
+        let asked = [(1, ""), (2, "LOW"), (3, "HIGH"), (4, "odd"), (5, "critical"), (6, "MEDIUM"), (7, "HIGH")];
+        let mut rows: Vec<Approval> = asked.into_iter().map(row).collect();
+        sort_by_risk(&mut rows);
+        let order: Vec<String> = rows.iter().map(|row| row.id.to_string().replace("ap_00000000000", "")).collect();
+        assert_eq!(order.join(""), "5376214");
+    }
 }

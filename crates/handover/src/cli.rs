@@ -12,6 +12,7 @@ mod reply;
 mod review;
 mod run;
 mod show;
+mod standing;
 mod status;
 mod token;
 mod tools;
@@ -177,6 +178,9 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
         return door::mcp(store.as_deref(), &mcp);
     }
     let matches = Arguments::command().subcommands(tools::nouns()).get_matches();
+    if let Some(refused) = standing::refusal(&matches)? {
+        return Ok(refused);
+    }
     if let Some(asked) = tools::asked(&matches)? {
         let named = matches.get_one::<String>("store").cloned();
         return runtime()?.block_on(async move { tools::run(&office::open(named.as_deref()).await?, &asked).await });
@@ -226,7 +230,13 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 }
 
 async fn with_store(named: Option<&str>, verb: StoredVerb) -> anyhow::Result<ExitCode> {
-    let office: Office = office::open(named).await?;
+    let office: Office = match (office::open(named).await, &verb) {
+        // A person who starts agents is asked about the store of the settings, too.
+        (Err(closed), StoredVerb::Run(asked)) if closed.is_unaccepted() && run::is_store_accepted_now(asked)? => {
+            office::open(named).await?
+        }
+        (opened, _) => opened?,
+    };
     let store = office.desk.service().store();
     match verb {
         StoredVerb::Status(asked) => status::run(&office, &asked).await,
@@ -241,6 +251,11 @@ async fn with_store(named: Option<&str>, verb: StoredVerb) -> anyhow::Result<Exi
         StoredVerb::Project { command } => project::run(&office, command).await,
         StoredVerb::Token { command } => token::run(&office, command).await,
     }
+}
+
+/// Prints JSON, with characters that hide or reorder text escaped.
+fn say_json(value: &impl std::fmt::Display) -> anyhow::Result<()> {
+    say(&handover::visible::json(&value.to_string()))
 }
 
 fn say(line: &str) -> anyhow::Result<()> {

@@ -1,9 +1,11 @@
 //! The only reader of time. Tests pass their own clock.
 
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{PoisonError, RwLock};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use engine::Timestamp;
+use store::{Fault, Store};
 
 pub trait Clock: Send + Sync {
     fn now(&self) -> Timestamp;
@@ -19,6 +21,114 @@ impl Clock for SystemClock {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
     }
+}
+
+/// A host whose clock differs from the database server's by more than this is corrected and warned about.
+pub const SKEW_MAX_MS: i64 = 1_000;
+/// How much later than its end a lease is taken where several hosts share a store. Two hosts may each be off by
+/// [`SKEW_MAX_MS`] without being corrected, and a measurement is not exact.
+pub const LEASE_SLACK_MS: i64 = 3 * SKEW_MAX_MS;
+/// An answer that took longer says too little about the time.
+const ANSWER_MAX: Duration = Duration::from_millis(500);
+const SAMPLES: u32 = 3;
+
+/// The clock of a host that shares a database server with others: the machine's clock, corrected where it is wrong.
+///
+/// ```text
+/// host within a second of the server:  the host's time as it is
+/// host further off:                    the host's time and the measured difference
+/// host's clock was set meanwhile:      the measured time and what has passed since, until it is measured again
+/// ```
+///
+/// Only the measured difference comes from the server.
+#[derive(Debug)]
+pub struct ServerClock {
+    measured: RwLock<ClockMeasure>,
+    /// The last time that was given: a stamp is never before an earlier one of this process.
+    last: AtomicI64,
+}
+
+/// One measurement of this host's clock.
+#[derive(Debug, Clone, Copy)]
+pub struct ClockMeasure {
+    host: Timestamp,
+    at: Instant,
+    /// The server's time less the host's.
+    pub difference_ms: i64,
+}
+
+impl ServerClock {
+    /// Measures for the first time. `None` when the database has no clock of its own.
+    pub async fn measured_by(store: &dyn Store) -> Result<Option<Self>, Fault> {
+        let first = measure(store).await?;
+        Ok(first.map(|first| Self { measured: RwLock::new(first), last: AtomicI64::new(i64::MIN) }))
+    }
+
+    /// Measures again. A server that does not answer changes nothing.
+    pub async fn measure(&self, store: &dyn Store) {
+        if let Ok(Some(found)) = measure(store).await {
+            *self.measured.write().unwrap_or_else(PoisonError::into_inner) = found;
+        }
+    }
+
+    /// Returns the last measurement.
+    pub fn last_measure(&self) -> ClockMeasure {
+        *self.measured.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether the host's clock was set, or the machine slept, since the last measurement.
+    pub fn is_stale(&self) -> bool {
+        let measured = self.last_measure();
+        (SystemClock.now().0 - measured.host_time(instant()).0).abs() > SKEW_MAX_MS
+    }
+}
+
+impl ClockMeasure {
+    /// What the host's clock would say now if nobody had set it.
+    fn host_time(&self, now: Instant) -> Timestamp {
+        let passed = now.saturating_duration_since(self.at).as_millis();
+        Timestamp(self.host.0.saturating_add(i64::try_from(passed).unwrap_or(i64::MAX)))
+    }
+
+    /// Returns what is added to the host's time.
+    pub fn correction_ms(&self) -> i64 {
+        if self.difference_ms.abs() > SKEW_MAX_MS { self.difference_ms } else { 0 }
+    }
+}
+
+impl Clock for ServerClock {
+    fn now(&self) -> Timestamp {
+        let measured = self.last_measure();
+        let (wall, expected) = (SystemClock.now(), measured.host_time(instant()));
+        let host = if (wall.0 - expected.0).abs() > SKEW_MAX_MS { expected } else { wall };
+        let now = host.0.saturating_add(measured.correction_ms());
+        Timestamp(self.last.fetch_max(now, Ordering::SeqCst).max(now))
+    }
+}
+
+/// Asks a few times and takes the quickest answer: the server read its clock about in the middle of it.
+async fn measure(store: &dyn Store) -> Result<Option<ClockMeasure>, Fault> {
+    let mut best: Option<(Duration, ClockMeasure)> = None;
+    for sample in 0..SAMPLES {
+        let (host, at) = (SystemClock.now(), instant());
+        let Some(server) = store.server_time().await? else { return Ok(None) };
+        let took = instant().saturating_duration_since(at);
+        let half = i64::try_from(took.as_millis() / 2).unwrap_or(i64::MAX);
+        let found = ClockMeasure { host, at, difference_ms: server.0.saturating_sub(host.0.saturating_add(half)) };
+        if best.is_none_or(|(quickest, _)| took < quickest) {
+            best = Some((took, found));
+        }
+        // The first answer may have waited for a connection.
+        if sample > 0 && best.is_some_and(|(quickest, _)| quickest < ANSWER_MAX) {
+            break;
+        }
+    }
+    Ok(best.map(|(_, found)| found))
+}
+
+fn instant() -> Instant {
+    #[expect(clippy::disallowed_methods, reason = "tells how much time has passed, whatever the clock was set to")]
+    Instant::now()
 }
 
 /// A clock that goes only when it is told to.

@@ -1,13 +1,16 @@
 //! The desk: a tool and its arguments in, a reply out. Every door puts its visitors before it, so an act is the same
 //! through all of them.
 
+mod author;
 mod execution;
 mod mail;
 mod places;
 mod plans;
 mod reads;
+mod repositories;
 mod reviews;
 mod seat;
+mod task_reviews;
 mod waits;
 mod wires;
 mod work;
@@ -15,11 +18,12 @@ mod work;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex};
 
 use engine::agent::Origin;
+use engine::caller::KeyOwner;
 use engine::id::{AgentId, SessionId};
-use engine::{Caller, Command, Refusal, Reply, Rights, Timestamp};
+use engine::{Caller, Command, Refusal, Reply, Rights, Standing, Stop, Timestamp, identity};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wire::json::Value;
@@ -28,14 +32,19 @@ use wire::lifecycle::{self, Call, Effect, Said, Tool};
 pub use seat::Seat;
 
 use crate::error::Error;
+use crate::principal;
 use crate::service::{self, Service};
 
 /// Who stands at the door, as the door knows it: nothing here comes from the call itself.
 #[derive(Debug, Clone)]
 pub struct Visitor {
     pub rights: Rights,
-    /// The connection, where there is one.
+    /// The connection: a process, a session, a token, the command line.
     pub session: Option<SessionId>,
+    /// How the visitor is tied to the agents of its connection.
+    pub standing: Standing,
+    /// The user or token behind the connection.
+    pub principal: Option<String>,
     /// The agent that the token or the header stands for.
     pub agent: Option<AgentId>,
     /// The visitor can be no other agent than that: its token says so.
@@ -58,6 +67,8 @@ impl Visitor {
         Self {
             rights: Rights::Person,
             session: None,
+            standing: Standing::Shared,
+            principal: None,
             agent: None,
             bound: false,
             owner: "human".to_owned(),
@@ -68,13 +79,20 @@ impl Visitor {
         }
     }
 
-    /// A connection of its own.
+    /// A client of this user with a connection of its own.
     pub fn on_session(session: SessionId, rights: Rights) -> Self {
-        Self { rights, session: Some(session), owner: session.to_string(), ..Self::person() }
+        let (standing, principal) = (Standing::Client, Some(principal::of_user()));
+        Self { rights, session: Some(session), standing, principal, owner: session.to_string(), ..Self::person() }
+    }
+
+    /// A person, or a script of theirs, at the command line of this machine.
+    pub fn at_command_line() -> Self {
+        let (session, principal) = (Some(principal::command_line()), Some(principal::of_user()));
+        Self { session, principal, ..Self::person() }
     }
 
     fn may_override(&self) -> bool {
-        Caller::with_rights(self.rights).may_override()
+        self.rights.may_override()
     }
 }
 
@@ -134,8 +152,6 @@ pub struct Surroundings {
 pub struct Desk {
     service: Service,
     surroundings: Arc<Surroundings>,
-    /// Connections of this machine that live, as somebody who looks now and then says.
-    alive: Arc<RwLock<Vec<SessionId>>>,
     /// When the last sign of life of a caller was passed on.
     signs: Arc<Mutex<HashMap<String, Timestamp>>>,
     /// Reviews that are under way beside the calls that asked for them.
@@ -155,6 +171,13 @@ pub(crate) struct Request<'a> {
     progress: Option<Progress>,
 }
 
+impl Request<'_> {
+    /// Whether a person acts under their own name. A person who names an agent of theirs acts as that agent.
+    pub(crate) fn is_person(&self) -> bool {
+        self.caller.rights == Rights::Person && self.caller.agent.is_none()
+    }
+}
+
 /// A sign of life is passed on at most this often for each caller; the engine stores fewer.
 const SIGN_MS: i64 = 20_000;
 /// Callers whose signs are remembered.
@@ -162,8 +185,7 @@ const SIGNS_MAX: usize = 10_000;
 
 impl Desk {
     pub fn new(service: Service, surroundings: Surroundings) -> Self {
-        let (alive, signs) = (Arc::default(), Arc::default());
-        Self { service, surroundings: Arc::new(surroundings), alive, signs, reviews: TaskTracker::new() }
+        Self { service, surroundings: Arc::new(surroundings), signs: Arc::default(), reviews: TaskTracker::new() }
     }
 
     /// What goes on beside the calls has ended.
@@ -181,15 +203,9 @@ impl Desk {
         &self.surroundings
     }
 
-    /// Connections that are known to live.
+    /// Returns the connections of this machine whose processes live.
     pub fn alive(&self) -> Vec<SessionId> {
-        self.alive.read().map(|list| list.clone()).unwrap_or_default()
-    }
-
-    pub fn set_alive(&self, sessions: Vec<SessionId>) {
-        if let Ok(mut list) = self.alive.write() {
-            *list = sessions;
-        }
+        self.service.live().map(|live| live.snapshot().present.to_vec()).unwrap_or_default()
     }
 
     /// Does what a call asks for. Boxed, because every door would get a copy of all tools otherwise.
@@ -209,10 +225,7 @@ impl Desk {
     }
 
     async fn perform(&self, visitor: &Visitor, tool: &Tool, call: &Call, progress: Option<Progress>) -> Outcome {
-        let request = match self.request(visitor, call, progress) {
-            Ok(request) => request,
-            Err(refusal) => return Outcome::Refused(lifecycle::refusal(&refusal)),
-        };
+        let request = self.request(visitor, call, progress);
         if let Some(seat) = visitor.seat
             && let Err(stopped) = self.still_runs(seat).await
         {
@@ -222,9 +235,14 @@ impl Desk {
             let problem = "this runs below a reviewer, who looks and changes nothing".to_owned();
             return Outcome::Refused(lifecycle::refusal(&Refusal::NotPermitted { problem }));
         }
-        let answer = match call.command() {
-            Some(command) => self.command(&request, call, command).await,
-            None => self.other(&request, call).await,
+        let decided = match visitor.seat {
+            Some(seat) => self.below_turn(seat, &request, call).await,
+            None => None,
+        };
+        let answer = match (decided, call.command()) {
+            (Some(answer), _) => answer,
+            (None, Some(command)) => self.command(&request, call, command).await,
+            (None, None) => self.other(&request, call).await,
         };
         let outcome = outcome(answer);
         // A write that was done is a sign of life by itself.
@@ -234,49 +252,34 @@ impl Desk {
         outcome
     }
 
-    fn request<'a>(
-        &self,
-        visitor: &'a Visitor,
-        call: &Call,
-        progress: Option<Progress>,
-    ) -> Result<Request<'a>, Refusal> {
+    fn request<'a>(&self, visitor: &'a Visitor, call: &Call, progress: Option<Progress>) -> Request<'a> {
         let common = call.common();
-        if let (true, Some(own), Some(named)) = (visitor.bound, visitor.agent, common.agent)
-            && own != named
-            && !visitor.may_override()
-        {
-            return Err(Refusal::NotPermitted { problem: format!("this token stands for {own} and no other agent") });
-        }
-        let agent = common.agent.or(visitor.agent);
-        let owner = agent.map_or_else(|| visitor.owner.clone(), |agent| agent.to_string());
+        let own = visitor.agent.filter(|_| visitor.bound);
+        let (agent, standing) = match (own, common.agent) {
+            (Some(own), None) => (Some(own), Standing::Vouched),
+            (Some(own), Some(named)) if own == named => (Some(own), Standing::Vouched),
+            (_, named) => (named.or(visitor.agent), visitor.standing),
+        };
         // What the call itself says counts before what came beside it.
         let key = common.key.or_else(|| visitor.key.clone());
-        let key = key.map(|key| service::key(format!("{owner} {}", call.tool()), key, &call.fingerprint()));
-        // Whoever names an agent acts as that agent: a person's rights are for acts of their own.
-        let rights = match (visitor.rights, agent) {
-            (Rights::Person, Some(_)) => Rights::Agent,
-            (rights, _) => rights,
-        };
+        let owner = KeyOwner::Acting { connection: visitor.owner.clone(), tool: call.tool().to_owned() };
+        let key = key.map(|key| service::key(owner, key, &call.fingerprint()));
         let caller = Caller {
             agent,
             session: visitor.session,
+            standing,
+            principal: visitor.principal.clone(),
             lock_owner: common.session,
             key,
-            alive: self.alive(),
             origin: visitor.origin.clone(),
-            ..Caller::with_rights(rights)
+            ..Caller::with_rights(visitor.rights)
         };
-        Ok(Request { visitor, caller, progress })
+        Request { visitor, caller, progress }
     }
 
     /// A call that is one command.
     async fn command(&self, request: &Request<'_>, call: &Call, command: Command) -> Answer {
-        if let Some(seat) = request.visitor.seat {
-            if let Some(answer) = Seat::answers(call, &command) {
-                return answer;
-            }
-            seat.allows(&command)?;
-        }
+        self.is_reviewed_as_it_is(request, call).await?;
         let command = self.with_card(call, command);
         let asks = wires::Asks::by(call, &command);
         let reply = self.service.execute(request.caller.clone(), command).await;
@@ -365,17 +368,18 @@ impl Desk {
         });
     }
 
-    /// The engine's name for whoever calls, where a view needs one.
+    /// Returns the agent that the caller acts as, where a view needs one. A person who names no agent is none.
     async fn acting(&self, request: &Request<'_>) -> Result<Option<AgentId>, Stopped> {
-        if let Some(agent) = request.caller.agent {
-            return Ok(Some(agent));
+        if request.caller.rights == Rights::Person && request.caller.agent.is_none() {
+            return Ok(None);
         }
-        let Some(session) = request.caller.session else { return Ok(None) };
-        let last = self.service.view(move |world| {
-            let need = engine::Need::SessionAgents(session);
-            world.agent_ids(&need).map(|agents| agents.first().copied())
+        let (caller, now) = (request.caller.clone(), self.service.now());
+        let found = self.service.view(move |world| match identity::acting_agent(world, &caller, None, now) {
+            Ok(agent) => Ok(Some(agent)),
+            Err(Stop::Refused(Refusal::AgentNotFound { agent: None })) => Ok(None),
+            Err(stop) => Err(stop),
         });
-        Ok(last.await?)
+        Ok(found.await?)
     }
 }
 

@@ -152,6 +152,7 @@ async fn store(office: &Office) -> Vec<Finding> {
     });
     found.extend(surroundings::token(&office.state));
     found.push(live(&office.live));
+    found.extend(clock(office));
     found
 }
 
@@ -162,6 +163,29 @@ fn recover(store: &str) -> String {
     format!(
         "stop all that use it, keep a copy of {store}*, then try `sqlite3 {store} .recover`, or import the last export"
     )
+}
+
+/// How far this host's clock is off, where a database server has one to compare with.
+fn clock(office: &Office) -> Option<Finding> {
+    let measured = office.desk.service().server_clock()?.last_measure();
+    if measured.correction_ms() == 0 {
+        return Some(Finding::good("clock", "agrees with the database server's to the second"));
+    }
+    let off = measured.difference_ms;
+    let direction = if off < 0 { "ahead of" } else { "behind" };
+    let seen = format!("is {} {direction} the database server's; handover corrects its own times by that", span(off));
+    let mend = "set this host's clock, for example with `timedatectl set-ntp true`; if it is right, set the server's";
+    Some(Finding::notice("clock", seen, mend))
+}
+
+/// A span of time in words.
+fn span(ms: i64) -> String {
+    let seconds = ms.unsigned_abs() / 1_000;
+    match (seconds / 3_600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
 }
 
 fn live(folder: &Path) -> Finding {

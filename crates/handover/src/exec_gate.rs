@@ -127,7 +127,7 @@ mod tests {
         approvals::decide(&service, Rights::Person, asked, Decision::Approve).await.unwrap();
         clock.advance(10_000);
         // Ten seconds are over; the sweep ends it and asks anew, and that one is used in time.
-        service.sweep(Vec::new()).await.unwrap();
+        service.sweep().await.unwrap();
         let status = async |id| approvals::show(&service, id).await.unwrap().state.status();
         assert_eq!(status(asked).await, ApprovalStatus::Expired);
         let Err(Some(again)) = claim(&service, agent, task).await else { panic!("it was not closed again") };
@@ -141,10 +141,10 @@ mod tests {
     #[tokio::test]
     async fn a_sweep_asks_for_what_could_begin() {
         let (service, _, agent, task) = team().await;
-        service.sweep(Vec::new()).await.unwrap();
+        service.sweep().await.unwrap();
         let waits = approvals::list(&service, vec![ApprovalStatus::Pending], None, 10).await.unwrap().rows;
         assert_eq!(waits.len(), 1);
-        service.sweep(Vec::new()).await.unwrap();
+        service.sweep().await.unwrap();
         assert_eq!(claim(&service, agent, task).await, Err(Some(waits[0].id)), "asked once");
     }
 }

@@ -3,28 +3,32 @@
 //! ```text
 //! tool call ── tool ──> acts: a command | paths written | neither
 //! command   ── text ──> words and a plain text ── brush-parser ──> walk ──> every simple command, every write
-//!                                                                 program: wrappers unwrapped, interpreters known
+//!                                                                 effect: by the program's table; wrappers unwrapped
 //! each      ── rule ──> allow | ask | deny; the strictest counts
 //! ```
 //!
 //! A gate narrows and never widens: what cannot be read asks. It is no sandbox, only a second look at what an agent says it will do.
 
 mod command;
+mod effect;
 mod git;
 mod glob;
+mod guard;
 mod judge;
-mod language;
 mod options;
 mod patch;
 mod place;
 mod program;
+#[cfg(test)]
+mod real_tests;
 mod rule;
 mod script;
+mod strictest;
+mod table;
 mod tool;
 mod walk;
 mod word;
 mod wrapper;
-mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
@@ -37,6 +41,7 @@ use command::{By, Found, Write};
 use judge::Judge;
 pub use rule::Rule;
 use tool::Act;
+pub(crate) use tool::COMMAND_FIELDS;
 
 /// Of the thread that reads a command; only what is used of it costs.
 const STACK_BYTES: usize = 64 << 20;
@@ -79,6 +84,7 @@ impl Verdict {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Gates {
     default: Option<Otherwise>,
+    opaque: Option<Otherwise>,
     rules: Vec<Rule>,
 }
 
@@ -87,6 +93,8 @@ pub struct Gates {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Basics {
     default: Option<Otherwise>,
+    /// What holds for programs that cannot be looked into.
+    opaque: Option<Otherwise>,
 }
 
 /// What holds for commands and writes that no rule names.
@@ -102,12 +110,13 @@ impl Gates {
         if rules.len() > rule::RULES_MAX {
             return Err(format!("there are more than {} gates", rule::RULES_MAX));
         }
-        Ok(Self { default: basics.default, rules })
+        Ok(Self { default: basics.default, opaque: basics.opaque, rules })
     }
 
     /// Nothing is gated: no call needs to be looked at.
     pub fn is_empty(&self) -> bool {
-        self.rules.is_empty() && self.default != Some(Otherwise::Ask)
+        let asks = Some(Otherwise::Ask);
+        self.rules.is_empty() && self.default != asks && self.opaque != asks
     }
 
     /// What is to become of a call. It reads links on the disk, writes nothing and never panics.
@@ -115,28 +124,39 @@ impl Gates {
         if self.is_empty() {
             return Verdict::allow();
         }
-        let otherwise = match self.default {
-            None | Some(Otherwise::Ask) => Decision::Ask,
-            Some(Otherwise::Allow) => Decision::Allow,
+        let decision = |otherwise: Otherwise| match otherwise {
+            Otherwise::Ask => Decision::Ask,
+            Otherwise::Allow => Decision::Allow,
         };
-        let mut judge = Judge::new(&self.rules, otherwise, call.directory);
-        match tool::act(call) {
-            Act::Text(..) | Act::Words(..) | Act::Writes(..) if !call.directory.is_absolute() => {
-                judge.decide(Decision::Ask, "ask: the folder of the call is not known");
+        let otherwise = self.default.map_or(Decision::Ask, decision);
+        // In a list of what is allowed a program that cannot be looked into asks, too, unless a rule names it.
+        let opaque = self.opaque.map_or(otherwise, decision);
+        let mut judge = Judge::new(&self.rules, (otherwise, opaque), call.directory);
+        for act in tool::acts(call) {
+            match act {
+                Act::Text(..) | Act::Words(..) | Act::Writes(..) if !call.directory.is_absolute() => {
+                    judge.decide(Decision::Ask, "ask: the folder of the call is not known");
+                }
+                Act::Unseen(reason) => judge.decide(Decision::Ask, format!("ask: {reason}")),
+                Act::Writes(paths, folder) => {
+                    let spot = |path: &String| Some(command::Spot::At(path.clone()));
+                    let folders = command::Folders::Known(vec![folder]);
+                    let write =
+                        |path| Write { spot: spot(path), folders: folders.clone(), tree: false, by: By::Itself };
+                    judge.found(&Found { writes: paths.iter().map(write).collect(), ..Found::default() });
+                }
+                Act::Text(text, folder) => judge.found(&aside(move || walk::text(&text, &folder))),
+                Act::Words(words, folder) => judge.found(&aside(move || walk::words(&words, &folder))),
             }
-            Act::Neither => {}
-            Act::Unseen(reason) => judge.decide(Decision::Ask, format!("ask: {reason}")),
-            Act::Writes(paths, folder) => {
-                let spot = |path: &String| Some(command::Spot::At(path.clone()));
-                let folders = command::Folders::Known(vec![folder]);
-                let write = |path| Write { spot: spot(path), folders: folders.clone(), tree: false, by: By::Itself };
-                judge.found(&Found { writes: paths.iter().map(write).collect(), ..Found::default() });
-            }
-            Act::Text(text, folder) => judge.found(&aside(move || walk::text(&text, &folder))),
-            Act::Words(words, folder) => judge.found(&aside(move || walk::words(&words, &folder))),
         }
         judge.verdict()
     }
+}
+
+/// Whether writing a file asks wherever a gate is configured.
+#[cfg(test)]
+pub(crate) fn is_guarded(path: &Path, root: &Path) -> bool {
+    guard::paths().iter().any(|guarded| guarded.is_written(path, &[root.to_owned()], false, None))
 }
 
 /// Every command that a text would run, word by word; `None` stands for a word that is not known before it runs. An error

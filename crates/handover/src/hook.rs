@@ -31,10 +31,10 @@ pub use event::Event;
 pub use payload::{Bad, Payload};
 pub use reply::Answer;
 
-use crate::gate::{Call, Decision, Gates};
+use crate::gate::{Call, Decision, Gates, Verdict};
 use crate::office::{self, Office};
 use crate::runner::host;
-use crate::{Error, place, settings};
+use crate::{Error, place, trust};
 
 /// The word on the command line.
 pub const COMMAND: &str = "hook";
@@ -78,8 +78,8 @@ enum Trouble {
     Closed(#[from] office::Closed),
     #[error("{}", .0.told())]
     Error(#[from] Error),
-    #[error(transparent)]
-    Settings(#[from] settings::Unreadable),
+    #[error("{}", chain(.0))]
+    Trust(#[from] trust::Untrusted),
     #[error("{0}")]
     Other(String),
 }
@@ -160,8 +160,11 @@ fn with_store(hook: &Hook<'_>, work: impl AsyncFnOnce(&Office) -> Result<Answer,
 
 /// By the configuration alone, as long as nobody has to be asked.
 fn before_a_tool(hook: &Hook<'_>) -> Result<Answer, Trouble> {
-    let gates = settings::read(hook.root().as_deref())?.gates;
-    if gates.is_empty() {
+    let gates = match hook.root() {
+        Some(root) => trust::gates(&root, office::data_folder().as_deref())?,
+        None => Vec::new(),
+    };
+    if gates.iter().all(Gates::is_empty) {
         return Ok(Answer::Nothing);
     }
     let Some(tool) = hook.payload.tool_name.as_deref().filter(|tool| !tool.trim().is_empty()) else {
@@ -175,12 +178,17 @@ fn before_a_tool(hook: &Hook<'_>) -> Result<Answer, Trouble> {
     }
 }
 
-fn judge(gates: &Gates, hook: &Hook<'_>, tool: &str, input: &str) -> Result<(Decision, String), Trouble> {
+/// The strictest verdict counts: of two copies of the rules a call passes both.
+fn judge(gates: &[Gates], hook: &Hook<'_>, tool: &str, input: &str) -> Result<(Decision, String), Trouble> {
     let node = wire::json::parse(input).map_err(|error| Trouble::Other(format!("`tool_input`: {error}")))?;
     let input = node.to_value();
     let directory = hook.payload.cwd.clone().filter(|folder| folder.is_absolute()).or_else(|| hook.folder());
     let directory = directory.ok_or_else(|| Trouble::Other("the payload names no folder".to_owned()))?;
-    let verdict = gates.judge(&Call { tool, input: &input, directory: &directory });
+    let call = Call { tool, input: &input, directory: &directory };
+    let verdicts = gates.iter().map(|gates| gates.judge(&call));
+    // Of two that are as strict the first is told: its rules are in the file.
+    let strictest = verdicts.reduce(|one, other| if other.decision > one.decision { other } else { one });
+    let verdict = strictest.unwrap_or_else(Verdict::allow);
     Ok((verdict.decision, verdict.reason))
 }
 

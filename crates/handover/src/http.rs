@@ -33,16 +33,17 @@ use axum::Router;
 use axum::middleware;
 use axum::routing::{delete, get, post};
 use engine::token::Scope;
+pub(crate) use guard::RATE_DEFAULT;
 pub use limits::Limits;
 use tokio_util::sync::CancellationToken;
 
 use crate::desk::Desk;
-use crate::keeper::Keeper;
+use crate::keeper::{Keeper, OwnSession};
 use crate::mcp::{self, Http};
 use crate::office::Office;
 use crate::reception::{Offer, Reception};
 use crate::service::Service;
-use crate::settings;
+use crate::{settings, trust};
 
 /// Where a server listens unless it is told otherwise.
 pub const PORT_DEFAULT: u16 = 4747;
@@ -72,7 +73,7 @@ pub enum Unserved {
         cause: std::io::Error,
     },
     #[error(transparent)]
-    Settings(#[from] settings::Unreadable),
+    Settings(#[from] trust::Untrusted),
     #[error(transparent)]
     Service(#[from] crate::Error),
     #[error("show that we live")]
@@ -97,7 +98,10 @@ pub(crate) struct Shared {
 /// Serves until the process is asked to stop; then finishes what it accepted.
 pub async fn serve(office: Office, wanted: Wanted) -> Result<(), Unserved> {
     let stop = mcp::asked_to_stop();
-    let settings = settings::read(office.place.root.as_deref())?.serve;
+    let settings = match &office.place.root {
+        Some(root) => trust::basics(root, crate::office::data_folder().as_deref())?.serve,
+        None => settings::Serve::default(),
+    };
     let port = wanted.port.or(settings.port).unwrap_or(PORT_DEFAULT);
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let listener = tokio::net::TcpListener::bind(address).await.map_err(|cause| Unserved::Port { port, cause })?;
@@ -105,7 +109,7 @@ pub async fn serve(office: Office, wanted: Wanted) -> Result<(), Unserved> {
     let path = office.state.join(TOKEN_FILE);
     let service = office.desk.service().clone();
     know_owner(&service, &path).await?;
-    let keeper = Keeper::start(office.desk.clone(), office.live.clone(), None).map_err(Unserved::Live)?;
+    let keeper = Keeper::start(office.desk.clone(), OwnSession::Nobody).await.map_err(Unserved::Live)?;
     let site = Site::new(office.desk.clone(), &settings, &Wanted { port: Some(port), ..wanted });
     let line = format!(
         "listening on http://127.0.0.1:{port}\nMCP    http://127.0.0.1:{port}/mcp\nAPI    http://127.0.0.1:{port}/api/v1/openapi.json\ntoken  {}\n",

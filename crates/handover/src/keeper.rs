@@ -3,18 +3,20 @@
 //!
 //! Every process does it, so nobody depends on a server. What one has done another finds done.
 
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+mod renewal;
+
+use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use engine::command::SessionEnd;
 use engine::id::SessionId;
-use engine::{Caller, Command, Rights};
-use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::Instant;
+use engine::{Caller, Command, Need, Rights};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
 
 use crate::desk::Desk;
-use crate::live::{self, Live, Watch};
+use crate::live::{self, Live, LiveSessions};
 use crate::notify::Notifier;
 use crate::{office, random};
 
@@ -22,48 +24,97 @@ use crate::{office, random};
 const ROUND: Duration = Duration::from_secs(5);
 /// Answers to keys are forgotten a thousand at a time.
 const ROUNDS_BETWEEN_FORGETTING: u32 = 120;
+/// The host's clock is measured once a minute, and when it was set.
+const ROUNDS_BETWEEN_MEASURES: u32 = 12;
+
+/// Whose life this process shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnSession {
+    /// This process serves no connection of its own.
+    Nobody,
+    /// A connection that ends with this process.
+    Connection(SessionId),
+    /// A runner, whose agents go on in the next process of the same name.
+    Runner(SessionId),
+}
 
 /// Runs until it is dropped.
 #[derive(Debug)]
 pub struct Keeper {
-    own: Option<Arc<Live>>,
-    start: Instant,
-    task: JoinHandle<()>,
+    own: Option<Arc<OwnLife>>,
+    _tasks: JoinSet<()>,
+}
+
+/// The file by which others see that this process lives.
+#[derive(Debug)]
+struct OwnLife {
+    session: SessionId,
+    file: Live,
+    is_runner: bool,
+    live: Arc<LiveSessions>,
+    /// Wakes what renews leases: a call may have claimed something with a short one.
+    called: Notify,
 }
 
 impl Keeper {
-    /// `folder` is where the processes of this machine keep their signs of life. A process that serves a connection of its own
-    /// gives its session.
-    pub fn start(desk: Desk, folder: PathBuf, session: Option<SessionId>) -> std::io::Result<Self> {
-        let own = session.map(|session| Live::hold(&folder, &session.to_string())).transpose()?.map(Arc::new);
-        let start = Instant::now();
-        let task = tokio::spawn(rounds(desk, folder, own.clone(), start));
-        Ok(Self { own, start, task })
+    /// Holds the file of this process, looks who else lives, and goes on with both. Nothing is served before this is done.
+    pub async fn start(desk: Desk, session: OwnSession) -> io::Result<Self> {
+        let Some(live) = desk.service().live().cloned() else {
+            return Err(io::Error::other("this store has no folder for signs of life"));
+        };
+        let own = OwnLife::hold(&live, session)?.map(Arc::new);
+        if let OwnSession::Runner(session) = session {
+            live.set_own(session);
+        }
+        look(&desk, &live).await?;
+        let mut tasks = JoinSet::new();
+        if let Some(own) = own.clone().filter(|own| !own.is_runner) {
+            tasks.spawn(renewal::keep(desk.service().clone(), own));
+        }
+        tasks.spawn(rounds(desk, live, own.clone()));
+        Ok(Self { own, _tasks: tasks })
     }
 
     /// There was a call. An error only means that a silence is noticed late.
     pub fn touch(&self) {
         if let Some(own) = &self.own {
-            let _late = own.touch(self.start.elapsed());
+            let _late = own.file.touch(own.live.waking_time());
+            own.called.notify_one();
         }
     }
 }
 
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        self.task.abort();
+impl OwnLife {
+    fn hold(live: &Arc<LiveSessions>, session: OwnSession) -> io::Result<Option<Self>> {
+        let (session, is_runner) = match session {
+            OwnSession::Nobody => return Ok(None),
+            OwnSession::Connection(session) => (session, false),
+            OwnSession::Runner(session) => (session, true),
+        };
+        let hold = if is_runner { Live::hold_runner } else { Live::hold };
+        let file = hold(live.folder(), &session.to_string())?;
+        Ok(Some(Self { session, file, is_runner, live: Arc::clone(live), called: Notify::new() }))
+    }
+
+    fn tick(&self) {
+        let now = self.live.waking_time();
+        // A runner works as long as it lives: its programs make no calls that would show it.
+        let _late = if self.is_runner { self.file.touch(now) } else { Ok(()) };
+        let _late = self.file.tick(now);
     }
 }
 
 /// One round, for a process that will not stay: what others left behind is seen to before it looks.
-pub async fn once(desk: &Desk, folder: &Path) {
-    look(desk, folder, &Arc::default(), Instant::now()).await;
+pub async fn once(desk: &Desk) {
+    if let Some(live) = desk.service().live().cloned() {
+        // Where nobody can look, nothing is taken over: the command that follows says why.
+        let _unseen = look(desk, &live).await;
+    }
     // A fault is met by the command that follows.
-    let _again = desk.service().sweep(desk.alive()).await;
+    let _again = desk.service().sweep().await;
 }
 
-async fn rounds(desk: Desk, folder: PathBuf, own: Option<Arc<Live>>, start: Instant) {
-    let watch = Arc::new(Mutex::new(Watch::default()));
+async fn rounds(desk: Desk, live: Arc<LiveSessions>, own: Option<Arc<OwnLife>>) {
     let mut round: u32 = 0;
     let root = desk.surroundings().root.clone();
     let notifier = root.map(|root| Notifier::new(desk.service().clone(), root, office::data_folder()));
@@ -73,15 +124,15 @@ async fn rounds(desk: Desk, folder: PathBuf, own: Option<Arc<Live>>, start: Inst
     let first = random::seed().map_or(0, |seed| u64::try_from(seed % ROUND.as_millis()).unwrap_or(0));
     let mut pause = Duration::from_millis(first);
     loop {
-        // The first look is taken at once, because a claim may depend on who lives.
-        look(&desk, &folder, &watch, start).await;
         tokio::time::sleep(pause).await;
         pause = ROUND;
         if let Some(own) = &own {
-            let _late = own.tick(start.elapsed());
+            own.tick();
         }
+        // What was seen before is kept when nothing can be seen now.
+        let _unseen = look(&desk, &live).await;
         // A fault here is met by whoever gives the next command; the next round tries again.
-        let _again = desk.service().sweep(desk.alive()).await;
+        let _again = desk.service().sweep().await;
         while telling.try_join_next().is_some() {}
         if let (Some(notifier), true) = (&notifier, telling.is_empty()) {
             let notifier = notifier.clone();
@@ -90,6 +141,9 @@ async fn rounds(desk: Desk, folder: PathBuf, own: Option<Arc<Live>>, start: Inst
             });
         }
         round = round.wrapping_add(1);
+        if round.is_multiple_of(ROUNDS_BETWEEN_MEASURES) {
+            desk.service().measure_clock().await;
+        }
         if round.is_multiple_of(ROUNDS_BETWEEN_FORGETTING) {
             let _again = desk.service().execute(Caller::with_rights(Rights::Engine), Command::ForgetKeys).await;
         }
@@ -97,18 +151,32 @@ async fn rounds(desk: Desk, folder: PathBuf, own: Option<Arc<Live>>, start: Inst
 }
 
 /// Finds out who lives, and records the end of those that were killed.
-async fn look(desk: &Desk, folder: &Path, watch: &Arc<Mutex<Watch>>, start: Instant) {
-    let (place, watch, now) = (folder.to_owned(), Arc::clone(watch), start.elapsed());
-    let found =
-        tokio::task::spawn_blocking(move || watch.lock().unwrap_or_else(PoisonError::into_inner).survey(&place, now));
-    let Ok(Ok(survey)) = found.await else { return };
-    let ids = |names: &[String]| names.iter().filter_map(|name| name.parse().ok()).collect::<Vec<SessionId>>();
-    desk.set_alive(ids(&survey.alive));
-    for session in ids(&survey.dead) {
-        let close = Command::CloseSession { session, end: SessionEnd::Killed };
+async fn look(desk: &Desk, live: &Arc<LiveSessions>) -> io::Result<()> {
+    let service = desk.service();
+    let found = live.look(service.settled_now().await).await?;
+    for session in found.dead {
         // Its file stays until its end is recorded.
-        if desk.service().execute(Caller::with_rights(Rights::Engine), close).await.is_ok() {
-            let _again = live::forget(folder, &session.to_string());
+        if close(desk, session).await {
+            let _again = live::forget(live.folder(), &session.to_string());
         }
     }
+    for session in found.dead_in_shared {
+        // A process of version 0.1 may have used another store of the same folder, which has to record the end itself.
+        let known =
+            service.view(move |world| world.agent_ids(&Need::SessionAgents(session)).map(|ids| !ids.is_empty()));
+        match (known.await, live.shared_folder()) {
+            (Ok(true), Some(folder)) if close(desk, session).await => {
+                let _again = live::forget(folder, &session.to_string());
+            }
+            (Ok(false), _) => drop(live.forget_unknown(session)),
+            (Ok(true) | Err(_), _) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Records that a session was killed; says whether that is stored.
+async fn close(desk: &Desk, session: SessionId) -> bool {
+    let close = Command::CloseSession { session, end: SessionEnd::Killed };
+    desk.service().execute(Caller::with_rights(Rights::Engine), close).await.is_ok()
 }

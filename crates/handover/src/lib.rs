@@ -2,6 +2,7 @@
 
 pub mod answers;
 pub mod approvals;
+pub mod below;
 pub mod clock;
 pub mod demo;
 pub mod desk;
@@ -13,6 +14,7 @@ pub mod feed;
 pub mod gate;
 pub mod hook;
 pub mod http;
+pub mod intervention;
 pub mod keeper;
 pub mod live;
 pub mod mcp;
@@ -21,6 +23,7 @@ pub mod objects;
 pub mod office;
 pub mod person;
 pub mod place;
+pub mod principal;
 pub mod project;
 pub mod random;
 pub mod reception;
@@ -32,10 +35,12 @@ pub mod service;
 pub mod settings;
 pub mod setup;
 pub mod spawn;
+mod takeover;
 pub mod together;
 pub mod token;
 pub mod trust;
 pub mod turns;
+pub mod visible;
 pub mod worktree;
 pub mod yaml;
 

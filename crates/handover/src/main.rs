@@ -33,6 +33,11 @@ fn is_unread(error: &anyhow::Error) -> bool {
 /// What the rules refuse is 1. A wrong address or an unreadable file is the caller's to mend, 2; a fault is not, 3.
 fn code(cause: &(dyn std::error::Error + 'static)) -> Option<u8> {
     let fault = |fault: &store::Fault| if matches!(fault, store::Fault::Url { .. }) { 2 } else { 3 };
+    if let Some(closed) = cause.downcast_ref::<handover::office::Closed>()
+        && closed.is_refusal()
+    {
+        return Some(1);
+    }
     match cause.downcast_ref::<handover::Error>() {
         Some(handover::Error::Refused(_)) => Some(1),
         Some(handover::Error::Fault(found)) => Some(fault(found)),

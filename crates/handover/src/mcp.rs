@@ -65,6 +65,8 @@ pub mod limits {
     pub const SESSION_IDLE_DEFAULT: Duration = Duration::from_secs(12 * 3600);
     /// Streams for notices that one session may have open; a client needs one.
     pub const STANDING_STREAMS_MAX: usize = 4;
-    /// A session with its stream costs under 100 KB, so these are under 100 MB.
-    pub const SESSIONS_DEFAULT: usize = 1_000;
+    /// Sessions of one token. All clients of one person may share a token.
+    pub const SESSIONS_DEFAULT: usize = 250;
+    /// Sessions of all tokens. A session with its stream costs under 100 KB, so these are under 400 MB.
+    pub const SESSIONS_TOTAL_MAX: usize = 4_000;
 }

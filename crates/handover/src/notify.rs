@@ -26,7 +26,7 @@ pub use webhook::{Target, signature};
 
 use crate::error::Error;
 use crate::service::Service;
-use crate::settings::{self, Notify};
+use crate::settings::Notify;
 use crate::trust;
 
 /// Sending one takes no longer, whatever the other side does. Its sender counts as gone well after that.
@@ -48,7 +48,7 @@ impl Notifier {
         Self { service, root, data }
     }
 
-    /// Sends what is due. Nothing is sent before a person has trusted the configuration as it is now.
+    /// Sends what is due, in the way that a person accepted. Nothing is sent before they did.
     pub async fn round(&self) -> Result<u32, Error> {
         let mut sent = 0;
         for channel in [Channel::Command, Channel::Webhook] {
@@ -76,11 +76,19 @@ impl Notifier {
     }
 
     fn settings(&self) -> Option<Notify> {
-        let found = settings::read(Some(&self.root)).ok()?.notify;
-        if found.is_empty() || trust::check(&self.root, self.data.as_deref()).is_err() {
-            return None;
-        }
-        Some(found)
+        let mut found = trust::basics(&self.root, self.data.as_deref()).ok()?.notify;
+        found.command = found.command.filter(|words| self.is_as_accepted(words));
+        (!found.is_empty()).then_some(found)
+    }
+
+    /// A script of the repository that the command names may have changed since a person accepted it.
+    fn is_as_accepted(&self, words: &[String]) -> bool {
+        let changed = || {
+            let record = trust::record_of(&self.root, self.data.as_deref()?).ok()?;
+            let folders = trust::Folders { root: &self.root, runs_in: &self.root };
+            trust::changed_scripts(&record, folders, words).ok()
+        };
+        changed().is_some_and(|changed| changed.is_empty())
     }
 
     /// Says whether there was one.

@@ -2,8 +2,14 @@
 //!
 //! From a linked worktree it is the main one's, so that all agents of a repository meet in one place.
 
+mod own;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
+
+pub use own::{ForeignStore, STATE, is_state, judge};
+
+use crate::trust::{self, StoreProblem};
 
 /// The folder of a project's settings and state, in its root.
 pub const FOLDER: &str = ".handover";
@@ -54,6 +60,8 @@ impl fmt::Display for By {
 pub enum Lost {
     #[error("{path} cannot be read: {problem}")]
     Configuration { path: String, problem: String },
+    #[error(transparent)]
+    Unaccepted(#[from] StoreProblem),
     #[error("there is no repository here and no home folder: name a store with --store")]
     Nowhere,
 }
@@ -69,6 +77,8 @@ pub fn find(surroundings: Surroundings<'_>) -> Result<Place, Lost> {
         return Ok(Place { store: data.join("handover").join(FILE).display().to_string(), by: By::User, root: None });
     };
     if let Some(store) = configured(&root)? {
+        trust::accepted_store(&root, surroundings.data, &store)?;
+        let store = if store.contains("://") { store } else { root.join(store).display().to_string() };
         return Ok(Place { store, by: By::Configuration, root: Some(root) });
     }
     let store = root.join(FOLDER).join("state").join(FILE).display().to_string();
@@ -100,7 +110,7 @@ fn main_worktree(folder: &Path) -> Option<PathBuf> {
     }
 }
 
-/// `store` of the configuration; a path in it is relative to the root.
+/// `store` of the configuration, as it is written.
 fn configured(root: &Path) -> Result<Option<String>, Lost> {
     let path = root.join(FOLDER).join("config.toml");
     let lost = |problem: String| Lost::Configuration { path: path.display().to_string(), problem };
@@ -112,23 +122,32 @@ fn configured(root: &Path) -> Result<Option<String>, Lost> {
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| lost(error.to_string()))?;
     match table.get("store") {
         None => Ok(None),
-        Some(toml::Value::String(store)) if store.contains("://") => Ok(Some(store.clone())),
-        Some(toml::Value::String(store)) => Ok(Some(root.join(store).display().to_string())),
+        Some(toml::Value::String(store)) => Ok(Some(store.clone())),
         Some(_) => Err(lost("`store` must be a string: a path or a URL".to_owned())),
     }
 }
 
-/// State is nobody's to commit: its folder says so to git.
+/// Makes what a store needs, readable by its owner alone. The state is nobody's to commit: its folder says so to git.
 pub fn prepare(place: &Place) -> std::io::Result<()> {
-    let (By::Repository, Some(root)) = (place.by, &place.root) else { return Ok(()) };
-    let folder = root.join(FOLDER);
-    std::fs::create_dir_all(&folder)?;
-    let state = folder.join("state");
-    let mut maker = std::fs::DirBuilder::new();
-    // The token, the store and everybody's mail lie in it.
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut maker, 0o700);
-    maker.recursive(true).create(&state)?;
-    let ignore = state.join(".gitignore");
-    if ignore.exists() { Ok(()) } else { std::fs::write(ignore, "*\n") }
+    let is_server = place.store.contains("://");
+    if let (true, Some(root)) = (is_server || place.by == By::Repository, &place.root) {
+        std::fs::create_dir_all(root.join(FOLDER))?;
+        let state = root.join(STATE);
+        own::make_folder(&state)?;
+        let ignore = state.join(".gitignore");
+        if !ignore.exists() {
+            std::fs::write(ignore, "*\n")?;
+        }
+    }
+    if is_server || place.by == By::Name {
+        return Ok(());
+    }
+    let file = Path::new(place.store.strip_prefix("sqlite:").unwrap_or(&place.store));
+    if let Some(folder) = file.parent() {
+        match place.by {
+            By::User => own::make_folder(folder)?,
+            By::Configuration | By::Repository | By::Name => std::fs::create_dir_all(folder)?,
+        }
+    }
+    own::make(file)
 }

@@ -5,11 +5,12 @@ mod prompts;
 mod resources;
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::command::SessionEnd;
 use engine::id::{Ids, SessionId};
-use engine::{Caller, Command, Rights};
+use engine::{Caller, Command, Need, Rights, Standing};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 use wire::lifecycle::{self, Effect, Set};
@@ -22,6 +23,7 @@ use crate::mcp::{
     Backend, Call, Client, Hints, Outcome, Page, Problem, Prompt, Resource, Said, Server, Template, Tool, Who,
 };
 use crate::random;
+use crate::review::provider::can_review;
 
 /// Which tools a client is offered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,9 +50,13 @@ impl Offer {
         }
     }
 
-    fn takes(&self, tool: &lifecycle::Tool) -> bool {
+    fn takes(&self, tool: &lifecycle::Tool, can_review: bool) -> bool {
         match self {
-            Self::Default => tool.set != Set::Full,
+            Self::Default => match tool.set {
+                Set::Core | Set::Default => true,
+                Set::Review => can_review,
+                Set::Full => false,
+            },
             Self::Full => true,
             Self::These(names) => names.iter().any(|name| name == tool.name),
         }
@@ -69,6 +75,10 @@ const BELOW_A_TURN: &str = "Handover runs you for one turn on one task, which is
 complete anything. checkpoint_add after each significant step; task_load_context shows what others did; inbox_read your \
 messages. You finish by the output your instructions describe, which is verified; when you cannot go on, say so in it.";
 
+/// What a client without the review tools is told when a review is needed.
+const NO_REVIEW_TOOLS: &str = "ask a person: they name an agent that can review in .handover/config.toml (or start this server with \
+`--tools full`), or complete the task themselves";
+
 pub struct Reception {
     desk: Desk,
     feed: Feed,
@@ -85,12 +95,33 @@ pub struct Reception {
 #[derive(Debug)]
 struct Pipe {
     session: SessionId,
-    rights: Rights,
+    /// Clients that may be coordinators here; none unless this process was started for one.
+    coordinators: Vec<String>,
+    /// The client that introduced itself is one of them.
+    is_coordinator: AtomicBool,
     keeper: Keeper,
     /// The client is the program of a turn.
     seat: Option<Seat>,
     /// The client's own name of its session, when it put one into our environment.
     conversation: Option<String>,
+}
+
+impl Pipe {
+    fn rights(&self) -> Rights {
+        if self.is_coordinator.load(Ordering::Relaxed) { Rights::Coordinator } else { Rights::Agent }
+    }
+
+    /// Takes note of who the client says it is. Whoever is asked to be a coordinator and is not named is told in the log.
+    fn introduced(&self, client: &Client) {
+        let is_named = self.coordinators.contains(&client.name);
+        self.is_coordinator.store(is_named, Ordering::Relaxed);
+        if !is_named && !self.coordinators.is_empty() {
+            let name: String = client.name.chars().filter(|letter| !letter.is_control()).take(64).collect();
+            eprintln!(
+                "handover: `[mcp] coordinators` in .handover/config.toml does not name `{name}`, so it has an agent's rights"
+            );
+        }
+    }
 }
 
 impl std::fmt::Debug for Reception {
@@ -101,9 +132,10 @@ impl std::fmt::Debug for Reception {
 
 impl Reception {
     pub fn new(desk: Desk, offer: &Offer) -> Self {
+        let can_review = can_review(desk.surroundings().root.as_deref());
         Self {
             feed: Feed::new(desk.service().clone()),
-            offered: lifecycle::TOOLS.iter().filter(|tool| offer.takes(tool)).collect(),
+            offered: lifecycle::TOOLS.iter().filter(|tool| offer.takes(tool, can_review)).collect(),
             templates: resources::templates(),
             prompts: prompts::prompts(),
             pipe: None,
@@ -112,9 +144,10 @@ impl Reception {
         }
     }
 
-    /// For a process that a client started: its rights are those the person gave it with the command.
-    pub fn with_pipe(mut self, session: SessionId, rights: Rights, keeper: Keeper) -> Self {
-        self.pipe = Some(Pipe { session, rights, keeper, seat: None, conversation: origin::conversation() });
+    /// For a process that a client started. A client has a coordinator's rights when it is among those that are named.
+    pub fn with_pipe(mut self, session: SessionId, coordinators: Vec<String>, keeper: Keeper) -> Self {
+        let (is_coordinator, conversation) = (AtomicBool::new(false), origin::conversation());
+        self.pipe = Some(Pipe { session, coordinators, is_coordinator, keeper, seat: None, conversation });
         self
     }
 
@@ -124,6 +157,16 @@ impl Reception {
             pipe.seat = seat;
         }
         self
+    }
+
+    /// Replaces advice that names a tool which this client was not offered.
+    fn within_reach(&self, said: lifecycle::Said) -> lifecycle::Said {
+        let is_offered = |name: &str| self.offered.iter().any(|tool| tool.name == name);
+        let needs_review = matches!(said.code, "REVIEW_REQUIRED" | "FINDINGS_OPEN");
+        if !needs_review || (is_offered("review_request") && is_offered("review_answer")) {
+            return said;
+        }
+        lifecycle::Said { recoverable: false, suggestion: NO_REVIEW_TOOLS.to_owned(), ..said }
     }
 
     fn is_seated(&self) -> bool {
@@ -142,18 +185,18 @@ impl Reception {
                 pipe.keeper.touch();
                 Some(match pipe.seat {
                     Some(seat) => Visitor::seated(seat),
-                    None => Visitor::on_session(pipe.session, pipe.rights),
+                    None => Visitor::on_session(pipe.session, pipe.rights()),
                 })
             }
             Who::Http { session, parts } => {
                 let visitor = parts.extensions.get::<Visitor>()?.clone();
-                let session = session.as_ref().and_then(|name| self.session(name));
-                // A client of this door speaks for a model. A person's token alone does not make it a person: as with `mcp --as`,
-                // somebody has to say so.
-                let as_person = parts.headers.get("handover-as").is_some_and(|word| word == "person");
-                let is_model = visitor.rights == Rights::Person && !as_person;
-                let rights = if is_model { Rights::Agent } else { visitor.rights };
-                Some(Visitor { session, rights, ..visitor })
+                let (session, standing) = match session.as_ref().and_then(|name| self.session(name)) {
+                    Some(session) => (Some(session), Standing::Client),
+                    None => (visitor.session, visitor.standing),
+                };
+                // A client of this door speaks for a model, whatever token it has.
+                let rights = if visitor.rights == Rights::Person { Rights::Agent } else { visitor.rights };
+                Some(Visitor { session, standing, rights, ..visitor })
             }
         }
     }
@@ -243,7 +286,7 @@ impl Backend for Reception {
         let waits = matches!(call.tool.as_str(), "task_wait" | "task_next");
         match if waits { call.act.waiting(work).await } else { work.await } {
             desk::Outcome::Done(value) => Outcome::Reply(value.to_string()),
-            desk::Outcome::Refused(said) => Outcome::Refused(said.render().to_string()),
+            desk::Outcome::Refused(said) => Outcome::Refused(self.within_reach(said).render().to_string()),
             desk::Outcome::Failed(said) => Outcome::Fault(said.render().to_string()),
             desk::Outcome::UnknownTool => Outcome::UnknownTool,
         }
@@ -278,12 +321,52 @@ impl Backend for Reception {
 
     fn opened(&self, _who: &Who) {}
 
-    fn introduced(&self, _who: &Who, _client: Client) {}
+    fn introduced(&self, who: &Who, client: Client) {
+        if let (Who::Pipe, Some(pipe)) = (who, &self.pipe) {
+            pipe.introduced(&client);
+        }
+    }
 
     fn is_same(&self, opened: &http::request::Parts, now: &http::request::Parts) -> bool {
         let token =
             |parts: &http::request::Parts| parts.extensions.get::<Visitor>().map(|visitor| visitor.owner.clone());
         token(opened) == token(now)
+    }
+
+    fn owner(&self, parts: &http::request::Parts) -> String {
+        parts.extensions.get::<Visitor>().map(|visitor| visitor.owner.clone()).unwrap_or_default()
+    }
+
+    async fn first_free(&self, sessions: Vec<Who>) -> Option<usize> {
+        let known = {
+            let known = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+            let of = |who: &Who| match who {
+                Who::Http { session: Some(name), .. } => known.get(name).copied(),
+                Who::Http { session: None, .. } | Who::Pipe => None,
+            };
+            sessions.iter().map(of).collect::<Vec<Option<SessionId>>>()
+        };
+        let view = self.desk.service().view(move |world| {
+            world.want(known.iter().flatten().map(|session| Need::SessionAgents(*session)))?;
+            let mut agents = Vec::new();
+            for session in &known {
+                let need = session.map(Need::SessionAgents);
+                agents.push(need.map_or(Ok([].as_slice()), |need| world.agent_ids(&need))?.to_vec());
+            }
+            world.want(agents.iter().flatten().map(|agent| Need::Held(*agent)))?;
+            for (place, agents) in agents.iter().enumerate() {
+                let mut holds = false;
+                for agent in agents {
+                    holds |= !world.task_ids(&Need::Held(*agent))?.is_empty();
+                }
+                if !holds {
+                    return Ok(Some(place));
+                }
+            }
+            Ok(None)
+        });
+        // A store that does not answer says nothing about what is held.
+        view.await.ok().flatten()
     }
 
     async fn closed(&self, who: &Who) {
@@ -301,5 +384,25 @@ impl Backend for Reception {
         let close = Command::CloseSession { session, end: SessionEnd::Closed };
         // When even this fails, its leases end by themselves.
         let _late = self.desk.service().execute(caller, close).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the review tools that an offer has.
+    fn review_tools(offer: &Offer, can_review: bool) -> Vec<&'static str> {
+        let taken = lifecycle::TOOLS.iter().filter(|tool| offer.takes(tool, can_review)).map(|tool| tool.name);
+        taken.filter(|name| name.starts_with("review_")).collect()
+    }
+
+    #[test]
+    fn review_tools_are_offered_where_an_agent_can_review() {
+        let all = ["review_request", "review_answer", "review_status"];
+        assert_eq!(review_tools(&Offer::Default, true), all);
+        assert_eq!(review_tools(&Offer::Default, false), [""; 0]);
+        assert_eq!(review_tools(&Offer::Full, false), all);
+        assert_eq!(review_tools(&Offer::These(vec!["review_status".to_owned()]), true), ["review_status"]);
     }
 }

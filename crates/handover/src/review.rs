@@ -16,6 +16,7 @@ pub mod provider;
 pub mod request;
 pub mod round;
 pub mod show;
+pub mod work;
 
 pub use provider::{NoProvider, Provider};
 pub use round::{Answered, Bench, Round, open, round};

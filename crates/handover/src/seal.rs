@@ -1,11 +1,20 @@
 //! The seal of an approval: a fingerprint over everything that is asked, by whom, and in which attempt. What is done later
-//! must have the same, byte for byte.
+//! must have the same, byte for byte; only a shell call's caption and time limit do not count.
+
+use std::fmt;
 
 use engine::approval::Request;
 use engine::id::{AgentId, TaskId};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
 use wire::json::{Value, object};
 
 use crate::digest::sha256;
+use crate::gate;
+
+/// Fields of a shell call that change nothing about what it runs: the caption, which a model words anew each time, and time
+/// limits.
+const INCIDENTAL: &[&str] = &["description", "timeout", "timeout_ms", "timeoutMs", "timeout_seconds", "timeoutSeconds"];
 
 /// What is sealed. Whatever asks, a handoff, a gate, an `exec.gate` or a program over ACP, seals with this.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +50,44 @@ impl Seal<'_> {
     }
 }
 
+/// The members of a JSON object in their order, each value in its very bytes.
+struct RawMembers(Vec<(String, Box<RawValue>)>);
+
+impl<'de> Deserialize<'de> for RawMembers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = RawMembers;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawMembers, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry::<String, Box<RawValue>>()? {
+                    members.push(member);
+                }
+                Ok(RawMembers(members))
+            }
+        }
+        deserializer.deserialize_map(Members)
+    }
+}
+
+/// Returns what an approval of a tool call is for: its input in the very bytes, without the caption and the time limit when it
+/// is a shell call. Two calls with the same result run the same.
+pub fn sealed_input(input: &str) -> String {
+    let Ok(RawMembers(members)) = serde_json::from_str::<RawMembers>(input) else { return input.to_owned() };
+    if !members.iter().any(|(name, _)| gate::COMMAND_FIELDS.contains(&name.as_str())) {
+        return input.to_owned();
+    }
+    let kept = members.iter().filter(|(name, _)| !INCIDENTAL.contains(&name.as_str()));
+    let shown: Vec<String> =
+        kept.map(|(name, value)| format!("{}:{}", serde_json::Value::from(name.as_str()), value.get())).collect();
+    format!("{{{}}}", shown.join(","))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,6 +103,35 @@ mod tests {
             rollback: text("revert"),
             verification: text("look"),
         }
+    }
+
+    #[test]
+    fn shell_calls_are_sealed_without_caption_and_time_limit() {
+        let plain = r#"{"command":"git push"}"#;
+        for same in [
+            plain,
+            r#"{"command":"git push","description":"Push it"}"#,
+            r#"{"description":"Send the work","command":"git push","timeout":5000}"#,
+            r#"{ "command" : "git push" , "timeout_ms" : 1 }"#,
+        ] {
+            assert_eq!(sealed_input(same), plain, "{same}");
+        }
+        for other in [
+            r#"{"command":"git  push"}"#,
+            r#"{"command":"git push","run_in_background":true}"#,
+            r#"{"command":"git push","workdir":"x"}"#,
+            r#"{"command":"git push","Description":"x"}"#,
+            r#"{"command":["git","push"]}"#,
+            r#"{"file_path":"a","content":"x","description":"y"}"#,
+            r#"["git push"]"#,
+        ] {
+            assert_ne!(sealed_input(other), plain, "{other}");
+        }
+        // What is no shell call keeps every byte.
+        let write = r#"{"file_path": "a", "description": "y"}"#;
+        assert_eq!(sealed_input(write), write);
+        let nested = r#"{"command":"x","input":{"description":"kept"}}"#;
+        assert_eq!(sealed_input(nested), nested);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::approval::Lifetimes;
-use engine::command::Key;
+use engine::command::{Key, KeyOwner};
 use engine::id::{AgentId, Ids, TaskId, WorkflowId};
 use engine::list::List;
 use engine::offer::{self, Ask, Page};
@@ -13,19 +13,25 @@ use engine::{
     Actor, Caller, Change, Command, Fact, Json, Need, Refusal, Reply, Rights, Stamp, Stop, Timestamp, World, decide,
 };
 use sha2::{Digest, Sha256};
+use store::Store;
 pub use store::{Cursor, Entry, Page as LogPage, Watch};
-use store::{Job, Store};
 use wire::json::Value;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, LEASE_SLACK_MS, ServerClock};
 use crate::error::Error;
+use crate::live::LiveSessions;
 use crate::random;
+use crate::takeover::LeaseTime;
 
 #[derive(Clone)]
 pub struct Service {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     lifetimes: Lifetimes,
+    /// Who lives on this host, where somebody watches.
+    live: Option<Arc<LiveSessions>>,
+    /// The clock above, where it is measured by the database server's.
+    server_clock: Option<Arc<ServerClock>>,
 }
 
 impl std::fmt::Debug for Service {
@@ -43,7 +49,50 @@ pub struct Swept {
 
 impl Service {
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
-        Self { store, clock, lifetimes: Lifetimes::default() }
+        Self { store, clock, lifetimes: Lifetimes::default(), live: None, server_clock: None }
+    }
+
+    /// Judges leases after a look at who lives on this host.
+    #[must_use]
+    pub fn with_live(self, live: Arc<LiveSessions>) -> Self {
+        Self { live: Some(live), ..self }
+    }
+
+    /// Reads the time from a clock that is measured by the database server's.
+    #[must_use]
+    pub fn with_server_clock(self, clock: Arc<ServerClock>) -> Self {
+        Self { clock: Arc::clone(&clock) as Arc<dyn Clock>, server_clock: Some(clock), ..self }
+    }
+
+    /// Returns who lives on this host, where this process watches.
+    pub fn live(&self) -> Option<&Arc<LiveSessions>> {
+        self.live.as_ref()
+    }
+
+    /// Returns the clock that is measured by the database server's, where there is one.
+    pub fn server_clock(&self) -> Option<&ServerClock> {
+        self.server_clock.as_deref()
+    }
+
+    /// Returns how much later than its end a lease is judged over.
+    pub(crate) fn lease_slack_ms(&self) -> i64 {
+        if self.server_clock.is_some() { LEASE_SLACK_MS } else { 0 }
+    }
+
+    /// Measures how far this host's clock is off.
+    pub async fn measure_clock(&self) {
+        if let Some(clock) = &self.server_clock {
+            clock.measure(&*self.store).await;
+        }
+    }
+
+    /// Returns the time, measured again when the clock was set or the machine slept: a lease that is stamped by an old
+    /// measurement would look over to other hosts.
+    pub(crate) async fn settled_now(&self) -> Timestamp {
+        if self.server_clock.as_ref().is_some_and(|clock| clock.is_stale()) {
+            self.measure_clock().await;
+        }
+        self.now()
     }
 
     /// Approvals live as long as the settings of the project say.
@@ -79,6 +128,11 @@ impl Service {
         Ok(self.store.topic(topic, after, limit).await?)
     }
 
+    /// Returns the number of the last entry of a topic, 0 when there is none.
+    pub async fn topic_head(&self, topic: &str) -> Result<i64, Error> {
+        Ok(self.store.head(topic.to_owned()).await?.map_or(0, |head| head.seq))
+    }
+
     /// Wakes after changes. A hint: the log is the truth.
     pub fn bell(&self) -> Watch {
         self.store.watch()
@@ -103,10 +157,14 @@ impl Service {
 
     pub(crate) async fn change(&self, caller: Caller, command: Command) -> Result<Change, Error> {
         let caller = Caller { lifetimes: self.lifetimes, ..caller };
-        let stamp = Stamp { now: self.clock.now(), seed: random::seed()? };
         let needs = command.scope(&caller);
-        let step = move |world: &World| decide(world, &caller, &command, stamp);
-        Ok(self.store.transact(Job { needs, now: stamp.now, step: Arc::new(step) }).await?)
+        let time = if matches!(command, Command::Sweep { .. }) { LeaseTime::Slack } else { LeaseTime::Now };
+        let command = Arc::new(command);
+        self.transact(needs, time, |moment| {
+            let (caller, command) = (moment.informed(caller.clone()), Arc::clone(&command));
+            move |world: &World| decide(world, &caller, &command, moment.stamp)
+        })
+        .await
     }
 
     /// Merges payloads into a section of the project context: read, merged and written in one transaction, so that of two
@@ -126,21 +184,26 @@ impl Service {
     where
         F: Fn(&World, &Stamp) -> Result<(Caller, Command), Stop> + Send + Sync + 'static,
     {
-        let (stamp, lifetimes) = (Stamp { now: self.clock.now(), seed: random::seed()? }, self.lifetimes);
-        let step = move |world: &World| match make(world, &stamp) {
-            Ok((caller, command)) => decide(world, &Caller { lifetimes, ..caller }, &command, stamp),
-            Err(Stop::Missing(needs)) => Err(needs),
-            Err(Stop::Refused(refusal) | Stop::Recorded(refusal)) => {
-                Ok(Change { events: Vec::new(), sender: Actor::Engine, reply: Err(refusal) })
+        let (lifetimes, make) = (self.lifetimes, Arc::new(make));
+        let change = self.transact(Vec::new(), LeaseTime::Now, |moment| {
+            let make = Arc::clone(&make);
+            move |world: &World| match make(world, &moment.stamp) {
+                Ok((caller, command)) => {
+                    let caller = moment.informed(Caller { lifetimes, ..caller });
+                    decide(world, &caller, &command, moment.stamp)
+                }
+                Err(Stop::Missing(needs)) => Err(needs),
+                Err(Stop::Refused(refusal) | Stop::Recorded(refusal)) => {
+                    Ok(Change { events: Vec::new(), sender: Actor::Engine, reply: Err(refusal) })
+                }
             }
-        };
-        let change = self.store.transact(Job { needs: Vec::new(), now: stamp.now, step: Arc::new(step) }).await?;
-        Ok(change.reply?)
+        });
+        Ok(change.await?.reply?)
     }
 
     /// Whether a command would change anything now. Nothing happens, and nobody is kept from writing.
     pub async fn would_change(&self, caller: Caller, command: Command) -> Result<bool, Error> {
-        let stamp = Stamp { now: self.clock.now(), seed: random::seed()? };
+        let (caller, stamp) = (self.informed(caller), Stamp { now: self.clock.now(), seed: random::seed()? });
         self.view(move |world| match decide(world, &caller, &command, stamp) {
             Ok(change) => Ok(!change.events.is_empty()),
             Err(needs) => Err(Stop::Missing(needs)),
@@ -150,7 +213,7 @@ impl Service {
 
     /// Whether a command would be refused now. Nothing happens.
     pub async fn would(&self, caller: Caller, command: Command) -> Result<(), Error> {
-        let stamp = Stamp { now: self.clock.now(), seed: random::seed()? };
+        let (caller, stamp) = (self.informed(caller), Stamp { now: self.clock.now(), seed: random::seed()? });
         self.view(move |world| match decide(world, &caller, &command, stamp) {
             Ok(change) => change.reply.map(|_| ()).map_err(Stop::from),
             Err(needs) => Err(Stop::Missing(needs)),
@@ -159,10 +222,12 @@ impl Service {
     }
 
     /// The answer that was given to a key before, while it is kept.
-    pub async fn kept(&self, key: &Key, act: &str) -> Result<Option<Result<Reply, Refusal>>, Error> {
-        let id = engine::key::KeyId { owner: key.owner.clone(), act: act.to_owned(), key: key.key.clone() };
-        let (now, key) = (self.clock.now(), key.clone());
+    pub async fn kept(&self, caller: &Caller, act: &str) -> Result<Option<Result<Reply, Refusal>>, Error> {
+        let Some(key) = caller.key.clone() else { return Ok(None) };
+        let (now, caller, act) = (self.clock.now(), caller.clone(), act.to_owned());
         self.view(move |world| {
+            let owner = engine::identity::key_owner(world, &caller, &key)?;
+            let id = engine::key::KeyId { owner, act: act.clone(), key: key.key.clone() };
             let stored = world.key(&id)?.filter(|stored| stored.until > now);
             match stored {
                 Some(stored) if stored.fingerprint != key.fingerprint => {
@@ -261,14 +326,15 @@ impl Service {
     }
 
     /// Ends leases that are over, workflow by workflow, a bounded number at a time.
-    pub async fn sweep(&self, alive: Vec<engine::id::SessionId>) -> Result<Swept, Error> {
+    pub async fn sweep(&self) -> Result<Swept, Error> {
         let mut swept = Swept::default();
-        let now = self.clock.now();
+        let now = self.settled_now().await;
+        let over = Timestamp(now.0.saturating_sub(self.lease_slack_ms()));
         let workflows =
-            self.view(move |world| world.workflow_ids(&Need::ExpiredAnywhere(now)).map(<[_]>::to_vec)).await?;
+            self.view(move |world| world.workflow_ids(&Need::ExpiredAnywhere(over)).map(<[_]>::to_vec)).await?;
         for workflow in workflows {
             loop {
-                let caller = Caller { alive: alive.clone(), ..Caller::with_rights(Rights::Engine) };
+                let caller = Caller::with_rights(Rights::Engine);
                 match self.execute(caller, Command::Sweep { workflow }).await {
                     Ok(Reply::Swept { offered, failed, more }) => {
                         swept.offered += offered;
@@ -307,7 +373,7 @@ fn without_key(caller: &Caller) -> Caller {
 }
 
 /// A key for a command: the same arguments have the same fingerprint, whatever ids or times they will get.
-pub fn key(owner: String, key: String, arguments: &impl serde::Serialize) -> Key {
+pub fn key(owner: KeyOwner, key: String, arguments: &impl serde::Serialize) -> Key {
     let text = serde_json::to_string(arguments).unwrap_or_default();
     let fingerprint =
         Sha256::digest(text.as_bytes()).iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"));

@@ -1,5 +1,7 @@
 //! `.handover/config.toml`: what a project sets. A word that is not known is an error, because a typo would be silent.
 
+mod files;
+pub mod mcp;
 pub mod people;
 pub mod team;
 
@@ -8,11 +10,12 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+pub(crate) use files::CONTRACTS;
+pub use files::SettingsFiles;
 pub use people::{Approvals, Notify, Webhook};
 pub use team::Team;
 
 use crate::gate::{self, Gates};
-use crate::place::FOLDER;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Settings {
@@ -23,6 +26,7 @@ pub struct Settings {
     pub serve: Serve,
     pub approvals: Approvals,
     pub notify: Notify,
+    pub mcp: mcp::McpSettings,
     pub team: Team,
     pub gates: Gates,
 }
@@ -30,7 +34,7 @@ pub struct Settings {
 /// The file itself.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+pub(crate) struct Written {
     store: Option<String>,
     worktrees: Option<PathBuf>,
     #[serde(default)]
@@ -39,6 +43,8 @@ struct Written {
     approvals: Approvals,
     #[serde(default)]
     notify: Notify,
+    #[serde(default)]
+    mcp: mcp::McpSettings,
     #[serde(default)]
     limits: team::Limits,
     #[serde(default)]
@@ -75,19 +81,13 @@ pub struct Unreadable {
     pub problem: String,
 }
 
-/// The settings of a project; the defaults when it has none.
+/// Reads the settings of a project as its files say them; the defaults when there are none. Which of them count is said by
+/// `trust::view`: a caller that runs something or lets somebody in asks there.
 pub fn read(root: Option<&Path>) -> Result<Settings, Unreadable> {
-    let Some(root) = root else { return Ok(Settings::default()) };
-    let path = root.join(FOLDER).join("config.toml");
-    let unreadable = |problem: String| Unreadable { path: path.display().to_string(), problem };
-    match std::fs::read_to_string(&path) {
-        Ok(text) => parse(&text).map_err(unreadable),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Settings::default()),
-        Err(error) => Err(unreadable(error.to_string())),
-    }
+    root.map_or_else(|| Ok(Settings::default()), |root| SettingsFiles::read(root)?.settings(root))
 }
 
-fn parse(text: &str) -> Result<Settings, String> {
+pub(crate) fn parse(text: &str) -> Result<Settings, String> {
     let written: Written = toml::from_str(text).map_err(|error| error.to_string())?;
     let Written {
         store,
@@ -95,6 +95,7 @@ fn parse(text: &str) -> Result<Settings, String> {
         serve,
         approvals,
         notify,
+        mcp,
         limits,
         routes,
         evaluator,
@@ -103,11 +104,11 @@ fn parse(text: &str) -> Result<Settings, String> {
         gates,
         rules,
     } = written;
-    let team = Team { limits, routes, evaluator, agents, contracts };
+    let team = Team { limits, routes, evaluator, agents, contracts, ..Team::default() };
     let gates = Gates::new(gates, rules)?;
-    match team.problem().or_else(|| approvals.problem()).or_else(|| notify.problem()) {
+    match team.problem().or_else(|| approvals.problem()).or_else(|| notify.problem()).or_else(|| mcp.problem()) {
         Some(problem) => Err(problem),
-        None => Ok(Settings { store, worktrees, serve, approvals, notify, team, gates }),
+        None => Ok(Settings { store, worktrees, serve, approvals, notify, mcp, team, gates }),
     }
 }
 
@@ -149,6 +150,9 @@ mod tests {
             ("[notify]\ncommand = []", "notify.command"),
             ("[notify]\ncommand = \"sh -c x\"", "command"),
             ("[notify]\nmail = 1", "mail"),
+            ("[mcp]\ncoordinator = [\"a\"]", "coordinator"),
+            ("[mcp]\ncoordinators = [\" \"]", "mcp.coordinators"),
+            ("[mcp]\npersons = []", "persons"),
             ("[notify]\nwebhook = { url = \"https://a/\", allow = [\"a:443\"] }", "secret_file or secret_env"),
             ("[notify]\nwebhook = { url = \"https://a/\", secret_env = \"A\", allow = [] }", "not in allow"),
         ];

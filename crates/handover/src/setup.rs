@@ -14,6 +14,7 @@ mod json;
 mod layout;
 mod plan;
 mod problem;
+mod propose;
 mod receipt;
 mod section;
 mod show;
@@ -108,7 +109,21 @@ pub fn run(arguments: &Setup, root: &Path) -> anyhow::Result<ExitCode> {
         let program = &around.program;
         eprintln!("note: other machines may not have {program}: put `handover` in the PATH and run this again");
     }
+    propose(arguments, &around.root);
     Ok(outcome(arguments, changes, write))
+}
+
+/// Shows rules for the project's own commands, where its hooks are wired and it has no gates yet.
+fn propose(arguments: &Setup, root: &Path) {
+    let gated = crate::settings::read(Some(root)).is_ok_and(|settings| !settings.gates.is_empty());
+    if !arguments.hooks || arguments.undo || gated {
+        return;
+    }
+    if let Some(rules) = propose::settings(root) {
+        eprintln!(
+            "\nGates for this project's own commands, to put into .handover/config.toml (docs/gates.md):\n\n{rules}"
+        );
+    }
 }
 
 /// Whether a client knows us here: something of ours could be taken out.

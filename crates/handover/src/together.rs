@@ -3,11 +3,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::{Actor, Caller, Change, Command, Refusal, Reply, Stamp, Stop, World, decide, fold};
-use store::Job;
 
 use crate::error::Error;
-use crate::random;
 use crate::service::Service;
+use crate::takeover::LeaseTime;
 
 /// Makes a command from what is stored by then.
 type Make = Arc<dyn Fn(&World) -> Result<Command, Stop> + Send + Sync>;
@@ -54,16 +53,17 @@ impl Service {
     /// Does all of it as one caller, whose key stands for the whole.
     pub async fn execute_all(&self, caller: Caller, acts: Vec<Act>) -> Result<Done, Error> {
         let caller = Caller { lifetimes: self.lifetimes(), ..caller };
-        let stamp = Stamp { now: self.now(), seed: random::seed()? };
         let done = Arc::new(Mutex::new(Done::Before));
-        let told = Arc::clone(&done);
-        let step = move |world: &World| {
-            let (change, found) = all(world, &caller, &acts, stamp)?;
-            *told.lock().unwrap_or_else(PoisonError::into_inner) = found;
-            Ok(change)
-        };
-        let change = self.store().transact(Job { needs: Vec::new(), now: stamp.now, step: Arc::new(step) }).await?;
-        change.reply?;
+        let acts = Arc::new(acts);
+        let change = self.transact(Vec::new(), LeaseTime::Now, |moment| {
+            let (told, acts, caller) = (Arc::clone(&done), Arc::clone(&acts), moment.informed(caller.clone()));
+            move |world: &World| {
+                let (change, found) = all(world, &caller, &acts, moment.stamp)?;
+                *told.lock().unwrap_or_else(PoisonError::into_inner) = found;
+                Ok(change)
+            }
+        });
+        change.await?.reply?;
         let done = done.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Ok(done)
     }
@@ -158,7 +158,7 @@ mod tests {
     async fn each_sees_what_was_done_before_it_and_all_are_done_once() {
         let (service, agent, task) = held().await;
         let caller = || {
-            let key = service::key("all".to_owned(), "k".to_owned(), &"f");
+            let key = service::key(engine::caller::KeyOwner::Fixed("all".to_owned()), "k".to_owned(), &"f");
             Caller { key: Some(key), ..Caller::agent(agent) }
         };
         let acts = vec![note(task, " ").optional(), note(task, "one"), note(task, "two"), complete(task, Some("done"))];
@@ -168,7 +168,7 @@ mod tests {
         };
         assert_eq!(left_out.len(), 1);
         assert_eq!(service.execute_all(caller(), acts.clone()).await.unwrap(), Done::Before);
-        let key = service::key("all".to_owned(), "k".to_owned(), &"another");
+        let key = service::key(engine::caller::KeyOwner::Fixed("all".to_owned()), "k".to_owned(), &"another");
         let other = service.execute_all(Caller { key: Some(key), ..Caller::agent(agent) }, acts).await;
         assert!(matches!(other, Err(Error::Refused(Refusal::IdempotencyConflict { .. }))), "{other:?}");
         let found = service.view(move |world| world.task(task).cloned()).await.unwrap();

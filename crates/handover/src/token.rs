@@ -1,8 +1,10 @@
 //! Secrets that let somebody in over HTTP, and what is kept of them.
 
+use engine::agent::slug_of;
+use engine::command::Register;
 use engine::id::{AgentId, TokenId};
 use engine::token::{Scope, Token as Kept};
-use engine::{Caller, Command, Reply, Rights, Timestamp, view};
+use engine::{Caller, Command, Refusal, Reply, Rights, Timestamp, view};
 
 use crate::digest;
 use crate::error::Error;
@@ -30,6 +32,9 @@ pub struct Shown {
 /// Marks a secret as ours, so that scanners find one that was committed.
 const PREFIX: &str = "hnd_";
 
+/// What is known of an agent's program before it has come in.
+const RUNTIME: &str = "http";
+
 /// A secret of 256 random bits.
 pub fn secret() -> Result<String, Error> {
     Ok(format!("{PREFIX}{:032x}{:032x}", random::seed()?, random::seed()?))
@@ -38,6 +43,57 @@ pub fn secret() -> Result<String, Error> {
 /// What is kept of a secret. It has so much chance in it that a plain hash cannot be turned back.
 pub fn hash(secret: &str) -> String {
     digest::sha256(secret.as_bytes())
+}
+
+/// For whom a token of scope agent is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TokenHolder {
+    /// The agent of this name, which is registered when there is none yet.
+    Named(String),
+    /// One agent, by its name or id.
+    Agent(String),
+    /// Several agents, who can act for each other.
+    Shared,
+}
+
+/// Returns the agent that a token stands for, none for a shared one.
+pub async fn holder(service: &Service, holder: &TokenHolder) -> Result<Option<AgentId>, Error> {
+    match holder {
+        TokenHolder::Shared => Ok(None),
+        TokenHolder::Agent(name) => {
+            let found = service.agent_by_slug(name).await?.or_else(|| name.parse().ok());
+            found.map(Some).ok_or_else(|| Error::Refused(unknown_agent(name)))
+        }
+        TokenHolder::Named(name) => {
+            let slug = slug_of(name);
+            match service.agent_by_slug(&slug).await? {
+                Some(agent) => Ok(Some(agent)),
+                None => register(service, name, slug).await.map(Some),
+            }
+        }
+    }
+}
+
+fn unknown_agent(name: &str) -> Refusal {
+    let problem = format!("there is no agent {name}; see `handover agent list`");
+    Refusal::InvalidInput { field: "agent".to_owned(), problem }
+}
+
+/// Registers the agent that will come in with the token.
+async fn register(service: &Service, name: &str, slug: String) -> Result<AgentId, Error> {
+    let register = Register {
+        name: name.to_owned(),
+        runtime: RUNTIME.to_owned(),
+        role: None,
+        slug: Some(slug),
+        capabilities: Vec::new(),
+        workflow: None,
+        workspace_path: None,
+        metadata: None,
+    };
+    let reply = service.execute(Caller::with_rights(Rights::Person), Command::Register(register)).await?;
+    let Reply::Registered { agent, .. } = reply else { return Err(Error::unexpected(&reply)) };
+    Ok(agent)
 }
 
 pub async fn create(service: &Service, name: &str, scope: Scope, agent: Option<AgentId>) -> Result<Made, Error> {
@@ -84,6 +140,11 @@ pub async fn list(service: &Service) -> Result<Vec<Shown>, Error> {
             return Ok(all);
         }
     }
+}
+
+/// Returns a token by its id.
+pub async fn known(service: &Service, token: TokenId) -> Result<Kept, Error> {
+    service.view(move |world| world.token(token).cloned()).await
 }
 
 /// The token that a secret belongs to, unless it is revoked.

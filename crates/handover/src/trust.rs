@@ -1,176 +1,249 @@
-//! Trust: a repository's configuration names commands, and none of them runs before a person has looked at them.
+//! Trust: what a repository's settings run or widen counts only after a person accepted it on this machine.
 //!
-//! What was accepted is a hash over `config.toml` and the contracts, kept in the user's data folder by the path of the clone.
+//! ```text
+//! config.toml, contracts/ ── read once ──> settings ──> list ──┐
+//!                                                              ├──> changes: in force at once | wait for a person
+//! the accepted copy, in the user's data folder ──────> list ───┘
+//!                                                   settings ──> in force: of two values the stricter one
+//! ```
+//!
+//! `keys` says of every setting whether it asks. Programs of one user are not walled off from each other: an agent that writes
+//! into the user's data folder could accept in their name. This keeps a repository, a pull or a merge from running something
+//! that nobody looked at.
 
-use std::collections::BTreeMap;
+mod change;
+mod force;
+pub mod keys;
+mod list;
+mod record;
+mod script;
+mod store;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
+pub use change::TrustChange;
+pub use list::{TrustItem, TrustList};
+pub use record::folder;
+pub(crate) use script::{BEGINNING_BYTES, beginning};
+pub use script::{ChangedScript, Folders, ScriptMarks, ScriptRecord};
+pub use store::{StoreProblem, accepted_store};
 
-use crate::place::FOLDER;
-use crate::settings::Settings;
+use crate::gate::Gates;
+use crate::settings::team::{Agent, ScriptSource};
+use crate::settings::{Settings, SettingsFiles, Unreadable};
 
-/// The file that says what was accepted.
-const FILE: &str = "trust.json";
-/// A configuration is some kilobytes; larger than this nobody can have looked at it.
-const BYTES_MAX: u64 = 4 << 20;
+/// The key of an item that is the content of a script.
+const SCRIPT: &str = "script";
+/// Changes that a refusal names; `handover trust` shows all.
+const CHANGES_TOLD: usize = 5;
 
+/// Why nothing of a repository is started.
 #[derive(Debug, thiserror::Error)]
 pub enum Untrusted {
     #[error("NOT_TRUSTED the commands of {path} were not accepted on this machine; look at them with `handover trust`")]
     Never { path: String },
     #[error(
-        "NOT_TRUSTED the configuration of {path} has changed since it was accepted; look at it with `handover trust`"
+        "NOT_TRUSTED the configuration of {path} asks for more than was accepted: {}; look at it with `handover trust`",
+        told(.changes)
     )]
-    Changed { path: String },
+    Changed { path: String, changes: Vec<String> },
     #[error("NOT_TRUSTED there is no folder for this user's data, so nothing can have been accepted; set HOME")]
     Nowhere,
+    #[error(transparent)]
+    Settings(#[from] Unreadable),
     #[error("read what is trusted")]
     Unreadable(#[from] io::Error),
 }
 
-/// What a person accepts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Offered {
+fn told(changes: &[String]) -> String {
+    let more = changes.len().saturating_sub(CHANGES_TOLD);
+    let shown = changes.iter().take(CHANGES_TOLD).cloned().collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{shown} and {more} more") } else { shown }
+}
+
+/// The settings of a clone, as they were read and as they count.
+#[derive(Debug, Clone)]
+pub struct TrustView {
     /// The clone.
     pub path: String,
-    pub sha256: String,
-    /// Every command that may be run, one a line.
-    pub commands: Vec<String>,
+    /// The settings that count: of the file and the accepted copy the stricter one.
+    pub settings: Settings,
+    /// The settings as the files say them: for what neither runs anything nor widens access.
+    pub written: Settings,
+    /// What the files ask for.
+    pub list: TrustList,
+    /// The differences from what was accepted. Without a copy: from the settings that nobody wrote.
+    pub changes: Vec<TrustChange>,
+    /// A person accepted something here before.
+    pub is_accepted: bool,
+    files: SettingsFiles,
+    scripts: ScriptMarks,
 }
 
-/// What was accepted: hashes by the paths of clones.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Accepted {
-    #[serde(default)]
-    clones: BTreeMap<String, String>,
-}
-
-/// Looks at a project: the hash of what it would run, and the commands in it.
-pub fn look(root: &Path, settings: &Settings) -> io::Result<Offered> {
-    let (team, mut commands) = (&settings.team, settings.notify.shown(|words| shown(words)));
-    for agent in &team.agents {
-        let words = agent.command.iter().chain(&agent.args);
-        commands.push(format!("agent {}: {}", agent.slug, shown(words)));
+impl TrustView {
+    /// Returns the differences that wait for a person.
+    pub fn waiting(&self) -> Vec<String> {
+        self.changes.iter().filter(|change| change.waits).map(|change| change.text.clone()).collect()
     }
-    for (name, contract) in &team.contracts {
-        let check = |check: &crate::settings::team::Check| format!("check of {name}: {}", shown(&check.command));
-        commands.extend(contract.checks.iter().map(check));
+
+    /// Whether everything that the files ask for was accepted.
+    pub fn is_trusted(&self) -> bool {
+        self.is_accepted && self.changes.iter().all(|change| !change.waits)
     }
-    Ok(Offered { path: key(root)?, sha256: hash(root)?, commands })
+
+    /// Returns one line for a person, when something waits for them.
+    pub fn notice(&self) -> Option<String> {
+        let waiting = self.waiting();
+        if waiting.is_empty() {
+            return None;
+        }
+        Some(format!(
+            "the settings of this project ask for more than you accepted, and until then do without: {}; look at it with \
+             `handover trust`",
+            told(&waiting)
+        ))
+    }
 }
 
-fn shown<'a>(words: impl IntoIterator<Item = &'a String>) -> String {
-    let quoted = |word: &String| {
-        let plain = !word.is_empty()
-            && word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_./=:,@+".contains(letter));
-        if plain { word.clone() } else { format!("{word:?}") }
+/// Reads the settings of a project and says which of them count.
+pub fn view(root: &Path, data: Option<&Path>) -> Result<TrustView, Untrusted> {
+    let path = key(root)?;
+    let file = data.map(|data| record::file(data, &path));
+    let files = SettingsFiles::read(root)?;
+    let found = files.settings(root)?;
+    let scripts = ScriptMarks::look(root, &found);
+    let list = TrustList::of(&found, store::asks(root, &found).as_deref(), &scripts);
+    let copy = match &file {
+        Some(file) => record::read(file)?,
+        None => None,
     };
-    words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
+    // A copy of another version that cannot be read any more was accepted for another program.
+    let known = copy.as_ref().and_then(|copy| Some((copy, copy.files().settings(root).ok()?)));
+    let is_accepted = known.is_some();
+    let (accepted, marks) = match known {
+        Some((copy, settings)) => (settings, copy.scripts.clone()),
+        None => (Settings::default(), ScriptMarks::default()),
+    };
+    let before = TrustList::of(&accepted, store::asks(root, &accepted).as_deref(), &marks);
+    let mut settings = force::in_force(&found, &accepted);
+    settings.team.scripts = file.map(|record| ScriptSource { record, root: root.to_owned() });
+    let changes = change::changes(&before, &list);
+    Ok(TrustView { path, settings, written: found, changes, list, is_accepted, files, scripts })
 }
 
+/// Returns the settings that count, without looking at schemas and scripts: the store is opened by every command and hook.
+pub fn basics(root: &Path, data: Option<&Path>) -> Result<Settings, Untrusted> {
+    let files = SettingsFiles { config: SettingsFiles::config(root)?, ..SettingsFiles::default() };
+    let found = files.settings(root)?;
+    let copy = match data {
+        Some(data) => record::read(&record::file(data, &key(root)?))?,
+        None => None,
+    };
+    let accepted = match copy {
+        Some(copy) if copy.config == files.config => found.clone(),
+        Some(copy) => crate::settings::parse(&copy.config).unwrap_or_default(),
+        None => Settings::default(),
+    };
+    Ok(force::in_force(&found, &accepted))
+}
+
+/// Returns the settings that count, once a person accepted something here. Changes that wait are left out of them.
+pub fn accepted(root: &Path, data: Option<&Path>) -> Result<TrustView, Untrusted> {
+    if data.is_none() {
+        return Err(Untrusted::Nowhere);
+    }
+    let view = view(root, data)?;
+    if view.is_accepted { Ok(view) } else { Err(Untrusted::Never { path: view.path }) }
+}
+
+/// Returns the settings that count when nothing of them waits for a person: before agents are started.
+pub fn require(root: &Path, data: Option<&Path>) -> Result<TrustView, Untrusted> {
+    let view = accepted(root, data)?;
+    let changes = view.waiting();
+    if changes.is_empty() { Ok(view) } else { Err(Untrusted::Changed { path: view.path, changes }) }
+}
+
+/// Returns the rules that a hook holds a call to: those of the file, and those that were accepted where they differ. A call
+/// must pass both, so a rule that is taken out of the file holds until a person accepted that.
+pub fn gates(root: &Path, data: Option<&Path>) -> Result<Vec<Gates>, Untrusted> {
+    let text = SettingsFiles::config(root)?;
+    let files = SettingsFiles { config: text, ..SettingsFiles::default() };
+    let mut gates = vec![files.settings(root)?.gates];
+    let Some(data) = data else { return Ok(gates) };
+    let copy = record::read(&record::file(data, &key(root)?))?;
+    if let Some(copy) = copy.filter(|copy| copy.config != files.config)
+        && let Ok(accepted) = crate::settings::parse(&copy.config)
+        && accepted.gates != gates[0]
+    {
+        gates.push(accepted.gates);
+    }
+    Ok(gates)
+}
+
+/// Keeps that a person accepted exactly what the view was made of.
+pub fn accept(data: &Path, view: &TrustView) -> io::Result<()> {
+    let file = record::file(data, &view.path);
+    record::change(&file, |known| {
+        let mut scripts = view.scripts.clone();
+        // Contents that a person has seen before stay seen.
+        for (name, before) in known.map(|known| known.scripts.0).unwrap_or_default() {
+            if let Some(script) = scripts.0.get_mut(&name).filter(|script| !script.starts_something) {
+                script.marks.extend(before.marks);
+            }
+        }
+        let readable = |(name, text): (&String, &Result<String, String>)| Some((name.clone(), text.clone().ok()?));
+        record::AcceptedCopy {
+            path: view.path.clone(),
+            sha256: view.list.sha256(),
+            config: view.files.config.clone(),
+            contracts: view.files.contracts.iter().filter_map(readable).collect(),
+            scripts,
+        }
+    })
+}
+
+/// Returns the scripts of a command that differ from all that was accepted. `record` is the accepted copy of the clone.
+pub fn changed_scripts(record: &Path, folders: Folders<'_>, command: &[String]) -> io::Result<Vec<ChangedScript>> {
+    let scripts = record::read(record)?.map(|copy| copy.scripts).unwrap_or_default();
+    Ok(scripts.changed(folders, command))
+}
+
+/// Returns the agent with its scripts of the repository as whole paths: it is started in a worktree of its own, and what starts
+/// it is what a person accepted in the main one.
+pub fn from_main_worktree(root: &Path, agent: &Agent) -> Agent {
+    let words: Vec<String> = agent.command.iter().chain(&agent.args).cloned().collect();
+    let whole = script::with_whole_paths(root, &words);
+    let (command, args) = whole.split_at(agent.command.len());
+    Agent { command: command.to_vec(), args: args.to_vec(), ..agent.clone() }
+}
+
+/// Returns the beginning of a script as it was accepted last.
+pub(crate) fn accepted_content(record: &Path, name: &str) -> Option<String> {
+    record::read(record).ok()??.scripts.0.remove(name)?.content
+}
+
+/// Keeps that a person has seen these contents.
+pub fn remember(record: &Path, seen: &[(String, String)]) -> io::Result<()> {
+    record::change(record, |known| {
+        let mut copy = known.unwrap_or_default();
+        for (name, mark) in seen {
+            copy.scripts.0.entry(name.clone()).or_default().marks.insert(mark.clone());
+        }
+        copy
+    })
+}
+
+/// Returns the name that a clone is remembered by.
 fn key(root: &Path) -> io::Result<String> {
     Ok(std::fs::canonicalize(root)?.display().to_string())
 }
 
-/// Over the names, lengths and bytes of `config.toml` and everything in `contracts/`, in the order of the names.
-fn hash(root: &Path) -> io::Result<String> {
-    let folder = root.join(FOLDER);
-    let mut files = vec![PathBuf::from("config.toml")];
-    match std::fs::read_dir(folder.join("contracts")) {
-        Ok(entries) => {
-            for entry in entries {
-                files.push(Path::new("contracts").join(entry?.file_name()));
-            }
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error),
-    }
-    files.sort();
-    let mut whole = Sha256::new();
-    for name in files {
-        let path = folder.join(&name);
-        let bytes = match std::fs::metadata(&path) {
-            Ok(found) if found.is_file() && found.len() <= BYTES_MAX => std::fs::read(&path)?,
-            Ok(found) if found.is_file() => {
-                return Err(io::Error::other(format!("{} is larger than {BYTES_MAX} bytes", path.display())));
-            }
-            Ok(_) => continue,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(error),
-        };
-        let name = name.as_os_str().as_encoded_bytes();
-        for part in [name, &bytes] {
-            whole.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
-            whole.update(part);
-        }
-    }
-    Ok(crate::digest::hexadecimal(&whole.finalize()))
-}
-
-/// Whether what is there now was accepted.
-pub fn check(root: &Path, data: Option<&Path>) -> Result<(), Untrusted> {
-    let data = data.ok_or(Untrusted::Nowhere)?;
-    let path = key(root)?;
-    match read(data)?.clones.get(&path) {
-        None => Err(Untrusted::Never { path }),
-        Some(known) if *known == hash(root)? => Ok(()),
-        Some(_) => Err(Untrusted::Changed { path }),
-    }
-}
-
-/// Keeps that this was accepted.
-pub fn accept(data: &Path, offered: &Offered) -> io::Result<()> {
-    let folder = data.join("handover");
-    std::fs::create_dir_all(&folder)?;
-    let mut accepted = read(data)?;
-    accepted.clones.insert(offered.path.clone(), offered.sha256.clone());
-    let text = serde_json::to_string_pretty(&accepted).map_err(io::Error::other)?;
-    // Another process must find the old file or the new one.
-    let fresh = folder.join(format!("{FILE}.{}", std::process::id()));
-    std::fs::write(&fresh, text)?;
-    std::fs::rename(&fresh, folder.join(FILE))
-}
-
-fn read(data: &Path) -> io::Result<Accepted> {
-    match std::fs::read_to_string(data.join("handover").join(FILE)) {
-        Ok(text) => serde_json::from_str(&text).map_err(|error| io::Error::other(format!("{FILE}: {error}"))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Accepted::default()),
-        Err(error) => Err(error),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn any_change_of_what_runs_must_be_accepted_again() -> io::Result<()> {
-        let (clone, data) = (tempfile::tempdir()?, tempfile::tempdir()?);
-        let folder = clone.path().join(FOLDER);
-        std::fs::create_dir_all(folder.join("contracts"))?;
-        std::fs::write(folder.join("config.toml"), "")?;
-        let check = || check(clone.path(), Some(data.path()));
-        assert!(matches!(check(), Err(Untrusted::Never { .. })));
-        let accept = || accept(data.path(), &look(clone.path(), &Settings::default())?);
-        accept()?;
-        assert!(check().is_ok());
-        let changes: [(&str, &str); 4] =
-            [("config.toml", " "), ("contracts/a.json", "{}"), ("contracts/b.json", ""), ("contracts/b.json", "1")];
-        for (name, text) in changes {
-            std::fs::write(folder.join(name), text)?;
-            assert!(matches!(check(), Err(Untrusted::Changed { .. })), "{name}");
-            accept()?;
-            assert!(check().is_ok(), "{name}");
-        }
-        // What is no command may change.
-        std::fs::create_dir_all(folder.join("cards"))?;
-        std::fs::write(folder.join("cards/a.json"), "{}")?;
-        assert!(check().is_ok());
-        std::fs::rename(folder.join("contracts/a.json"), folder.join("contracts/c.json"))?;
-        assert!(matches!(check(), Err(Untrusted::Changed { .. })), "a name counts, too");
-        Ok(())
-    }
+/// Returns the accepted copy's file of a clone, for whoever compares scripts with it.
+pub fn record_of(root: &Path, data: &Path) -> io::Result<PathBuf> {
+    Ok(record::file(data, &key(root)?))
 }

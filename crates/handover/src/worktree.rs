@@ -9,10 +9,13 @@ mod child;
 mod create;
 mod folder;
 pub(crate) mod git;
-mod name;
+pub(crate) mod name;
 pub(crate) mod problem;
+pub(crate) mod remnant;
 mod remove;
+pub(crate) mod removed;
 pub(crate) mod repository;
+mod squash;
 mod status;
 
 use std::path::{Path, PathBuf};
@@ -56,6 +59,8 @@ pub struct Removal {
     pub merge_commit: Option<String>,
     /// Deletes uncommitted changes and ignores a lock. The branch is judged as without it.
     pub force: bool,
+    /// The present time in Unix milliseconds: a deleted branch can be restored for 30 days from then.
+    pub now_ms: i64,
 }
 
 /// What became of a worktree and its branch.
@@ -68,9 +73,10 @@ pub struct Removed {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Branch {
-    /// Whoever wants it back: `git branch NAME TIP`.
     Deleted {
         tip: String,
+        /// The reference that keeps the commits for 30 days.
+        kept_as: String,
     },
     Kept(Kept),
 }
@@ -85,6 +91,15 @@ pub enum Kept {
     /// The merge commit does not exist or is not in the base.
     MergeNotFound {
         base: String,
+    },
+    /// The merge commit is older than the branch's own commits, so it cannot hold them.
+    MergeBeforeBranch {
+        merge: String,
+    },
+    /// The merge commit is no merge of the branch, and its files lack changes of the branch.
+    MergeLacks {
+        merge: String,
+        file: Option<String>,
     },
     /// There is nothing to compare with.
     BaseNotFound,

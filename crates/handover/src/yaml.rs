@@ -1,10 +1,13 @@
 //! YAML as the values we know: plans and templates are written by people.
 
+mod size;
+
 use saphyr::{LoadableYamlNode as _, MarkedYaml, Scalar, Yaml, YamlData};
 use wire::json::{Number, Object, Value};
 
 /// One document. Keys must be texts and appear once; anchors and tags are resolved or refused by the reader.
 pub fn parse(text: &str) -> Result<Value, String> {
+    size::check(text)?;
     let documents = Yaml::load_from_str(text).map_err(|error| error.to_string())?;
     match documents.as_slice() {
         [one] => value(one, 0),

@@ -1,6 +1,6 @@
 //! Kills writers with `SIGKILL` at random moments and looks whether anything that was acknowledged is missing.
 //!
-//! A short run is part of the tests; `scripts/crash 1000` makes a long one. Every round is made from a seed, which a
+//! A short run is part of the tests; `scripts/prove crash` makes a long one. Every round is made from a seed, which a
 //! failure prints; the moment of the kill also depends on the machine, so a seed repeats the plan and not the instant.
 
 #![expect(clippy::unwrap_used, reason = "a proof that cannot go on has failed")]

@@ -101,6 +101,30 @@ fn every_list_holds() {
     assert!(played > 300, "only {played} cases were found");
 }
 
+/// The lists about the five-minute example are about the very example of the documentation.
+#[test]
+fn lists_use_the_example_of_the_documentation() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = fs::read_to_string(folder.join("../../docs/gates.md")).unwrap();
+    let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let scratch = Scratch::new();
+    for (name, cases) in [("everyday", 100), ("harmless", 100), ("bypass", 250)] {
+        let text = fs::read_to_string(folder.join(format!("tests/gates/{name}.txt"))).unwrap();
+        let (settings, lines) = text.split_once("\n----\n").unwrap();
+        assert_eq!(scratch.gates(settings), scratch.gates(example), "{name}");
+        let played: Vec<&str> = lines.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+        assert!(played.len() > cases, "{name} has only {} cases", played.len());
+        let stops = |line: &&&str| line.starts_with("ask ") || line.starts_with("deny ");
+        let stopped = played.iter().filter(stops).count();
+        assert_eq!(stopped, if name == "bypass" { played.len() } else { 0 }, "{name}");
+    }
+    let everyday = fs::read_to_string(folder.join("tests/gates/everyday.txt")).unwrap();
+    for kind in ["# Python", "# JavaScript", "# Rust", "# Go"] {
+        let block = everyday.split(kind).nth(1).and_then(|rest| rest.split("\n\n").next()).unwrap();
+        assert!(block.lines().count() > 25, "{kind}");
+    }
+}
+
 #[test]
 fn without_gates_nothing_is_looked_at() {
     let scratch = Scratch::new();

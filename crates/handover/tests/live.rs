@@ -10,12 +10,16 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use handover::live::{ENTRIES_MAX, Live, NOTE_INTERVAL, SILENCE_MAX, Survey, Watch, forget, survey};
+use engine::Timestamp;
+use engine::id::SessionId;
+use handover::live::{ENTRIES_MAX, Live, LiveSessions, NOTE_INTERVAL, SILENCE_MAX, Survey, Watch, forget, survey};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 const FOLDER: &str = "HANDOVER_TEST_FOLDER";
 const SESSIONS: &str = "HANDOVER_TEST_SESSIONS";
+/// The holder is a runner.
+const RUNNER: &str = "HANDOVER_TEST_RUNNER";
 /// A session for a process that the holder starts.
 const CHILD: &str = "HANDOVER_TEST_CHILD";
 
@@ -35,7 +39,7 @@ impl Holder {
         #[expect(clippy::disallowed_methods, reason = "the test starts itself")]
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "holder", "--nocapture"]).env(FOLDER, folder).env(SESSIONS, sessions.join(","));
-        command.env_remove(CHILD);
+        command.env_remove(CHILD).env_remove(RUNNER);
         command
     }
 
@@ -72,7 +76,8 @@ impl Holder {
 fn holder() {
     let (Some(folder), Ok(sessions)) = (std::env::var_os(FOLDER), std::env::var(SESSIONS)) else { return };
     let folder = PathBuf::from(folder);
-    let lives: Vec<Live> = sessions.split(',').map(|session| Live::hold(&folder, session).unwrap()).collect();
+    let hold = if std::env::var_os(RUNNER).is_some() { Live::hold_runner } else { Live::hold };
+    let lives: Vec<Live> = sessions.split(',').map(|session| hold(&folder, session).unwrap()).collect();
     if let Ok(session) = std::env::var(CHILD) {
         let mut child = Holder::command(&folder, &[session]).spawn().unwrap();
         child.wait().unwrap();
@@ -188,7 +193,8 @@ fn calls_are_noted_once_a_minute_and_seen_by_a_watch() {
     assert!(texts.iter().all(|text| text.len() == size), "each line takes the place of the one before");
     texts.dedup();
     assert_eq!(texts.len(), 4, "{texts:?}");
-    let expected = format!(r#"{{"pid":{},"word":"active","calls_noted":3}}"#, std::process::id());
+    let inode = std::os::unix::fs::MetadataExt::ino(&fs::metadata(folder.join(A)).unwrap());
+    let expected = format!(r#"{{"pid":{},"word":"active","calls_noted":3,"inode":{inode}}}"#, std::process::id());
     assert_eq!(texts[3].trim(), expected);
 
     let mut watch = Watch::default();
@@ -233,6 +239,102 @@ fn a_file_that_was_replaced_is_not_removed_by_its_first_owner() {
     drop(first);
     assert_eq!(survey(&folder).unwrap(), found(&[A], &[], &[]));
     drop(second);
+}
+
+#[test]
+fn a_file_that_was_deleted_is_made_again_by_its_owner() {
+    let (_temp, folder) = folder();
+    let live = Live::hold(&folder, A).unwrap();
+    fs::remove_file(folder.join(A)).unwrap();
+    assert_eq!(survey(&folder).unwrap(), Survey::default(), "nobody can see it");
+    live.tick(Duration::from_secs(1)).unwrap();
+    assert_eq!(survey(&folder).unwrap(), found(&[A], &[], &[]));
+    // The whole folder, as `git clean -fdx` does.
+    fs::remove_dir_all(&folder).unwrap();
+    live.tick(Duration::from_secs(2)).unwrap();
+    assert_eq!(survey(&folder).unwrap(), found(&[A], &[], &[]));
+    // A copy of the file, which nobody holds.
+    fs::rename(folder.join(A), folder.join("kept")).unwrap();
+    fs::copy(folder.join("kept"), folder.join(A)).unwrap();
+    live.tick(Duration::from_secs(3)).unwrap();
+    assert_eq!(survey(&folder).unwrap(), found(&[A], &[], &[]));
+    live.tick(SILENCE_MAX).unwrap();
+    fs::remove_file(folder.join(A)).unwrap();
+    live.tick(SILENCE_MAX).unwrap();
+    assert_eq!(survey(&folder).unwrap(), found(&[], &[A], &[]), "the new file says what the old one did");
+    drop(live);
+    assert!(!folder.join(A).exists());
+}
+
+/// A home folder that was copied to another machine, or restored from a backup, says nothing about the processes of the first.
+#[test]
+fn files_of_a_copied_folder_are_removed_and_nobody_was_killed() {
+    let (_temp, folder) = folder();
+    let (live, killed) = (hold(&folder, &[A]), hold(&folder, &[B]));
+    killed.kill();
+    let copy = folder.with_file_name("copy");
+    fs::create_dir(&copy).unwrap();
+    for name in [A, B] {
+        fs::copy(folder.join(name), copy.join(name)).unwrap();
+    }
+    // A file of version 0.1 does not say which file it is.
+    fs::write(copy.join(C), r#"{"pid":1,"word":"active","calls_noted":0}"#).unwrap();
+    assert_eq!(survey(&copy).unwrap(), found(&[], &[], &[C]));
+    assert_eq!(fs::read_dir(&copy).unwrap().count(), 1);
+    assert_eq!(survey(&folder).unwrap(), found(&[A], &[], &[B]));
+    live.end();
+}
+
+#[test]
+fn a_runner_that_was_killed_is_not_recorded_and_the_next_takes_its_place() {
+    let (_temp, folder) = folder();
+    let runner = || Holder::launch(Holder::command(&folder, &[A.to_owned()]).env(RUNNER, "1"));
+    let first = runner();
+    assert_eq!(survey(&folder).unwrap(), found(&[A], &[], &[]));
+    assert_eq!(Live::hold_runner(&folder, A).unwrap_err().kind(), ErrorKind::AlreadyExists);
+    first.send(Signal::STOP);
+    assert_eq!(survey(&folder).unwrap(), found(&[A], &[], &[]), "who is stopped lives");
+    first.kill();
+    assert_eq!(survey(&folder).unwrap(), Survey::default(), "neither alive nor to be recorded");
+    let next = runner();
+    assert_eq!(survey(&folder).unwrap(), found(&[A], &[], &[]));
+    next.end();
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+}
+
+/// What one look of a store's sessions shows: alive, dead, dead in the folder that older processes share.
+fn look(sessions: &std::sync::Arc<LiveSessions>, at: i64) -> (Vec<String>, Vec<String>, Vec<String>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let found = runtime.block_on(sessions.look(Timestamp(at))).unwrap();
+    let names = |ids: &[SessionId]| ids.iter().map(ToString::to_string).collect();
+    (names(&found.snapshot.alive), names(&found.dead), names(&found.dead_in_shared))
+}
+
+#[test]
+fn sessions_of_older_processes_in_the_shared_folder_still_count_as_life() {
+    let (_temp, shared) = folder();
+    let own = shared.join("handover.db");
+    let (old, dead) = (hold(&shared, &[A]), hold(&shared, &[B]));
+    dead.kill();
+    let new = hold(&own, &[C]);
+    let sessions = std::sync::Arc::new(LiveSessions::new(own, Some(shared.clone())));
+    assert_eq!(sessions.snapshot().taken_at, Timestamp(i64::MIN), "nobody has looked");
+    let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+    assert_eq!(look(&sessions, 7), (owned(&[C, A]), vec![], owned(&[B])));
+    assert_eq!(sessions.snapshot().taken_at, Timestamp(7));
+    // A look that began earlier and ended later does not replace a newer one.
+    look(&sessions, 5);
+    assert_eq!(sessions.snapshot().taken_at, Timestamp(7));
+    // A store that does not know the session leaves its file to the one that does, for a week.
+    sessions.forget_unknown(B.parse().unwrap()).unwrap();
+    assert!(shared.join(B).exists());
+    let old_time = std::time::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    fs::File::options().write(true).open(shared.join(B)).unwrap().set_modified(old_time).unwrap();
+    sessions.forget_unknown(B.parse().unwrap()).unwrap();
+    assert!(!shared.join(B).exists());
+    new.kill();
+    assert_eq!(look(&sessions, 9), (owned(&[A]), owned(&[C]), vec![]));
+    old.end();
 }
 
 #[test]

@@ -18,7 +18,7 @@ use handover::review::ask::{Said, Stage, Try};
 use handover::review::program::Trouble;
 use handover::review::{Bench, Provider, Round, open, round};
 use handover::service::Service;
-use handover::{settings, trust};
+use handover::trust;
 use serde_json::{Value, json};
 use wire::feedback::{Asked, judge_response};
 use wire::stream::Frame;
@@ -176,8 +176,7 @@ fn provider(folder: &std::path::Path) -> Provider {
     let config = "[[agent]]\nslug = \"wild\"\nadapter = \"exec\"\ncommand = [\"sh\"]\npersona = \"You review.\"\nmedia_types = [\"text/*\"]\n";
     std::fs::create_dir_all(folder.join(".handover")).unwrap();
     std::fs::write(folder.join(".handover/config.toml"), config).unwrap();
-    let offered = trust::look(folder, &settings::read(Some(folder)).unwrap()).unwrap();
-    trust::accept(folder, &offered).unwrap();
+    trust::accept(folder, &trust::view(folder, Some(folder)).unwrap()).unwrap();
     Provider::find(Some(folder), Some(folder), "wild").unwrap()
 }
 

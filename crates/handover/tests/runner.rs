@@ -4,14 +4,28 @@
 
 #[path = "runner/books.rs"]
 mod books;
+#[path = "proof/busy.rs"]
+mod busy;
+#[path = "runner/changed.rs"]
+mod changed;
+#[path = "runner/client.rs"]
+mod client;
+#[path = "runner/clocks.rs"]
+mod clocks;
+#[path = "runner/disturbed.rs"]
+mod disturbed;
 #[path = "runner/evaluator.rs"]
 mod evaluator;
 #[path = "runner/foreign.rs"]
 mod foreign;
 #[path = "runner/forgery.rs"]
 mod forgery;
+#[path = "runner/killed_git.rs"]
+mod killed_git;
 #[path = "runner/kills.rs"]
 mod kills;
+#[path = "runner/machine.rs"]
+mod machine;
 #[path = "runner/people.rs"]
 mod people;
 #[path = "runner/points.rs"]
@@ -32,8 +46,12 @@ mod rows;
 mod scene;
 #[path = "runner/several.rs"]
 mod several;
+#[path = "runner/sleeps.rs"]
+mod sleeps;
 #[path = "runner/stops.rs"]
 mod stops;
+#[path = "runner/stores.rs"]
+mod stores;
 
 /// A number from the environment, for runs that are made by hand.
 fn setting(name: &str) -> Option<u64> {

@@ -6,10 +6,16 @@
 #![expect(clippy::disallowed_methods, reason = "it starts the program, and bounds what it waits for")]
 #![cfg(unix)]
 
+#[path = "support/agent_client.rs"]
+mod agent_client;
 #[path = "siege/approvals.rs"]
 mod approvals;
 #[path = "siege/bad_input.rs"]
 mod bad_input;
+#[path = "siege/below.rs"]
+mod below;
+#[path = "proof/busy.rs"]
+mod busy;
 #[path = "siege/door.rs"]
 mod door;
 #[path = "siege/http.rs"]
@@ -34,10 +40,16 @@ mod replies;
 mod security;
 #[path = "siege/serve.rs"]
 mod serve;
+#[path = "siege/sessions.rs"]
+mod sessions;
 #[path = "siege/slow.rs"]
 mod slow;
+#[path = "support/stand_in.rs"]
+mod stand_in;
 #[path = "siege/stop.rs"]
 mod stop;
+#[path = "support/terminal.rs"]
+mod terminal;
 #[path = "siege/ways.rs"]
 mod ways;
 #[path = "siege/webhook.rs"]

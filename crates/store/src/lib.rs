@@ -107,6 +107,18 @@ pub trait Store: Send + Sync {
     /// What the database itself finds wrong with its file; nothing when all is well.
     fn integrity(&self) -> Answer<'_, Vec<String>>;
 
+    /// Returns the time of the database server. `None` when the database has no clock of its own. The caller measures with
+    /// it how far the clock of this host is off; the value reaches no rule, row or event.
+    fn server_time(&self) -> Answer<'_, Option<Timestamp>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
+    /// Returns a text that names this store on its server, however its address is spelled: the same for two addresses of
+    /// one store, another one for a copy. `None` when the store is a file, whose place names it.
+    fn server_identity(&self) -> Answer<'_, Option<String>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
     /// Gives every row to the sink, as of one moment.
     fn dump(&self, sink: Sink) -> Answer<'_, ()>;
 

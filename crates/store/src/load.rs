@@ -62,6 +62,9 @@ pub(crate) fn query(need: &Need) -> Statement {
         Need::CalledAgents(call) => {
             Statement::new(sql::CALLED_AGENTS, [call.into(), bound(limits::SESSION_AGENTS_MAX)])
         }
+        Need::SameAgents { name, runtime } => {
+            Statement::new(sql::SAME_AGENTS, [name.into(), runtime.into(), bound(limits::SAME_AGENTS_MAX)])
+        }
         Need::RoleHolders(role) => Statement::new(sql::ROLE_HOLDERS, [role.into(), bound(limits::ROLE_HOLDERS_MAX)]),
         Need::Agents(filter) => {
             let [role, runtime] = [&filter.role, &filter.runtime].map(|word| Value::from(word.as_ref()));
@@ -81,6 +84,9 @@ pub(crate) fn query(need: &Need) -> Statement {
         Need::Freed(id) => Statement::new(sql::FREED, [text(id), bound(limits::REPLAN_ROWS_MAX)]),
         Need::Dependencies(id) => Statement::new(sql::DEPENDENCIES, [text(id), bound(limits::REPLAN_ROWS_MAX + 1)]),
         Need::Dependents(id) => Statement::new(sql::DEPENDENTS, [text(id), bound(limits::REPLAN_ROWS_MAX + 1)]),
+        Need::OpenAncestors(id) => Statement::new(sql::OPEN_ANCESTORS, [text(id), bound(limits::REPLAN_ROWS_MAX + 1)]),
+        Need::OpenTasks(id) => Statement::new(sql::OPEN_TASKS, [text(id), bound(limits::REPLAN_ROWS_MAX + 1)]),
+        Need::OpenEdges(id) => Statement::new(sql::OPEN_EDGES, [text(id), bound(limits::OPEN_EDGES_MAX + 1)]),
         Need::TaskNamed(id, name) => Statement::new(sql::TASK_NAMED, [text(id), name.into()]),
         Need::Removable(id) => Statement::new(sql::REMOVABLE, [text(id), bound(limits::REPLAN_ROWS_MAX + 1)]),
         Need::Expired(id, now) => {
@@ -167,6 +173,7 @@ fn fact(need: &Need, rows: Vec<Vec<Value>>) -> Result<Fact, Fault> {
         | Need::SessionAgents(_)
         | Need::ConversationAgents(_)
         | Need::CalledAgents(_)
+        | Need::SameAgents { .. }
         | Need::RoleHolders(_)
         | Need::Agents(_) => Fact::Agents(many(rows, parsed)?),
         Need::SlugNumber(base) => {
@@ -179,7 +186,15 @@ fn fact(need: &Need, rows: Vec<Vec<Value>>) -> Result<Fact, Fault> {
             Fact::Tasks(many(rows, parsed)?)
         }
         Need::Running(..) => Fact::Number(one(rows, |row| Columns::new("count", row).count())?.unwrap_or(0)),
-        Need::BusyFiles(..) | Need::Removable(_) | Need::Candidates(_) => Fact::Full(many(rows, row::read_task)?),
+        Need::BusyFiles(..)
+        | Need::Removable(_)
+        | Need::Candidates(_)
+        | Need::OpenAncestors(_)
+        | Need::OpenTasks(_) => Fact::Full(many(rows, row::read_task)?),
+        Need::OpenEdges(_) => Fact::Edges(many(rows, |row| {
+            let mut columns = Columns::new("dependency", row);
+            Ok((columns.parsed()?, columns.parsed()?))
+        })?),
         Need::Unmet(_) | Need::Freed(_) => Fact::Named(many(rows, |row| {
             let mut columns = Columns::new("task", row);
             Ok((columns.parsed()?, columns.text()?))

@@ -4,7 +4,7 @@ use crate::fault::Fault;
 use crate::sql::Dialect;
 
 /// The schema this program writes.
-pub(crate) const SCHEMA: i64 = 7;
+pub(crate) const SCHEMA: i64 = 8;
 
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_core.sql"),
@@ -14,6 +14,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0005_conversations.sql"),
     include_str!("migrations/0006_reviews.sql"),
     include_str!("migrations/0007_gates.sql"),
+    include_str!("migrations/0008_identity.sql"),
 ];
 
 /// The scripts that bring a database from a schema to ours, each with the number it leads to.

@@ -1,10 +1,8 @@
 //! What a change writes: rows as the fold says, and the log's entries.
 
-use std::sync::Arc;
-
 use engine::plan::Piece;
 use engine::task::Detail;
-use engine::{Change, Timestamp, Topic, World, Write, fold};
+use engine::{Actor, Change, Timestamp, Topic, World, Write, fold};
 
 use crate::fault::Fault;
 use crate::log::{Entry, Head};
@@ -35,7 +33,7 @@ pub(crate) fn rows(world: &mut World, change: &Change, now: Timestamp) -> Result
 fn push(write: Write, ops: &mut Vec<Op>) -> Result<(), Fault> {
     let mut run = |sql, values: Vec<Value>| ops.push(Op::Run(Statement::new(sql, values)));
     match write {
-        Write::Insert(piece) => insert(&piece, ops),
+        Write::Insert(piece, author) => insert(&piece, author, ops),
         Write::Task(task) => run(sql::UPDATE_TASK, row::task_update(&task)),
         Write::Noted { task, checkpoints, at } => run(sql::NOTE_TASK, vec![checkpoints.into(), at.into(), text(task)]),
         Write::Detail(id, detail) => run(sql::PUT_DETAIL, row::detail(id, &detail)),
@@ -43,7 +41,7 @@ fn push(write: Write, ops: &mut Vec<Op>) -> Result<(), Fault> {
         Write::Waits(id, unmet) => run(sql::WAITS, vec![unmet.into(), text(id)]),
         Write::Edges(edges) => {
             let piece = Piece { tasks: Vec::new(), edges };
-            insert(&Arc::new(piece), ops);
+            insert(&piece, None, ops);
         }
         Write::Drop(ids) => ops.push(Op::DropTasks(ids.iter().map(ToString::to_string).collect())),
         Write::Shift(workflow, from) => run(sql::SHIFT, vec![text(workflow), from.into()]),
@@ -59,7 +57,7 @@ fn push(write: Write, ops: &mut Vec<Op>) -> Result<(), Fault> {
         Write::Answered(id, answer) => run(sql::ANSWERED, vec![text(answer), text(id)]),
         Write::Mailbox(mailbox) => run(sql::PUT_MAILBOX, row::mailbox(&mailbox)),
         Write::Workspace(workspace) => run(sql::PUT_WORKSPACE, row::workspace(&workspace)),
-        Write::Repository(repository) => ops.push(Op::Insert(&table::REPOSITORY, vec![row::repository(&repository)])),
+        Write::Repository(repository) => run(sql::PUT_REPOSITORY, row::repository(&repository)),
         Write::Attach(attachment) => ops.push(Op::Insert(&table::ATTACHMENT, vec![row::attachment(&attachment)])),
         Write::Detach(workflow, repository) => run(sql::DETACH, vec![text(workflow), text(repository)]),
         Write::Template(template) => ops.push(Op::Insert(&table::TEMPLATE, vec![row::template(&template)?])),
@@ -83,6 +81,7 @@ fn push(write: Write, ops: &mut Vec<Op>) -> Result<(), Fault> {
         Write::Finding(finding) => run(sql::review::PUT_FINDING, row::review::finding(&finding)),
         Write::Notice(notice) => run(sql::turn::PUT_NOTICE, row::turn::notice(&notice)),
         Write::Key(key) => run(sql::PUT_KEPT_ANSWER, row::key(&key)?),
+        Write::EndKeys(agent) => run(sql::END_KEYS, vec![format!("{agent} ").into(), format!("{agent}!").into()]),
         Write::ForgetKeys(now) => {
             run(sql::FORGET_KEYS, vec![now.into()]);
             let before = Timestamp(now.0.saturating_sub(i64::from(engine::limits::REMINDER_MS.0)));
@@ -92,8 +91,8 @@ fn push(write: Write, ops: &mut Vec<Op>) -> Result<(), Fault> {
     Ok(())
 }
 
-fn insert(piece: &Piece, ops: &mut Vec<Op>) {
-    let tasks: Vec<_> = piece.tasks.iter().map(|(task, _)| row::task(task)).collect();
+fn insert(piece: &Piece, author: Option<Actor>, ops: &mut Vec<Op>) {
+    let tasks: Vec<_> = piece.tasks.iter().map(|(task, _)| row::task(task, author)).collect();
     let empty = Detail::default();
     let details = piece.tasks.iter().filter(|(_, detail)| *detail != empty);
     let details: Vec<_> = details.map(|(task, detail)| row::detail(task.id, detail)).collect();

@@ -143,7 +143,7 @@ fn read_state(row: &mut Columns) -> Result<State, Fault> {
     }
 }
 
-pub(crate) fn task(row: &Task) -> Vec<Value> {
+pub(crate) fn task(row: &Task, author: Option<Actor>) -> Vec<Value> {
     let mut values = vec![
         text(row.id),
         text(row.workflow),
@@ -165,7 +165,7 @@ pub(crate) fn task(row: &Task) -> Vec<Value> {
         optional(row.workspace),
     ];
     values.extend(state(&row.state));
-    values.extend([row.created.into(), row.updated.into(), row.review.into()]);
+    values.extend([row.created.into(), row.updated.into(), row.review.into(), row.limited.into(), optional(author)]);
     values
 }
 
@@ -204,6 +204,8 @@ pub(crate) fn read_task(row: Vec<Value>) -> Result<Task, Fault> {
         created: row.time()?,
         updated: row.time()?,
         review: row.flag()?,
+        limited: row.flag()?,
+        author: row.maybe_parsed()?,
     })
 }
 
@@ -284,6 +286,8 @@ pub(crate) fn agent(row: &Agent) -> Vec<Value> {
         row.origin.conversation.as_ref().into(),
         row.origin.part.as_ref().into(),
         row.origin.call.as_ref().into(),
+        row.principal.as_ref().into(),
+        row.registered.into(),
     ]
 }
 
@@ -306,6 +310,8 @@ pub(crate) fn read_agent(row: Vec<Value>) -> Result<Agent, Fault> {
         created: row.time()?,
         updated: row.time()?,
         origin: Origin { conversation: row.maybe_text()?, part: row.maybe_text()?, call: row.maybe_text()? },
+        principal: row.maybe_text()?,
+        registered: row.time()?,
     })
 }
 
@@ -412,12 +418,13 @@ pub(crate) fn read_workspace(row: Vec<Value>) -> Result<Workspace, Fault> {
 }
 
 pub(crate) fn repository(row: &Repository) -> Vec<Value> {
-    vec![text(row.id), (&row.path).into(), row.name.as_ref().into(), row.created.into()]
+    vec![text(row.id), (&row.path).into(), row.name.as_ref().into(), row.created.into(), optional(row.by)]
 }
 
 pub(crate) fn read_repository(row: Vec<Value>) -> Result<Repository, Fault> {
     let mut row = Columns::new("repository", row);
-    Ok(Repository { id: row.parsed()?, path: row.text()?, name: row.maybe_text()?, created: row.time()? })
+    let (id, path, name, created) = (row.parsed()?, row.text()?, row.maybe_text()?, row.time()?);
+    Ok(Repository { id, path, name, created, by: row.maybe_parsed()? })
 }
 
 pub(crate) fn attachment(row: &Attachment) -> Vec<Value> {

@@ -66,7 +66,7 @@ pub(crate) const TOPIC_OF_TASK: &str = "SELECT name, seq, hash, at FROM topic \
 pub(crate) const WORKFLOW_DETAIL: &str = "SELECT workflow, source_type, source_ref, source_content, plan_summary, \
      auto_workspaces, config FROM workflow_detail WHERE workflow = $1";
 pub(crate) const AGENT: &str = "SELECT id, slug, name, runtime, role, capabilities, workflow, workspace_path, metadata, \
-     session, seen, left_at, created, updated, conversation, part, call_id FROM agent WHERE id = $1";
+     session, seen, left_at, created, updated, conversation, part, call_id, principal, registered FROM agent WHERE id = $1";
 pub(crate) const MAILBOX: &str = "SELECT owner, sequence, unread FROM mailbox WHERE owner = $1";
 macro_rules! message_columns {
     () => {
@@ -77,7 +77,7 @@ macro_rules! message_columns {
 pub(crate) const MESSAGE: &str = concat!(message_columns!(), "WHERE id = $1");
 pub(crate) const WORKSPACE: &str = "SELECT id, workflow, repository, path, branch, base_branch, status, merge_commit, \
      pr_url, config, created_by_us, created, updated FROM workspace WHERE id = $1";
-pub(crate) const REPOSITORY: &str = "SELECT id, path, name, created FROM repository WHERE id = $1";
+pub(crate) const REPOSITORY: &str = "SELECT id, path, name, created, actor FROM repository WHERE id = $1";
 pub(crate) const REPOSITORY_AT: &str = "SELECT id FROM repository WHERE path = $1";
 pub(crate) const TEMPLATE: &str = "SELECT id, name, description, body, created FROM template WHERE id = $1";
 pub(crate) const TEMPLATE_NAMED: &str = "SELECT id FROM template WHERE name = $1";
@@ -96,11 +96,13 @@ pub(crate) const SLUG_ENDINGS: &str = "SELECT slug FROM agent WHERE slug > $1 AN
      AND ltrim(substr(slug, length($1) + 1), '0123456789') = '' AND length(slug) <= length($1) + 10 \
      ORDER BY CAST(substr(slug, length($1) + 1) AS BIGINT) DESC LIMIT 64";
 pub(crate) const SESSION_AGENTS: &str = "SELECT id FROM agent WHERE session = $1 AND session IS NOT NULL AND left_at IS NULL \
-     ORDER BY created DESC, id DESC LIMIT $2";
+     ORDER BY registered DESC, created DESC, id DESC LIMIT $2";
 pub(crate) const CONVERSATION_AGENTS: &str = "SELECT id FROM agent WHERE conversation = $1 AND conversation IS NOT NULL \
-     AND left_at IS NULL ORDER BY created DESC, id DESC LIMIT $2";
+     AND left_at IS NULL ORDER BY registered DESC, created DESC, id DESC LIMIT $2";
 pub(crate) const CALLED_AGENTS: &str = "SELECT id FROM agent WHERE call_id = $1 AND call_id IS NOT NULL AND left_at IS NULL \
-     ORDER BY created DESC, id DESC LIMIT $2";
+     ORDER BY registered DESC, created DESC, id DESC LIMIT $2";
+pub(crate) const SAME_AGENTS: &str = "SELECT id FROM agent WHERE name = $1 AND runtime = $2 AND left_at IS NULL \
+     ORDER BY registered DESC, created DESC, id DESC LIMIT $3";
 pub(crate) const ROLE_HOLDERS: &str = "SELECT id FROM agent WHERE role = $1 AND left_at IS NULL ORDER BY id LIMIT $2";
 pub(crate) const AGENTS: &str = "SELECT id FROM agent WHERE left_at IS NULL AND (CAST($1 AS TEXT) IS NULL OR role = $1) \
      AND (CAST($2 AS TEXT) IS NULL OR runtime = $2) AND (CAST($3 AS TEXT) IS NULL OR workflow = $3) ORDER BY id LIMIT $4";
@@ -123,6 +125,18 @@ pub(crate) const FREED: &str = "SELECT t.id, t.status FROM dependency d JOIN tas
      WHERE d.depends_on = $1 AND t.unmet = 1 ORDER BY t.status, t.id LIMIT $2";
 pub(crate) const DEPENDENCIES: &str = "SELECT depends_on FROM dependency WHERE task = $1 ORDER BY depends_on LIMIT $2";
 pub(crate) const DEPENDENTS: &str = "SELECT task FROM dependency WHERE depends_on = $1 ORDER BY task LIMIT $2";
+pub(crate) const OPEN_ANCESTORS: &str = concat!(
+    task_columns!(),
+    "WHERE id IN (WITH RECURSIVE above(id) AS (SELECT d.depends_on FROM dependency d JOIN task t ON t.id = d.depends_on \
+     WHERE d.task = $1 AND t.status NOT IN ('completed', 'skipped') UNION \
+     SELECT d.depends_on FROM above JOIN dependency d ON d.task = above.id JOIN task t ON t.id = d.depends_on \
+     WHERE t.status NOT IN ('completed', 'skipped')) SELECT id FROM above) ORDER BY id LIMIT $2"
+);
+pub(crate) const OPEN_TASKS: &str =
+    concat!(task_columns!(), "WHERE workflow = $1 AND status NOT IN ('completed', 'skipped') ORDER BY id LIMIT $2");
+pub(crate) const OPEN_EDGES: &str = "SELECT d.task, d.depends_on FROM dependency d JOIN task t ON t.id = d.task \
+     JOIN task o ON o.id = d.depends_on WHERE t.workflow = $1 AND t.status NOT IN ('completed', 'skipped') \
+     AND o.workflow = $1 AND o.status NOT IN ('completed', 'skipped') ORDER BY d.task, d.depends_on LIMIT $2";
 pub(crate) const TASK_NAMED: &str = "SELECT id FROM task WHERE workflow = $1 AND name = $2";
 pub(crate) const REMOVABLE: &str = concat!(
     task_columns!(),
@@ -176,6 +190,8 @@ pub(crate) const DETACH: &str = "DELETE FROM attachment WHERE workflow = $1 AND 
 pub(crate) const DROP_TEMPLATE: &str = "DELETE FROM template WHERE id = $1";
 pub(crate) const ANSWERED: &str = "UPDATE message SET answer = $1 WHERE id = $2";
 pub(crate) const MARK: &str = "UPDATE message SET state = $1, state_at = $2 WHERE id = $3";
+/// Keys whose owner begins with a text: `!` follows the space behind an agent's id.
+pub(crate) const END_KEYS: &str = "DELETE FROM kept_answer WHERE owner >= $1 AND owner < $2";
 pub(crate) const FORGET_KEYS: &str = "DELETE FROM kept_answer WHERE (owner, act, idempotency_key) IN (\
      SELECT owner, act, idempotency_key FROM kept_answer WHERE until <= $1 ORDER BY until LIMIT 1000)";
 pub(crate) const PUT_WORKFLOW: &str = "INSERT INTO workflow (id, name, status, parallel_max, lease_ms, lock_owner, \
@@ -195,8 +211,10 @@ pub(crate) const PUT_DETAIL: &str = "INSERT INTO task_detail (task, description,
      description = excluded.description, brief = excluded.brief, plan = excluded.plan, context = excluded.context, \
      context_from = excluded.context_from, extra = excluded.extra, outcome_detail = excluded.outcome_detail";
 pub(crate) const PUT_AGENT: &str = "INSERT INTO agent (id, slug, name, runtime, role, capabilities, workflow, \
-     workspace_path, metadata, session, seen, left_at, created, updated, conversation, part, call_id) \
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) ON CONFLICT (id) DO UPDATE SET \
+     workspace_path, metadata, session, seen, left_at, created, updated, conversation, part, call_id, principal, \
+     registered) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) \
+     ON CONFLICT (id) DO UPDATE SET runtime = excluded.runtime, role = excluded.role, \
+     capabilities = excluded.capabilities, principal = excluded.principal, registered = excluded.registered, \
      workspace_path = excluded.workspace_path, metadata = excluded.metadata, session = excluded.session, \
      seen = excluded.seen, left_at = excluded.left_at, updated = excluded.updated, conversation = excluded.conversation, \
      part = excluded.part, call_id = excluded.call_id";
@@ -207,6 +225,8 @@ pub(crate) const PUT_WORKSPACE: &str = "INSERT INTO workspace (id, workflow, rep
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT (id) DO UPDATE SET \
      status = excluded.status, merge_commit = excluded.merge_commit, pr_url = excluded.pr_url, \
      config = excluded.config, updated = excluded.updated";
+pub(crate) const PUT_REPOSITORY: &str = "INSERT INTO repository (id, path, name, created, actor) \
+     VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO UPDATE SET actor = excluded.actor";
 pub(crate) const PUT_KEPT_ANSWER: &str = "INSERT INTO kept_answer (owner, act, idempotency_key, fingerprint, answer, until) \
      VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (owner, act, idempotency_key) DO UPDATE SET \
      fingerprint = excluded.fingerprint, answer = excluded.answer, until = excluded.until";
@@ -236,6 +256,12 @@ pub(crate) const IS_DEPENDENCY: &str = "SELECT task FROM dependency WHERE task =
 // Housekeeping.
 pub(crate) const SCHEMA_TABLE: &str =
     "CREATE TABLE IF NOT EXISTS handover_meta (name TEXT PRIMARY KEY, value BIGINT NOT NULL)";
+/// The one statement that reads the server's clock: `Store::server_time`.
+pub(crate) const SERVER_TIME: &str = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+/// A server's identifier is made when its data folder is; the numbers of the database and the table tell stores on it apart.
+pub(crate) const SERVER_IDENTIFIER: &str = "SELECT system_identifier::text FROM pg_control_system()";
+pub(crate) const STORE_NUMBERS: &str = "SELECT (SELECT oid FROM pg_database WHERE datname = current_database())::text \
+     || '/' || 'handover_meta'::regclass::oid::text";
 pub(crate) const META: &str = "SELECT value FROM handover_meta WHERE name = $1";
 pub(crate) const PUT_META: &str = "INSERT INTO handover_meta (name, value) VALUES ($1, $2) \
      ON CONFLICT (name) DO UPDATE SET value = excluded.value";

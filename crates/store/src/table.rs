@@ -42,6 +42,7 @@ pub(crate) fn insert_sql(table: &str, columns: &[&str], rows: usize) -> String {
     sql
 }
 
+// A migration adds its columns at the end of a table's list, so that rows of older exports are the beginning of a row.
 tables! {
     WORKFLOW = "workflow" by "id" {
         id name status parallel_max lease_ms lock_owner lock_since lock_until draft_token draft_until tasks open sequence
@@ -53,14 +54,14 @@ tables! {
     TASK = "task" by "id" {
         id workflow name sequence priority role capabilities touches parallel_group verify gate attempts_max attempt
         crashes unmet checkpoints repository workspace status holder lease_since lease_until actor note block_kind block_role
-        created updated review
+        created updated review limited author
     }
     TASK_DETAIL = "task_detail" by "task" { task description brief plan context context_from extra outcome_detail }
     DEPENDENCY = "dependency" by "task, depends_on" { task depends_on }
     CHECKPOINT = "checkpoint" by "task, sequence" { task sequence id attempt actor kind summary detail files at }
     AGENT = "agent" by "id" {
         id slug name runtime role capabilities workflow workspace_path metadata session seen left_at created updated
-        conversation part call_id
+        conversation part call_id principal registered
     }
     MAILBOX = "mailbox" by "owner" { owner sequence unread }
     MESSAGE = "message" by "id" {
@@ -70,7 +71,7 @@ tables! {
     WORKSPACE = "workspace" by "id" {
         id workflow repository path branch base_branch status merge_commit pr_url config created_by_us created updated
     }
-    REPOSITORY = "repository" by "id" { id path name created }
+    REPOSITORY = "repository" by "id" { id path name created actor }
     ATTACHMENT = "attachment" by "workflow, repository" { workflow repository added }
     TEMPLATE = "template" by "id" { id name description body created }
     TOKEN = "token" by "id" { id name hash scope agent created revoked }
@@ -89,7 +90,7 @@ tables! {
     }
     APPROVAL = "approval" by "id" {
         id source agent workflow task attempt operation content scope directory risk rollback verification fingerprint
-        asked status until actor decided reason shown
+        asked status until actor decided reason shown used_by used
     }
     REVIEW = "review" by "id" {
         id provider actor workflow task attempt rounds_max rounds status findings open conversation opened updated

@@ -142,13 +142,7 @@ pub async fn import<R: BufRead + Send + 'static>(store: &dyn Store, input: R) ->
     let mut seal = Seal::default();
     let (_, first) = next()?.unwrap_or_default();
     seal.add(&first);
-    let header = serde_json::from_str::<Header>(&first).ok();
-    let header = header
-        .filter(|header| header.handover == "export")
-        .ok_or_else(|| refused("line 1 is not the beginning of an export"))?;
-    if header.schema != SCHEMA {
-        return Err(refused(format!("the export has schema {}, this program reads {SCHEMA}", header.schema)));
-    }
+    let schema = schema_of(&first)?;
     let mut pending: Option<(usize, Row)> = None;
     let mut order = Order::default();
     let mut count = 0_u64;
@@ -175,7 +169,7 @@ pub async fn import<R: BufRead + Send + 'static>(store: &dyn Store, input: R) ->
                 break;
             }
             seal.add(&line);
-            let (table, row) = read_line(number, &line)?;
+            let (table, row) = read_line(number, &line, schema)?;
             order.check(number, table, &row)?;
             count += 1;
             match &mut page {
@@ -189,14 +183,39 @@ pub async fn import<R: BufRead + Send + 'static>(store: &dyn Store, input: R) ->
         }
         Ok(page)
     });
-    store.fill(source).await
+    if schema == SCHEMA {
+        return store.fill(source).await;
+    }
+    // An older export passes through a database of its own schema, which the usual migrations bring up to date.
+    let upgraded = tokio::task::spawn_blocking(move || crate::sqlite::upgrade(schema, source)).await;
+    store.fill(upgraded.map_err(|error| Fault::Bug { what: error.to_string() })??).await
 }
 
-fn read_line(number: usize, line: &str) -> Result<(usize, Row), Fault> {
+/// Returns the schema of an export by its first line.
+fn schema_of(first: &str) -> Result<i64, Fault> {
+    let header = serde_json::from_str::<Header>(first).ok();
+    let header = header
+        .filter(|header| header.handover == "export")
+        .ok_or_else(|| refused("line 1 is not the beginning of an export"))?;
+    let schema = header.schema;
+    if !(SCHEMA_OLDEST..=SCHEMA).contains(&schema) {
+        let known = format!("this program reads {SCHEMA_OLDEST} to {SCHEMA}");
+        return Err(refused(format!(
+            "the export has schema {schema}; {known}; use the program that wrote it, or a newer one"
+        )));
+    }
+    Ok(schema)
+}
+
+/// The schema of version 0.1.0, the first whose exports are read.
+const SCHEMA_OLDEST: i64 = 7;
+
+fn read_line(number: usize, line: &str, schema: i64) -> Result<(usize, Row), Fault> {
     let line: Line = serde_json::from_str(line).map_err(|error| refused(format!("line {number}: {error}")))?;
     let table = TABLES.iter().position(|table| table.name == line.t);
     let table = table.ok_or_else(|| refused(format!("line {number}: there is no table {}", line.t)))?;
-    if line.v.len() != TABLES[table].columns.len() {
+    let columns = TABLES[table].columns.len();
+    if line.v.len() > columns || (line.v.len() < columns && schema == SCHEMA) {
         return Err(refused(format!("line {number}: a row of {} has {} columns", line.t, TABLES[table].columns.len())));
     }
     let values = line.v.into_iter().map(|cell| match cell {
@@ -267,7 +286,7 @@ fn memory_rows(contents: &Contents, table: &str) -> Result<Vec<Vec<Value>>, Faul
         "workflow_detail" => {
             tables.workflow_details.iter().map(|(id, detail)| row::workflow_detail(*id, detail)).collect()
         }
-        "task" => tables.tasks.values().map(row::task).collect(),
+        "task" => tables.tasks.values().map(|task| row::task(task, task.author)).collect(),
         "task_detail" => tables.details.iter().map(|(id, detail)| row::detail(*id, detail)).collect(),
         "dependency" => tables.dependencies.iter().map(|(task, on)| vec![text(task), text(on)]).collect(),
         "checkpoint" => tables.checkpoints.values().map(row::checkpoint).collect(),

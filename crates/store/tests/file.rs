@@ -78,6 +78,7 @@ fn bad_jobs() -> Vec<(&'static str, Job)> {
             path: "/small/0".to_owned(),
             name: None,
             created: Timestamp(1),
+            by: None,
         },
     };
     let twice = Change { events: vec![twice], sender: Actor::Engine, reply: Ok(Reply::Configured) };
@@ -201,6 +202,10 @@ const SINCE: &[&str] = &[
     "DROP TABLE notice; DROP INDEX approval_agent; DROP INDEX approval_gate; DROP INDEX approval_pending; \
      ALTER TABLE approval DROP COLUMN shown; DROP INDEX task_gated; ALTER TABLE task DROP COLUMN gate; \
      UPDATE handover_meta SET value = 6 WHERE name = 'schema'",
+    "DROP INDEX agent_named; ALTER TABLE agent DROP COLUMN principal; ALTER TABLE agent DROP COLUMN registered; \
+     ALTER TABLE task DROP COLUMN limited; ALTER TABLE task DROP COLUMN author; \
+     ALTER TABLE approval DROP COLUMN used_by; ALTER TABLE approval DROP COLUMN used; \
+     ALTER TABLE repository DROP COLUMN actor; UPDATE handover_meta SET value = 7 WHERE name = 'schema'",
 ];
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,6 +4,7 @@
 //! and that a key came twice.
 
 mod jcs;
+mod measure;
 mod number;
 mod parse;
 mod value;
@@ -11,6 +12,7 @@ mod value;
 use std::borrow::Cow;
 use std::fmt;
 
+pub(crate) use measure::measure;
 pub use number::Number;
 pub(crate) use parse::object_or_none;
 pub use parse::{DEPTH_MAX, SyntaxError, parse, parse_object};

@@ -24,6 +24,7 @@ mod refused;
 mod reviews;
 mod rows;
 mod said;
+mod size;
 mod slim;
 mod tasks;
 mod workflows;
@@ -71,6 +72,8 @@ pub enum Set {
     Core,
     /// In the default set.
     Default,
+    /// In the default set where an agent of the settings can review.
+    Review,
     /// In the full set only.
     Full,
 }
@@ -287,17 +290,20 @@ calls! {
         "Archive messages.";
     MessageCountUnread = "message_count_unread" Reads again Full SMALL -> Unread,
         "Count unread messages.";
-    ReviewRequest = "review_request" Writes once Full SMALL -> ReviewReply,
-        "Have a text reviewed by another agent; with session the next round. Returns findings, or running.";
-    ReviewAnswer = "review_answer" Writes again Full SMALL -> FindingReply,
+    ReviewRequest = "review_request" Writes once Review SMALL -> ReviewReply,
+        "Have a task's work (task_id) or a text (content) reviewed by another agent. Returns findings, or running.";
+    ReviewAnswer = "review_answer" Writes again Review SMALL -> FindingReply,
         "Say what became of a finding (ses_.../ID, or ID in the last session): accepted, partial or rejected.";
-    ReviewStatusGet = "review_status" Reads again Full SMALL -> ReviewReply,
+    ReviewStatusGet = "review_status" Reads again Review SMALL -> ReviewReply,
         "Look at a review and its findings; wait_seconds waits while the provider works.";
     WirePost = "wire_post" Writes once Full SMALL -> Posted,
         "Post an Agent Wire document: a brief makes a task, inbox sends, claim claims, blocked blocks.";
 }
 
 fn arguments_of<T: Shape>(bytes: &[u8], bytes_max: usize) -> Judged<'_, T> {
+    if let Some(report) = size::too_many(bytes, bytes_max) {
+        return Judged { value: None, report };
+    }
     match document::open(bytes, bytes_max) {
         Ok((text, node)) => document::read(&node, Report::new(text, Unknown::Strict)),
         Err(report) => Judged { value: None, report: *report },

@@ -6,7 +6,7 @@ use crate::id::TaskId;
 use crate::task::{Lease, State, Status};
 
 impl Fold<'_> {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "`apply` names every event and sends these four here")]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "`apply` names every event and sends these five here")]
     pub(super) fn apply_to_task(&mut self, event: &Event) {
         match event {
             Event::Claimed { task, agent, attempt, until, .. } => {
@@ -30,6 +30,14 @@ impl Fold<'_> {
                         None => State::Pending { lease: None },
                         Some(error) => State::Failed { by: checkpoint.by, error: error.clone() },
                     };
+                });
+            }
+            Event::Regained { task, agent, until, .. } => {
+                let lease = Lease { agent: *agent, since: self.now, until: *until };
+                self.forget_failure(*task);
+                self.task(*task, |task| {
+                    task.crashes = task.crashes.saturating_sub(1);
+                    task.state = State::Pending { lease: Some(lease) };
                 });
             }
             Event::Moved(moved) => self.moved(moved),

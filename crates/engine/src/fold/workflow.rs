@@ -21,7 +21,7 @@ impl Fold<'_> {
             Event::Drafting { workflow, draft } => {
                 self.workflow(*workflow, |workflow| workflow.draft.clone_from(draft))
             }
-            Event::Staged { piece, .. } => self.writes.push(Write::Insert(Arc::clone(piece))),
+            Event::Staged { piece, author, .. } => self.writes.push(Write::Insert(Arc::clone(piece), *author)),
             Event::DraftCleared { tasks, .. } => self.writes.push(Write::Drop(tasks.clone())),
             Event::PlanSet { workflow, summary, tasks } => {
                 self.workflow(*workflow, |workflow| {
@@ -37,7 +37,7 @@ impl Fold<'_> {
                 }
                 let edges = depends_on.iter().map(|dependency| (task.id, *dependency)).collect();
                 let piece = Piece { tasks: vec![((**task).clone(), (**detail).clone())], edges };
-                self.writes.push(Write::Insert(Arc::new(piece)));
+                self.writes.push(Write::Insert(Arc::new(piece), task.author));
                 self.workflow(task.workflow, |workflow| {
                     workflow.tasks += 1;
                     workflow.open += 1;
@@ -53,6 +53,10 @@ impl Fold<'_> {
                     workflow.open = workflow.open.saturating_sub(1);
                 });
             }
+            Event::DependenciesKept { edges, waits, .. } => {
+                self.writes.push(Write::Edges(edges.clone()));
+                self.writes.extend(waits.iter().map(|(task, unmet)| Write::Waits(*task, *unmet)));
+            }
             Event::Replanned { workflow, summary, added, removed, .. } => {
                 let dropped = u32::try_from(removed.len()).unwrap_or(u32::MAX);
                 self.writes.push(Write::Drop(removed.clone()));
@@ -64,13 +68,13 @@ impl Fold<'_> {
                 self.workflow_detail(*workflow, |detail| detail.plan_summary = Some(summary.clone()));
             }
             Event::WorkflowMoved { workflow, to, .. } => self.workflow(*workflow, |workflow| workflow.status = *to),
-            Event::WorkflowChanged { workflow, parallel_max, auto_workspaces } => {
+            Event::WorkflowChanged { workflow, parallel_max, auto_workspaces, .. } => {
                 self.workflow(*workflow, |workflow| workflow.parallel_max = *parallel_max);
                 if let Some(auto) = auto_workspaces {
                     self.workflow_detail(*workflow, |detail| detail.auto_workspaces = *auto);
                 }
             }
-            Event::Configured { workflow, config } => {
+            Event::Configured { workflow, config, .. } => {
                 self.workflow_detail(*workflow, |detail| detail.config = Some(config.clone()));
             }
             Event::Locked { workflow, lock } => self.workflow(*workflow, |workflow| workflow.lock = Some(lock.clone())),

@@ -27,6 +27,9 @@ pub struct PlanTask {
     pub review: bool,
     #[serde(default)]
     pub gate: bool,
+    /// Its plan bounds what it may cost. Not written when it does not, so that templates of version 0.1.0 keep their bytes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub limited: bool,
     pub repository: Option<RepositoryId>,
     pub brief: Option<Json>,
     pub context: Option<Json>,
@@ -49,6 +52,7 @@ impl PlanTask {
             verify: false,
             review: false,
             gate: false,
+            limited: false,
             repository: None,
             brief: None,
             context: None,

@@ -1,11 +1,12 @@
 //! Registering, signs of life, leaving.
 
-use crate::agent::{Agent, is_reserved, is_slug, slug_of};
+use crate::agent::{Agent, Renewed, is_reserved, is_slug, slug_of};
 use crate::case::Case;
 use crate::check;
-use crate::command::{Register, Rights, SessionEnd};
+use crate::command::{Register, Rights, SessionEnd, Standing};
 use crate::event::{Cause, Event};
 use crate::id::{AgentId, SessionId, TaskId};
+use crate::identity;
 use crate::json::Json;
 use crate::limits;
 use crate::refusal::Refusal;
@@ -20,21 +21,58 @@ pub(crate) fn register(case: &mut Case<'_>, register: &Register) -> Result<Reply
     if let Some(workflow) = register.workflow {
         case.world.workflow(workflow)?;
     }
-    if let Some(agent) = same_agent(case, register)? {
-        let found = case.world.agent(agent)?;
-        let (slug, name) = (found.slug.clone(), found.name.clone());
-        let holds = case.world.task_ids(&Need::Held(agent))?.to_vec();
-        case.touch(agent)?;
-        conversation::rejoin(case, found, &case.caller.origin);
-        case.acts_as(agent);
-        return Ok(Reply::Registered { agent, slug, name, resumed: true, holds });
+    match same_agent(case, register)? {
+        Same::Here(agent) => resume(case, agent, None),
+        Same::Bound(agent) => resume(case, agent, Some(register)),
+        Same::None { elsewhere } => {
+            let agent = newcomer(case, register)?;
+            case.acts_as(agent.id);
+            let (slug, name) = (agent.slug.clone(), agent.name.clone());
+            let note = elsewhere.map(|other| {
+                format!(
+                    "{other} has this name and runtime and is connected elsewhere, so you are another agent: {slug}"
+                )
+            });
+            let reply = Reply::Registered { agent: agent.id, slug, name, resumed: false, holds: Vec::new(), note };
+            case.events.push(Event::Registered { agent: Box::new(agent) });
+            Ok(reply)
+        }
     }
-    let agent = newcomer(case, register)?;
-    case.acts_as(agent.id);
-    let (slug, name) = (agent.slug.clone(), agent.name.clone());
-    let reply = Reply::Registered { agent: agent.id, slug, name, resumed: false, holds: Vec::new() };
-    case.events.push(Event::Registered { agent: Box::new(agent) });
-    Ok(reply)
+}
+
+/// The agent is at home on the caller's connection from now on, with its mail, its keys and what it holds.
+fn resume(case: &mut Case<'_>, agent: AgentId, bound: Option<&Register>) -> Result<Reply, Stop> {
+    let found = case.world.agent(agent)?;
+    let (slug, name) = (found.slug.clone(), found.name.clone());
+    let holds = case.world.task_ids(&Need::Held(agent))?.to_vec();
+    let renewed = bound.map(|register| {
+        let (role, capabilities) = (register.role.clone(), register.capabilities.clone());
+        Box::new(Renewed { runtime: register.runtime.clone(), role, capabilities })
+    });
+    let differs = renewed.as_ref().is_some_and(|renewed| {
+        let role = renewed.role.as_ref().is_some_and(|role| *role != found.role);
+        role || renewed.runtime != found.runtime || renewed.capabilities != found.capabilities
+    });
+    let note = bound
+        .filter(|register| register.name != found.name)
+        .map(|_| format!("the token belongs to the agent {slug}, so you are that agent, whatever name is given"));
+    if is_settled(case, found)? && !differs {
+        case.touch(agent)?;
+    } else {
+        let (session, principal) = (case.caller.session, case.caller.principal.clone());
+        case.events.push(Event::Resumed { agent, slug: slug.clone(), session, principal, renewed });
+    }
+    conversation::rejoin(case, found, &case.caller.origin);
+    case.acts_as(agent);
+    Ok(Reply::Registered { agent, slug, name, resumed: true, holds, note })
+}
+
+/// Returns whether registering changes nothing: the agent is at home here, and registered last of all who are.
+fn is_settled(case: &Case<'_>, agent: &Agent) -> Result<bool, Stop> {
+    let Some(session) = case.caller.session else { return Ok(agent.left.is_none()) };
+    let last = case.world.agent_ids(&Need::SessionAgents(session))?.first();
+    let same = agent.principal == case.caller.principal;
+    Ok(agent.left.is_none() && same && agent.session == Some(session) && last == Some(&agent.id))
 }
 
 /// An agent that did not exist before.
@@ -51,6 +89,8 @@ pub(crate) fn newcomer(case: &mut Case<'_>, register: &Register) -> Result<Agent
         workspace_path: register.workspace_path.clone(),
         metadata: register.metadata.clone(),
         session: case.caller.session,
+        principal: case.caller.principal.clone(),
+        registered: case.now,
         origin: case.caller.origin.clone(),
         seen: case.now,
         left: None,
@@ -78,35 +118,56 @@ pub(crate) fn check_register(register: &Register) -> Result<(), Stop> {
     Ok(())
 }
 
-/// The same name and runtime on one connection is the same agent that lost its memory; so it is in one conversation, which
-/// may have been taken up again over another connection.
-fn same_agent(case: &Case<'_>, register: &Register) -> Result<Option<AgentId>, Stop> {
-    // Whose token or header names an agent is that agent.
-    if let Some(agent) = case.caller.agent {
-        let found = case.world.agent(agent)?;
-        if found.left.is_none() {
-            return Ok(Some(agent));
-        }
+/// Which agent a registration means.
+enum Same {
+    /// One that is at home here, or comes home here.
+    Here(AgentId),
+    /// The agent that the caller's token stands for.
+    Bound(AgentId),
+    /// A new one. The agent of that name whose home lives elsewhere is named to the caller.
+    None { elsewhere: Option<AgentId> },
+}
+
+/// The same name and runtime is the same agent on its own connection, in the conversation it lived in, and for the user or
+/// token that registered it, once its home is dead.
+fn same_agent(case: &Case<'_>, register: &Register) -> Result<Same, Stop> {
+    if let (Some(agent), Standing::Vouched) = (case.caller.agent, case.caller.standing) {
+        return Ok(Same::Bound(case.world.agent(agent)?.id));
     }
-    let Some(session) = case.caller.session else {
-        return Ok(None);
-    };
+    let Some(session) = case.caller.session else { return Ok(Same::None { elsewhere: None }) };
     let conversation = case.caller.origin.conversation.clone().map(Need::ConversationAgents);
-    case.world.want([Need::SessionAgents(session)].into_iter().chain(conversation.clone()))?;
+    let same = Need::SameAgents { name: register.name.clone(), runtime: register.runtime.clone() };
+    case.world.want([Need::SessionAgents(session), same.clone()].into_iter().chain(conversation.clone()))?;
     let agents = case.world.agent_ids(&Need::SessionAgents(session))?;
     let before = conversation.map_or(Ok([].as_slice()), |need| case.world.agent_ids(&need))?;
-    case.world.want(agents.iter().chain(before).map(|agent| Need::Agent(*agent)))?;
-    for agent in agents.iter().chain(before) {
-        let found = case.world.agent(*agent)?;
-        if found.name == register.name && found.runtime == register.runtime && found.left.is_none() {
-            return Ok(Some(*agent));
+    let same = case.world.agent_ids(&same)?;
+    case.world.want(agents.iter().chain(before).chain(same).map(|agent| Need::Agent(*agent)))?;
+    let mut elsewhere = None;
+    for id in agents.iter().chain(before).chain(same) {
+        let found = case.world.agent(*id)?;
+        if found.name != register.name || found.runtime != register.runtime || found.left.is_some() {
+            continue;
+        }
+        if identity::is_home(case.caller, found) {
+            return Ok(Same::Here(*id));
+        }
+        let lives = identity::home_lives(case.world, case.caller, found, case.now)?;
+        if !lives && identity::is_same_principal(case.caller, found) {
+            return Ok(Same::Here(*id));
+        }
+        if lives && elsewhere.is_none() {
+            elsewhere = Some(*id);
         }
     }
-    if agents.len() >= limits::SESSION_AGENTS_MAX {
-        let problem = format!("{} agents are registered on this connection, which is the limit", agents.len());
+    let shared = case.caller.standing == Standing::Shared;
+    if agents.len() >= limits::SESSION_AGENTS_MAX && !shared {
+        let problem = format!(
+            "{} agents are registered on this connection, which is the limit; unregister those that are done",
+            agents.len()
+        );
         return Err(Refusal::state(problem).into());
     }
-    Ok(None)
+    Ok(Same::None { elsewhere })
 }
 
 fn free_slug(case: &Case<'_>, register: &Register) -> Result<String, Stop> {
@@ -180,11 +241,16 @@ pub(crate) fn update(
 ) -> Result<Reply, Stop> {
     check::optional(workspace_path, |text| check::path("workspace_path", text))?;
     check::json("metadata", metadata)?;
-    let agent = case.present(None)?;
+    let agent = subject(case)?;
     let found = case.world.agent(agent)?;
+    if found.left.is_some() {
+        return Err(Refusal::state(format!("{agent} has unregistered; register again")).into());
+    }
     let metadata = metadata.map(|patch| Json::merged(found.metadata.as_ref(), patch));
     check::json("metadata", metadata.as_ref())?;
-    case.touch(agent)?;
+    if identity::may_act_as(case.caller, found) {
+        case.touch(agent)?;
+    }
     case.events.push(Event::AgentUpdated {
         agent,
         slug: found.slug.clone(),
@@ -194,8 +260,20 @@ pub(crate) fn update(
     Ok(Reply::AgentUpdated)
 }
 
+/// The agent that a call is about: the caller's own, or the named one for a caller that may override. The act is recorded
+/// under the name of who really acted.
+fn subject(case: &Case<'_>) -> Result<AgentId, Stop> {
+    match (case.agent(None), case.caller.agent) {
+        (Err(Stop::Refused(Refusal::AgentElsewhere { .. })), Some(named)) if case.may_override() => {
+            case.actor()?;
+            Ok(named)
+        }
+        (found, _) => found,
+    }
+}
+
 pub(crate) fn unregister(case: &mut Case<'_>) -> Result<Reply, Stop> {
-    let agent = case.agent(None)?;
+    let agent = subject(case)?;
     let found = case.world.agent(agent)?;
     if found.left.is_some() {
         return Ok(Reply::Unregistered { released: 0 });
@@ -211,15 +289,22 @@ pub(crate) fn unregister(case: &mut Case<'_>) -> Result<Reply, Stop> {
         }
     }
     lapse::void(case, agent)?;
+    case.events.push(Event::KeysEnded { agent });
     case.events.push(Event::Left { agent, slug });
     Ok(Reply::Unregistered { released })
 }
 
 /// A connection ended: its agents' claims end at once, so that others need not wait for a lease.
 pub(crate) fn close_session(case: &mut Case<'_>, session: SessionId, end: SessionEnd) -> Result<Reply, Stop> {
-    if case.caller.rights != Rights::Engine && case.caller.session != Some(session) {
+    if case.rights != Rights::Engine && case.caller.session != Some(session) {
         return Err(Refusal::NotPermitted { problem: "only a connection itself can be closed".to_owned() }.into());
     }
+    let released = end_home(case, session, end)?;
+    Ok(Reply::SessionClosed { released })
+}
+
+/// Ends the claims of all agents at home on a connection, and their home with it.
+pub(crate) fn end_home(case: &mut Case<'_>, session: SessionId, end: SessionEnd) -> Result<u32, Stop> {
     let agents = case.world.agent_ids(&Need::SessionAgents(session))?;
     let cause = match end {
         SessionEnd::Closed => Cause::Closed,
@@ -232,7 +317,7 @@ pub(crate) fn close_session(case: &mut Case<'_>, session: SessionId, end: Sessio
         let slug = case.world.agent(*agent)?.slug.clone();
         case.events.push(Event::SessionClosed { agent: *agent, slug, session, end });
     }
-    Ok(Reply::SessionClosed { released })
+    Ok(released)
 }
 
 /// A paused task waits for an answer and keeps its holder.

@@ -14,7 +14,7 @@ use crate::world::{Need, Stop};
 
 pub(crate) fn answer(case: &mut Case<'_>, id: MessageId, text: &str) -> Result<Reply, Stop> {
     check::summary("text", text)?;
-    match case.caller.rights {
+    match case.rights {
         Rights::Person => {}
         Rights::Agent | Rights::Runner | Rights::Coordinator | Rights::Engine => {
             return Err(Refusal::NotPermitted { problem: "only a person answers for people".to_owned() }.into());

@@ -25,7 +25,7 @@ pub(crate) const PAST: &str = "the attempt it was asked in is over";
 pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Stop> {
     check_request(&asked.request)?;
     check::key("fingerprint", &asked.fingerprint)?;
-    if case.caller.rights == Rights::Engine {
+    if case.rights == Rights::Engine {
         return gate::ask(case, asked);
     }
     let waiting = match asked.waits {
@@ -116,7 +116,7 @@ pub(crate) fn room(case: &Case<'_>) -> Result<(), Stop> {
 
 /// A person says yes or no, or takes back what was said or asked.
 pub(crate) fn decide(case: &mut Case<'_>, id: ApprovalId, decision: &Decision) -> Result<Reply, Stop> {
-    match case.caller.rights {
+    match case.rights {
         Rights::Person => {}
         Rights::Agent | Rights::Runner | Rights::Coordinator | Rights::Engine => {
             return Err(Refusal::NotPermitted { problem: "only a person decides about approvals".to_owned() }.into());
@@ -279,7 +279,7 @@ pub(crate) fn consume(case: &mut Case<'_>, id: ApprovalId, fingerprint: &str) ->
             Err(Stop::Recorded(Refusal::state(format!("{id} was asked for in an attempt that is over; ask again"))))
         }
         ApprovalState::Approved { .. } => {
-            moved(case, approval, ApprovalState::Consumed { by: Actor::Agent(agent), at: case.now });
+            moved(case, approval, approval.state.used(Actor::Agent(agent), case.now));
             Ok(Reply::ApprovalConsumed)
         }
         state @ (ApprovalState::Pending { .. }

@@ -1,5 +1,7 @@
 //! What blocks a task and what frees it: who is told, and who may go on.
 
+use std::collections::BTreeSet;
+
 use crate::case::Case;
 use crate::event::{Event, Moved};
 use crate::id::TaskId;
@@ -10,9 +12,16 @@ use crate::rules::status::blank;
 use crate::task::{Block, BlockKind, State, Status, Task};
 use crate::world::{Need, Stop};
 
-/// Tasks that waited for this one only. Those blocked by that dependency are offered again.
-pub(crate) fn free_dependents(case: &Case<'_>, task: &Task, moved: &mut Moved) -> Result<Vec<Event>, Stop> {
+/// Tasks that waited for this one only. Those blocked by that dependency are offered again. Tasks that wait on for others
+/// are not freed.
+pub(crate) fn free_dependents(
+    case: &Case<'_>,
+    task: &Task,
+    waiting: &BTreeSet<TaskId>,
+    moved: &mut Moved,
+) -> Result<Vec<Event>, Stop> {
     let found = case.world.named(&Need::Freed(task.id))?;
+    let found: Vec<&(TaskId, String)> = found.iter().filter(|(id, _)| !waiting.contains(id)).collect();
     let blocked = found.iter().filter(|(_, status)| status == Status::Blocked.as_str());
     let blocked: Vec<TaskId> = blocked.map(|(id, _)| *id).collect();
     case.world.want(blocked.iter().map(|id| Need::Task(*id)))?;

@@ -47,12 +47,19 @@ pub(crate) fn claim(case: &mut Case<'_>, id: TaskId) -> Result<Reply, Stop> {
     give(case, task, workflow, agent, &start)
 }
 
+/// Ends what `may_start` found to be over.
+pub(crate) fn end_dead(case: &mut Case<'_>, start: &Start) {
+    for (other, holder) in start.dead.iter().filter_map(|other| Some((other, other.holder()?))) {
+        case.end_lease(other, holder, Cause::Expired, None);
+    }
+}
+
 fn cannot_claim(task: &Task) -> Refusal {
     Refusal::state(format!("Cannot claim task in '{}' status", task.status()))
 }
 
 /// What a claim brings with it.
-struct Start {
+pub(crate) struct Start {
     /// Claims that are over and end with it.
     dead: Vec<Task>,
     /// What let it through its gate, and is used up.
@@ -62,6 +69,12 @@ struct Start {
 /// The checks of a claim that do not depend on who holds it now, in the order in which they are reported. The gate comes last,
 /// so that nobody is asked for what could not begin.
 fn may_start(case: &Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId) -> Result<Start, Stop> {
+    let start = may_go_on(case, task, workflow, agent)?;
+    Ok(Start { gate: gate::passage(case, task)?, ..start })
+}
+
+/// The same for an attempt that a person let begin, or that needed nobody.
+pub(crate) fn may_go_on(case: &Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId) -> Result<Start, Stop> {
     let world = case.world;
     if !workflow.status.is_running() {
         return Err(Refusal::state(format!("the workflow is {}", workflow.status)).into());
@@ -91,7 +104,7 @@ fn may_start(case: &Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId) 
     if world.yes(&Need::HoldsMost(agent))? {
         return Err(Refusal::ParallelLimit { limit: u32::try_from(limits::HELD_TASKS_MAX).unwrap_or(u32::MAX) }.into());
     }
-    Ok(Start { dead, gate: gate::passage(case, task)? })
+    Ok(Start { dead, gate: None })
 }
 
 /// Claims that are over by the clock and stand in the way of another one.
@@ -132,9 +145,7 @@ pub(crate) fn dependencies_met(case: &Case<'_>, task: &Task) -> Result<(), Stop>
 }
 
 fn give(case: &mut Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId, start: &Start) -> Result<Reply, Stop> {
-    for (other, holder) in start.dead.iter().filter_map(|other| Some((other, other.holder()?))) {
-        case.end_lease(other, holder, Cause::Expired, None);
-    }
+    end_dead(case, start);
     if workflow.status == WorkflowStatus::Ready {
         workflow::moved(case, workflow, WorkflowStatus::InProgress, None);
     }
@@ -219,7 +230,7 @@ pub(crate) fn release(
 
 /// Says whether the task failed by it.
 pub(crate) fn crash(case: &mut Case<'_>, id: TaskId, attempt: u32, reason: &str) -> Result<Reply, Stop> {
-    if case.caller.rights != Rights::Runner {
+    if case.rights != Rights::Runner {
         return Err(Refusal::NotPermitted { problem: "only the runner sees programs crash".to_owned() }.into());
     }
     crate::check::summary("reason", reason)?;

@@ -77,7 +77,7 @@ pub(crate) fn passage(case: &Case<'_>, task: &Task) -> Result<Option<ApprovalId>
 /// The claim that goes through is the one use.
 pub(crate) fn pass(case: &mut Case<'_>, id: ApprovalId, agent: AgentId) -> Result<(), Stop> {
     let row = case.world.approval(id)?;
-    approval::moved(case, row, ApprovalState::Consumed { by: Actor::Agent(agent), at: case.now });
+    approval::moved(case, row, row.state.used(Actor::Agent(agent), case.now));
     Ok(())
 }
 

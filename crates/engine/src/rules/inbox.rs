@@ -117,7 +117,7 @@ fn broadcast(case: &mut Case<'_>, filter: &Filter, envelope: &Envelope<'_>) -> R
     let (mut messages, mut full) = (Vec::new(), Vec::new());
     for id in others() {
         let agent = case.world.agent(id)?;
-        if agent.left.is_some() || (!filter.include_silent && agent.is_silent(case.now)) {
+        if agent.left.is_some() || (!filter.include_silent && agent.is_silent(&case.caller.alive, case.now)) {
             continue;
         }
         let mailbox = case.world.mailbox(Owner::Agent(id))?;
@@ -182,9 +182,7 @@ pub(crate) fn mark(case: &mut Case<'_>, messages: &[MessageId], mark: Mark) -> R
         }
         seen.push(*id);
         let allowed = match message.to {
-            Owner::Agent(agent) => {
-                actor == Actor::Agent(agent) || case.speaks_for(agent)? || case.caller.may_override()
-            }
+            Owner::Agent(agent) => actor == Actor::Agent(agent) || case.speaks_for(agent)? || case.may_override(),
             // A coordinator cannot read it, so it cannot say that it was read.
             Owner::Human => matches!(actor, Actor::Person | Actor::Engine),
         };

@@ -90,7 +90,7 @@ pub(crate) fn take_up(case: &mut Case<'_>, agent: AgentId, only: Option<TaskId>)
         if matches!(approval.state, ApprovalState::Approved { until: None, .. }) {
             let (by, at) = (Actor::Agent(agent), case.now);
             let state = if is_of_this_attempt(case, approval)? {
-                ApprovalState::Consumed { by, at }
+                approval.state.used(by, at)
             } else {
                 ApprovalState::Revoked { by: Actor::Engine, at, reason: Some(PAST.to_owned()) }
             };
@@ -145,7 +145,7 @@ fn is_answered(case: &Case<'_>, approval: &Approval) -> bool {
 }
 
 pub(crate) fn expire_all(case: &mut Case<'_>) -> Result<Reply, Stop> {
-    if case.caller.rights != Rights::Engine {
+    if case.rights != Rights::Engine {
         return Err(Refusal::NotPermitted { problem: "approvals expire by themselves".to_owned() }.into());
     }
     let limit = limits::EXPIRED_APPROVALS_MAX;

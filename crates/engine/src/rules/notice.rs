@@ -15,7 +15,7 @@ use crate::world::{Fact, Need, Stop};
 
 /// Records that a person looked at what waits, once for each way of looking.
 pub(crate) fn show(case: &mut Case<'_>, approvals: &[ApprovalId], via: Via) -> Result<Reply, Stop> {
-    match (case.caller.rights, via) {
+    match (case.rights, via) {
         (Rights::Person, Via::CommandLine | Via::Http) => {}
         (Rights::Agent | Rights::Runner | Rights::Coordinator | Rights::Engine, _) | (Rights::Person, _) => {
             return Err(Refusal::NotPermitted { problem: "it was not a person who looked".to_owned() }.into());
@@ -43,7 +43,7 @@ fn shown(case: &mut Case<'_>, approval: &Approval, via: Via) {
 }
 
 fn only_a_timer(case: &Case<'_>) -> Result<(), Refusal> {
-    if case.caller.rights == Rights::Engine {
+    if case.rights == Rights::Engine {
         return Ok(());
     }
     Err(Refusal::NotPermitted { problem: "notices are sent by Handover itself".to_owned() })

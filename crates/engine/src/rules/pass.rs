@@ -25,7 +25,7 @@ pub(crate) fn pass(case: &mut Case<'_>, passing: &PassGate) -> Result<Reply, Sto
             row.agent() == Some(own) && !row.is_over(case.now) && matches!(row.state, ApprovalState::Approved { .. })
         };
         if let Some(given) = open.iter().find(usable) {
-            approval::moved(case, given, ApprovalState::Consumed { by: Actor::Agent(own), at: case.now });
+            approval::moved(case, given, given.state.used(Actor::Agent(own), case.now));
             return Ok(Reply::ApprovalConsumed);
         }
         let refused = case.world.approvals(&Need::ApprovalRefused(print.clone()))?.first();

@@ -2,7 +2,7 @@
 
 use crate::case::Case;
 use crate::check;
-use crate::command::{CreateWorkspace, UpdateWorkspace};
+use crate::command::{Actor, CreateWorkspace, Rights, UpdateWorkspace};
 use crate::event::Event;
 use crate::id::{RepositoryId, TaskId, TemplateId, WorkflowId, WorkspaceId};
 use crate::json::Json;
@@ -21,6 +21,12 @@ fn repository(case: &mut Case<'_>, field: &str, path: &str, name: Option<&str>) 
     check::path(field, path)?;
     check::optional(name, |text| check::name("name", text))?;
     if let Some(id) = case.world.repository_at(path)? {
+        let known = case.world.repository(id)?;
+        // From now on it stands under a person's word.
+        if case.rights == Rights::Person && known.by != Some(Actor::Person) {
+            let repository = Repository { by: Some(Actor::Person), ..known.clone() };
+            case.events.push(Event::RepositoryRegistered { repository });
+        }
         return Ok(id);
     }
     let known = |event: &Event| {
@@ -35,12 +41,14 @@ fn repository(case: &mut Case<'_>, field: &str, path: &str, name: Option<&str>) 
         path: path.to_owned(),
         name: name.map(str::to_owned),
         created: case.now,
+        by: case.author()?,
     };
     let id = repository.id;
     case.events.push(Event::RepositoryRegistered { repository });
     Ok(id)
 }
 
+/// Registers a repository. Agents have workspaces only where a person did.
 pub(crate) fn register(case: &mut Case<'_>, path: &str, name: Option<&str>) -> Result<Reply, Stop> {
     let repository = repository(case, "path", path, name)?;
     Ok(Reply::RepositoryRegistered { repository })

@@ -47,9 +47,10 @@ pub(crate) fn set(
         replace_draft(case, id, draft)?;
     }
     case.world.workflow_detail(id)?;
+    let author = case.author()?;
     let tasks = u32::try_from(piece.tasks.len()).unwrap_or(u32::MAX);
     let task_ids = piece.named();
-    case.events.push(Event::Staged { workflow: id, piece: Arc::clone(piece) });
+    case.events.push(Event::Staged { workflow: id, piece: Arc::clone(piece), author });
     case.events.push(Event::PlanSet { workflow: id, summary: summary.to_owned(), tasks });
     Ok(Reply::PlanSet { workflow: id, tasks, groups: groups.to_vec(), task_ids })
 }
@@ -108,7 +109,8 @@ pub(crate) fn clear(case: &mut Case<'_>, id: WorkflowId, token: &str) -> Result<
 
 pub(crate) fn stage(case: &mut Case<'_>, id: WorkflowId, token: &str, piece: &Arc<Piece>) -> Result<Reply, Stop> {
     own_draft(case, id, token)?;
-    case.events.push(Event::Staged { workflow: id, piece: Arc::clone(piece) });
+    let author = case.author()?;
+    case.events.push(Event::Staged { workflow: id, piece: Arc::clone(piece), author });
     drafting(case, id, token);
     Ok(Reply::PlanStaged)
 }

@@ -24,7 +24,7 @@ pub(crate) fn set_plan(
     check::json("plan", Some(plan))?;
     check::json("context", context)?;
     let (task, workflow) = case.task(id)?;
-    case.names_an_agent()?;
+    case.names_an_agent(Some(task))?;
     case.unlocked(workflow)?;
     match task.status() {
         Status::Pending | Status::Planning | Status::InProgress | Status::Paused => {}
@@ -52,7 +52,7 @@ pub(crate) fn replan(
     check::summary("reason", reason)?;
     check::json("new_plan", Some(plan))?;
     let (task, workflow) = case.task(id)?;
-    case.names_an_agent()?;
+    case.names_an_agent(Some(task))?;
     case.unlocked(workflow)?;
     let actor = match task.status() {
         Status::Failed => case.actor()?,

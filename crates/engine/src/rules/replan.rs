@@ -11,7 +11,9 @@ use crate::limits;
 use crate::plan::{Place, Plan, PlanTask};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
+use crate::rules::protect::{self, Loosening};
 use crate::rules::workflow::{open, settle};
+use crate::task::Task;
 use crate::workflow::{Workflow, WorkflowStatus};
 use crate::world::{Need, Stop};
 
@@ -76,10 +78,12 @@ pub(crate) fn add(case: &mut Case<'_>, id: WorkflowId, task: &PlanTask, after: O
         }
     };
     let place = Place { workflow: id, sequence, now: case.now, existing: &existing };
+    let author = case.author()?;
     let mut piece = plan.lay_out(&place, &mut case.ids)?;
     let Some((task, detail)) = piece.tasks.pop() else {
         return Err(Refusal::input("task", "is missing").into());
     };
+    let task = Task { author, ..task };
     let reply = Reply::TaskAdded { task: task.id, sequence: task.sequence };
     let depends_on = piece.edges.into_iter().map(|(_, dependency)| dependency).collect();
     case.events.push(Event::TaskAdded { task: Box::new(task), detail: Box::new(detail), depends_on, shift_from });
@@ -93,9 +97,12 @@ pub(crate) fn remove(case: &mut Case<'_>, id: WorkflowId, task: TaskId) -> Resul
     if removed.workflow != id {
         return Err(Refusal::WorkflowMismatch { task }.into());
     }
+    case.names_an_agent(None)?;
+    case.actor()?;
     if !removed.is_removable() {
         return Err(Refusal::TaskNotRemovable { task, status: removed.status() }.into());
     }
+    protect::removal(case, removed, Loosening::Remove)?;
     let world = case.world;
     let dependencies = world.task_ids(&Need::Dependencies(task))?;
     let dependents = world.task_ids(&Need::Dependents(task))?;
@@ -148,6 +155,9 @@ pub(crate) fn replan(
         );
         return Err(Refusal::input("tasks", problem).into());
     }
+    case.names_an_agent(None)?;
+    case.actor()?;
+    protect::replan(case, id, &dropped)?;
     let named = |task: &PlanTask| Need::TaskNamed(id, task.name.clone());
     case.world.want(tasks.iter().map(named))?;
     for task in tasks {
@@ -173,7 +183,8 @@ pub(crate) fn replan(
         added,
         removed: dropped.into_iter().collect(),
     });
-    case.events.push(Event::Staged { workflow: id, piece: Arc::new(piece) });
+    let author = case.author()?;
+    case.events.push(Event::Staged { workflow: id, piece: Arc::new(piece), author });
     let total = preserved + added;
     let status = if total > 0 {
         settle(case, &workflow, workflow.open.saturating_sub(removed) + added)?

@@ -62,7 +62,7 @@ fn requester(case: &Case<'_>, review: &Review) -> Result<Actor, Stop> {
         return case.owner(task, Some(gate.attempt));
     }
     let actor = case.actor()?;
-    if actor == review.by || case.caller.may_override() {
+    if actor == review.by || case.may_override() {
         return Ok(actor);
     }
     let problem = format!("{} was asked for by {}", review.id, review.by);
@@ -95,7 +95,7 @@ pub(crate) fn start(case: &mut Case<'_>, start: &StartRound) -> Result<Reply, St
     if start.number != review.next() {
         return Err(Refusal::WrongIteration { review: review.id, expected: review.next() }.into());
     }
-    if review.gate.is_some() && review.rounds >= review.rounds_max && case.caller.rights != Rights::Person {
+    if review.gate.is_some() && review.rounds >= review.rounds_max && case.rights != Rights::Person {
         return Err(Refusal::RoundsUsedUp { review: review.id, rounds: review.rounds }.into());
     }
     if review.rounds >= limits::REVIEW_ROUNDS_MAX || review.findings >= limits::FINDINGS_MAX {
@@ -154,7 +154,7 @@ fn check_decision(decision: &Decision) -> Result<(), Refusal> {
 
 /// What a round came to. It is recorded also when the task that waited for it is lost by now.
 pub(crate) fn end(case: &mut Case<'_>, end: &EndRound) -> Result<Reply, Stop> {
-    match case.caller.rights {
+    match case.rights {
         Rights::Runner | Rights::Engine => {}
         Rights::Agent | Rights::Coordinator | Rights::Person => {
             let problem = "only who asked the provider records what it answered".to_owned();
@@ -282,7 +282,7 @@ pub(crate) fn is_passed(case: &Case<'_>, task: &Task) -> Result<(), Stop> {
         return Err(Refusal::FindingsOpen { task: task.id, review: review.id, open: review.open }.into());
     }
     let newest = rows.iter().find(own);
-    if newest.is_some_and(|review| review.status == ReviewStatus::Answered) || case.caller.rights == Rights::Person {
+    if newest.is_some_and(|review| review.status == ReviewStatus::Answered) || case.rights == Rights::Person {
         return Ok(());
     }
     Err(Refusal::ReviewRequired { task: task.id }.into())

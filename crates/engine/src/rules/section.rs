@@ -27,7 +27,7 @@ pub(crate) fn write(
         return Err(Refusal::input("name", problem).into());
     }
     check::json("body", Some(body))?;
-    match case.caller.rights {
+    match case.rights {
         Rights::Runner | Rights::Coordinator | Rights::Person | Rights::Engine => {}
         // Which sections an agent may write is the runner's to look up; a call of its own would pass that by.
         Rights::Agent => {

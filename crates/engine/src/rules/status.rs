@@ -1,5 +1,7 @@
 //! Moving a task from one status to another: who may, and what each step needs and leaves behind.
 
+use std::collections::BTreeSet;
+
 use crate::case::Case;
 use crate::check;
 use crate::checkpoint::{Checkpoint, Kind};
@@ -10,6 +12,7 @@ use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::claim::dependencies_met;
+use crate::rules::protect::{self, Loosening};
 use crate::rules::{approval, block, review, workflow};
 use crate::task::{Block, Lease, State, Status, Task};
 use crate::workflow::Workflow;
@@ -18,7 +21,7 @@ use crate::world::Stop;
 pub(crate) fn move_task(case: &mut Case<'_>, id: TaskId, attempt: Option<u32>, to: &Target) -> Result<Reply, Stop> {
     check_target(to)?;
     let (task, workflow) = case.task(id)?;
-    case.names_an_agent()?;
+    case.names_an_agent(Some(task))?;
     let (from, target) = (task.status(), to.status());
     if from == target {
         return stay(case, task, attempt, to);
@@ -27,6 +30,9 @@ pub(crate) fn move_task(case: &mut Case<'_>, id: TaskId, attempt: Option<u32>, t
         return Err(Refusal::InvalidTransition { from, to: target }.into());
     }
     case.unlocked(workflow)?;
+    if let Some(loosening) = loosens(task, target) {
+        protect::task(case, task, loosening)?;
+    }
     let actor = may_move(case, task, attempt, target)?;
     if from == Status::Pending && target != Status::Skipped {
         dependencies_met(case, task)?;
@@ -38,6 +44,15 @@ pub(crate) fn move_task(case: &mut Case<'_>, id: TaskId, attempt: Option<u32>, t
     }
     pass_through(case, task, target);
     finish(case, &step, moved)
+}
+
+/// Returns what a move does to a protection, if it loosens one.
+fn loosens(task: &Task, target: Status) -> Option<Loosening> {
+    match (task.status(), target) {
+        (_, Status::Skipped) => Some(Loosening::Skip),
+        (Status::Blocked, _) => Some(Loosening::Unblock),
+        _ => None,
+    }
 }
 
 struct Step<'a> {
@@ -78,7 +93,7 @@ fn stay(case: &mut Case<'_>, task: &Task, attempt: Option<u32>, to: &Target) -> 
         (State::Failed { by, error }, Target::Failed { error: asked, .. }) => (by, error, asked),
         (State::Skipped { by, reason }, Target::Skipped { reason: asked }) => (by, reason, asked),
         (State::Blocked(block), Target::Blocked { .. }) => {
-            let same = case.caller.may_override() || Actor::Agent(case.agent(Some(task))?) == block.by;
+            let same = case.may_override() || Actor::Agent(case.agent(Some(task))?) == block.by;
             return if same { Ok(reply) } else { Err(lost(case, task)?) };
         }
         _ => {
@@ -89,7 +104,7 @@ fn stay(case: &mut Case<'_>, task: &Task, attempt: Option<u32>, to: &Target) -> 
             return Ok(reply);
         }
     };
-    if !case.caller.may_override() {
+    if !case.may_override() {
         let mine = *by == Actor::Agent(case.agent(Some(task))?);
         if !mine || attempt.is_some_and(|attempt| attempt != task.attempt) {
             return Err(lost(case, task)?);
@@ -116,7 +131,7 @@ fn may_move(case: &Case<'_>, task: &Task, attempt: Option<u32>, target: Status) 
         },
         (State::Failed { .. }, _) => case.actor(),
         (State::Blocked(block), _) => {
-            if case.caller.may_override() {
+            if case.may_override() {
                 return case.actor();
             }
             let agent = case.present(None)?;
@@ -128,12 +143,12 @@ fn may_move(case: &Case<'_>, task: &Task, attempt: Option<u32>, target: Status) 
                 block.role
             ))
         }
-        (State::Paused { .. }, Status::Pending | Status::Blocked) if !case.caller.may_override() => {
+        (State::Paused { .. }, Status::Pending | Status::Blocked) if !case.may_override() => {
             refused("a paused task is sent back by a person or the coordinator")
         }
         (State::Paused { .. }, target) => {
             let actor = case.owner(task, attempt)?;
-            let decides = match case.caller.rights {
+            let decides = match case.rights {
                 Rights::Person | Rights::Engine => true,
                 // It may take the task away, and not say yes in a person's place.
                 Rights::Coordinator => matches!(target, Status::Pending | Status::Blocked | Status::Failed),
@@ -165,7 +180,7 @@ fn next_state(case: &mut Case<'_>, step: &Step<'_>, to: &Target) -> Result<Moved
         Target::Planning => State::Planning { lease: lease(case, step)? },
         Target::InProgress { answer } => resume(case, step, given(answer), &mut moved)?,
         Target::Completed { outcome, detail } => {
-            if task.verify && case.caller.rights != Rights::Runner {
+            if task.verify && case.rights != Rights::Runner {
                 return Err(Refusal::VerificationRequired { task: task.id }.into());
             }
             review::is_passed(case, task)?;
@@ -251,11 +266,11 @@ fn retry(case: &Case<'_>, task: &Task) -> Result<bool, Stop> {
     }
     // What the failed attempt said of itself is cleared.
     case.world.detail(task.id)?;
-    if !task.has_attempts_left() && !case.caller.may_override() {
+    if !task.has_attempts_left() && !case.may_override() {
         let problem = "its attempts are used up; a person or the coordinator may retry it, or replan it";
         return Err(Refusal::state(problem).into());
     }
-    Ok(case.caller.may_override())
+    Ok(case.may_override())
 }
 
 /// A task that goes from before its beginning to its end was in progress in between, and the log says so.
@@ -288,7 +303,8 @@ fn finish(case: &mut Case<'_>, step: &Step<'_>, mut moved: Moved) -> Result<Repl
         | State::Completed { .. }
         | State::Skipped { .. } => None,
     };
-    let freed = if status.is_met() { block::free_dependents(case, task, &mut moved)? } else { Vec::new() };
+    let waiting = if status == Status::Skipped { protect::keep_dependencies(case, task)? } else { BTreeSet::new() };
+    let freed = if status.is_met() { block::free_dependents(case, task, &waiting, &mut moved)? } else { Vec::new() };
     case.events.push(Event::Moved(Box::new(moved)));
     for task in freed {
         case.events.push(task);

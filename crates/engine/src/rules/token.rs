@@ -2,13 +2,14 @@
 
 use crate::case::Case;
 use crate::check;
-use crate::command::Rights;
+use crate::command::{Rights, SessionEnd};
 use crate::event::Event;
-use crate::id::{AgentId, TokenId};
+use crate::id::{AgentId, SessionId, TokenId};
 use crate::limits;
 use crate::list::List;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
+use crate::rules::agent;
 use crate::token::{Scope, Token};
 use crate::world::{Fact, Stop};
 
@@ -50,6 +51,8 @@ pub(crate) fn revoke(case: &mut Case<'_>, id: TokenId) -> Result<Reply, Stop> {
     by_a_person(case)?;
     let token = case.world.token(id)?;
     if token.revoked.is_none() {
+        // Nobody can call over it any more, so its agents' claims must not wait for their leases.
+        agent::end_home(case, SessionId::of_token(id), SessionEnd::Closed)?;
         let token = Token { revoked: Some(case.now), ..token.clone() };
         case.events.push(Event::TokenRevoked { token: Box::new(token) });
     }
@@ -57,7 +60,7 @@ pub(crate) fn revoke(case: &mut Case<'_>, id: TokenId) -> Result<Reply, Stop> {
 }
 
 fn by_a_person(case: &Case<'_>) -> Result<(), Stop> {
-    match case.caller.rights {
+    match case.rights {
         Rights::Person | Rights::Engine => Ok(()),
         Rights::Agent | Rights::Runner | Rights::Coordinator => {
             Err(Refusal::NotPermitted { problem: "only a person makes and revokes tokens".to_owned() }.into())

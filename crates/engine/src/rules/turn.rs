@@ -17,7 +17,7 @@ use crate::verification::Verification;
 use crate::world::{Fact, Need, Stop};
 
 fn by_the_runner(case: &Case<'_>) -> Result<(), Stop> {
-    match case.caller.rights {
+    match case.rights {
         Rights::Runner | Rights::Engine => Ok(()),
         Rights::Agent | Rights::Coordinator | Rights::Person => {
             Err(Refusal::NotPermitted { problem: "only the runner records turns and verifications".to_owned() }.into())

@@ -10,6 +10,7 @@ use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::place;
+use crate::rules::protect::{self, Steering};
 use crate::workflow::{Lock, Workflow, WorkflowDetail, WorkflowStatus};
 use crate::world::{Need, Stop};
 
@@ -94,6 +95,7 @@ pub(crate) fn set_status(
     if !workflow.status.targets().contains(&to) {
         return Err(Refusal::InvalidWorkflowTransition { from: workflow.status, to }.into());
     }
+    steered(case, &workflow, to)?;
     match to {
         WorkflowStatus::Ready => {
             return Err(Refusal::state("a workflow becomes ready when its plan is set").into());
@@ -117,6 +119,22 @@ pub(crate) fn set_status(
         to
     };
     Ok(Reply::WorkflowMoved { status })
+}
+
+/// Refuses a change of course that belongs to a person, or to the coordinator.
+fn steered(case: &Case<'_>, workflow: &Workflow, to: WorkflowStatus) -> Result<(), Stop> {
+    let act = match (workflow.status, to) {
+        (_, WorkflowStatus::Paused) => ("suspend", Steering::Pause),
+        (WorkflowStatus::Paused, WorkflowStatus::InProgress) => ("resume", Steering::Pause),
+        (WorkflowStatus::Failed, WorkflowStatus::InProgress) => ("reopen", Steering::Pause),
+        (_, WorkflowStatus::Abandoned) => ("abandon", Steering::End),
+        (_, WorkflowStatus::Failed) => ("end", Steering::End),
+        (_, WorkflowStatus::Completed | WorkflowStatus::AwaitingMerge) if workflow.open > 0 => {
+            ("complete", Steering::End)
+        }
+        _ => return Ok(()),
+    };
+    protect::workflow(case, workflow, act.0, act.1)
 }
 
 /// Says what is wanted instead of a status, so that asking twice is asking once, and what cannot be is told in those words.
@@ -160,25 +178,40 @@ pub(crate) fn set_parallelism(
     auto_workspaces: Option<bool>,
 ) -> Result<Reply, Stop> {
     parallel("max_parallel_tasks", parallel_max)?;
-    open(case, id)?;
+    let workflow = open(case, id)?;
+    let before = workflow.parallel_max;
+    let raises = before.is_some_and(|before| parallel_max.is_none_or(|after| after > before));
+    if raises {
+        protect::workflow(case, &workflow, "raise the parallel limit of", Steering::Settings)?;
+    }
     if auto_workspaces.is_some() {
         case.world.workflow_detail(id)?;
     }
-    case.events.push(Event::WorkflowChanged { workflow: id, parallel_max, auto_workspaces });
+    case.events.push(Event::WorkflowChanged { workflow: id, parallel_max, auto_workspaces, before });
     Ok(Reply::WorkflowChanged)
 }
 
 pub(crate) fn set_config(case: &mut Case<'_>, id: WorkflowId, patch: &Json) -> Result<Reply, Stop> {
     check::json("config", Some(patch))?;
-    open(case, id)?;
-    let config = Json::merged(case.world.workflow_detail(id)?.config.as_ref(), patch);
+    let workflow = open(case, id)?;
+    let before = case.world.workflow_detail(id)?.config.clone();
+    let config = Json::merged(before.as_ref(), patch);
     check::json("config", Some(&config))?;
-    case.events.push(Event::Configured { workflow: id, config });
+    if before.as_ref() == Some(&config) {
+        return Ok(Reply::Configured);
+    }
+    protect::workflow(case, &workflow, "change the settings of", Steering::Settings)?;
+    case.events.push(Event::Configured { workflow: id, config, before });
     Ok(Reply::Configured)
 }
 
 pub(crate) fn lock(case: &mut Case<'_>, id: WorkflowId, owner: &str) -> Result<Reply, Stop> {
     check::key("session_id", owner)?;
+    // Only that agent could open the lock again.
+    if !case.owns_lock(owner, Some(owner))? {
+        let problem = format!("{owner} is another agent; lock with your own agent id or a text of your own");
+        return Err(Refusal::NotPermitted { problem }.into());
+    }
     let workflow = case.world.workflow(id)?;
     let held = workflow.lock.as_ref().filter(|lock| lock.until > case.now);
     if let Some(lock) = held.filter(|lock| lock.owner != owner) {
@@ -200,7 +233,7 @@ pub(crate) fn unlock(case: &mut Case<'_>, id: WorkflowId, owner: &str) -> Result
         return Ok(Reply::Unlocked);
     };
     // A person may open what an agent that is gone has locked.
-    if lock.owner != owner && case.caller.rights != Rights::Person {
+    if case.rights != Rights::Person && !case.owns_lock(&lock.owner, Some(owner))? {
         return Err(Refusal::WorkflowLocked { owner: lock.owner.clone(), until: lock.until }.into());
     }
     let owner = lock.owner.clone();

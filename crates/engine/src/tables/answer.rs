@@ -66,6 +66,7 @@ impl Tables {
             | Need::SessionAgents(_)
             | Need::ConversationAgents(_)
             | Need::CalledAgents(_)
+            | Need::SameAgents { .. }
             | Need::RoleHolders(_)
             | Need::Agents(_) => drop(world.facts.insert(need.clone(), self.agent_fact(need))),
             _ => drop(world.facts.insert(need.clone(), self.fact(need))),
@@ -87,6 +88,12 @@ impl Tables {
                 ids(last(here().filter(|agent| agent.origin.conversation.as_ref() == Some(name))))
             }
             Need::CalledAgents(call) => ids(last(here().filter(|agent| agent.origin.call.as_ref() == Some(call)))),
+            Need::SameAgents { name, runtime } => {
+                let same = |agent: &&Agent| agent.name == *name && agent.runtime == *runtime;
+                let mut found = last(here().filter(same));
+                found.truncate(limits::SAME_AGENTS_MAX);
+                ids(found)
+            }
             Need::RoleHolders(role) => ids(first(here().filter(|agent| agent.role == *role), limits::ROLE_HOLDERS_MAX)),
             Need::Agents(filter) => {
                 let fits = |agent: &&Agent| {
@@ -151,7 +158,13 @@ impl Tables {
                 Fact::Full(first(of(*id).filter(|task| task.is_removable()).cloned(), limits::REPLAN_ROWS_MAX + 1))
             }
             Need::Candidates(ask) => Fact::Full(self.candidates(ask)),
-            Need::Unmet(_) | Need::Freed(_) | Need::Dependencies(_) | Need::Dependents(_) => self.graph_fact(need),
+            Need::Unmet(_)
+            | Need::Freed(_)
+            | Need::Dependencies(_)
+            | Need::Dependents(_)
+            | Need::OpenAncestors(_)
+            | Need::OpenTasks(_)
+            | Need::OpenEdges(_) => self.graph_fact(need),
             Need::UnmergedRequest(id) => Fact::Yes(self.unmerged(*id, None)),
             Need::OtherUnmergedRequest(id, but) => Fact::Yes(self.unmerged(*id, Some(*but))),
             Need::RepositoryUsed(id, repository) => {
@@ -181,7 +194,7 @@ impl Tables {
         }
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "`fact` sends the four needs of the graph here")]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "`fact` sends the needs of the graph here")]
     fn graph_fact(&self, need: &Need) -> Fact {
         let waits_for = |id: TaskId| edges(&self.dependencies, id);
         let waiting = |id: TaskId| edges(&self.dependents, id);
@@ -201,8 +214,35 @@ impl Tables {
             }
             Need::Dependencies(id) => Fact::Tasks(first(waits_for(*id), limits::REPLAN_ROWS_MAX + 1)),
             Need::Dependents(id) => Fact::Tasks(first(waiting(*id), limits::REPLAN_ROWS_MAX + 1)),
+            Need::OpenAncestors(id) => Fact::Full(self.open_ancestors(*id)),
+            Need::OpenTasks(id) => {
+                let open = self.tasks.values().filter(|task| task.workflow == *id && !task.status().is_met());
+                Fact::Full(first(open.cloned(), limits::REPLAN_ROWS_MAX + 1))
+            }
+            Need::OpenEdges(id) => {
+                let is_open = |task: &TaskId| {
+                    self.tasks.get(task).is_some_and(|task| task.workflow == *id && !task.status().is_met())
+                };
+                let open = self.dependencies.iter().filter(|(task, dependency)| is_open(task) && is_open(dependency));
+                Fact::Edges(first(open.copied(), limits::OPEN_EDGES_MAX + 1))
+            }
             _ => Fact::Tasks(Vec::new()),
         }
+    }
+
+    /// Returns what a task waits for, directly and through others, as far as it is not done.
+    fn open_ancestors(&self, id: TaskId) -> Vec<Task> {
+        let (mut found, mut ahead) = (BTreeSet::new(), vec![id]);
+        while let Some(next) = ahead.pop() {
+            for dependency in edges(&self.dependencies, next) {
+                let is_open = self.tasks.get(&dependency).is_some_and(|task| !task.status().is_met());
+                if is_open && found.insert(dependency) {
+                    ahead.push(dependency);
+                }
+            }
+        }
+        let rows = found.iter().filter_map(|id| self.tasks.get(id)).cloned();
+        first(rows, limits::REPLAN_ROWS_MAX + 1)
     }
 
     fn candidates(&self, ask: &Candidates) -> Vec<Task> {
@@ -250,7 +290,7 @@ fn expired(task: &Task, now: Timestamp) -> Option<(Timestamp, TaskId)> {
 /// The last registered first, as many as one connection may have.
 fn last<'a>(agents: impl Iterator<Item = &'a Agent>) -> Vec<&'a Agent> {
     let mut found: Vec<&Agent> = agents.collect();
-    found.sort_by_key(|agent| (std::cmp::Reverse(agent.created), std::cmp::Reverse(agent.id)));
+    found.sort_by_key(|agent| std::cmp::Reverse((agent.registered, agent.created, agent.id)));
     found.truncate(limits::SESSION_AGENTS_MAX);
     found
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::command::Key;
+use engine::command::{Key, KeyOwner, Standing};
 use engine::id::{AgentId, Ids, MessageId, RepositoryId, SessionId, TaskId, TemplateId, WorkflowId, WorkspaceId};
 use engine::tables::Tables;
 use engine::{Caller, Command, Need, Refusal, Reply, Rights, Stamp, Timestamp, World, decide, fold};
@@ -99,7 +99,9 @@ impl Bench {
         Ok(answer)
     }
 
-    /// `a`, `a@c1`, `@c1`, `person`, `coordinator@c1`, `runner:a`.
+    /// `a`, `a@c1`, `@c1`, `person`, `coordinator@c1`, `runner:a`. Connections whose names begin with `t` are tokens without a
+    /// session, `cli` is the command line. Without a connection the door vouches for the agent. `by=` names the user or
+    /// token behind the connection.
     pub(crate) fn caller(&mut self, who: &str, words: &mut Words) -> Result<Caller, String> {
         let (who, connection) = who.split_once('@').map_or((who, None), |(who, name)| (who, Some(name)));
         let (rights, agent) = match who.split_once(':').unwrap_or((who, "")) {
@@ -112,13 +114,20 @@ impl Bench {
         let mut caller = Caller::with_rights(rights);
         caller.agent = if agent.is_empty() { None } else { Some(self.agent(agent)) };
         caller.session = connection.map(|name| self.session(name));
+        (caller.standing, caller.principal) = match connection {
+            None => (Standing::Vouched, None),
+            Some(token) if token.starts_with('t') => (Standing::Shared, Some(format!("token:{token}"))),
+            Some("cli") => (Standing::Shared, Some("user:u".to_owned())),
+            Some(_) => (Standing::Client, Some("user:u".to_owned())),
+        };
+        caller.principal = words.named("by").or(caller.principal);
         caller.alive = words.list("alive").iter().map(|name| self.session(name)).collect();
         caller.lock_owner = words.named("lock").map(|owner| self.lock_owner(&owner));
         if let Some(key) = words.named("key") {
             // What a door hashes: everything that was asked, in however many pieces it passes it on.
             let fingerprint = words.named("call").unwrap_or_else(|| format!("{words:?}"));
             let owner = words.named("owner").unwrap_or_else(|| who.to_owned());
-            caller.key = Some(Key { owner, key, fingerprint });
+            caller.key = Some(Key { owner: KeyOwner::Fixed(owner), key, fingerprint });
         }
         Ok(caller)
     }

@@ -6,6 +6,8 @@ use engine::Refusal;
 use engine::id::{
     AgentId, ApprovalId, MessageId, RepositoryId, ReviewId, TaskId, TokenId, TurnId, WorkflowId, WorkspaceId,
 };
+use engine::protection::Protection;
+use engine::refusal::ElsewhereHome;
 use engine::task::Status;
 use engine::time::Timestamp;
 use engine::workflow::WorkflowStatus;
@@ -82,6 +84,9 @@ fn every() -> Vec<Refusal> {
         Refusal::ReviewRequired { task },
         Refusal::FindingsOpen { task, review: ReviewId::FIRST, open: 1 },
         Refusal::ApprovalRequired { task, approval: Some(ApprovalId::FIRST) },
+        Refusal::AgentElsewhere { agent, name: text(), runtime: text(), home: ElsewhereHome::Alive },
+        Refusal::AgentRequired { agents: vec![(agent, text())] },
+        Refusal::Protected { act: text(), by: vec![Protection::Gate] },
     ]
 }
 
@@ -142,6 +147,9 @@ fn position(refusal: &Refusal) -> usize {
         Refusal::ReviewRequired { .. } => 52,
         Refusal::FindingsOpen { .. } => 53,
         Refusal::ApprovalRequired { .. } => 54,
+        Refusal::AgentElsewhere { .. } => 55,
+        Refusal::AgentRequired { .. } => 56,
+        Refusal::Protected { .. } => 57,
     }
 }
 

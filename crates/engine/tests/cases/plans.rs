@@ -29,6 +29,7 @@ fn shape<'t>(bench: &mut Bench, words: impl Iterator<Item = &'t str>) -> Result<
             "verify" => task.verify = true,
             "review" => task.review = true,
             "gate" => task.gate = true,
+            "limited" => task.limited = true,
             "priority" => {
                 let number: u8 = value.parse().map_err(|_| "priority is a number")?;
                 task.priority = Priority::try_from(number).map_err(str::to_owned)?;

@@ -31,7 +31,7 @@ pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Resul
         "heartbeat" | "update" | "unregister" | "renew" | "close" | "kill" => agent(bench, verb, words).map(Ok),
         "workflow" | "status" | "steer" | "parallel" | "config" | "lock" | "unlock" | "attach" | "detach" | "sweep"
         | "forget" => workflow(bench, verb, words).map(Ok),
-        "claim" | "next" | "release" | "crash" | "taskplan" | "taskreplan" | "checkpoint" => {
+        "claim" | "next" | "release" | "crash" | "regain" | "taskplan" | "taskreplan" | "checkpoint" => {
             task(bench, verb, words).map(Ok)
         }
         "repository" | "workspace" | "place" | "assign" | "untemplate" => place(bench, verb, words).map(Ok),
@@ -103,6 +103,7 @@ fn task(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command, Str
             let attempt = attempt.ok_or("which attempt")?;
             Command::Crash { task: bench.task(&name), attempt, reason: words.word("a reason")? }
         }
+        "regain" => Command::Regain { task: bench.task(&name), attempt: attempt.ok_or("which attempt")? },
         "release" => Command::Release { task: bench.task(&name), attempt, reason: words.maybe() },
         "taskplan" => {
             let plan = Json::from_stored(words.word("a plan")?);

@@ -78,7 +78,7 @@ fn state(bench: &mut Bench, name: &str) -> Result<String, String> {
     }
     if let Some(found) = id("ag").and_then(|id| bench.tables.agents.get(&id.parse().ok()?)) {
         let busy = matches!(fact(bench, &Need::Held(found.id)), Some(Fact::Tasks(held)) if !held.is_empty());
-        let presence = format!("{:?}", found.presence(busy, bench.now)).to_lowercase();
+        let presence = format!("{:?}", found.presence(busy, &[], bench.now)).to_lowercase();
         let mut parts = vec![presence, format!("slug {}", found.slug), format!("role {}", found.role)];
         parts.push(format!("seen {}", time(found.seen)));
         parts.extend(found.session.map(|session| format!("on {session}")));
@@ -110,7 +110,10 @@ fn approval_state(state: &ApprovalState) -> String {
         ),
         ApprovalState::Rejected { by, reason, .. } => format!("{status} by {by}{}", because(Some(reason))),
         ApprovalState::Revoked { by, reason, .. } => format!("{status} by {by}{}", because(reason.as_deref())),
-        ApprovalState::Consumed { by, at } => format!("{status} by {by} at {}", time(*at)),
+        ApprovalState::Consumed { by, at, given } => {
+            let given = given.map_or_else(String::new, |(by, at)| format!(", given by {by} at {}", time(at)));
+            format!("{status} by {by} at {}{given}", time(*at))
+        }
         ApprovalState::Expired { at } => format!("{status} at {}", time(*at)),
     }
 }

@@ -297,7 +297,7 @@ fn register(number: usize) -> Command {
 }
 
 /// Decides with what is asked for loaded, and writes.
-fn apply(tables: &mut Tables, caller: &Caller, command: &Command, now: i64) -> Change {
+pub(crate) fn apply(tables: &mut Tables, caller: &Caller, command: &Command, now: i64) -> Change {
     let seed = u128::try_from(tables.agents.len() + tables.workflows.len()).unwrap_or(0);
     let stamp = Stamp { now: Timestamp(now), seed };
     let mut world = World::default();

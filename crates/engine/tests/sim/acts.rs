@@ -134,7 +134,7 @@ impl Crew {
         }
     }
 
-    fn recipients(&mut self, tables: &Tables) -> Recipients {
+    pub(crate) fn recipients(&mut self, tables: &Tables) -> Recipients {
         let agent = tables.agents.values().nth(self.rng.below(tables.agents.len()));
         match (self.rng.below(10), agent) {
             (0..5, Some(agent)) => Recipients::One(Owner::Agent(agent.id)),
@@ -145,7 +145,7 @@ impl Crew {
         }
     }
 
-    fn draft(&mut self, tables: &Tables) -> Draft {
+    pub(crate) fn draft(&mut self, tables: &Tables) -> Draft {
         let kind = if self.rng.percent(40) { MessageKind::Question } else { MessageKind::Info };
         let mut draft = Draft::text(kind, Priority::DEFAULT, "hello");
         if self.rng.percent(30) {
@@ -268,7 +268,9 @@ impl Crew {
             90..95 => Command::SetConfig { workflow, config: json("{\"x\":2}") },
             _ => Command::UnlockWorkflow { workflow, owner: "a person".to_owned() },
         };
-        self.order(Caller::with_rights(Rights::Person), command, None)
+        let by_person = (Caller::with_rights(Rights::Person), None);
+        let (caller, place) = if self.rng.percent(60) { by_person } else { self.manager() };
+        self.order(caller, command, place)
     }
 
     /// A plan at once, or in pieces while others try to touch what is not there yet.
@@ -277,12 +279,14 @@ impl Crew {
         let Some(piece) = plans::rows(tasks, workflow, Timestamp(self.now), seed) else {
             return self.sweep_all();
         };
-        let person = || Caller::with_rights(Rights::Person);
+        // Agents make plans, too, and may replace their own contracts.
+        let place = self.rng.percent(35).then(|| self.awake());
+        let planner = place.map_or_else(|| Caller::with_rights(Rights::Person), |place| self.caller(place));
         let summary = "a plan".to_owned();
         let drafting = tables.workflows.get(&workflow).is_some_and(|workflow| workflow.draft.is_some());
         if !drafting && self.rng.percent(70) {
             let command = Command::SetPlan { workflow, summary, piece: Arc::new(piece), groups: Vec::new() };
-            return self.order(person(), command, None);
+            return self.order(planner, command, place);
         }
         let token = format!("planner {}", self.serial);
         let count = u32::try_from(piece.tasks.len()).unwrap_or(u32::MAX);
@@ -309,13 +313,14 @@ impl Crew {
                 task_ids: Vec::new(),
             });
         }
-        let mut orders: Vec<Order> = commands.into_iter().map(|command| self.order(person(), command, None)).collect();
+        let mut orders: Vec<Order> =
+            commands.into_iter().map(|command| self.order(planner.clone(), command, place)).collect();
         let first = orders.remove(0);
         self.then(orders);
         first
     }
 }
 
-fn json(text: &str) -> Json {
+pub(crate) fn json(text: &str) -> Json {
     Json::from_stored(text.to_owned())
 }

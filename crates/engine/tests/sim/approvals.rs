@@ -8,6 +8,7 @@ use engine::{Command, Event, Rights};
 
 use crate::check::hold;
 use crate::machine::{Broken, Seen, Verdict};
+use crate::voice;
 
 pub(crate) fn step(seen: &Seen<'_>) -> Verdict {
     for event in &seen.change.events {
@@ -62,9 +63,10 @@ fn moved(seen: &Seen<'_>, after: &Approval) -> Verdict {
     };
     hold!(legal, "(k) an approval goes one way", "{from} became {to}: {after:?}");
     let said = matches!(to, ApprovalStatus::Approved | ApprovalStatus::Rejected);
-    let person = seen.step.caller.rights == Rights::Person;
-    hold!(!said || person, "(k) only a person decides", "{after:?} by {:?}", seen.step.caller);
-    let asker = seen.step.caller.agent.is_some() && seen.step.caller.agent == before.agent();
+    let person = voice::rights(seen.before, seen.step) == Rights::Person;
+    let decides = matches!(seen.step.command, Command::DecideApproval { .. }) && seen.change.reply.is_ok();
+    hold!(!(said || decides) || person, "(k) only a person decides", "{after:?} by {:?}", seen.step.caller);
+    let asker = before.agent().is_some_and(|agent| voice::speaks_as(seen.before, seen.step, agent));
     hold!(!said || !asker, "(k) whoever asked does not decide", "{after:?}");
     let over = before.state.until().is_some_and(|until| until.0 <= seen.step.now.0);
     let used = to == ApprovalStatus::Consumed || said;
@@ -97,7 +99,7 @@ fn went_on(seen: &Seen<'_>) -> Verdict {
         }
         let waits = |row: &&Approval| is_waited_for(seen.before, row, seen.step.now.0);
         let asked = seen.before.approvals.values().filter(waits).find(|row| row.waiting.map(|of| of.task) == Some(*id));
-        let by = matches!(seen.step.caller.rights, Rights::Person | Rights::Engine);
+        let by = matches!(voice::rights(seen.before, seen.step), Rights::Person | Rights::Engine);
         hold!(asked.is_none() || by, "(k) nobody goes on without the answer", "{before:?} became {after:?}: {asked:?}");
     }
     Ok(())

@@ -24,7 +24,7 @@ impl Crew {
 
     /// For a task it believes to hold, or for itself.
     fn ask(&mut self, tables: &Tables) -> Order {
-        let place = self.rng.below(self.workers.len());
+        let place = self.awake();
         if self.workers[place].id.is_none() {
             return self.register(place);
         }

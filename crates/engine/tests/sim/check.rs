@@ -2,18 +2,30 @@
 
 use std::collections::BTreeSet;
 
+use engine::command::SessionEnd;
 use engine::event::Cause;
-use engine::id::{AgentId, TaskId};
+use engine::id::{AgentId, SessionId, TaskId};
+use engine::review::{Review, ReviewStatus};
 use engine::tables::Tables;
 use engine::task::{BlockKind, State, Status, Task};
 use engine::{Actor, Command, Event, Refusal, Reply, Rights, Write};
 
 use crate::machine::{Broken, Memory, Seen, Step, Verdict};
-use crate::{approvals, claims, keys};
+use crate::voice::{self, acting};
+use crate::{approvals, claims, homes, keys, protections};
 
 /// Bookkeeping that no log keeps.
-const NOT_LOGGED: [&str; 8] =
-    ["seen", "drafting", "staged", "draft_cleared", "lock_renewed", "renewed", "key_kept", "keys_forgotten"];
+const NOT_LOGGED: [&str; 9] = [
+    "seen",
+    "keys_ended",
+    "drafting",
+    "staged",
+    "draft_cleared",
+    "lock_renewed",
+    "renewed",
+    "key_kept",
+    "keys_forgotten",
+];
 
 macro_rules! hold {
     ($holds:expr, $rule:literal, $($what:tt)*) => {
@@ -32,10 +44,13 @@ pub(crate) fn step(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
     claims::numbers(seen, memory)?;
     claims::granted(seen)?;
     claims::ended(seen)?;
+    protections::step(seen, memory)?;
+    homes::renewals(seen)?;
     only_the_holder_changes(seen)?;
     who_left_is_gone(seen)?;
     completion(seen, memory)?;
     approvals::step(seen)?;
+    homes::step(seen)?;
     for event in &seen.change.events {
         if let Event::Sent { message, .. } = event {
             memory.sent.entry(message.to).or_default().push(message.id);
@@ -53,7 +68,7 @@ pub(crate) fn touched(writes: &[Write]) -> BTreeSet<TaskId> {
             Write::Detail(id, _) | Write::Waits(id, _) | Write::Noted { task: id, .. } => drop(touched.insert(*id)),
             Write::Checkpoint(checkpoint) => drop(touched.insert(checkpoint.task)),
             Write::Drop(ids) => touched.extend(ids),
-            Write::Insert(piece) => touched.extend(piece.tasks.iter().map(|(task, _)| task.id)),
+            Write::Insert(piece, _) => touched.extend(piece.tasks.iter().map(|(task, _)| task.id)),
             _ => {}
         }
     }
@@ -72,17 +87,6 @@ pub(crate) fn live_holder(tables: &Tables, task: &Task, step: &Step) -> Option<A
         })
     };
     (paused || step.now.0 < lease.until.0 || kept()).then_some(lease.agent)
-}
-
-/// The agent that a caller stands for.
-pub(crate) fn acting(tables: &Tables, step: &Step, task: Option<&Task>) -> Option<AgentId> {
-    if step.caller.agent.is_some() {
-        return step.caller.agent;
-    }
-    let session = step.caller.session?;
-    let here = || tables.agents.values().filter(|agent| agent.left.is_none() && agent.session == Some(session));
-    let holder = task.and_then(Task::holder).filter(|holder| here().any(|agent| agent.id == *holder));
-    holder.or_else(|| here().max_by_key(|agent| (agent.created, agent.id)).map(|agent| agent.id))
 }
 
 /// The task a command is about, and the attempt it claims to be of.
@@ -199,8 +203,9 @@ fn only_the_holder_changes(seen: &Seen<'_>) -> Verdict {
         let fenced = attempt.is_none_or(|attempt| attempt == before.attempt);
         let allowed = if approvals::is_answered(seen, id) {
             true
-        } else if step.caller.may_override() {
-            holder.is_none() || may_take(seen, id, before)
+        } else if voice::overrides(seen.before, step) {
+            // A coordinator that holds the task works like any other agent.
+            holder.is_none() || who == holder || may_take(seen, id, before)
         } else if let Some(holder) = holder {
             (who == Some(holder) && fenced) || closes(seen, holder)
         } else {
@@ -223,13 +228,12 @@ fn only_the_holder_changes(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
-/// Unregistering is final, also for what was paused. A lock's owner is a text that need not be an agent.
+/// Unregistering is final, also for what was paused; only a bound token brings its agent back, by registering.
 fn who_left_is_gone(seen: &Seen<'_>) -> Verdict {
-    let anyone = matches!(
-        seen.step.command,
-        Command::CloseSession { .. } | Command::LockWorkflow { .. } | Command::UnlockWorkflow { .. }
-    );
-    if anyone || seen.step.caller.may_override() {
+    // The runner vouches for what it does to workflows.
+    let about_work = about(&seen.step.command).is_some() || voice::rights(seen.before, seen.step) == Rights::Agent;
+    let anyone = !about_work || matches!(seen.step.command, Command::Register(_) | Command::CloseSession { .. });
+    if anyone || voice::overrides(seen.before, seen.step) {
         return Ok(());
     }
     let task = about(&seen.step.command).and_then(|(id, _)| seen.before.tasks.get(&id));
@@ -245,16 +249,29 @@ fn who_left_is_gone(seen: &Seen<'_>) -> Verdict {
 fn may_take(seen: &Seen<'_>, id: TaskId, before: &Task) -> bool {
     match &seen.step.command {
         Command::Sweep { .. } => seen.after.tasks.get(&id).is_some_and(|after| renewed(before) == renewed(after)),
-        Command::CloseSession { .. } => before.holder().is_some_and(|holder| closes(seen, holder)),
+        Command::CloseSession { .. } | Command::RevokeToken { .. } => {
+            before.holder().is_some_and(|holder| closes(seen, holder))
+        }
+        // Only its own agent unregisters, or the one that was named is unregistered.
+        Command::Unregister => before.holder() == seen.step.caller.agent,
         Command::RemoveTask { .. } | Command::Replan { .. } | Command::Claim { .. } => false,
         command => about(command).is_some_and(|(task, _)| task == id),
     }
 }
 
-/// The step ends the connection of an agent, which ends its claims.
-fn closes(seen: &Seen<'_>, agent: AgentId) -> bool {
-    let own = seen.before.agents.get(&agent).and_then(|agent| agent.session);
-    matches!(&seen.step.command, Command::CloseSession { session, .. } if own == Some(*session))
+/// Returns whether the step ends the connection of an agent, which ends its claims.
+pub(crate) fn closes(seen: &Seen<'_>, agent: AgentId) -> bool {
+    let home = seen.before.agents.get(&agent).and_then(|agent| agent.session);
+    home.is_some() && home == closed(seen.step).map(|(session, _)| session)
+}
+
+/// Returns the connection that a step ends, and how.
+pub(crate) fn closed(step: &Step) -> Option<(SessionId, SessionEnd)> {
+    match &step.command {
+        Command::CloseSession { session, end } => Some((*session, *end)),
+        Command::RevokeToken { token } => Some((SessionId::of_token(*token), SessionEnd::Closed)),
+        _ => None,
+    }
 }
 
 /// What anyone may do to a task that nobody holds.
@@ -307,8 +324,11 @@ fn completion(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
         hold!(memory.met.insert(id), "(d) a task is done once", "{id} is done again");
         let State::Completed { by, outcome } = &after.state else { continue };
         hold!(!outcome.trim().is_empty(), "(d) nothing is completed without an outcome", "{after:?}");
-        let verified = !after.verify || seen.step.caller.rights == Rights::Runner;
+        let verified = !after.verify || voice::rights(seen.before, seen.step) == Rights::Runner;
         hold!(verified, "(d) what is verified is completed by the runner", "{after:?}");
+        let person = voice::rights(seen.before, seen.step) == Rights::Person;
+        let reviewed = !after.review || person || is_reviewed(seen.before, after);
+        hold!(reviewed, "(d) what is reviewed is completed after its review", "{after:?}");
         let open = crate::recount::unmet(seen.before, id);
         hold!(open == 0, "(d) nothing is completed with unmet dependencies", "{id} waits for {open}");
         if let (Actor::Agent(agent), Some(before)) = (by, before) {
@@ -317,6 +337,11 @@ fn completion(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
         }
     }
     Ok(())
+}
+
+fn is_reviewed(tables: &Tables, task: &Task) -> bool {
+    let of = |review: &&Review| review.gate.is_some_and(|gate| (gate.task, gate.attempt) == (task.id, task.attempt));
+    tables.reviews.values().filter(of).any(|review| review.status == ReviewStatus::Answered && review.open == 0)
 }
 
 /// A reply that grants a task says what the row says.

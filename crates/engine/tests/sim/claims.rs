@@ -7,9 +7,10 @@ use engine::task::{State, Status, Task};
 use engine::touches::overlap;
 use engine::{Command, Event, Timestamp};
 
-use crate::check::{acting, counts, granted as granted_reply, hold, live_holder};
+use crate::check::{closed, counts, granted as granted_reply, hold, live_holder};
 use crate::machine::{Memory, Seen, Verdict};
 use crate::recount::unmet;
+use crate::voice::{self, acting};
 
 fn claimed(event: &Event) -> Option<(TaskId, AgentId, u32, Timestamp)> {
     match event {
@@ -121,7 +122,7 @@ pub(crate) fn ended(seen: &Seen<'_>) -> Verdict {
             continue;
         };
         let session = before.agents.get(agent).and_then(|agent| agent.session);
-        let closed = |wanted: SessionEnd| matches!(&step.command, Command::CloseSession { session: closed, end } if session == Some(*closed) && *end == wanted);
+        let closed = |wanted: SessionEnd| session.is_some_and(|session| closed(step) == Some((session, wanted)));
         let reason = match cause {
             Cause::Expired => live_holder(before, task, step).is_none(),
             Cause::Killed => closed(SessionEnd::Killed),
@@ -129,7 +130,8 @@ pub(crate) fn ended(seen: &Seen<'_>) -> Verdict {
             Cause::Crashed => matches!(&step.command, Command::Crash { task, .. } if task == id),
             Cause::Released => matches!(&step.command, Command::Release { task, .. } if task == id),
             Cause::Unregistered => {
-                matches!(step.command, Command::Unregister) && acting(before, step, None) == Some(*agent)
+                let named = voice::overrides(before, step) && step.caller.agent == Some(*agent);
+                matches!(step.command, Command::Unregister) && (acting(before, step, None) == Some(*agent) || named)
             }
         };
         hold!(reason, "(c) work of a live agent is not taken away", "{task:?} at {:?}: {event:?}", step.now);

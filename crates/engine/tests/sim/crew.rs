@@ -2,18 +2,19 @@
 
 use std::collections::VecDeque;
 
-use engine::command::{CreateWorkflow, Key, Register, SessionEnd};
-use engine::id::{AgentId, Ids, SessionId, TaskId, WorkflowId};
+use engine::command::{CreateWorkflow, Key, KeyOwner, Register};
+use engine::id::{AgentId, Ids, TaskId, WorkflowId};
 use engine::tables::Tables;
 use engine::task::Task;
 use engine::workflow::{Workflow, WorkflowStatus};
 use engine::{Caller, Command, Millis, Refusal, Reply, Rights, Timestamp};
 
+use crate::connections::{CrewConnection, HostView};
 use crate::machine::Step;
 use crate::plans::{self, ROLES, SKILLS};
 use crate::rng::Rng;
 
-const WORKERS: usize = 4;
+const WORKERS: usize = 7;
 const RECENT_MAX: usize = 24;
 
 /// What goes wrong in this run, besides the rest.
@@ -21,24 +22,30 @@ const RECENT_MAX: usize = 24;
 pub(crate) struct Mode {
     /// Doors read clocks that differ and jump.
     pub(crate) skew: bool,
-    /// All are on one machine, which knows whose processes live.
-    pub(crate) one_machine: bool,
+    pub(crate) view: HostView,
 }
 
 impl Mode {
     pub(crate) fn of(seed: u64) -> Self {
-        Self { skew: seed % 2 == 1, one_machine: seed % 4 >= 2 }
+        let view = match seed % 6 / 2 {
+            0 => HostView::TwoMachines,
+            1 => HostView::OneMachine,
+            _ => HostView::Unwatched,
+        };
+        Self { skew: seed % 2 == 1, view }
     }
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Worker {
-    name: String,
+    pub(crate) name: String,
     role: String,
     skills: Vec<String>,
     pub(crate) id: Option<AgentId>,
-    session: usize,
+    pub(crate) connection: usize,
     skew: i64,
+    /// When its next call was stamped, if that was before it fell asleep.
+    pub(crate) stamped: Option<i64>,
     /// What it thinks it holds. Lost replies and ended leases make it wrong.
     beliefs: Vec<(TaskId, u32)>,
 }
@@ -48,15 +55,17 @@ pub(crate) struct Worker {
 pub(crate) struct Order {
     pub(crate) step: Step,
     worker: Option<usize>,
+    /// The connection whose new token the answer brings.
+    pub(crate) connection: Option<usize>,
     lost: bool,
 }
 
 pub(crate) struct Crew {
     pub(crate) rng: Rng,
     pub(crate) now: i64,
-    mode: Mode,
-    ids: Ids,
-    sessions: Vec<(SessionId, bool)>,
+    pub(crate) mode: Mode,
+    pub(crate) ids: Ids,
+    pub(crate) connections: Vec<CrewConnection>,
     pub(crate) workers: Vec<Worker>,
     pub(crate) workflows: Vec<WorkflowId>,
     pub(crate) names: usize,
@@ -68,23 +77,26 @@ pub(crate) struct Crew {
 impl Crew {
     pub(crate) fn new(seed: u64) -> Self {
         let mut rng = Rng::new(seed);
-        let mut ids = Ids::new(rng.seed());
-        let sessions = (0..3).map(|_| (SessionId::next(&mut ids), true)).collect();
+        let ids = Ids::new(rng.seed());
+        let mode = Mode::of(seed);
+        let connections = CrewConnection::all(&mut rng, mode.view);
         let worker = |number: usize| Worker {
             name: format!("worker {number}"),
             role: ROLES[number % ROLES.len()].to_owned(),
             skills: SKILLS.iter().take(number % 3).map(|skill| (*skill).to_owned()).collect(),
             id: None,
-            session: number % 3,
+            // The first two are sub-agents of one client.
+            connection: number.saturating_sub(1),
             skew: 0,
+            stamped: None,
             beliefs: Vec::new(),
         };
         Self {
             rng,
             now: 1_000_000,
-            mode: Mode::of(seed),
+            mode,
             ids,
-            sessions,
+            connections,
             workers: (0..WORKERS).map(worker).collect(),
             workflows: Vec::new(),
             names: 0,
@@ -124,11 +136,19 @@ impl Crew {
         if let (Err(_), Some(token)) = (reply, token(&order.step.command)) {
             self.queue.retain(|order| self::token(&order.step.command) != Some(token));
         }
+        if let (Ok(Reply::TokenCreated { token }), Some(place)) = (reply, order.connection) {
+            self.learn_token(place, *token);
+        }
         let Some(worker) = order.worker.filter(|_| !order.lost).map(|place| &mut self.workers[place]) else {
             return;
         };
         match reply {
-            Ok(Reply::Registered { agent, .. }) => worker.id = Some(*agent),
+            Ok(Reply::Registered { agent, .. }) => {
+                worker.id = Some(*agent);
+                self.connections[worker.connection].bind(*agent);
+            }
+            // The refusal says how to be that agent again, and the worker does so unless it meant another one.
+            Err(Refusal::AgentElsewhere { agent, .. }) if worker.id == Some(*agent) => worker.id = None,
             Ok(Reply::Unregistered { .. }) => worker.id = None,
             Ok(Reply::Claimed { task, attempt, .. }) => worker.beliefs.push((*task, *attempt)),
             Err(Refusal::ClaimLost { task, .. }) => worker.beliefs.retain(|(held, _)| held != task),
@@ -148,6 +168,9 @@ impl Crew {
             let place = self.rng.below(WORKERS);
             self.workers[place].skew = self.rng.between(-60_000, 60_000);
         }
+        if self.rng.percent(2) {
+            self.fall_asleep();
+        }
     }
 
     /// Something waits for a plan, or all is done.
@@ -159,18 +182,26 @@ impl Crew {
 
     fn anything(&mut self, tables: &Tables) -> Order {
         match self.rng.below(100) {
-            0..56 => {
-                let worker = self.rng.below(WORKERS);
+            0..50 => {
+                let worker = self.awake();
                 self.work(tables, worker)
             }
-            56..64 => self.approval(tables),
-            64..73 => self.repeat(),
-            73..81 => self.sweep(),
-            81..89 => self.person(tables),
-            89..96 => self.manage(tables),
-            96..98 => self.end_session(),
+            50..58 => self.approval(tables),
+            58..66 => self.repeat(),
+            66..72 => self.sweep(),
+            72..79 => self.person(tables),
+            79..86 => self.manage(tables),
+            86..95 => self.intrude(tables),
+            95..98 => self.end_connection(),
             _ => self.timer(),
         }
+    }
+
+    /// Returns a worker whose process runs, or any when all sleep: its call was under way.
+    pub(crate) fn awake(&mut self) -> usize {
+        let first = self.rng.below(WORKERS);
+        let asleep = |place: &usize| self.connections[self.workers[*place].connection].is_asleep(self.now);
+        (0..WORKERS).map(|number| (first + number) % WORKERS).find(|place| !asleep(place)).unwrap_or(first)
     }
 
     /// The same request again: at once, late, with its key or without, on another clock.
@@ -181,14 +212,18 @@ impl Crew {
         };
         order.step.seed = self.rng.seed();
         order.step.now = self.clock(order.worker);
-        order.step.caller.alive = self.alive();
+        order.step.caller.alive = self.alive(self.host(order.worker));
+        // A client that reconnected repeats its call over its present connection.
+        if let (true, Some(place)) = (self.rng.percent(30), order.worker) {
+            order.step.caller.session = Some(self.connections[self.workers[place].connection].session);
+        }
         if self.rng.percent(20) {
             order.step.caller.key = None;
         }
         order
     }
 
-    fn sweep(&mut self) -> Order {
+    pub(crate) fn sweep(&mut self) -> Order {
         let workflow = self.workflow();
         let mut order = self.order(Caller::with_rights(Rights::Engine), Command::Sweep { workflow }, None);
         // A sweep may be late, never early: it is our own timer.
@@ -200,31 +235,6 @@ impl Crew {
         self.order(Caller::with_rights(Rights::Engine), Command::ForgetKeys, None)
     }
 
-    /// A connection closes or its process is killed; who used it comes back through another one.
-    fn end_session(&mut self) -> Order {
-        let place = self.rng.below(self.sessions.len());
-        let (session, _) = self.sessions[place];
-        self.sessions[place] = (SessionId::next(&mut self.ids), true);
-        let end = if self.rng.percent(60) { SessionEnd::Killed } else { SessionEnd::Closed };
-        for worker in self.workers.iter_mut().filter(|worker| worker.session == place) {
-            // Some remember who they were; others begin anew and come back for nothing.
-            if self.rng.percent(50) {
-                worker.id = None;
-                worker.beliefs.clear();
-            }
-        }
-        if self.rng.percent(25) {
-            // Nobody notices: only the lease ends the claims.
-            return self.sweep();
-        }
-        let own = self.rng.percent(30);
-        let caller = Caller {
-            session: own.then_some(session),
-            ..Caller::with_rights(if own { Rights::Agent } else { Rights::Engine })
-        };
-        self.order(caller, Command::CloseSession { session, end }, None)
-    }
-
     pub(crate) fn create_workflow(&mut self) -> Order {
         let lease_ms = Some(Millis(u32::try_from(self.rng.between(1_000, 40_000)).unwrap_or(1_000)));
         let parallel_max = self.rng.percent(40).then(|| u32::try_from(self.rng.between(1, 3)).unwrap_or(1));
@@ -233,10 +243,15 @@ impl Crew {
     }
 
     pub(crate) fn register(&mut self, place: usize) -> Order {
+        let name = self.workers[place].name.clone();
+        self.register_named(place, name)
+    }
+
+    pub(crate) fn register_named(&mut self, place: usize, name: String) -> Order {
         let worker = self.workers[place].clone();
         let register =
-            Register { role: Some(worker.role), capabilities: worker.skills, ..Register::named(worker.name, "exec") };
-        let caller = Caller { session: Some(self.sessions[worker.session].0), ..Caller::with_rights(Rights::Agent) };
+            Register { role: Some(worker.role), capabilities: worker.skills, ..Register::named(name, "exec") };
+        let caller = self.connections[worker.connection].caller(None);
         self.order(caller, Command::Register(register), Some(place))
     }
 
@@ -245,38 +260,51 @@ impl Crew {
         self.workflows.get(place).copied().unwrap_or(WorkflowId::FIRST)
     }
 
-    /// A worker as a caller: named, or by its connection only; now and then as the runner that verifies.
+    /// Returns a worker as a caller: named, by its connection only, as the runner that verifies, or as a hook of its client.
     pub(crate) fn caller(&mut self, place: usize) -> Caller {
         let worker = &self.workers[place];
-        let session = Some(self.sessions[worker.session].0);
-        let agent = worker.id.filter(|_| self.rng.percent(75));
-        let rights = if agent.is_some() && self.rng.percent(25) { Rights::Runner } else { Rights::Agent };
-        let session = if agent.is_some() && self.rng.percent(30) { None } else { session };
-        Caller { agent, session, ..Caller::with_rights(rights) }
+        let connection = &self.connections[worker.connection];
+        let Some(agent) = worker.id else { return connection.caller(None) };
+        match self.rng.below(100) {
+            0..16 => {
+                let session = self.rng.percent(50).then_some(connection.session);
+                Caller { session, rights: Rights::Runner, ..Caller::agent(agent) }
+            }
+            16..22 => Caller::agent(agent),
+            22..80 => connection.caller(Some(agent)),
+            _ => connection.caller(None),
+        }
     }
 
     pub(crate) fn order(&mut self, caller: Caller, command: Command, worker: Option<usize>) -> Order {
         self.serial += 1;
-        let key = if self.rng.percent(25) { Some(self.key(worker)) } else { None };
-        let caller = Caller { key, alive: self.alive(), ..caller };
-        let step = Step { caller, command, now: self.clock(worker), seed: self.rng.seed() };
-        Order { step, worker, lost: self.rng.percent(8) }
+        let key = if self.rng.percent(25) { Some(self.key(&caller, &command)) } else { None };
+        let alive = self.alive(self.host(worker));
+        let caller = Caller { key, alive, ..caller };
+        let now = self.clock(worker);
+        let stamped = worker.and_then(|place| self.workers[place].stamped.take());
+        let now = stamped.map_or(now, Timestamp);
+        let step = Step { caller, command, now, seed: self.rng.seed() };
+        Order { step, worker, connection: None, lost: self.rng.percent(8) }
     }
 
-    /// A key of its own, one that was used already, or a blank one.
-    fn key(&mut self, worker: Option<usize>) -> Key {
-        let owner = worker.map_or("person".to_owned(), |place| self.workers[place].name.clone());
+    /// Returns a new key, one that was used already, or a blank one. It belongs to the agent that acts.
+    fn key(&mut self, caller: &Caller, command: &Command) -> Key {
         let key = match self.rng.below(100) {
             0..85 => format!("key {}", self.serial),
             85..97 => format!("key {}", self.rng.below(self.serial)),
             _ => " ".to_owned(),
         };
+        let owner = match caller.session {
+            Some(session) => KeyOwner::Acting { connection: session.to_string(), tool: command.name().to_owned() },
+            None => KeyOwner::Fixed("person".to_owned()),
+        };
         Key { owner, key, fingerprint: self.serial.to_string() }
     }
 
-    fn alive(&self) -> Vec<SessionId> {
-        let living = self.sessions.iter().filter(|(_, lives)| *lives && self.mode.one_machine);
-        living.map(|(session, _)| *session).collect()
+    /// Returns the machine that a call comes from.
+    fn host(&self, worker: Option<usize>) -> usize {
+        worker.map_or(0, |place| self.connections[self.workers[place].connection].host)
     }
 
     fn clock(&self, worker: Option<usize>) -> Timestamp {

@@ -1,10 +1,12 @@
 //! The end of a run: everyone is gone, the sweep comes by, and what can be done gets done.
 
 use engine::approval::{Decision, Source};
-use engine::command::Target;
-use engine::id::AgentId;
+use engine::command::{EndRound, OpenReview, RoundAnswer, RoundEnd, StartRound, Target};
+use engine::id::{AgentId, TaskId};
+use engine::review::Artifact;
 use engine::task::{State, Status, Task};
 use engine::touches::overlap;
+use engine::turn::{Object, Spent};
 use engine::workflow::WorkflowStatus;
 use engine::{Caller, Command, Reply, Rights, Timestamp};
 
@@ -78,10 +80,39 @@ fn finish(machine: &mut Machine, crew: &mut Crew, agent: AgentId, ready: &Task) 
         hold!(false, "(c) what is ready can be claimed", "{ready:?}, but {reply:?}");
         return Ok(());
     };
+    if machine.tables.tasks.get(&task).is_some_and(|task| task.review) {
+        review(machine, crew, agent, (task, attempt))?;
+    }
     let to = Target::Completed { outcome: Some("finished".to_owned()), detail: None };
     let reply = act(machine, crew, runner(), Command::Move { task, attempt: Some(attempt), to })?;
     hold!(reply.is_some(), "(c) who holds a task can complete it", "{task}");
     Ok(())
+}
+
+/// Has the work looked at, and nothing found.
+fn review(machine: &mut Machine, crew: &mut Crew, agent: AgentId, claim: (TaskId, u32)) -> Verdict {
+    let runner = || Caller { rights: Rights::Runner, ..Caller::agent(agent) };
+    let open = OpenReview { provider: "critic".to_owned(), gate: Some(claim), rounds_max: None };
+    let reply = act(machine, crew, runner(), Command::OpenReview(open))?;
+    let Some(Reply::ReviewOpened { review }) = reply else {
+        hold!(false, "(d) what is held can be reviewed", "{claim:?}, but {reply:?}");
+        return Ok(());
+    };
+    let request = Object { hash: "00".to_owned(), bytes: 2 };
+    let artifact = Artifact { media_type: "text/plain".to_owned(), reference: None, request };
+    let (host, until) = ("here".to_owned(), Timestamp(crew.now + LATER_MS));
+    let start = StartRound { review, number: 1, turn: None, artifact, decisions: Vec::new(), host, until };
+    act(machine, crew, runner(), Command::StartRound(Box::new(start)))?;
+    let answer = RoundAnswer {
+        confidence: "high".to_owned(),
+        summary: "fine".to_owned(),
+        found: Vec::new(),
+        conversation: None,
+        response: None,
+        spent: Spent::default(),
+    };
+    let end = EndRound { review, number: 1, tries: 1, end: RoundEnd::Answered(answer) };
+    act(machine, crew, runner(), Command::EndRound(Box::new(end))).map(|_| ())
 }
 
 /// Asks whether it may begin, and says yes.

@@ -1,12 +1,16 @@
 //! Faults planted around the engine. Each breaks one promise, and the checker must notice.
 
+use engine::agent::Agent;
 use engine::approval::{Approval, ApprovalStatus};
+use engine::caller::{KeyOwner, Standing};
+use engine::command::Target;
 use engine::tables::Tables;
-use engine::task::State;
-use engine::{Change, Command, Event, Millis, Rights, Write};
+use engine::task::{State, Task};
+use engine::{Change, Command, Event, Millis, Reply, Rights, Write};
 
-use crate::check::about;
+use crate::check::{about, live_holder};
 use crate::machine::Step;
+use crate::voice::{is_home_dead, overrides, speaks_as};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -43,10 +47,34 @@ pub(crate) enum Fault {
     NoWithdrawal,
     /// A claim of a gated task leaves its approval for the next one.
     UnusedGate,
+    /// A heartbeat moves the agent that it names to the caller's connection.
+    MoveOnRead,
+    /// A heartbeat renews the leases of the agent that it names, over any connection.
+    ForeignRenewal,
+    /// A call acts as the agent that it names, over any connection.
+    BorrowedVoice,
+    /// Registering under the name of a live agent resumes that agent.
+    EarlyResumption,
+    /// Registering under the name of a dead agent makes another agent.
+    LostIdentity,
+    /// An agent skips a task with a gate.
+    SkippedGate,
+    /// An agent removes a protected task.
+    RemovedGate,
+    /// Dependents of a skipped task do without its protected dependencies.
+    FreedPastSkip,
+    /// Everybody changes a workflow's settings and limits.
+    LooseLimits,
+    /// Everybody abandons and suspends workflows.
+    LooseCourse,
+    /// A process that has just started sweeps before it has looked at which processes live.
+    NoFirstLook,
+    /// The keys of an agent belong to its connection.
+    KeysLeftBehind,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 16] = [
+    pub(crate) const ALL: [Self; 28] = [
         Self::NoFence,
         Self::SameAttempt,
         Self::StolenLease,
@@ -63,6 +91,18 @@ impl Fault {
         Self::AnyoneDecides,
         Self::NoWithdrawal,
         Self::UnusedGate,
+        Self::MoveOnRead,
+        Self::ForeignRenewal,
+        Self::BorrowedVoice,
+        Self::EarlyResumption,
+        Self::LostIdentity,
+        Self::SkippedGate,
+        Self::RemovedGate,
+        Self::FreedPastSkip,
+        Self::LooseLimits,
+        Self::LooseCourse,
+        Self::NoFirstLook,
+        Self::KeysLeftBehind,
     ];
 
     /// The rule that must notice.
@@ -85,6 +125,18 @@ impl Fault {
             Self::AnyoneDecides => "(k) only a person decides",
             Self::NoWithdrawal => "(k) what waits for a person is needed",
             Self::UnusedGate => "(k) a gated task begins with a person's yes",
+            Self::MoveOnRead => "(l) an agent moves only by registering",
+            Self::ForeignRenewal => "(l) a lease is renewed by its holder's own voice",
+            Self::BorrowedVoice => "(l) ",
+            Self::EarlyResumption => "(l) only a dead home is taken over",
+            Self::LostIdentity => "(l) a dead agent's identity is not lost",
+            Self::SkippedGate => "(m) a protected task is loosened by a person",
+            Self::RemovedGate => "(m) a ",
+            Self::FreedPastSkip => "(m) nothing passes round a protected task",
+            Self::LooseLimits => "(m) ",
+            Self::LooseCourse => "(m) the course of a workflow is a person's",
+            Self::NoFirstLook => "(c) work of a live agent is not taken away",
+            Self::KeysLeftBehind => "(h) ",
         }
     }
 
@@ -96,8 +148,9 @@ impl Fault {
         let mut bent = step.clone();
         match self {
             Self::NoFence => {
-                let holder = about(&step.command).and_then(|(id, _)| tables.tasks.get(&id)?.holder())?;
-                if matches!(step.command, Command::Claim { .. }) {
+                let task = about(&step.command).and_then(|(id, _)| tables.tasks.get(&id))?;
+                let holder = live_holder(tables, task, step)?;
+                if matches!(step.command, Command::Claim { .. }) || overrides(tables, step) {
                     return None;
                 }
                 bent.caller.agent = Some(holder);
@@ -113,15 +166,92 @@ impl Fault {
                 bent.now = bent.now + Millis::minutes(10);
             }
             Self::Unverified if step.caller.rights == Rights::Agent && matches!(step.command, Command::Move { .. }) => {
+                let agent = step.caller.agent.filter(|agent| speaks_as(tables, step, *agent))?;
+                bent.caller.agent = Some(agent);
                 bent.caller.rights = Rights::Runner;
             }
             Self::AnyoneDecides if matches!(step.command, Command::DecideApproval { .. }) => {
                 bent.caller.rights = Rights::Person;
                 bent.caller.agent = None;
             }
+            _ => return self.bend_identity(tables, step),
+        }
+        Some(bent)
+    }
+
+    /// Faults about who acts and what that caller may change.
+    fn bend_identity(self, tables: &Tables, step: &Step) -> Option<Step> {
+        // Another caller has other keys, which is a fault of its own.
+        if step.caller.key.is_some() && self != Self::KeysLeftBehind {
+            return None;
+        }
+        let mut bent = step.clone();
+        let is_agent = matches!(step.caller.rights, Rights::Agent | Rights::Runner);
+        match (self, &step.command) {
+            (Self::ForeignRenewal, Command::Heartbeat { .. } | Command::Renew) => {
+                // A lease that is nearly fresh is not renewed by anybody.
+                let due = |task: &Task| {
+                    let lease_ms = tables.workflows.get(&task.workflow).map(|workflow| workflow.lease_ms);
+                    let until = task.state.running_lease().map(|lease| lease.until);
+                    let old = until
+                        .zip(lease_ms)
+                        .is_some_and(|(until, lease_ms)| until + Millis(lease_ms.0 / 10) <= step.now + lease_ms);
+                    old && live_holder(tables, task, step).is_some_and(|holder| Some(holder) == step.caller.agent)
+                };
+                tables.tasks.values().find(|task| due(task))?;
+                bent.caller.standing = Standing::Vouched;
+            }
+            (Self::BorrowedVoice, command) if !matches!(command, Command::Register(_)) => {
+                bent.caller.standing = Standing::Vouched;
+            }
+            (Self::EarlyResumption, Command::Register(register)) => {
+                let same = |agent: &&Agent| agent.left.is_none() && agent.name == register.name;
+                bent.caller.agent = Some(tables.agents.values().find(same)?.id);
+                bent.caller.standing = Standing::Vouched;
+            }
+            (Self::LostIdentity, Command::Register(register)) => {
+                let dead = |agent: &Agent| {
+                    agent.left.is_none() && agent.name == register.name && is_home_dead(tables, step, agent)
+                };
+                if !tables.agents.values().any(dead) {
+                    return None;
+                }
+                bent.caller.principal = None;
+            }
+            (Self::SkippedGate, Command::Move { to: Target::Skipped { .. }, .. }) if is_agent => {
+                (bent.caller.agent, bent.caller.rights) = (None, Rights::Person);
+            }
+            (Self::RemovedGate, Command::RemoveTask { .. }) if is_agent => {
+                (bent.caller.agent, bent.caller.rights) = (None, Rights::Person);
+            }
+            (Self::LooseLimits, Command::SetConfig { .. } | Command::SetParallelism { .. })
+            | (Self::LooseCourse, Command::SetWorkflowStatus { .. }) => {
+                (bent.caller.agent, bent.caller.rights) = (None, Rights::Person);
+            }
+            (Self::NoFirstLook, Command::Sweep { .. }) => bent.caller.alive.clear(),
+            (Self::KeysLeftBehind, _) => {
+                let key = bent.caller.key.as_mut()?;
+                let KeyOwner::Acting { connection, tool } = &key.owner else { return None };
+                key.owner = KeyOwner::Fixed(format!("{connection} {tool}"));
+            }
             _ => return None,
         }
         Some(bent)
+    }
+
+    /// A heartbeat from elsewhere is answered like one from home, and its agent is at home on the caller's connection.
+    pub(crate) fn move_on_read(self, tables: &Tables, step: &Step, change: &mut Change, writes: &mut Vec<Write>) {
+        let heartbeat = matches!(step.command, Command::Heartbeat { .. } | Command::Renew);
+        if self != Self::MoveOnRead || !heartbeat || step.caller.key.is_some() {
+            return;
+        }
+        let named = step.caller.agent.and_then(|named| tables.agents.get(&named));
+        if let (Some(agent), Some(session)) = (named, step.caller.session)
+            && agent.session != Some(session)
+        {
+            change.reply = Ok(Reply::Alive { next_heartbeat_ms: Millis::seconds(30) });
+            writes.push(Write::Agent(Box::new(Agent { session: Some(session), ..agent.clone() })));
+        }
     }
 
     /// What is recorded instead of what was decided. Rows that follow from it are bent along.
@@ -161,9 +291,16 @@ impl Fault {
                     }
                 }
             }
+            Self::FreedPastSkip => {
+                let kept = |event: &Event| matches!(event, Event::DependenciesKept { .. });
+                if change.events.iter().any(kept) {
+                    change.events.retain(|event| !kept(event));
+                    writes.retain(|write| !matches!(write, Write::Edges(_) | Write::Waits(..)));
+                }
+            }
             Self::NoWithdrawal => drop_approvals(change, &mut writes, ApprovalStatus::Revoked),
             Self::UnusedGate => drop_approvals(change, &mut writes, ApprovalStatus::Consumed),
-            Self::NoSweep if matches!(change.reply, Ok(engine::Reply::Swept { .. })) => {
+            Self::NoSweep if matches!(change.reply, Ok(Reply::Swept { .. })) => {
                 change.events.retain(|event| matches!(event, Event::KeyKept { .. }));
                 writes.retain(|write| matches!(write, Write::Key(_)));
             }
@@ -184,7 +321,7 @@ impl Fault {
 
 /// Approvals that the engine itself brought there are left as they were.
 fn drop_approvals(change: &mut Change, writes: &mut Vec<Write>, status: ApprovalStatus) {
-    if !matches!(change.reply, Ok(engine::Reply::ApprovalDecided { .. } | engine::Reply::ApprovalConsumed)) {
+    if !matches!(change.reply, Ok(Reply::ApprovalDecided { .. } | Reply::ApprovalConsumed)) {
         let dropped = |approval: &Approval| approval.state.status() == status;
         change.events.retain(|event| !matches!(event, Event::ApprovalMoved { approval } if dropped(approval)));
         writes.retain(|write| !matches!(write, Write::Approval(approval) if dropped(approval)));

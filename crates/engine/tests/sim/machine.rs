@@ -9,7 +9,7 @@ use engine::tables::Tables;
 use engine::{Caller, Change, Command, Refusal, Reply, Stamp, Timestamp, World, Write, decide, fold};
 
 use crate::fault::Fault;
-use crate::{check, recount};
+use crate::{check, recount, tally, voice};
 
 /// Loads that a decision may take before it is stuck.
 const ROUNDS_MAX: usize = 64;
@@ -39,6 +39,10 @@ pub(crate) struct Memory {
     pub(crate) sent: BTreeMap<Owner, Vec<MessageId>>,
     pub(crate) keys: BTreeMap<KeyId, StoredKey>,
     pub(crate) met: BTreeSet<TaskId>,
+    /// The open tasks that each task had to wait for when it entered the plan, directly and through others.
+    pub(crate) planned_after: BTreeMap<TaskId, BTreeSet<TaskId>>,
+    /// The tasks that were protected when they entered the plan.
+    pub(crate) protected: BTreeSet<TaskId>,
 }
 
 /// All that is known of one step.
@@ -60,11 +64,21 @@ pub(crate) struct Machine {
     fault: Fault,
     pub(crate) trace: bool,
     pub(crate) steps: usize,
+    /// How often each kind of event and refusal came up.
+    pub(crate) tally: BTreeMap<String, u64>,
 }
 
 impl Machine {
     pub(crate) fn new(fault: Fault, trace: bool) -> Self {
-        Self { tables: Tables::default(), before: Tables::default(), memory: Memory::default(), fault, trace, steps: 0 }
+        Self {
+            tables: Tables::default(),
+            before: Tables::default(),
+            memory: Memory::default(),
+            fault,
+            trace,
+            steps: 0,
+            tally: BTreeMap::new(),
+        }
     }
 
     /// Decides, writes and checks.
@@ -72,7 +86,12 @@ impl Machine {
         self.steps += 1;
         let bent = self.fault.bend_step(&self.tables, step);
         let (mut change, writes) = run(&self.tables, bent.as_ref().unwrap_or(step), self.steps.is_multiple_of(4))?;
+        if bent.is_some() {
+            // A fault is about what is done; the log still names the caller.
+            change.sender = voice::sender(&self.tables, step);
+        }
         let mut writes = self.fault.bend_change(&mut change, writes);
+        self.fault.move_on_read(&self.tables, step, &mut change, &mut writes);
         self.fault.bend_writes(&mut writes);
         for write in &writes {
             self.tables.write(write.clone());
@@ -88,6 +107,9 @@ impl Machine {
             writes: &writes,
             touched: check::touched(&writes),
         };
+        for met in tally::of(&seen) {
+            *self.tally.entry(met).or_default() += 1;
+        }
         check::step(&seen, &mut self.memory)?;
         recount::step(&seen, &self.memory)?;
         for write in writes {
@@ -116,11 +138,9 @@ impl Machine {
 
 /// A step in a line: when, who, what.
 pub(crate) fn brief(step: &Step) -> String {
-    let who = match (step.caller.agent, step.caller.session) {
-        (Some(agent), _) => agent.to_string(),
-        (None, Some(session)) => session.to_string(),
-        (None, None) => String::new(),
-    };
+    let agent = step.caller.agent.map_or_else(String::new, |agent| format!("{agent} "));
+    let session = step.caller.session.map_or_else(String::new, |session| format!("@{session} "));
+    let who = format!("{agent}{session}{:?}", step.caller.standing);
     let asked = format!("{:?}", step.command);
     let short: String = asked.chars().take(320).collect();
     let more = if short.len() < asked.len() { "…" } else { "" };

@@ -29,7 +29,9 @@ pub(crate) fn task(rng: &mut Rng, name: String, earlier: &[String]) -> PlanTask 
     task.touches = if rng.percent(35) { vec![GLOBS[rng.below(GLOBS.len())].to_owned()] } else { Vec::new() };
     task.attempts_max = u32::try_from(rng.between(1, 3)).unwrap_or(1);
     task.verify = rng.percent(20);
-    task.gate = rng.percent(12);
+    task.gate = rng.percent(14);
+    task.review = rng.percent(8);
+    task.limited = rng.percent(8);
     if rng.percent(30) {
         task.description = Some("does it".to_owned());
     }

@@ -6,7 +6,7 @@ use engine::event::Moved;
 use engine::id::TaskId;
 use engine::inbox::{Message, MessageState, Owner};
 use engine::tables::Tables;
-use engine::workflow::WorkflowStatus;
+use engine::workflow::{Workflow, WorkflowStatus};
 use engine::{Event, Write};
 
 use crate::check::hold;
@@ -14,7 +14,8 @@ use crate::machine::{Memory, Seen, Verdict};
 
 /// Counts again what the step may have changed.
 pub(crate) fn step(seen: &Seen<'_>, memory: &Memory) -> Verdict {
-    let graph = |write: &Write| matches!(write, Write::Insert(_) | Write::Edges(_) | Write::Drop(_) | Write::Waits(..));
+    let graph =
+        |write: &Write| matches!(write, Write::Insert(..) | Write::Edges(_) | Write::Drop(_) | Write::Waits(..));
     let moved = |event: &Event| match event {
         Event::Moved(moved) => moved.state.status().is_met(),
         Event::PlanSet { .. } | Event::WorkflowMoved { .. } => true,
@@ -94,11 +95,11 @@ fn counters(tables: &Tables) -> Verdict {
         let (all, left) = counted.entry(task.workflow).or_insert((0_u32, 0_u32));
         (*all, *left) = (*all + 1, *left + u32::from(open));
         // What is done waits for nothing, so its counter says nothing; what is being planned is not there yet.
-        let hidden = tables.workflows.get(&task.workflow).is_none_or(|found| found.status == WorkflowStatus::Planning);
+        let hidden = tables.workflows.get(&task.workflow).is_none_or(is_draft);
         let waits = unmet(tables, task.id);
         hold!(hidden || !open || task.unmet == waits, "(f) unmet counters are right", "{task:?} waits for {waits}");
     }
-    for workflow in tables.workflows.values().filter(|workflow| workflow.status != WorkflowStatus::Planning) {
+    for workflow in tables.workflows.values().filter(|workflow| !is_draft(workflow)) {
         let (all, open) = counted.get(&workflow.id).copied().unwrap_or((0, 0));
         let right = workflow.tasks == all && workflow.open == open;
         hold!(right, "(f) workflow counters are right", "{workflow:?} has {all} tasks, {open} of them open");
@@ -108,6 +109,11 @@ fn counters(tables: &Tables) -> Verdict {
         hold!(!done, "(d) a workflow without open tasks is over", "{workflow:?}");
     }
     Ok(())
+}
+
+/// Returns whether the tasks of a workflow are pieces of a plan that is not set, also when a person abandoned it since.
+fn is_draft(workflow: &Workflow) -> bool {
+    workflow.status == WorkflowStatus::Planning || workflow.draft.is_some()
 }
 
 /// Peels off what waits for nothing until nothing is left.

@@ -12,6 +12,7 @@ mod graph;
 mod hooks;
 mod many;
 mod memory;
+mod old;
 mod postgres;
 mod rounds;
 mod seed;
@@ -50,7 +51,7 @@ pub(crate) fn folder() -> Result<PathBuf> {
 }
 
 const PARTS: &[&str] =
-    &["sqlite", "many", "graph", "postgres", "memory", "instructions", "wire", "doors", "turns", "hooks"];
+    &["sqlite", "many", "graph", "postgres", "memory", "instructions", "wire", "doors", "turns", "hooks", "old"];
 
 fn run(names: &[&str]) -> Result<()> {
     if let Some(unknown) = names.iter().find(|name| !PARTS.contains(name)) {
@@ -100,6 +101,10 @@ fn run(names: &[&str]) -> Result<()> {
     }
     if wanted("hooks") {
         hooks::answers(&folder, &mut report)?;
+    }
+    if wanted("old") {
+        old::instructions(&folder, &mut report)?;
+        old::throughput(&folder, &mut report)?;
     }
     std::fs::remove_dir_all(&folder)?;
     report.print();

@@ -127,6 +127,19 @@ impl Report {
         Ok(numbers)
     }
 
+    /// Adds two figures that need no rounds, with a bar on their ratio.
+    pub(crate) fn ratio(&mut self, what: &str, ours: f64, reference: f64, bar: Bar) {
+        let ratio = ours / reference;
+        self.rows.push(Row {
+            what: what.to_owned(),
+            ours: number(ours),
+            reference: number(reference),
+            ratio: format!("{ratio:.3}"),
+            bar: bar.text(),
+            met: bar.met(ratio),
+        });
+    }
+
     /// A figure with a bar of its own.
     pub(crate) fn figure(&mut self, what: &str, found: f64, unit: &str, bar: Option<Bar>) {
         self.rows.push(Row {

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
+use handover::visible::is_hidden;
 use unicode_width::UnicodeWidthChar;
 use wire::check::{Finding, Kind, Note, Severity};
 use wire::json::Value;
@@ -151,9 +152,8 @@ fn fit(text: &str, room: usize) -> String {
 fn plain(text: &str) -> String {
     let shown = |letter: char| match letter {
         '\t' => ' ',
-        letter if letter.is_control() || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') => {
-            '\u{fffd}'
-        }
+        // One character for one, because marks stand below the columns.
+        letter if is_hidden(letter) => '\u{fffd}',
         letter => letter,
     };
     text.trim_end_matches('\r').chars().map(shown).collect()

@@ -10,8 +10,8 @@ use handover::{Service, approvals, keeper, person};
 use wire::json::{Value, object};
 
 use super::outline::outline;
-use super::say;
 use super::show::{self, refused};
+use super::{say, say_json};
 
 /// More than a person looks at in one go.
 const ROWS: u32 = 200;
@@ -76,7 +76,7 @@ fn line(mut row: Value, found: &engine::approval::Approval) -> Value {
 }
 
 pub(super) async fn run(office: &Office, verb: ApprovalVerb) -> anyhow::Result<ExitCode> {
-    keeper::once(&office.desk, &office.live).await;
+    keeper::once(&office.desk).await;
     let service = office.desk.service();
     match verb {
         ApprovalVerb::List { all, json } => {
@@ -85,7 +85,7 @@ pub(super) async fn run(office: &Office, verb: ApprovalVerb) -> anyhow::Result<E
             note(service, &found.rows).await;
             let rows: Vec<Value> = found.rows.iter().map(|row| approvals::row(row, service.now())).collect();
             if json {
-                say(&object([("approvals", Value::List(rows))]).to_string())?;
+                say_json(&object([("approvals", Value::List(rows))]))?;
             } else if rows.is_empty() {
                 say("nothing waits for a decision")?;
             } else {
@@ -97,7 +97,7 @@ pub(super) async fn run(office: &Office, verb: ApprovalVerb) -> anyhow::Result<E
         }
         ApprovalVerb::Show { id, json } => {
             match whole(service, id).await {
-                Ok(row) if json => say(&row.to_string())?,
+                Ok(row) if json => say_json(&row)?,
                 Ok(Value::Object(members)) => say(outline(members.iter()).trim_end())?,
                 Ok(_) => {}
                 Err(error) => return refused("approval", error, json),

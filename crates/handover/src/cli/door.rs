@@ -3,29 +3,40 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::{Args, ValueEnum};
-use engine::Rights;
-use handover::keeper::Keeper;
+use anyhow::Context as _;
+use clap::Args;
+use handover::below::ClientRecord;
+use handover::keeper::{Keeper, OwnSession};
 use handover::mcp;
 use handover::office::{self, Office};
 use handover::reception::{Offer, Reception, new_session};
+use handover::settings::mcp::accepted_coordinators;
 
-/// What the person who starts a server lets its client do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum As {
-    /// Work on tasks it holds
+/// What a client may do to tasks that it does not hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ClientRights {
     Agent,
-    /// Act on tasks of others, too
     Coordinator,
-    /// Everything a person may
-    Person,
+}
+
+fn client_rights(text: &str) -> Result<ClientRights, String> {
+    match text {
+        "agent" => Ok(ClientRights::Agent),
+        "coordinator" => Ok(ClientRights::Coordinator),
+        "person" => {
+            Err("over MCP nobody is a person; decide with the command line in a terminal of your own".to_owned())
+        }
+        _ => Err("use `agent`, or `coordinator` for a client that `[mcp] coordinators` names".to_owned()),
+    }
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Mcp {
-    /// What the client may do to tasks it does not hold
-    #[arg(long = "as", value_enum, default_value = "agent")]
-    rights: As,
+    /// What the client may do to tasks it does not hold [agent, coordinator]
+    ///
+    /// A coordinator is a client that `[mcp] coordinators` in .handover/config.toml names, by the name in its `clientInfo`.
+    #[arg(long = "as", default_value = "agent", value_parser = client_rights)]
+    rights: ClientRights,
     /// Which tools it is offered: default, full, or names with commas between them
     #[arg(long, default_value = "default", value_parser = Offer::parse)]
     tools: Offer,
@@ -43,17 +54,24 @@ pub(crate) struct Serve {
 
 pub(super) fn mcp(named: Option<&str>, asked: &Mcp) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let rights = match asked.rights {
-        As::Agent => Rights::Agent,
-        As::Coordinator => Rights::Coordinator,
-        As::Person => Rights::Person,
-    };
     runtime.block_on(async {
-        let Office { desk, live, .. } = office::open(named).await?;
+        let Office { desk, live, place, .. } = office::open(named).await?;
+        let coordinators = match asked.rights {
+            ClientRights::Agent => Vec::new(),
+            ClientRights::Coordinator => accepted_coordinators(place.root.as_deref())?,
+        };
+        anyhow::ensure!(
+            asked.rights == ClientRights::Agent || !coordinators.is_empty(),
+            "`[mcp] coordinators` in .handover/config.toml names no client that a person accepted, so none may be a coordinator; \
+             leave `--as coordinator` out, or have a person name the client there and accept it with `handover trust`"
+        );
         let session = new_session()?;
         let seat = desk.seat().await?;
-        let keeper = Keeper::start(desk.clone(), live, seat.is_none().then_some(session))?;
-        let reception = Reception::new(desk, &asked.tools).with_pipe(session, rights, keeper).below_a_turn(seat);
+        let own = seat.is_none().then_some(session);
+        // Below a turn the runner's life counts.
+        let keeper = Keeper::start(desk.clone(), own.map_or(OwnSession::Nobody, OwnSession::Connection)).await?;
+        let _record = ClientRecord::keep(&live, own).context("record which client started this server")?;
+        let reception = Reception::new(desk, &asked.tools).with_pipe(session, coordinators, keeper).below_a_turn(seat);
         mcp::serve_stdio(Arc::new(reception), mcp::asked_to_stop()).await;
         anyhow::Ok(())
     })?;

@@ -35,7 +35,7 @@ pub(crate) enum ProjectVerb {
 }
 
 pub(super) async fn run(office: &Office, verb: ProjectVerb) -> anyhow::Result<ExitCode> {
-    keeper::once(&office.desk, &office.live).await;
+    keeper::once(&office.desk).await;
     let service = office.desk.service();
     let (found, json) = match verb {
         ProjectVerb::Show { section: None, json } => (all(sections::list(service).await?, json), json),

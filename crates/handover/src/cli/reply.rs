@@ -6,11 +6,11 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 use engine::Rights;
 use engine::id::MessageId;
 use handover::office::Office;
-use handover::{answers, keeper, person};
+use handover::{answers, keeper};
 use wire::json::Value;
 
-use super::say;
 use super::show::refused;
+use super::{say, say_json};
 
 /// The noun it stands under, beside verbs that are tools.
 pub(super) const NOUN: &str = "inbox";
@@ -39,14 +39,10 @@ pub(super) fn asked(matches: &ArgMatches) -> Option<Answer> {
 }
 
 pub(super) async fn run(office: &Office, asked: Answer) -> anyhow::Result<ExitCode> {
-    if let Err(stranger) = person::at_a_terminal() {
-        eprintln!("{stranger}");
-        return Ok(ExitCode::from(1));
-    }
-    keeper::once(&office.desk, &office.live).await;
+    keeper::once(&office.desk).await;
     let Answer { message, text, json } = asked;
     match answers::answer(office.desk.service(), Rights::Person, message, text).await {
-        Ok(value) if json => say(&value.to_string())?,
+        Ok(value) if json => say_json(&value)?,
         Ok(value) => {
             let word = |name: &str| value.get(name).and_then(Value::as_text);
             let task = word("task_id").zip(word("task_status"));

@@ -11,18 +11,21 @@ use engine::review::{Review, RoundState};
 use engine::turn::Spent;
 use engine::view::{self, Reviewed};
 use engine::{Actor, Caller, Rights};
+use handover::below::{self, ClientAgents};
+use handover::keeper;
 use handover::office::{self, Office};
 use handover::review::program::{Here, Trouble};
 use handover::review::request::{Artifact, request};
 use handover::review::{self, Answered, Bench, NoProvider, Provider, Round, show};
 use handover::runner::open::{absolute, host};
 use handover::runner::program::Cut;
-use handover::{keeper, person};
+use handover::trust::Untrusted;
 use tokio::signal::unix::{SignalKind, signal};
 use wire::json::{Value, object};
+use wire::lifecycle::Said;
 
-use super::say;
 use super::show::{plain, plain_lines, refused, table};
+use super::{say, say_json};
 
 /// The noun they stand under, beside verbs that are tools.
 pub(super) const NOUN: &str = "review";
@@ -102,7 +105,7 @@ pub(super) fn asked(matches: &ArgMatches) -> Option<ReviewVerb> {
 }
 
 pub(super) async fn run(office: &Office, verb: ReviewVerb) -> anyhow::Result<ExitCode> {
-    keeper::once(&office.desk, &office.live).await;
+    keeper::once(&office.desk).await;
     match verb {
         ReviewVerb::Run(asked) => stream::run(office, &asked).await,
         ReviewVerb::Ask(asked) => ask(office, &asked).await,
@@ -112,9 +115,16 @@ pub(super) async fn run(office: &Office, verb: ReviewVerb) -> anyhow::Result<Exi
     }
 }
 
-/// Whoever sits here. A program below an agent is not taken for a person.
-fn caller() -> Caller {
-    Caller::with_rights(if person::here().is_ok() { Rights::Person } else { Rights::Coordinator })
+/// Returns the caller of `ask` and `again`, which nobody gives below an agent.
+fn person() -> Caller {
+    Caller::with_rights(Rights::Person)
+}
+
+/// Returns who asks for the review: a person, or the agent of the client that this runs below.
+async fn caller(office: &Office) -> anyhow::Result<Result<Caller, Said>> {
+    let Some(below) = below::look(Some(&office.live)) else { return Ok(Ok(person())) };
+    let agents = ClientAgents::find(office.desk.service(), &below).await?;
+    Ok(agents.only().map(|agent| Caller { session: agents.visitor().session, ..Caller::agent(agent) }))
 }
 
 /// The agent that is asked, or why nobody is, with the exit code.
@@ -126,8 +136,9 @@ fn provider(office: &Office, named: &str) -> Result<Provider, ExitCode> {
     let found = Provider::find(office.place.root.as_deref(), office::data_folder().as_deref(), named);
     found.map_err(|problem| {
         let code = match problem {
+            NoProvider::Untrusted(Untrusted::Settings(_)) => ExitCode::from(2),
             NoProvider::Untrusted(_) | NoProvider::NotReady(_) => ExitCode::from(1),
-            NoProvider::NoProject | NoProvider::Settings(_) | NoProvider::Unknown { .. } => ExitCode::from(2),
+            NoProvider::NoProject | NoProvider::Unknown { .. } => ExitCode::from(2),
         };
         eprintln!("handover: {:#}", anyhow::Error::from(problem));
         code
@@ -146,6 +157,7 @@ async fn session(office: &Office, id: ReviewId) -> anyhow::Result<Option<Reviewe
 /// Holds one round here; ended when we are told to stop.
 async fn round(
     office: &Office,
+    caller: &Caller,
     provider: &Provider,
     review: ReviewId,
     bytes: &[u8],
@@ -158,7 +170,7 @@ async fn round(
         RoundState::Running { .. } => sum,
     });
     let (host, store) = (host(), absolute(&office.place.store));
-    let bench = Bench { service, state: &office.state, host: &host, caller: caller(), provider };
+    let bench = Bench { service, state: &office.state, host: &host, caller: caller.clone(), provider };
     let around = (office.state.as_path(), store.as_str(), None);
     let mut stage = Here::new(provider, review, around, earlier, Box::pin(told_to_stop()));
     review::round(&bench, Round { review, turn: None }, bytes, &mut stage).await
@@ -176,10 +188,15 @@ async fn told_to_stop() -> Cut {
     Cut::Cancelled
 }
 
-async fn open(office: &Office, provider: &Provider, gate: Option<(TaskId, u32)>) -> Result<ReviewId, handover::Error> {
+async fn open(
+    office: &Office,
+    caller: &Caller,
+    provider: &Provider,
+    gate: Option<(TaskId, u32)>,
+) -> Result<ReviewId, handover::Error> {
     let host = host();
     let service = office.desk.service();
-    let bench = Bench { service, state: &office.state, host: &host, caller: caller(), provider };
+    let bench = Bench { service, state: &office.state, host: &host, caller: caller.clone(), provider };
     review::open(&bench, gate, None).await
 }
 
@@ -196,7 +213,7 @@ async fn ask(office: &Office, asked: &Ask) -> anyhow::Result<ExitCode> {
             Err(error) => return refused(NOUN, error, asked.json),
         },
     };
-    let id = match open(office, &provider, gate).await {
+    let id = match open(office, &person(), &provider, gate).await {
         Ok(id) => id,
         Err(error) => return refused(NOUN, error, asked.json),
     };
@@ -232,7 +249,7 @@ async fn held(
     if !json {
         eprintln!("{id}: {} reviews; interrupt to stop", provider.slug());
     }
-    let answered = match round(office, provider, id, document.to_string().as_bytes()).await {
+    let answered = match round(office, &person(), provider, id, document.to_string().as_bytes()).await {
         Ok(Some(answered)) => answered,
         Ok(None) => return Ok(ExitCode::from(130)),
         Err(Trouble::Service(error)) => return refused(NOUN, error, json),
@@ -246,7 +263,7 @@ async fn held(
     if json {
         let Value::Object(mut members) = show::whole(&found) else { return Ok(ExitCode::from(3)) };
         members.push(("response".to_owned(), answered.response.render()));
-        say(&Value::Object(members).to_string())?;
+        say_json(&Value::Object(members))?;
     } else if let Some(failure) = &failure {
         eprintln!("{} {}", plain(failure.code.as_str()), plain_lines(failure.message.as_str()));
     } else {
@@ -305,7 +322,7 @@ async fn one(office: &Office, named: Option<ReviewId>, json: bool) -> anyhow::Re
         Err(code) => return Ok(code),
     };
     if json {
-        say(&show::whole(&found).to_string())?;
+        say_json(&show::whole(&found))?;
         return Ok(ExitCode::SUCCESS);
     }
     let rounds: Vec<Value> = found.rounds.iter().map(show::round).collect();
@@ -328,7 +345,7 @@ async fn list(office: &Office, json: bool) -> anyhow::Result<ExitCode> {
     let page = office.desk.service().view(|world| view::reviews(world, None, ROWS)).await?;
     let rows: Vec<Value> = page.rows.iter().map(show::review).collect();
     if json {
-        say(&object([("reviews", Value::List(rows))]).to_string())?;
+        say_json(&object([("reviews", Value::List(rows))]))?;
     } else if rows.is_empty() {
         say("no reviews; begin one with `handover review ask --agent PROVIDER FILE`")?;
     } else {

@@ -1,7 +1,7 @@
 //! `handover run`: a team of agents works plans to their verified end.
 
-use std::io::IsTerminal as _;
-use std::path::PathBuf;
+use std::io::{IsTerminal as _, Read as _};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,13 +9,15 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use engine::id::WorkflowId;
-use handover::keeper::Keeper;
+use handover::intervention::{InterventionFollower, InterventionSummary};
+use handover::keeper::{Keeper, OwnSession};
 use handover::office::Office;
 use handover::runner::open::{self, NotOpened, Opened};
 use handover::runner::plan_file::PlanFile;
 use handover::runner::run::{Ended, Loop, Scope};
 use handover::runner::screen::{Look, Screen};
 use handover::runner::shop::Wish;
+use handover::trust::Untrusted;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -48,21 +50,33 @@ paused or over budget. Interrupted once, running turns finish; twice, they end a
   handover run wf_0123456789ab       one that is planned
   handover run                       everything that is ready, until stopped
 
-Commands of a repository run only after `handover trust`. What agents ask: `handover inbox`, `handover approval list`.";
+Commands of a repository run only after you accepted them: `run` asks at a terminal, `handover trust` at any time. What agents ask: `handover inbox`, `handover approval list`.";
 
 fn variable(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
     Ok((name.trim().to_owned(), value.to_owned()))
 }
 
+/// How long interventions may go unnoticed when nothing wakes the run.
+const INTERVENTIONS: Duration = Duration::from_secs(1);
 /// How often seconds on the screen change.
 const TICK: Duration = Duration::from_millis(250);
 
 pub(super) async fn run(office: &Office, asked: &Run) -> anyhow::Result<ExitCode> {
     let (wishes, wish) = watch::channel(Wish::Work);
     let at_once = asked.agents.map(|agents| usize::try_from(agents).unwrap_or(usize::MAX));
-    let opened = match open::open(office, at_once, wish).await {
+    let mut opened = open::open(office, at_once, wish.clone()).await;
+    let is_unaccepted = |problem: &NotOpened| {
+        matches!(problem, NotOpened::Untrusted(Untrusted::Never { .. } | Untrusted::Changed { .. }))
+    };
+    if opened.as_ref().is_err_and(is_unaccepted) && !asked.json && is_accepted_now(office)? {
+        opened = open::open(office, at_once, wish).await;
+    }
+    let opened = match opened {
         Ok(opened) => opened,
+        Err(NotOpened::Untrusted(Untrusted::Settings(problem))) => {
+            return Err(anyhow::Error::from(problem).context("read the settings"));
+        }
         Err(problem @ (NotOpened::Untrusted(_) | NotOpened::NotReady(_) | NotOpened::RunnerActive { .. })) => {
             eprintln!("handover: {problem}");
             return Ok(ExitCode::from(1));
@@ -72,7 +86,7 @@ pub(super) async fn run(office: &Office, asked: &Run) -> anyhow::Result<ExitCode
     let workflow = match &asked.plan {
         None => asked.workflow,
         Some(path) => {
-            let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
+            let text = plan_text(path)?;
             let file = PlanFile::read(&text, &asked.variables);
             let file = file.map_err(|problem| anyhow::anyhow!("{}: {problem}", path.display()))?;
             Some(file.make(&office.desk).await.map_err(|problem| anyhow::anyhow!("{}: {problem}", path.display()))?)
@@ -89,10 +103,11 @@ pub(super) async fn run(office: &Office, asked: &Run) -> anyhow::Result<ExitCode
             super::say(&format!("workflow {workflow}"))?;
         }
     }
-    let _keeper = Keeper::start(office.desk.clone(), office.live.clone(), None)?;
+    let _keeper = Keeper::start(office.desk.clone(), OwnSession::Runner(opened.shop.session)).await?;
     tokio::spawn(listen(wishes, asked.json));
     let branches = opened.shop.ground.is_repository;
-    let ended = show(opened, scope, asked.json).await?;
+    let follower = InterventionFollower::from_now(office.desk.service().clone(), workflow).await?;
+    let ended = show(opened, scope, follower, asked.json).await?;
     let code = report(&ended, asked.json)?;
     if let (Some(workflow), Ended::Completed, true, false) = (workflow, &ended, branches, asked.json) {
         super::say(&format!(
@@ -102,11 +117,27 @@ pub(super) async fn run(office: &Office, asked: &Run) -> anyhow::Result<ExitCode
     Ok(code)
 }
 
-/// Works, and shows what happens meanwhile.
-async fn show(opened: Opened, scope: Scope, json: bool) -> anyhow::Result<Ended> {
+/// Shows a person at the terminal what was not accepted yet, and asks. Says whether they accepted it.
+fn is_accepted_now(office: &Office) -> anyhow::Result<bool> {
+    office.place.root.as_deref().map_or(Ok(false), super::trust::ask_here)
+}
+
+/// The same for the store that the settings name, which has to be accepted before anything is opened.
+pub(super) fn is_store_accepted_now(asked: &Run) -> anyhow::Result<bool> {
+    let here = std::env::current_dir().context("find the current folder")?;
+    match handover::place::root(&here) {
+        Some(root) if !asked.json => super::trust::ask_here(&root),
+        Some(_) | None => Ok(false),
+    }
+}
+
+/// Works, and shows what happens meanwhile, also what others change of the plan.
+async fn show(opened: Opened, scope: Scope, mut follower: InterventionFollower, json: bool) -> anyhow::Result<Ended> {
     let Opened { shop, mut news, lock: _lock } = opened;
     let (look, width) = look(json);
     let mut screen = Screen::new(anstream::stdout(), look, width);
+    let mut bell = shop.service.bell();
+    let mut summary = InterventionSummary::default();
     let work = Loop::new(Arc::new(shop), scope).work();
     let mut work = std::pin::pin!(work);
     let mut tick = tokio::time::interval(TICK);
@@ -115,12 +146,22 @@ async fn show(opened: Opened, scope: Scope, json: bool) -> anyhow::Result<Ended>
             ended = &mut work => break ended?,
             Some(found) = news.recv() => screen.tell(&found)?,
             _ = tick.tick() => screen.draw()?,
+            _ = bell.changed(INTERVENTIONS) => {
+                for found in follower.next().await? {
+                    screen.intervened(&found)?;
+                    summary.add(found);
+                }
+            }
         }
     };
     while let Ok(found) = news.try_recv() {
         screen.tell(&found)?;
     }
-    screen.end("")?;
+    for found in follower.next().await? {
+        screen.intervened(&found)?;
+        summary.add(found);
+    }
+    screen.end(&summary.lines().join("\n"))?;
     Ok(ended)
 }
 
@@ -171,4 +212,21 @@ async fn listen(wishes: watch::Sender<Wish>, json: bool) {
     }
     // Nothing more can be wished for, but the sender must stay.
     std::future::pending::<()>().await;
+}
+
+/// Reads a plan that is not larger than a plan may be.
+fn plan_text(path: &Path) -> anyhow::Result<String> {
+    let most = wire::lifecycle::PLAN_BYTES_MAX;
+    let file = std::fs::File::open(path).with_context(|| format!("open {}", path.display()))?;
+    let mut text = String::new();
+    let bounded = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
+    file.take(bounded).read_to_string(&mut text).with_context(|| format!("read {}", path.display()))?;
+    if text.len() > most {
+        anyhow::bail!(
+            "{} has more than {} MiB; shorten its texts, or split the work into several plans",
+            path.display(),
+            most >> 20
+        );
+    }
+    Ok(text)
 }

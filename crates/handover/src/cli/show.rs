@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anstyle::{AnsiColor, Color, Style};
 use comfy_table::{ContentArrangement, Table, presets};
 use handover::desk::Outcome;
+use handover::visible;
 use wire::json::Value;
 
 use super::outline::{outline, scalar};
@@ -24,8 +25,9 @@ pub(crate) fn outcome(tool: &str, outcome: &Outcome, json: bool, fresh: bool) ->
         Outcome::UnknownTool => anyhow::bail!("there is no tool {tool}"),
     };
     if json {
-        writeln!(out, "{value}")?;
+        writeln!(out, "{}", visible::json(&value.to_string()))?;
     } else if code == 0 {
+        let value = if FROM_AGENTS.contains(&tool) { without_secrets(&value) } else { value };
         write!(out, "{}", reply(tool, &value))?;
     } else {
         let text = |name: &str| value.get(name).and_then(Value::as_text).unwrap_or_default().to_owned();
@@ -163,11 +165,25 @@ pub(crate) fn coloured(status: &str) -> String {
     format!("{style}{status}{style:#}")
 }
 
-/// Foreign text on one line, without what a terminal would act on.
+/// Foreign text on one line; what hides or would steer a terminal is shown.
 pub(crate) fn plain(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+    visible::one_line(text)
 }
 
 pub(crate) fn plain_lines(text: &str) -> String {
     text.lines().map(plain).collect::<Vec<_>>().join("\n")
+}
+
+/// Texts that agents wrote to people, without what looks like a secret.
+const FROM_AGENTS: [&str; 5] = ["inbox_read", "message_list", "message_get", "review_status", "review_request"];
+
+fn without_secrets(value: &Value) -> Value {
+    match value {
+        Value::Text(text) => visible::redacted(text).into(),
+        Value::List(items) => Value::List(items.iter().map(without_secrets).collect()),
+        Value::Object(members) => {
+            Value::Object(members.iter().map(|(name, value)| (name.clone(), without_secrets(value))).collect())
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+    }
 }

@@ -12,8 +12,10 @@ use engine::review::Review;
 use engine::task::{State, Task};
 use engine::turn::Spent;
 use engine::view::{self, Overview};
-use engine::{Millis, Timestamp};
-use handover::office::Office;
+use engine::{Actor, Millis, Timestamp};
+use handover::intervention::{self, Intervention};
+use handover::office::{self, Office};
+use handover::{trust, visible};
 use wire::json::{Value, object};
 use wire::lifecycle::{Part as _, presence};
 
@@ -21,6 +23,11 @@ use super::show::{coloured, plain, table};
 
 /// Nobody decides on more of them at a glance.
 const REVIEWS_SHOWN: usize = 5;
+/// Changes of the settings that are shown; `handover trust` shows all.
+const CHANGES_SHOWN: usize = 5;
+/// Interventions that are shown, and workflows whose logs are looked at for them.
+const INTERVENTIONS_SHOWN: usize = 10;
+const WORKFLOWS_LOOKED_AT: usize = 20;
 
 #[derive(Debug, Args)]
 pub(crate) struct Status {
@@ -34,20 +41,27 @@ pub(crate) struct Status {
 
 pub(super) async fn run(office: &Office, asked: &Status) -> anyhow::Result<ExitCode> {
     let service = office.desk.service();
-    handover::keeper::once(&office.desk, &office.live).await;
+    handover::keeper::once(&office.desk).await;
     loop {
         let mut bell = service.store().watch();
         let now = service.now();
-        let found = service.view(move |world| view::overview(world, now)).await?;
+        let alive = office.desk.alive();
+        let mut found = service.view(move |world| view::overview(world, &alive, now)).await?;
+        handover::approvals::sort_by_risk(&mut found.approvals);
+        let interventions = interventions(office, &found).await?;
         let mut out = anstream::stdout().lock();
+        let unaccepted = unaccepted(office);
         if asked.json {
-            writeln!(out, "{}", json(&found, now))?;
+            let value = json(&found, now, &unaccepted, &interventions);
+            writeln!(out, "{}", visible::json(&value.to_string()))?;
             return Ok(ExitCode::SUCCESS);
         }
         if asked.watch {
             write!(out, "\x1b[H\x1b[2J")?;
         }
         write!(out, "{}", text(&found, now, &office.place.by.to_string()))?;
+        write!(out, "{}", changed(&interventions))?;
+        write!(out, "{}", settings(&unaccepted))?;
         out.flush()?;
         drop(out);
         if !asked.watch {
@@ -58,7 +72,53 @@ pub(super) async fn run(office: &Office, asked: &Status) -> anyhow::Result<ExitC
     }
 }
 
-fn json(found: &Overview, now: Timestamp) -> Value {
+/// Returns what somebody changed of the plans that are shown, the newest first.
+async fn interventions(office: &Office, found: &Overview) -> anyhow::Result<Vec<Intervention>> {
+    let service = office.desk.service();
+    let mut all = Vec::new();
+    let shown = found.workflows.iter().map(|(workflow, _)| workflow.id);
+    for workflow in shown.chain(found.finished.iter().map(|row| row.id)).take(WORKFLOWS_LOOKED_AT) {
+        all.extend(intervention::recent(service, workflow, INTERVENTIONS_SHOWN).await?);
+    }
+    all.sort_by_key(|found| std::cmp::Reverse(found.at));
+    all.truncate(INTERVENTIONS_SHOWN);
+    Ok(all)
+}
+
+fn changed(interventions: &[Intervention]) -> String {
+    let bold = Style::new().bold();
+    let mut text = String::new();
+    if !interventions.is_empty() {
+        let _ = writeln!(text, "\n{bold}Changed by hand{bold:#}");
+    }
+    for found in interventions {
+        let _ = writeln!(text, "  {} {}", found.time(), plain(&found.line()));
+    }
+    text
+}
+
+/// The changes of the settings that wait for a person.
+fn unaccepted(office: &Office) -> Vec<String> {
+    let view = office.place.root.as_deref().map(|root| trust::view(root, office::data_folder().as_deref()));
+    view.and_then(Result::ok).map(|view| view.waiting()).unwrap_or_default()
+}
+
+fn settings(unaccepted: &[String]) -> String {
+    let bold = Style::new().bold();
+    let mut text = String::new();
+    if !unaccepted.is_empty() {
+        let _ = writeln!(text, "\n{bold}Settings that wait for you{bold:#}: `handover trust`");
+    }
+    for change in unaccepted.iter().take(CHANGES_SHOWN) {
+        let _ = writeln!(text, "  {}", plain(change));
+    }
+    if unaccepted.len() > CHANGES_SHOWN {
+        let _ = writeln!(text, "  … and {} more", unaccepted.len() - CHANGES_SHOWN);
+    }
+    text
+}
+
+fn json(found: &Overview, now: Timestamp, unaccepted: &[String], interventions: &[Intervention]) -> Value {
     let workflow = |(row, counts): &(engine::workflow::Workflow, Vec<(String, u32)>)| {
         let counts = counts.iter().map(|(word, count)| (word.clone(), Value::from(u64::from(*count)))).collect();
         object([
@@ -88,7 +148,7 @@ fn json(found: &Overview, now: Timestamp) -> Value {
             ("task_id", task.id.to_string().into()),
             ("name", task.name.as_str().into()),
             ("status", task.status().as_str().into()),
-            ("reason", why(task).into()),
+            ("reason", why(task, &found.agents).into()),
         ])
     };
     let question = |row: &engine::inbox::Message| wire::lifecycle::MessageRow::of(row).render();
@@ -107,9 +167,23 @@ fn json(found: &Overview, now: Timestamp) -> Value {
         ("finished", Value::List(found.finished.iter().map(|row| workflow(&(row.clone(), Vec::new()))).collect())),
         ("agents", Value::List(found.agents.iter().map(agent).collect())),
         ("unread", u64::from(found.unread).into()),
+        ("settings", Value::List(unaccepted.iter().map(|change| change.as_str().into()).collect())),
+        ("interventions", Value::List(interventions.iter().map(intervened).collect())),
         ("questions", Value::List(found.questions.iter().map(question).collect())),
         ("reviews", Value::List(found.reviews.iter().map(handover::review::show::review).collect())),
         ("approvals", Value::List(found.approvals.iter().map(|row| handover::approvals::row(row, now)).collect())),
+    ])
+}
+
+fn intervened(found: &Intervention) -> Value {
+    object([
+        ("at", Value::Number(found.at.0.into())),
+        ("by", found.who.as_str().into()),
+        ("workflow_id", found.workflow.to_string().into()),
+        ("subject", found.subject.as_str().into()),
+        ("act", found.act.into()),
+        ("before", found.before.as_str().into()),
+        ("after", found.after.as_str().into()),
     ])
 }
 
@@ -130,10 +204,17 @@ fn counted(count: u64, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-fn why(task: &Task) -> String {
+/// Returns why a task cannot go on. A task that no agent here can help with is for the person who reads this.
+fn why(task: &Task, agents: &[view::AgentView]) -> String {
     match &task.state {
         State::Paused { reason, .. } => reason.clone().unwrap_or_default(),
-        State::Blocked(block) => format!("{} ({}, for {})", block.reason, block.kind, block.role),
+        State::Blocked(block) => {
+            let is_held = agents.iter().any(|row| row.agent.role == block.role || row.agent.slug == block.role);
+            // A person said no, so the answer is theirs, too.
+            let is_yours = block.by == Actor::Person || !is_held;
+            let whose = if is_yours { "you" } else { block.role.as_str() };
+            format!("{} ({}, for {whose})", block.reason, block.kind)
+        }
         State::Failed { error, .. } => error.clone(),
         State::Pending { .. }
         | State::Planning { .. }
@@ -205,12 +286,12 @@ fn text(found: &Overview, now: Timestamp, place: &str) -> String {
             let _ = writeln!(text, "  {} asks: {asked}; `handover approval show {0}`", approval.id);
         }
         for question in &found.questions {
-            let asked: String = plain(&question.draft.body).chars().take(120).collect();
+            let asked: String = visible::decided(&question.draft.body).chars().take(120).collect();
             let _ = writeln!(text, "  {} asks: {asked}; `handover inbox reply {0} TEXT`", question.id);
         }
         for task in &found.stuck {
             let status = coloured(task.status().as_str());
-            let why: String = plain(&why(task)).chars().take(160).collect();
+            let why: String = visible::decided(&why(task, &found.agents)).chars().take(160).collect();
             let _ = writeln!(text, "  {} {status} {}: {why}", task.id, plain(&task.name));
         }
     }

@@ -3,10 +3,12 @@
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use engine::id::{AgentId, TokenId};
+use engine::id::TokenId;
 use engine::token::Scope;
+use handover::Service;
 use handover::office::Office;
-use handover::token::{self, Shown};
+use handover::person::{self, NotAPerson};
+use handover::token::{self, Shown, TokenHolder};
 use wire::json::{Value, object};
 
 use super::{say, show};
@@ -14,15 +16,21 @@ use super::{say, show};
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenVerb {
     /// Make a token and print its secret, once
+    ///
+    /// A token of scope agent stands for the agent called NAME: its bearer is that agent and no other. With --shared several
+    /// agents use it, such as behind one gateway, and they can act for each other. A person makes tokens of the other scopes.
     Create {
-        /// What it is for
+        /// What it is for; with scope agent the name of the agent it stands for
         name: String,
         /// What its bearer may do [agent, coordinator, person, admin]
         #[arg(long, default_value = "agent", value_parser = scope)]
         scope: Scope,
-        /// The only agent its bearer can be
+        /// The agent it stands for, by its name or id, when that is not called NAME
+        #[arg(long, conflicts_with = "shared")]
+        agent: Option<String>,
+        /// Let several agents use it; they can act for each other
         #[arg(long)]
-        agent: Option<AgentId>,
+        shared: bool,
         /// Print it as JSON
         #[arg(long)]
         json: bool,
@@ -50,7 +58,17 @@ fn scope(text: &str) -> Result<Scope, String> {
 pub(super) async fn run(office: &Office, verb: TokenVerb) -> anyhow::Result<ExitCode> {
     let service = office.desk.service();
     match verb {
-        TokenVerb::Create { name, scope, agent, json } => {
+        TokenVerb::Create { name, scope, agent, shared, json } => {
+            let holder = match (agent, scope) {
+                (Some(agent), _) => TokenHolder::Agent(agent),
+                (None, Scope::Agent) if !shared => TokenHolder::Named(name.clone()),
+                (None, Scope::Agent) => TokenHolder::Shared,
+                (None, Scope::Coordinator | Scope::Person | Scope::Admin) => {
+                    anyhow::ensure!(!shared, "--shared is for tokens of scope agent; leave it out");
+                    TokenHolder::Shared
+                }
+            };
+            let agent = token::holder(service, &holder).await?;
             let made = token::create(service, &name, scope, agent).await?;
             if json {
                 say(&object([("id", made.id.to_string().into()), ("token", made.secret.as_str().into())]).to_string())?;
@@ -70,11 +88,24 @@ pub(super) async fn run(office: &Office, verb: TokenVerb) -> anyhow::Result<Exit
             }
         }
         TokenVerb::Revoke { id, json } => {
+            let scope = token::known(service, id).await?.scope;
+            if let Err(stranger) = may_revoke(service, scope).await? {
+                eprintln!("{stranger}");
+                return Ok(ExitCode::from(1));
+            }
             token::revoke(service, id).await?;
             say(&if json { object([("success", true.into())]).to_string() } else { format!("{id} is revoked") })?;
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// An agent's token is operated with; to take any other away is a person's decision.
+async fn may_revoke(service: &Service, scope: Scope) -> anyhow::Result<Result<(), NotAPerson>> {
+    match scope {
+        Scope::Agent => Ok(Ok(())),
+        Scope::Coordinator | Scope::Person | Scope::Admin => Ok(person::decider(service).await?.map(|_| ())),
+    }
 }
 
 fn row(token: &Shown) -> Value {

@@ -5,17 +5,18 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use handover::below::{self, ClientAgents};
 use handover::desk::{Outcome, Visitor};
 use handover::keeper;
 use handover::office::Office;
 use wire::json::{Object, Value, parse};
-use wire::lifecycle::Tool;
+use wire::lifecycle::{Effect, Said, Tool};
 
 use super::verbs::{NOUNS, VERBS, Verb, words};
 use super::{reply, review, show, verify};
 
-/// The largest file that is read for an argument.
-const FILE_BYTES_MAX: u64 = 64 << 20;
+/// The largest file that is read for an argument: no tool takes more.
+const FILE_BYTES_MAX: u64 = wire::lifecycle::PLAN_BYTES_MAX as u64;
 
 /// How an argument is written on a command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,7 +109,7 @@ fn command(verb: &Verb) -> Option<Command> {
     let watch = Arg::new("--watch").long("watch").action(ArgAction::SetTrue).conflicts_with("--json");
     let watch = watch.help("Show it again whenever something changes, until interrupted");
     command = command.arg(json);
-    if tool.effect == wire::lifecycle::Effect::Reads {
+    if tool.effect == Effect::Reads {
         command = command.arg(watch);
     }
     Some(command)
@@ -197,10 +198,13 @@ fn json(name: &str, text: &str) -> anyhow::Result<Value> {
     };
     let mut content = String::new();
     if path == "-" {
-        std::io::stdin().take(FILE_BYTES_MAX).read_to_string(&mut content).context("read standard input")?;
+        std::io::stdin().take(FILE_BYTES_MAX + 1).read_to_string(&mut content).context("read standard input")?;
     } else {
         let file = std::fs::File::open(path).with_context(|| format!("open {path}"))?;
-        file.take(FILE_BYTES_MAX).read_to_string(&mut content).with_context(|| format!("read {path}"))?;
+        file.take(FILE_BYTES_MAX + 1).read_to_string(&mut content).with_context(|| format!("read {path}"))?;
+    }
+    if u64::try_from(content.len()).unwrap_or(u64::MAX) > FILE_BYTES_MAX {
+        anyhow::bail!("{path} has more than {} MiB, which no command takes; split it", FILE_BYTES_MAX >> 20);
     }
     let is_yaml = [".yaml", ".yml"].iter().any(|ending| path.ends_with(ending));
     if is_yaml {
@@ -234,10 +238,29 @@ async fn with_ids(office: &Office, asked: &Asked) -> anyhow::Result<Value> {
     Ok(Value::Object(members))
 }
 
+/// Returns who gives the command: the agent of a turn, the agent of the client that this runs below, or a person.
+async fn visitor(office: &Office, asked: &Asked) -> anyhow::Result<Result<Visitor, Said>> {
+    if let Some(seat) = office.desk.seat().await? {
+        return Ok(Ok(Visitor::seated(seat)));
+    }
+    let Some(below) = below::look(Some(&office.live)) else { return Ok(Ok(Visitor::at_command_line())) };
+    let agents = ClientAgents::find(office.desk.service(), &below).await?;
+    let names_one = ["agent_id", "sender_id"].iter().any(|name| asked.arguments.get(name).is_some());
+    let needs_one = asked.tool.effect != Effect::Reads && asked.tool.name != "agent_register" && !names_one;
+    Ok(match agents.only() {
+        // A reviewer changes nothing, whichever agent it is.
+        Err(required) if needs_one && !handover::review::is_below_a_review() => Err(required),
+        Ok(_) | Err(_) => Ok(agents.visitor()),
+    })
+}
+
 /// Does it, and shows what came of it.
 pub(crate) async fn run(office: &Office, asked: &Asked) -> anyhow::Result<ExitCode> {
-    keeper::once(&office.desk, &office.live).await;
-    let visitor = office.desk.seat().await?.map_or_else(Visitor::person, Visitor::seated);
+    keeper::once(&office.desk).await;
+    let visitor = match visitor(office, asked).await? {
+        Ok(visitor) => visitor,
+        Err(said) => return show::outcome(asked.tool.name, &Outcome::Refused(said), asked.json, asked.watch),
+    };
     let text = with_ids(office, asked).await?.to_string();
     loop {
         let mut bell = office.desk.service().store().watch();

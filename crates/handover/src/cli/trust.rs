@@ -1,20 +1,21 @@
-//! `handover trust`: a person accepts the commands that a repository's configuration names.
+//! `handover trust`: a person accepts what a repository's settings run and widen.
 
 use std::io::{BufRead as _, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anstyle::Style;
 use anyhow::Context as _;
 use clap::Args;
-use handover::trust::{self, Offered};
-use handover::{office, person, settings};
+use handover::trust::{self, TrustView};
+use handover::{office, person};
 
-use super::say;
 use super::show::plain;
+use super::{say, say_json};
 
 #[derive(Debug, Args)]
 pub(crate) struct Trust {
-    /// Accept exactly this configuration, as an earlier call printed it; for scripts of a person
+    /// Accept without a question if the list has exactly this hash, as an earlier call printed it; for scripts of a person
     #[arg(long, value_name = "HASH")]
     sha256: Option<String>,
     /// Print what would be accepted as JSON, and its hash
@@ -24,62 +25,104 @@ pub(crate) struct Trust {
 
 pub(super) fn run(asked: &Trust) -> anyhow::Result<ExitCode> {
     let root = crate::begin::root()?;
-    let offered = trust::look(&root, &settings::read(Some(&root))?).context("read the configuration")?;
     let data = office::data_folder().context("there is no folder for this user's data; set HOME")?;
-    let is_trusted = trust::check(&root, Some(&data)).is_ok();
+    // Read once: what is shown, hashed and accepted is the same.
+    let view = trust::view(&root, Some(&data)).context("read the configuration")?;
     if let Some(hash) = &asked.sha256 {
-        return by_hash(&offered, hash, &data);
+        return by_hash(&view, hash, &data);
     }
     if asked.json {
-        let value = serde_json::json!({
-            "path": offered.path, "sha256": offered.sha256, "commands": offered.commands, "trusted": is_trusted,
-        });
-        say(&value.to_string())?;
+        say_json(&json(&view))?;
         return Ok(ExitCode::SUCCESS);
     }
-    show(&offered)?;
-    if is_trusted {
+    if view.is_trusted() && view.changes.is_empty() {
+        show(&view)?;
         say("This is trusted already.")?;
         return Ok(ExitCode::SUCCESS);
     }
     if let Err(refused) = person::at_a_terminal() {
+        show(&view)?;
+        if view.is_trusted() {
+            say("Everything that widens was accepted; these changes are in force already.")?;
+            return Ok(ExitCode::SUCCESS);
+        }
         eprintln!("{refused}");
-        eprintln!("or call `handover trust --sha256 {}`", offered.sha256);
+        eprintln!("or call `handover trust --sha256 {}`", view.list.sha256());
         return Ok(ExitCode::from(1));
     }
+    let accepted = ask(&view, &data)?;
+    Ok(ExitCode::from(u8::from(!accepted && !view.is_trusted())))
+}
+
+fn json(view: &TrustView) -> serde_json::Value {
+    let changes: Vec<_> = view
+        .changes
+        .iter()
+        .map(|change| serde_json::json!({"change": change.text, "waits_for_a_person": change.waits}))
+        .collect();
+    serde_json::json!({
+        "path": view.path,
+        "sha256": view.list.sha256(),
+        "commands": view.list.commands(),
+        "accepts": view.list.lines(),
+        "changes": if view.is_accepted { changes } else { Vec::new() },
+        "trusted": view.is_trusted(),
+    })
+}
+
+fn by_hash(view: &TrustView, hash: &str, data: &Path) -> anyhow::Result<ExitCode> {
+    if let Err(refused) = person::here() {
+        eprintln!("{refused}");
+        return Ok(ExitCode::from(1));
+    }
+    if *hash != view.list.sha256() {
+        eprintln!(
+            "NOT_TRUSTED the list of what this configuration runs has the hash {} by now; look at it with `handover trust`",
+            view.list.sha256()
+        );
+        return Ok(ExitCode::from(1));
+    }
+    trust::accept(data, view).context("keep what was accepted")?;
+    say(&format!("Accepted {} for {}", view.list.sha256(), plain(&view.path)))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows the list, or the difference from what was accepted before, and asks. A person sits at the terminal.
+fn ask(view: &TrustView, data: &Path) -> anyhow::Result<bool> {
+    show(view)?;
     let mut out = anstream::stdout();
-    write!(out, "May Handover run these on this machine? [y/N] ")?;
+    write!(out, "May Handover do this on this machine? [y/N] ")?;
     out.flush()?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;
     if !matches!(answer.trim(), "y" | "Y" | "yes") {
         say("Nothing was accepted.")?;
-        return Ok(ExitCode::from(1));
+        return Ok(false);
     }
-    trust::accept(&data, &offered).context("keep what was accepted")?;
-    say("Accepted. A change of the configuration must be accepted again.")?;
-    Ok(ExitCode::SUCCESS)
+    trust::accept(data, view).context("keep what was accepted")?;
+    say("Accepted. Handover asks again when the settings ask for more.")?;
+    Ok(true)
 }
 
-fn by_hash(offered: &Offered, hash: &str, data: &std::path::Path) -> anyhow::Result<ExitCode> {
-    if let Err(refused) = person::here() {
-        eprintln!("{refused}");
-        return Ok(ExitCode::from(1));
-    }
-    if *hash != offered.sha256 {
-        eprintln!("NOT_TRUSTED the configuration is {} by now; look at it with `handover trust`", offered.sha256);
-        return Ok(ExitCode::from(1));
-    }
-    trust::accept(data, offered).context("keep what was accepted")?;
-    say(&format!("Accepted {} for {}", offered.sha256, plain(&offered.path)))?;
-    Ok(ExitCode::SUCCESS)
+/// Asks a person at the terminal about what the settings of a project ask for. Where nobody sits, nothing is accepted.
+pub(super) fn ask_here(root: &Path) -> anyhow::Result<bool> {
+    let Some(data) = office::data_folder().filter(|_| person::at_a_terminal().is_ok()) else { return Ok(false) };
+    ask(&trust::view(root, Some(&data)).context("read the configuration")?, &data)
 }
 
-fn show(offered: &Offered) -> anyhow::Result<()> {
+fn show(view: &TrustView) -> anyhow::Result<()> {
     let dim = Style::new().dimmed();
-    say(&format!("{}\n{dim}sha256 {}{dim:#}", plain(&offered.path), offered.sha256))?;
-    if offered.commands.is_empty() {
-        say("The configuration names no commands.")?;
+    say(&format!("{}\n{dim}sha256 {}{dim:#}", plain(&view.path), view.list.sha256()))?;
+    if !view.is_accepted || view.changes.is_empty() {
+        let lines = view.list.lines();
+        if lines.is_empty() {
+            say("The settings run nothing and widen nothing.")?;
+        }
+        return lines.iter().try_for_each(|line| say(&format!("  {}", plain(line))));
     }
-    offered.commands.iter().try_for_each(|command| say(&format!("  {}", plain(command))))
+    for change in &view.changes {
+        let note = if change.waits { "" } else { "   (in force already)" };
+        say(&format!("  {}{dim}{note}{dim:#}", plain(&change.text)))?;
+    }
+    Ok(())
 }

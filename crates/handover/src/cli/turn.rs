@@ -48,7 +48,7 @@ pub(crate) enum TurnVerb {
 }
 
 pub(super) async fn run(office: &Office, verb: TurnVerb) -> anyhow::Result<ExitCode> {
-    keeper::once(&office.desk, &office.live).await;
+    keeper::once(&office.desk).await;
     match verb {
         TurnVerb::List { task, workflow, json } => {
             list(office, task.map(Whose::Task).or(workflow.map(Whose::Workflow)), json).await

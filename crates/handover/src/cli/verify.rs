@@ -5,13 +5,14 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{ArgMatches, Args, FromArgMatches as _};
-use engine::id::TaskId;
+use engine::id::{AgentId, TaskId};
+use handover::below::{self, ClientAgents};
 use handover::desk::Outcome;
 use handover::office::{self, Office};
 use handover::runner::host::TURN;
 use handover::runner::open;
 use handover::runner::verify::{Asked, Finished, Order, Progress, Unfinished, finish};
-use handover::{Error, keeper, person, place, random, settings, trust};
+use handover::{Error, keeper, place, random, settings, trust};
 use wire::json::{Value, object};
 use wire::lifecycle::Said;
 
@@ -63,7 +64,7 @@ pub(crate) async fn run(office: &Office, asked: &Verify) -> anyhow::Result<ExitC
 }
 
 struct Prepared {
-    agent: Option<engine::id::AgentId>,
+    agent: Option<AgentId>,
     root: PathBuf,
     worktree: PathBuf,
     team: settings::Team,
@@ -75,26 +76,19 @@ async fn prepared(office: &Office, asked: &Verify) -> anyhow::Result<Result<Prep
         let message = "this runs in a turn of the runner, which verifies the output when the turn ends";
         return Ok(Err(said("NOT_PERMITTED", message, "end your turn with your output")));
     }
-    let agent = match &asked.agent_id {
-        Some(name) => match office.desk.service().agent_by_slug(name).await? {
-            Some(agent) => Some(agent),
-            None => match name.parse() {
-                Ok(agent) => Some(agent),
-                Err(_) => return Ok(Err(said("AGENT_NOT_FOUND", &format!("there is no agent {name}"), NAME_IT))),
-            },
-        },
-        None => match person::here() {
-            Ok(()) => None,
-            Err(refused) => return Ok(Err(coded(&refused.to_string(), NAME_IT))),
-        },
+    let agent = match worker(office, asked.agent_id.as_deref()).await? {
+        Ok(agent) => agent,
+        Err(said) => return Ok(Err(said)),
     };
     let data = office::data_folder();
     let Some(root) = office.place.root.clone() else {
         return Ok(Err(said("NOT_TRUSTED", "there is no project here whose commands could be trusted", TRUST_IT)));
     };
-    if let Err(refused) = trust::check(&root, data.as_deref()) {
-        return Ok(Err(coded(&refused.to_string(), TRUST_IT)));
-    }
+    let team = match trust::accepted(&root, data.as_deref()) {
+        Ok(accepted) => accepted.settings.team,
+        Err(trust::Untrusted::Settings(problem)) => return Err(problem.into()),
+        Err(refused) => return Ok(Err(coded(&refused.to_string(), TRUST_IT))),
+    };
     let here = std::env::current_dir().context("find the current folder")?;
     let folder = asked.worktree.as_ref().map_or(here.clone(), |named| here.join(named));
     let folder = folder.canonicalize().with_context(|| format!("find {}", folder.display()))?;
@@ -103,15 +97,36 @@ async fn prepared(office: &Office, asked: &Verify) -> anyhow::Result<Result<Prep
         return Ok(Err(said("NOT_TRUSTED", &message, TRUST_IT)));
     }
     let worktree = folder.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&root).to_owned();
-    let team = settings::read(Some(&root))?.team;
     Ok(Ok(Prepared { agent, root, worktree, team }))
+}
+
+/// Returns the agent that says to hold the task. A person need not name one; below an agent it is one of that client's.
+async fn worker(office: &Office, named: Option<&str>) -> anyhow::Result<Result<Option<AgentId>, Said>> {
+    let service = office.desk.service();
+    let named = match named {
+        None => None,
+        Some(name) => match service.agent_by_slug(name).await?.or_else(|| name.parse().ok()) {
+            Some(agent) => Some(agent),
+            None => return Ok(Err(said("AGENT_NOT_FOUND", &format!("there is no agent {name}"), NAME_IT))),
+        },
+    };
+    let Some(below) = below::look(Some(&office.live)) else { return Ok(Ok(named)) };
+    let agents = ClientAgents::find(service, &below).await?;
+    Ok(match named {
+        None => agents.only().map(Some),
+        Some(agent) if agents.has(agent) => Ok(Some(agent)),
+        Some(agent) => {
+            let message = format!("{agent} is not registered by the client that this runs below");
+            Err(said("AGENT_ELSEWHERE", &message, "leave --agent-id out; it is found by your client's connection"))
+        }
+    })
 }
 
 const NAME_IT: &str = "name the agent that holds the task with --agent-id";
 const TRUST_IT: &str = "have a person look at the commands with `handover trust`";
 
 async fn verify(office: &Office, asked: &Verify, prepared: &Prepared) -> anyhow::Result<ExitCode> {
-    keeper::once(&office.desk, &office.live).await;
+    keeper::once(&office.desk).await;
     let mark = format!("verify_{}", random::token()?);
     let folder = office.state.join("verify").join(&mark);
     let order = Order {
@@ -188,6 +203,10 @@ fn refused(unfinished: Unfinished) -> anyhow::Result<Said> {
         Unfinished::NoContract(_) => {
             said("NO_OUTPUT_CONTRACT", &message, "complete it with `handover task status TASK completed`")
         }
+        Unfinished::CheckChanged(approval) => {
+            let suggestion = format!("a person decides with `handover approval approve {approval}`; then verify again");
+            said("CHECK_CHANGED", &message, &suggestion)
+        }
         Unfinished::EvaluatorNeeded => {
             said("EVALUATOR_NEEDED", &message, "name an agent as [evaluator] in .handover/config.toml")
         }
@@ -204,8 +223,7 @@ fn refused(unfinished: Unfinished) -> anyhow::Result<Said> {
 /// A message that begins with its code.
 fn coded(message: &str, suggestion: &str) -> Said {
     let (code, rest) = message.split_once(' ').unwrap_or(("NOT_TRUSTED", message));
-    let code = ["NOT_A_PERSON", "NOT_TRUSTED"].into_iter().find(|known| *known == code);
-    code.map_or_else(|| said("NOT_TRUSTED", message, suggestion), |code| said(code, rest, suggestion))
+    if code == "NOT_TRUSTED" { said("NOT_TRUSTED", rest, suggestion) } else { said("NOT_TRUSTED", message, suggestion) }
 }
 
 fn said(code: &'static str, message: &str, suggestion: &str) -> Said {

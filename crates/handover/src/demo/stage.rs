@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::{Failed, Wanted};
 use crate::desk::{Desk, Surroundings};
+use crate::place::{self, By, Place};
 use crate::runner::place::Ground;
 use crate::runner::plan_file::PlanFile;
 use crate::runner::shop::{News, Parts, Shop, Wish};
@@ -55,8 +56,8 @@ pub(super) async fn open(
 /// A project as a person would have it. Says whether there is a git to make it a repository.
 async fn prepare(folder: &Path, program: &Path) -> Result<bool, Failed> {
     let own = folder.join(".handover");
-    std::fs::create_dir_all(own.join("state"))?;
-    std::fs::write(own.join("state/.gitignore"), "*\n")?;
+    let store = folder.join(place::STATE).join("handover.db").display().to_string();
+    place::prepare(&Place { store, by: By::Repository, root: Some(folder.to_owned()) })?;
     let program = program.display();
     let mut text =
         "[contract.page]\nchecks = [{ command = [\"grep\", \"-q\", \"<form\", \"web/page.html\"], seconds = 10 }]\n"

@@ -3,7 +3,7 @@
 use engine::inbox::{Message, Owner, Recipients};
 
 use engine::view::{self, MailFilter, MailState};
-use engine::{Actor, Command, Need, Refusal, Rights, Stop, Timestamp, World};
+use engine::{Actor, Command, Need, Refusal, Rights, Stop, Timestamp, World, identity};
 use wire::lifecycle::{
     Address, Call, Inbox, InboxRead, InboxRow, MessageCountUnread, MessageGet, MessageList, MessageRow, MessageStatus,
     Messages, Named, Part, Unread, original_priority,
@@ -23,20 +23,22 @@ pub(super) fn of_a_sender(call: &Call, error: Error) -> Error {
     }
 }
 
-/// A person's mail is a person's; whose token stands for one agent reads that agent's.
-fn may_read(request: &Request<'_>, owner: Owner) -> Result<(), Refusal> {
-    let visitor = request.visitor;
-    let allowed = match owner {
-        Owner::Human => visitor.rights == Rights::Person,
-        Owner::Agent(agent) => !visitor.bound || visitor.agent == Some(agent) || visitor.may_override(),
-    };
-    if allowed {
-        return Ok(());
-    }
-    Err(Refusal::NotPermitted { problem: format!("this is the mailbox of {owner}") })
-}
-
 impl Desk {
+    /// Refuses a mailbox that is not the caller's: a person's mail is a person's, and an agent's mail is that agent's.
+    /// Coordinators and persons look into agents' mail under their own name.
+    async fn may_read(&self, request: &Request<'_>, owner: Owner) -> Result<(), Stopped> {
+        match owner {
+            Owner::Human if request.visitor.rights == Rights::Person => Ok(()),
+            Owner::Human => Err(Refusal::NotPermitted { problem: format!("this is the mailbox of {owner}") }.into()),
+            Owner::Agent(_) if request.visitor.may_override() => Ok(()),
+            Owner::Agent(id) => {
+                let (caller, now) = (request.caller.clone(), self.service.now());
+                let voice = move |world: &World| identity::check_voice(world, &caller, world.agent(id)?, now);
+                Ok(self.service.view(voice).await?)
+            }
+        }
+    }
+
     /// Whose mailbox is meant, and whether the visitor may look into it.
     async fn owner(&self, request: &Request<'_>, address: Option<&Address>) -> Result<Owner, Stopped> {
         let owner = match address.map(|address| address.0.clone()) {
@@ -51,7 +53,7 @@ impl Desk {
                 None => return Err(Refusal::AgentNotFound { agent: None }.into()),
             },
         };
-        may_read(request, owner)?;
+        self.may_read(request, owner).await?;
         Ok(owner)
     }
 
@@ -88,7 +90,14 @@ impl Desk {
     pub(super) async fn message(&self, request: &Request<'_>, asked: &MessageGet) -> Answer {
         let id = asked.id;
         let found = self.service.view(move |world| view::message(world, id)).await?;
-        may_read(request, found.to)?;
+        match self.may_read(request, found.to).await {
+            // The call names no agent, so it is told whose message this is.
+            Err(Stopped::Error(Error::Refused(Refusal::AgentElsewhere { .. }))) => {
+                let problem = format!("{id} is in the mailbox of {}", found.to);
+                return Err(Refusal::NotPermitted { problem }.into());
+            }
+            read => read?,
+        }
         if !asked.mark_read.unwrap_or(true) {
             return Ok(MessageRow::of(&found).render());
         }

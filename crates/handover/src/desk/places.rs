@@ -9,18 +9,19 @@ use wire::json::object;
 use wire::lifecycle::{Call, Part, Said, WorkspaceCreate, WorkspaceReply, WorkspaceUpdate, WorkspaceUpdated};
 
 use super::{Answer, Desk, Request, Stopped, unexpected};
+use crate::worktree::removed::restore_command;
 use crate::worktree::{self, Branch, Dirt, Git, Kept, Problem};
 
 impl Desk {
     pub(super) async fn create_workspace(&self, request: &Request<'_>, asked: &WorkspaceCreate) -> Answer {
-        if let Some(key) = &request.caller.key
-            && let Some(first) = self.service.kept(key, "create_workspace").await?
-        {
+        if let Some(first) = self.service.kept(&request.caller, "create_workspace").await? {
             return self.created(&first?).await;
         }
         if !asked.create_worktree.unwrap_or(false) {
             let path = asked.path.as_ref().ok_or(Refusal::MissingPath)?;
             let create = Command::CreateWorkspace(asked.create(path.as_str(), false));
+            self.service.would(without_key(request), create.clone()).await?;
+            self.may_record_in(request, Path::new(path.as_str())).await?;
             let reply = self.service.execute(request.caller.clone(), create).await?;
             let Reply::WorkspaceCreated { workspace } = reply else { return Err(unexpected("workspace_create")) };
             return Ok(WorkspaceReply { id: workspace, path: None, branch: None }.render());
@@ -28,6 +29,7 @@ impl Desk {
         let repository = asked.repo_path.as_ref().map(|path| PathBuf::from(path.as_str()));
         let repository = repository.or_else(|| self.surroundings.root.clone()).ok_or(Refusal::MissingRepoPath)?;
         self.may_place(request, asked).await?;
+        self.may_work_in(request, &repository).await?;
         let wanted = worktree::Request {
             repository,
             root: self.surroundings.worktrees.clone(),
@@ -43,7 +45,8 @@ impl Desk {
             Ok(reply) => self.created(&reply).await,
             Err(error) => {
                 // Nothing is recorded, so nothing may stay: it holds no work yet.
-                let removal = removal(&wanted.repository, &made.path, &made.branch, Some(&made.base_commit));
+                let named = (made.branch.as_str(), Some(made.base_commit.as_str()));
+                let removal = removal(&wanted.repository, &made.path, named, self.now_ms());
                 let _left = worktree::remove(&Git::default(), &removal).await;
                 Err(error.into())
             }
@@ -71,11 +74,13 @@ impl Desk {
         let id = asked.id;
         let update = Command::UpdateWorkspace(asked.update());
         if !asked.cleanup_worktree.unwrap_or(false) {
+            if asked.merge_commit.is_some() {
+                self.service.would(without_key(request), update.clone()).await?;
+                self.merge_is_found(asked).await?;
+            }
             return updated(&self.service.execute(request.caller.clone(), update).await?);
         }
-        if let Some(key) = &request.caller.key
-            && let Some(first) = self.service.kept(key, "update_workspace").await?
-        {
+        if let Some(first) = self.service.kept(&request.caller, "update_workspace").await? {
             return updated(&first?);
         }
         self.service.would(without_key(request), update.clone()).await?;
@@ -93,22 +98,30 @@ impl Desk {
         }
         let home = repository.map(|repository| PathBuf::from(repository.path));
         let home = home.or_else(|| self.surroundings.root.clone()).ok_or(Refusal::MissingRepoPath)?;
+        self.merge_is_found(asked).await?;
         let removal = worktree::Removal {
             merge_commit: asked.merge_commit.as_ref().map(ToString::to_string).or_else(|| row.merge_commit.clone()),
             force: asked.force.unwrap_or(false),
             ..self.removal_of(&row, &home)
         };
         let removed = worktree::remove(&Git::default(), &removal).await.map_err(|problem| refused(&problem))?;
-        let update = Command::UpdateWorkspace(UpdateWorkspace { cleaned: Some(cleaned(&removed)), ..asked.update() });
+        let update = Command::UpdateWorkspace(UpdateWorkspace {
+            cleaned: Some(cleaned(&removed, &row.branch)),
+            ..asked.update()
+        });
         updated(&self.service.execute(request.caller.clone(), update).await?)
     }
 
+    fn now_ms(&self) -> i64 {
+        self.service.now().0
+    }
+
     fn removal_of(&self, row: &Workspace, home: &Path) -> worktree::Removal {
-        removal(home, Path::new(&row.path), &row.branch, row.base_branch.as_deref())
+        removal(home, Path::new(&row.path), (&row.branch, row.base_branch.as_deref()), self.now_ms())
     }
 }
 
-fn removal(repository: &Path, path: &Path, branch: &str, base: Option<&str>) -> worktree::Removal {
+fn removal(repository: &Path, path: &Path, (branch, base): (&str, Option<&str>), now_ms: i64) -> worktree::Removal {
     worktree::Removal {
         repository: repository.to_owned(),
         path: path.to_owned(),
@@ -116,6 +129,7 @@ fn removal(repository: &Path, path: &Path, branch: &str, base: Option<&str>) -> 
         base: base.map(str::to_owned),
         merge_commit: None,
         force: false,
+        now_ms,
     }
 }
 
@@ -123,13 +137,17 @@ fn without_key(request: &Request<'_>) -> engine::Caller {
     engine::Caller { key: None, ..request.caller.clone() }
 }
 
-fn cleaned(removed: &worktree::Removed) -> Cleaned {
+fn cleaned(removed: &worktree::Removed, branch: &str) -> Cleaned {
     Cleaned {
         worktree_removed: removed.worktree_removed,
         branch_deleted: matches!(removed.branch, Branch::Deleted { .. }),
         branch_kept_because: match &removed.branch {
             Branch::Deleted { .. } | Branch::Kept(Kept::Gone) => None,
             Branch::Kept(kept) => Some(why(kept)),
+        },
+        restore: match &removed.branch {
+            Branch::Deleted { kept_as, .. } => Some(restore_command(branch, kept_as)),
+            Branch::Kept(_) => None,
         },
     }
 }
@@ -142,6 +160,7 @@ fn updated(reply: &Reply) -> Answer {
         worktree_removed: cleaned.map(|cleaned| cleaned.worktree_removed),
         branch_deleted: cleaned.map(|cleaned| cleaned.branch_deleted),
         branch_kept_because: cleaned.and_then(|cleaned| cleaned.branch_kept_because.clone()),
+        branch_restore: cleaned.and_then(|cleaned| cleaned.restore.clone()),
     };
     Ok(updated.render())
 }
@@ -195,6 +214,17 @@ fn why(kept: &Kept) -> String {
         Kept::Gone => "it is gone".to_owned(),
         Kept::NotMerged { base } => format!("its commits are not in {base}"),
         Kept::MergeNotFound { base } => format!("the merge commit is not in {base}"),
+        Kept::MergeBeforeBranch { merge } => {
+            format!("{merge} is older than the branch's own commits; give the commit that merged them")
+        }
+        Kept::MergeLacks { merge, file: Some(file) } => {
+            format!(
+                "{merge} does not hold the branch's changes of {file}; merge the branch, or give the commit that did"
+            )
+        }
+        Kept::MergeLacks { merge, file: None } => {
+            format!("{merge} does not show that it holds the branch's commits; merge the branch")
+        }
         Kept::BaseNotFound => "there is no base to compare it with".to_owned(),
         Kept::CheckedOut { path } => format!("it is checked out at {}", path.display()),
         Kept::Failed { problem } => problem.clone(),

@@ -11,6 +11,7 @@ use wire::lifecycle::{
     WorkflowAddTask, WorkflowReplan, WorkflowSetPlan,
 };
 
+use super::author::{signed, signed_command};
 use super::{Answer, Desk, Request, Stopped, answered, limit};
 use crate::project;
 
@@ -46,19 +47,19 @@ impl Desk {
 
     async fn planned(
         &self,
-        caller: &Caller,
+        request: &Request<'_>,
         workflow: WorkflowId,
         tasks: &[Planned],
     ) -> Result<Vec<PlanTask>, Stopped> {
         let paths = tasks.iter().filter_map(Planned::repository);
-        let known = self.attach(caller, workflow, paths).await?;
+        let known = self.attach(&request.caller, workflow, paths).await?;
         let planned = |task: &Planned| task.planned(task.repository().and_then(|path| known.get(path).copied()));
-        Ok(tasks.iter().map(planned).collect())
+        Ok(signed(tasks.iter().map(planned).collect(), self.author(request).await?.as_deref()))
     }
 
     pub(super) async fn set_plan(&self, request: &Request<'_>, call: &Call, asked: &WorkflowSetPlan) -> Answer {
         let (id, caller) = (asked.id, &request.caller);
-        let tasks = self.planned(caller, id, &asked.plan.tasks.0).await?;
+        let tasks = self.planned(request, id, &asked.plan.tasks.0).await?;
         let summary = asked.plan.summary.to_string();
         let reply = self.service.set_plan(caller.clone(), id, summary, tasks).await?;
         // After the plan, because a plan that is refused leaves nothing behind.
@@ -74,13 +75,14 @@ impl Desk {
         let task = asked.planned(asked.repository().and_then(|path| known.get(path).copied()));
         let after = asked.after_task.as_ref().map(ToString::to_string);
         let add = Command::AddTask { workflow, task: Box::new(task), after };
+        let add = signed_command(add, self.author(request).await?.as_deref());
         let reply = self.service.execute(request.caller.clone(), add).await?;
         answered(call, &reply)
     }
 
     pub(super) async fn replan(&self, request: &Request<'_>, call: &Call, asked: &WorkflowReplan) -> Answer {
         let workflow = asked.workflow_id;
-        let tasks = self.planned(&request.caller, workflow, &asked.plan.tasks.0).await?;
+        let tasks = self.planned(request, workflow, &asked.plan.tasks.0).await?;
         let (summary, reason) = (asked.plan.summary.to_string(), asked.plan.reason.to_string());
         let replan = Command::Replan { workflow, summary, reason, tasks };
         let reply = self.service.execute(request.caller.clone(), replan).await?;
@@ -96,6 +98,9 @@ impl Desk {
                 return Err(Refusal::InvalidInput { field: "template".to_owned(), problem }.into());
             }
         };
+        // The caller that applies the template later did not write its tasks.
+        let tasks = signed(body.tasks, self.author(request).await?.as_deref());
+        let body = TemplateBody { tasks, ..body };
         let create = Command::CreateTemplate {
             name: asked.name.to_string(),
             description: asked.description.as_ref().map(ToString::to_string),
@@ -136,6 +141,7 @@ impl Desk {
                             verify: row.task.verify,
                             review: crate::runner::brief::extra(&row.detail, "review").is_some(),
                             gate: row.task.gate,
+                            limited: row.task.limited,
                             repository: None,
                             brief: row.detail.brief.clone(),
                             context: row.detail.context.clone(),
@@ -211,7 +217,7 @@ impl Desk {
         let (name, description, body) = self.template(asked.template_id.as_str()).await?;
         let given = asked.variables.iter().flat_map(|map| &map.0);
         let values: BTreeMap<String, String> = given.map(|(name, value)| (name.clone(), value.to_string())).collect();
-        let tasks = body.fill(&values)?;
+        let tasks = signed(body.fill(&values)?, self.author(request).await?.as_deref());
         // Before anything is made: a plan that cannot be set would leave an empty workflow.
         engine::plan::Plan::whole(tasks.clone())?;
         let create = engine::command::CreateWorkflow {

@@ -243,17 +243,17 @@ impl Desk {
     }
 
     pub(super) async fn agent(&self, request: &Request<'_>, asked: &AgentGet) -> Answer {
-        let now = self.service.now();
+        let (now, alive) = (self.service.now(), self.alive());
         let id = match asked.id {
             Some(id) => id,
             None => self.acting(request).await?.ok_or(Refusal::AgentNotFound { agent: None })?,
         };
-        let found = self.service.view(move |world| view::agent(world, id, now)).await?;
+        let found = self.service.view(move |world| view::agent(world, id, &alive, now)).await?;
         Ok(AgentRow::of(&found).render())
     }
 
     pub(super) async fn agents(&self, asked: &AgentList) -> Answer {
-        let now = self.service.now();
+        let (now, alive) = (self.service.now(), self.alive());
         let word = |found: Option<&wire::shape::NonBlank>| found.map(ToString::to_string);
         let filter = AgentFilter {
             role: word(asked.role.as_ref()),
@@ -262,7 +262,7 @@ impl Desk {
         };
         let after = moment::<AgentId>(asked.cursor.as_ref())?;
         let rows = limit(asked.limit);
-        let page = self.service.view(move |world| view::agents(world, &filter, after, rows, now)).await?;
+        let page = self.service.view(move |world| view::agents(world, &filter, after, rows, (&alive, now))).await?;
         let wanted = |row: &&view::AgentView| {
             let is = |status: &AgentStatus| status.as_str() == presence(row.presence);
             asked.status.as_ref().is_none_or(|list| list.0.iter().any(is))

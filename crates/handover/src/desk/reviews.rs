@@ -12,6 +12,7 @@ use wire::lifecycle::{
     Body, FindingReply, Part, ReviewAnswer, ReviewReply, ReviewRequest, ReviewStatusGet, Said, Within, is_running,
 };
 
+use super::task_reviews::TaskGate;
 use super::waits::Wanted;
 use super::{Answer, Desk, Request, Stopped, Surroundings, unexpected};
 use crate::review::program::Here;
@@ -40,20 +41,18 @@ impl Desk {
             return Err(Stopped::Said(said("NOT_PERMITTED", message, "end your turn with your output")));
         }
         // What was asked with this key is under way, or was answered.
-        if let Some(known) = self.asked_before(request, asked.session).await? {
+        if let Some(known) = self.asked_before(request, asked).await? {
             return self.watched(request, known, wait(asked.wait_seconds, 0)).await;
         }
-        let known = match asked.session {
-            None => None,
-            Some(id) => Some(self.service.view(move |world| view::review(world, id)).await?),
+        let mut gate = self.task_gate(request, asked).await?;
+        let known = match (asked.session, &mut gate) {
+            (Some(id), _) => Some(self.service.view(move |world| view::review(world, id)).await?),
+            (None, Some(gate)) => gate.known.take(),
+            (None, None) => None,
         };
-        let named = match (&asked.provider, &known) {
-            (Some(named), _) => named.to_string(),
-            (None, Some(known)) => known.review.provider.clone(),
-            (None, None) => {
-                let problem = "is needed, or `session`; name an agent or a role of .handover/config.toml".to_owned();
-                return Err(engine::Refusal::InvalidInput { field: "provider".to_owned(), problem }.into());
-            }
+        let (named, artifact) = match &gate {
+            Some(gate) => (self.reviewer_of(gate, known.as_ref(), asked)?, self.work_of(gate, asked).await?),
+            None => (provider(asked, known.as_ref())?, content(asked).ok_or_else(no_content)?),
         };
         let ground = self.ground(&named)?;
         if let Some(known) = known.as_ref().filter(|known| known.review.provider != ground.provider.slug()) {
@@ -62,9 +61,8 @@ impl Desk {
         }
         let id = match &known {
             Some(known) => known.review.id,
-            None => self.open_review(request, asked, &ground).await?,
+            None => self.open_review(request, gate.as_ref(), &ground).await?,
         };
-        let artifact = artifact(asked);
         let (iteration, findings) =
             known.as_ref().map_or((1, &[][..]), |known| (known.review.next(), known.findings.as_slice()));
         let bytes = document(iteration, &artifact, findings).to_string();
@@ -74,20 +72,23 @@ impl Desk {
     }
 
     /// The review that a repeated request stands for.
-    async fn asked_before(
-        &self,
-        request: &Request<'_>,
-        session: Option<ReviewId>,
-    ) -> Result<Option<ReviewId>, Stopped> {
-        let Some(key) = &request.caller.key else { return Ok(None) };
-        if session.is_some() {
-            let begun = self.service.kept(key, "start_round").await?;
-            return Ok(session.filter(|_| begun.is_some()));
-        }
-        if let Some(Ok(Reply::ReviewOpened { review })) = self.service.kept(key, "open_review").await? {
+    async fn asked_before(&self, request: &Request<'_>, asked: &ReviewRequest) -> Result<Option<ReviewId>, Stopped> {
+        if let Some(Ok(Reply::ReviewOpened { review })) = self.service.kept(&request.caller, "open_review").await? {
             return Ok(Some(review));
         }
-        Ok(None)
+        if self.service.kept(&request.caller, "start_round").await?.is_none() {
+            return Ok(None);
+        }
+        match (asked.session, asked.task_id) {
+            (Some(session), _) => Ok(Some(session)),
+            // A later round of a task's review is begun without naming the session.
+            (None, Some(task)) => {
+                let attempt = self.attempt(task, asked.attempt).await?;
+                let known = self.service.view(move |world| view::gating(world, task, attempt)).await?;
+                Ok(known.map(|known| known.review.id))
+            }
+            (None, None) => Ok(None),
+        }
     }
 
     fn ground(&self, named: &str) -> Result<Ground, Stopped> {
@@ -102,21 +103,21 @@ impl Desk {
     async fn open_review(
         &self,
         request: &Request<'_>,
-        asked: &ReviewRequest,
+        gate: Option<&TaskGate>,
         ground: &Ground,
     ) -> Result<ReviewId, Stopped> {
-        let gate = match asked.task_id {
-            None => None,
-            Some(task) => Some((task, self.attempt(task, asked.attempt).await?)),
-        };
         let provider = ground.provider.slug().to_owned();
-        let open = engine::command::OpenReview { provider, gate, rounds_max: None };
+        let open = engine::command::OpenReview {
+            provider,
+            gate: gate.map(|gate| (gate.task, gate.attempt)),
+            rounds_max: gate.and_then(|gate| gate.rounds_max),
+        };
         let reply = self.service.execute(request.caller.clone(), Command::OpenReview(open)).await?;
         let Reply::ReviewOpened { review } = reply else { return Err(unexpected("review_request")) };
         Ok(review)
     }
 
-    async fn attempt(&self, task: TaskId, given: Option<wire::lifecycle::Attempt>) -> Result<u32, Stopped> {
+    pub(super) async fn attempt(&self, task: TaskId, given: Option<wire::lifecycle::Attempt>) -> Result<u32, Stopped> {
         match given {
             Some(Within(attempt)) => Ok(attempt),
             None => Ok(self.service.view(move |world| world.task(task).map(|task| task.attempt)).await?),
@@ -231,10 +232,11 @@ fn spent(known: &Reviewed) -> Spent {
     })
 }
 
-fn artifact(asked: &ReviewRequest) -> Artifact {
+/// Returns the content of a call as it is reviewed.
+pub(super) fn content(asked: &ReviewRequest) -> Option<Artifact> {
     let reference = asked.artifact_ref.as_ref().map(ToString::to_string);
     let media_type = asked.media_type.as_ref().map(ToString::to_string);
-    match &asked.content {
+    Some(match asked.content.as_ref()? {
         Body::Text(text) => {
             Artifact::of_text(text.clone(), media_type.unwrap_or_else(|| "text/plain".to_owned()), reference)
         }
@@ -243,7 +245,21 @@ fn artifact(asked: &ReviewRequest) -> Artifact {
             content: value.clone(),
             reference,
         },
-    }
+    })
+}
+
+fn no_content() -> Stopped {
+    let problem = "is needed: give what is to be reviewed, or the `task_id` of a task with a worktree".to_owned();
+    engine::Refusal::InvalidInput { field: "content".to_owned(), problem }.into()
+}
+
+/// Returns who reviews something that is no task's work.
+fn provider(asked: &ReviewRequest, known: Option<&Reviewed>) -> Result<String, Stopped> {
+    let named = asked.provider.as_ref().map(ToString::to_string);
+    named.or_else(|| known.map(|known| known.review.provider.clone())).ok_or_else(|| {
+        let problem = "is needed, or `session`; name an agent or a role of .handover/config.toml".to_owned();
+        engine::Refusal::InvalidInput { field: "provider".to_owned(), problem }.into()
+    })
 }
 
 fn wait(asked: Option<Within<0, 50>>, default: u32) -> u32 {
@@ -289,7 +305,7 @@ fn refused(problem: &NoProvider) -> Stopped {
     Stopped::Said(said)
 }
 
-fn said(code: &'static str, message: &str, suggestion: &str) -> Said {
+pub(super) fn said(code: &'static str, message: &str, suggestion: &str) -> Said {
     let (message, suggestion) = (message.to_owned(), suggestion.to_owned());
     Said { code, message, recoverable: false, suggestion, details: None }
 }

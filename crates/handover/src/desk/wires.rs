@@ -10,6 +10,7 @@ use wire::lifecycle::{Call, Part, Posted, Said, WirePost};
 use wire::message::{MessageType, Payload};
 use wire::shape::Shape;
 
+use super::author::signed_command;
 use super::{Answer, Desk, Request, Stopped};
 use crate::approvals;
 use crate::error::Error;
@@ -78,7 +79,9 @@ impl Desk {
             already_claimed_by: None,
             warnings: (!warnings.is_empty()).then_some(warnings),
         };
+        let author = if done == "brief" { self.author(request).await? } else { None };
         for command in acts.commands {
+            let command = signed_command(command, author.as_deref());
             request.visitor.seat.map_or(Ok(()), |seat| seat.allows(&command))?;
             let reply = self.service.execute(request.caller.clone(), command).await?;
             note(&mut posted, &reply);

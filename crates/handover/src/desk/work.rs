@@ -14,6 +14,7 @@ use wire::lifecycle::{
 
 use super::waits::Wanted;
 use super::{Answer, Desk, Request, Seat, Stopped, bad_cursor, limit};
+use crate::error::Error;
 
 /// Workflows that are looked through for work, oldest first.
 const WORKFLOWS_MAX: u32 = 100;
@@ -88,7 +89,11 @@ impl Desk {
     }
 
     pub(super) async fn available(&self, request: &Request<'_>, asked: &TaskGetAvailable) -> Answer {
-        let agent = self.acting(request).await?;
+        let agent = match self.acting(request).await {
+            // What anybody may read does not depend on who asks.
+            Err(Stopped::Error(Error::Refused(Refusal::AgentElsewhere { .. } | Refusal::AgentRequired { .. }))) => None,
+            found => found?,
+        };
         let (workflow, rows) = (asked.workflow_id, usize::try_from(limit(asked.limit)).unwrap_or(usize::MAX));
         let now = self.service.now();
         // The place in a list of lists: a workflow, and a place in it.
@@ -140,9 +145,7 @@ impl Desk {
             // Its task is chosen for it: asking again gives the same one, with its context.
             return self.seated(seat, budget).await;
         }
-        if let Some(key) = &request.caller.key
-            && let Some(first) = self.service.kept(key, "claim_next").await?
-        {
+        if let Some(first) = self.service.kept(&request.caller, "claim_next").await? {
             return self.taken(&first?, budget, None, asked.workflow_id).await;
         }
         let (workflow, failed) = (asked.workflow_id, asked.include_failed.unwrap_or(false));

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Finding;
+use super::{Finding, chain};
 use crate::setup::{self, Client};
 use crate::{office, project, settings, spawn, trust};
 
@@ -19,24 +19,34 @@ pub(super) fn settings(root: Option<&Path>) -> Vec<Finding> {
         Err(problem) => Finding::bad("configuration", problem.to_string(), "correct the named line"),
     };
     let mut found = vec![known, configured];
-    found.extend(notices(root));
+    found.extend(accepted(root));
     found
 }
 
-/// Whether people are told of what waits for them, as the settings want it.
-fn notices(root: &Path) -> Option<Finding> {
-    let notify = settings::read(Some(root)).ok()?.notify;
-    if notify.is_empty() {
-        return None;
+/// Whether a person accepted what the settings run, and whether people are told of what waits for them.
+fn accepted(root: &Path) -> Vec<Finding> {
+    let advice = "look at it with `handover trust`";
+    let view = match trust::view(root, office::data_folder().as_deref()) {
+        Ok(view) => view,
+        // What cannot be parsed is told as the configuration.
+        Err(trust::Untrusted::Settings(_)) => return Vec::new(),
+        Err(problem) => return vec![Finding::bad("trust", chain(&problem), advice)],
+    };
+    let mut found = vec![match view.notice() {
+        Some(notice) => Finding::notice("trust", notice, advice),
+        None if view.list.commands().is_empty() => Finding::good("trust", "the settings run nothing"),
+        None => Finding::good("trust", "everything that the settings run was accepted"),
+    }];
+    let wanted = settings::read(Some(root)).map(|settings| settings.notify).unwrap_or_default();
+    if !wanted.is_empty() {
+        found.push(if view.settings.notify == wanted {
+            Finding::good("notices", "are configured and trusted")
+        } else {
+            let seen = "NOT_TRUSTED the command or webhook of [notify] was not accepted on this machine";
+            Finding::notice("notices", seen, "look at it with `handover trust`; until then the accepted one counts")
+        });
     }
-    Some(match trust::check(root, office::data_folder().as_deref()) {
-        Ok(()) => Finding::good("notices", "are configured and trusted"),
-        Err(untrusted) => Finding::notice(
-            "notices",
-            untrusted.to_string(),
-            "look at it with `handover trust`; until then nobody is told",
-        ),
-    })
+    found
 }
 
 pub(super) fn cards(root: Option<&Path>) -> Vec<Finding> {

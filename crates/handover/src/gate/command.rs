@@ -10,6 +10,8 @@ use super::word::{Piece, Word};
 pub(super) struct Arg {
     /// The word, when it is one literal.
     pub(super) text: Option<String>,
+    /// The literal letters before the first part that is not known: `--output=` of `--output=$x`.
+    pub(super) lead: String,
     /// Where it points, when it is a path.
     pub(super) spot: Option<Spot>,
 }
@@ -19,15 +21,42 @@ pub(super) enum Spot {
     At(String),
     /// Some files in this folder or below.
     Inside(String),
+    /// Entries of this folder whose names fit a pattern of the shell.
+    Matching {
+        folder: String,
+        pattern: String,
+    },
+    /// Entries of this folder, and of those below it, whose names fit a pattern.
+    Named {
+        folder: String,
+        pattern: String,
+    },
+}
+
+impl Spot {
+    /// Returns the path, or the folder that the paths lie in.
+    pub(super) fn path(&self) -> &str {
+        match self {
+            Self::At(path)
+            | Self::Inside(path)
+            | Self::Matching { folder: path, .. }
+            | Self::Named { folder: path, .. } => path,
+        }
+    }
 }
 
 impl Arg {
     pub(super) fn known(text: &str) -> Self {
-        Self { text: Some(text.to_owned()), spot: Some(Spot::At(text.to_owned())) }
+        Self { text: Some(text.to_owned()), lead: text.to_owned(), spot: Some(Spot::At(text.to_owned())) }
     }
 
     pub(super) fn unknown() -> Self {
-        Self { text: None, spot: None }
+        Self { text: None, lead: String::new(), spot: None }
+    }
+
+    /// Names some files below a folder.
+    pub(super) fn inside(folder: &str) -> Self {
+        Self { spot: Some(Spot::Inside(folder.to_owned())), ..Self::unknown() }
     }
 
     pub(super) fn of(word: &Word) -> Self {
@@ -38,9 +67,25 @@ impl Arg {
             [Piece::Tilde(name), rest @ ..] if name.is_empty() => {
                 home().zip(text_of(rest)).map(|(home, rest)| Spot::At(format!("{home}{rest}")))
             }
-            _ => word.folder().map(Spot::Inside),
+            _ => word.files(),
         };
-        Self { text: None, spot }
+        Self { text: None, lead: word.lead(), spot }
+    }
+
+    /// Returns every word that braces make of one: `a.txt` and `a.md` of `a.{txt,md}`.
+    pub(super) fn several(word: &Word) -> Vec<Self> {
+        match word.choices() {
+            Some(choices) => choices.iter().map(|choice| Self::known(choice)).collect(),
+            None => vec![Self::of(word)],
+        }
+    }
+
+    /// Returns the value behind so many letters of this word, as far as it is known.
+    pub(super) fn behind(&self, letters: usize) -> Self {
+        match &self.text {
+            Some(text) => Self::known(text.get(letters..).unwrap_or_default()),
+            None => Self { lead: self.lead.get(letters..).unwrap_or_default().to_owned(), ..Self::unknown() },
+        }
     }
 
     pub(super) fn as_text(&self) -> &str {
@@ -90,7 +135,7 @@ impl Folders {
     pub(super) fn moved(&self, to: &Arg) -> Self {
         let Some(text) = to.spot.as_ref().and_then(|spot| match spot {
             Spot::At(text) if text != "-" && !text.is_empty() => Some(text),
-            Spot::At(_) | Spot::Inside(_) => None,
+            Spot::At(_) | Spot::Inside(_) | Spot::Matching { .. } | Spot::Named { .. } => None,
         }) else {
             return Self::Unknown;
         };
@@ -119,6 +164,14 @@ pub(super) struct Level {
     pub(super) inner: Option<usize>,
     /// Why it asks unless a rule names it.
     pub(super) ask: Option<String>,
+    /// Why it cannot be looked into; it asks where the settings say so, unless a rule names it.
+    pub(super) opaque: Option<String>,
+    /// Options that its table lacks, and others that may write or run something.
+    pub(super) doubts: Vec<String>,
+    /// It runs or writes what its arguments name in ways that are not known, so rules are looked for in them.
+    pub(super) searched: bool,
+    /// Texts of a language that is not read here: code, and what is piped into an interpreter.
+    pub(super) codes: Vec<String>,
     /// It holds a text or commands that are judged by themselves.
     pub(super) holds: bool,
     /// It does more than to pass its command on, so no rule about that command can allow it.
@@ -150,4 +203,16 @@ pub(super) struct Found {
     pub(super) writes: Vec<Write>,
     /// What asks whatever the rules say.
     pub(super) asks: Vec<String>,
+    /// Changes of what decides here, other than by writing a file: they ask whatever the rules say.
+    pub(super) guarded: Vec<String>,
+    /// What cannot be looked into beside commands: variables that change what a toolchain does.
+    pub(super) opaques: Vec<String>,
+    /// Moves of the work tree to another state of the repository: it is not known which files they write.
+    pub(super) moves: Vec<String>,
+    /// Descriptors were moved, so that `/dev/stdout` may be a file that was opened for reading.
+    pub(super) reopened: bool,
+    /// What may change the meaning of a command through a variable of the same text.
+    pub(super) doubts: Vec<String>,
+    /// What arguments of programs that are not known would be as commands.
+    pub(super) suspects: Vec<Found>,
 }

@@ -1,16 +1,29 @@
-//! git's own options, which stand before its command, and the commands it has without aliases.
+//! git: its own options, which stand before its command, and what its commands write and run.
+
+mod keys;
+mod paths;
+mod work;
 
 use super::command::Arg;
+use super::effect::{ProgramEffect, Tree, of_options};
+use super::options::{base, parse};
+use super::table;
 
-/// Where git's command stands, and what was said before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Options {
+pub(super) use keys::{asks, setting};
+#[cfg(test)]
+pub(super) use work::knows_kind;
+
+/// What stands between `git` and its command.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct GitPreamble {
     /// The place of the command.
     pub(super) rest: usize,
     /// An option that is not known; where the command stands is not known either.
     pub(super) unknown: bool,
-    /// `-c` and others that can make any command mean another.
-    pub(super) configures: bool,
+    /// Settings, folders and others, in order.
+    effects: Vec<ProgramEffect>,
+    /// The repository, where an option names it.
+    repository: Option<Arg>,
 }
 
 const FLAGS: &[&str] = &[
@@ -37,154 +50,149 @@ const FLAGS: &[&str] = &[
 ];
 const VALUED: &[&str] =
     &["-C", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--list-cmds", "--attr-source"];
-const CONFIGURES: &[&str] = &["-c", "--config-env", "--exec-path"];
 
-const COMMANDS: &[&str] = &[
-    "add",
-    "am",
-    "annotate",
-    "apply",
-    "archive",
-    "bisect",
-    "blame",
-    "branch",
-    "bundle",
-    "cat-file",
-    "check-attr",
-    "check-ignore",
-    "check-mailmap",
-    "check-ref-format",
-    "checkout",
-    "checkout-index",
-    "cherry",
-    "cherry-pick",
-    "clean",
-    "clone",
-    "commit",
-    "commit-graph",
-    "commit-tree",
-    "config",
-    "count-objects",
-    "credential",
-    "daemon",
-    "describe",
-    "diff",
-    "diff-files",
-    "diff-index",
-    "diff-tree",
-    "difftool",
-    "fast-export",
-    "fast-import",
-    "fetch",
-    "fetch-pack",
-    "filter-branch",
-    "fmt-merge-msg",
-    "for-each-ref",
-    "format-patch",
-    "fsck",
-    "gc",
-    "grep",
-    "hash-object",
-    "help",
-    "hook",
-    "index-pack",
-    "init",
-    "instaweb",
-    "interpret-trailers",
-    "log",
-    "ls-files",
-    "ls-remote",
-    "ls-tree",
-    "mailinfo",
-    "mailsplit",
-    "maintenance",
-    "merge",
-    "merge-base",
-    "merge-file",
-    "merge-index",
-    "merge-tree",
-    "mergetool",
-    "mktag",
-    "mktree",
-    "mv",
-    "name-rev",
-    "notes",
-    "pack-objects",
-    "pack-refs",
-    "prune",
-    "pull",
-    "push",
-    "range-diff",
-    "read-tree",
-    "rebase",
-    "reflog",
-    "remote",
-    "repack",
-    "replace",
-    "request-pull",
-    "rerere",
-    "reset",
-    "restore",
-    "rev-list",
-    "rev-parse",
-    "revert",
-    "rm",
-    "send-email",
-    "send-pack",
-    "shortlog",
-    "show",
-    "show-branch",
-    "show-ref",
-    "sparse-checkout",
-    "stash",
-    "status",
-    "stripspace",
-    "submodule",
-    "switch",
-    "symbolic-ref",
-    "tag",
-    "unpack-objects",
-    "update-index",
-    "update-ref",
-    "update-server-info",
-    "var",
-    "verify-commit",
-    "verify-pack",
-    "verify-tag",
-    "version",
-    "whatchanged",
-    "worktree",
-    "write-tree",
+/// Commands that write into the repository that `--git-dir` names.
+const CHANGES: &[&str] =
+    &["init", "fetch", "pull", "add", "commit", "config", "update-ref", "gc", "remote", "branch", "tag"];
+
+/// Commands that do the same as another one. A rule for the first is asked about for the others.
+const EQUIVALENTS: &[(&str, &[&str])] = &[
+    ("push", &["send-pack", "http-push", "subtree push", "lfs push", "svn dcommit", "p4 submit"]),
+    ("fetch", &["fetch-pack", "http-fetch", "remote update", "pull"]),
+    ("pull", &["subtree pull"]),
+    ("commit", &["commit-tree", "fast-import"]),
+    ("tag", &["mktag", "update-ref", "fast-import"]),
+    ("branch", &["update-ref", "symbolic-ref"]),
+    ("checkout", &["switch", "restore", "checkout-index", "read-tree"]),
+    ("switch", &["checkout"]),
+    ("restore", &["checkout", "checkout-index"]),
+    ("reset", &["update-ref", "read-tree"]),
+    ("rebase", &["pull"]),
+    ("merge", &["pull", "subtree merge"]),
+    ("send-email", &["imap-send"]),
 ];
 
-/// Reads what stands between `git` and its command.
-pub(super) fn options(words: &[Arg]) -> Options {
-    let mut found = Options { rest: 1, unknown: false, configures: false };
-    while let Some(word) = words.get(found.rest) {
-        let Some(text) = word.text.as_deref() else {
-            found.unknown = true;
-            return found;
-        };
-        if !text.starts_with('-') {
-            return found;
-        }
-        let name = text.split('=').next().unwrap_or(text);
-        if CONFIGURES.contains(&name) || text.starts_with("-c") {
-            found.configures = true;
-            found.rest += if text == "-c" || text == "--config-env" { 2 } else { 1 };
-        } else if FLAGS.contains(&text) {
-            found.rest += 1;
-        } else if VALUED.contains(&name) {
-            found.rest += if text.contains('=') { 1 } else { 2 };
-        } else {
-            found.unknown = true;
-            return found;
-        }
-    }
-    found
+/// `git`, or one of its commands by its own program: `git-push`.
+pub(super) fn is_git(name: &str) -> bool {
+    name == "git" || name.strip_prefix("git-").is_some_and(knows)
+}
+
+/// Writes `git-push origin` as `git push origin`, so that rules see one spelling.
+pub(super) fn as_git(words: &[Arg]) -> Option<Vec<Arg>> {
+    let command = base(words.first()?.as_text()).strip_prefix("git-").filter(|command| knows(command))?;
+    Some([Arg::known("git"), Arg::known(command)].into_iter().chain(words[1..].iter().cloned()).collect())
 }
 
 /// git knows this command by itself; another may be an alias for anything.
 pub(super) fn knows(command: &str) -> bool {
-    COMMANDS.contains(&command)
+    table::exactly(&format!("git-{command}")).is_some()
+}
+
+/// Whether a command of git does what a rule about another one is for.
+pub(super) fn is_equivalent(wanted: &str, rest: &[Arg]) -> bool {
+    let same = EQUIVALENTS.iter().filter(|(command, _)| *command == wanted).flat_map(|(_, others)| others.iter());
+    same.into_iter().any(|other| {
+        let mut words = rest.iter().map(Arg::as_text);
+        other.split(' ').all(|word| words.next() == Some(word))
+    })
+}
+
+/// Reads what stands between `git` and its command.
+pub(super) fn preamble(words: &[Arg]) -> GitPreamble {
+    let mut found = GitPreamble { rest: 1, ..GitPreamble::default() };
+    while let Some(word) = words.get(found.rest) {
+        let lead = word.lead.as_str();
+        if word.text.is_none() && !lead.contains('=') {
+            found.unknown = true;
+            return found;
+        }
+        if !lead.starts_with('-') {
+            return found;
+        }
+        let (name, attached) = match lead.split_once('=') {
+            Some((name, _)) => (name, Some(word.behind(name.len() + 1))),
+            None => (lead, None),
+        };
+        let next = words.get(found.rest + 1).cloned().unwrap_or_else(Arg::unknown);
+        let apart = attached.is_none();
+        let value = attached.unwrap_or(next);
+        match name {
+            "-c" | "--config-env" => found.effects.push(setting(&value)),
+            "--exec-path" if apart => {
+                found.rest += 1;
+                continue;
+            }
+            "--exec-path" => found
+                .effects
+                .push(ProgramEffect::Ask("git with --exec-path, which makes its commands mean others".to_owned())),
+            "-C" | "--work-tree" => found.effects.push(ProgramEffect::Folder(value)),
+            _ if FLAGS.contains(&lead) => {
+                found.rest += 1;
+                continue;
+            }
+            "--git-dir" => found.repository = Some(value),
+            _ if VALUED.contains(&name) => {}
+            _ => {
+                found.unknown = true;
+                return found;
+            }
+        }
+        found.rest += 1 + usize::from(apart);
+    }
+    found
+}
+
+/// What a command of git does.
+pub(super) fn effects(words: &[Arg]) -> Vec<ProgramEffect> {
+    let preamble = preamble(words);
+    let mut found = preamble.effects.clone();
+    let rest = words.get(preamble.rest..).unwrap_or_default();
+    found.extend(
+        rest.iter()
+            .filter(|word| is_helper(word.as_text()))
+            .take(1)
+            .map(|_| ProgramEffect::AskUnlessNamed("git with an address that is a command (ext::)".to_owned())),
+    );
+    if preamble.unknown {
+        found.push(ProgramEffect::Doubt("an option before its command that is not known".to_owned()));
+        return found;
+    }
+    let Some(command) = rest.first() else { return found };
+    let Some(name) = command.text.as_deref() else {
+        found.push(ProgramEffect::Doubt("a command that is not literal".to_owned()));
+        return found;
+    };
+    // Some have commands of their own, with tables of their own.
+    let second = rest.get(1).map(Arg::as_text).unwrap_or_default();
+    let nested = format!("git-{name}-{second}");
+    let (table, rest) = match table::exactly(&nested) {
+        Some(table) if !second.is_empty() => (Some(table), rest.get(1..).unwrap_or_default()),
+        Some(_) | None => (table::exactly(&format!("git-{name}")), rest),
+    };
+    let Some(table) = table else {
+        found.push(ProgramEffect::Opaque(format!("git {name} may be an alias or a program of its own")));
+        return found;
+    };
+    if CHANGES.contains(&name) {
+        found.extend(preamble.repository.map(|repository| ProgramEffect::Writes(repository, Tree::No)));
+    }
+    let parsed = parse(table, rest);
+    found.extend(of_options(&format!("git {name}"), table, &parsed).into_iter().filter(|effect| {
+        // The file that `git config` reads is written only when something is set.
+        !(name == "config" && matches!(effect, ProgramEffect::Writes(..)))
+    }));
+    found.extend(work::effects(name, &table.does, &parsed));
+    if table.style.opaque {
+        found.push(ProgramEffect::Opaque(format!("git {name} is a program of its own")));
+    }
+    found
+}
+
+/// An address that names a program: `ext::sh -c x`.
+fn is_helper(word: &str) -> bool {
+    let helper = word.split_once("::").is_some_and(|(name, _)| {
+        !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-')
+    });
+    let known = ["ext::", "fd::"].iter().any(|start| word.contains(start));
+    known || helper && word.contains([' ', '/']) && !word.contains("http")
 }

@@ -2,6 +2,8 @@
 //!
 //! A glob without a wildcard at its end covers what is below it, as `touches` of a task does.
 
+use std::path::PathBuf;
+
 /// Longer than any path a person writes by hand.
 const BYTES_MAX: usize = 1_024;
 /// Choices in braces multiply.
@@ -98,8 +100,87 @@ impl Glob {
     }
 }
 
+impl Glob {
+    /// The folder that everything lies in that fits, as far as it is literal.
+    pub(super) fn literal_start(&self) -> Option<PathBuf> {
+        let [parts] = self.alternatives.as_slice() else { return None };
+        let mut path = PathBuf::new();
+        for part in parts {
+            let Part::One(symbols) = part else { break };
+            let name: Option<String> = symbols
+                .iter()
+                .map(|symbol| match symbol {
+                    Symbol::Exactly(letter) => Some(*letter),
+                    Symbol::Single | Symbol::Many | Symbol::Class { .. } => None,
+                })
+                .collect();
+            let Some(name) = name else { break };
+            path.push(name);
+        }
+        (path != PathBuf::new()).then_some(path)
+    }
+
+    /// How entries of a folder fit whose names match a pattern of the shell; `tree` when what is below them counts, too.
+    pub(super) fn fit_entries(&self, folder: &[&str], pattern: &str, tree: bool) -> Fit {
+        let Ok(pattern) = symbols(pattern) else { return Fit::Below { certain: false } };
+        let mut best = Fit::No;
+        for parts in &self.alternatives {
+            let here = walk(parts, folder);
+            if here.contains(&parts.len()) {
+                return Fit::Yes;
+            }
+            let reached = here.iter().any(|at| match parts.get(*at) {
+                Some(Part::One(symbols)) => {
+                    let last = parts[at + 1..].iter().all(|part| *part == Part::Any);
+                    (last || tree) && meet(symbols, &pattern)
+                }
+                Some(Part::Any) => tree,
+                None => false,
+            });
+            if reached {
+                best = Fit::Below { certain: false };
+            }
+        }
+        best
+    }
+}
+
+/// Whether a name fits a pattern of `find -name`, in which a star takes hidden names, too.
+pub(super) fn is_named(pattern: &str, name: &str) -> bool {
+    symbols(pattern).map_or(true, |symbols| matches(&symbols, name))
+}
+
+/// Whether some name matches both patterns. A pattern of the shell takes no hidden name unless it begins with a dot.
+fn meet(one: &[Symbol], shell: &[Symbol]) -> bool {
+    if one.first() == Some(&Symbol::Exactly('.')) && shell.first() != Some(&Symbol::Exactly('.')) {
+        return false;
+    }
+    // Positions in both that can be reached together.
+    let (mut seen, mut open) = (vec![(0, 0)], vec![(0, 0)]);
+    while let Some((left, right)) = open.pop() {
+        let (first, second) = (one.get(left), shell.get(right));
+        let next: Vec<(usize, usize)> = match (first, second) {
+            (None, None) => return true,
+            (Some(Symbol::Many), Some(Symbol::Many)) => vec![(left + 1, right), (left, right + 1)],
+            (Some(Symbol::Many), Some(_)) => vec![(left + 1, right), (left, right + 1)],
+            (Some(_), Some(Symbol::Many)) => vec![(left, right + 1), (left + 1, right)],
+            (Some(Symbol::Many), None) => vec![(left + 1, right)],
+            (None, Some(Symbol::Many)) => vec![(left, right + 1)],
+            (Some(one), Some(other)) if one.may_be(other) => vec![(left + 1, right + 1)],
+            (Some(_), Some(_)) | (Some(_), None) | (None, Some(_)) => Vec::new(),
+        };
+        for pair in next {
+            if !seen.contains(&pair) {
+                seen.push(pair);
+                open.push(pair);
+            }
+        }
+    }
+    false
+}
+
 /// All positions in the glob are followed at once, so `**` costs no recursion.
-fn fit(parts: &[Part], path: &[&str]) -> Fit {
+fn walk(parts: &[Part], path: &[&str]) -> Vec<usize> {
     let mut here = reach(parts, [0].into_iter());
     for name in path {
         let next = here.iter().filter_map(|at| match parts.get(*at) {
@@ -109,6 +190,11 @@ fn fit(parts: &[Part], path: &[&str]) -> Fit {
         });
         here = reach(parts, next);
     }
+    here
+}
+
+fn fit(parts: &[Part], path: &[&str]) -> Fit {
+    let here = walk(parts, path);
     if here.contains(&parts.len()) {
         return Fit::Yes;
     }
@@ -174,6 +260,15 @@ fn matches(symbols: &[Symbol], name: &str) -> bool {
 }
 
 impl Symbol {
+    /// Whether one letter can be both.
+    fn may_be(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Exactly(letter), symbol) | (symbol, Self::Exactly(letter)) => symbol.is(*letter),
+            // Two classes are taken to meet.
+            (Self::Single | Self::Many | Self::Class { .. }, Self::Single | Self::Many | Self::Class { .. }) => true,
+        }
+    }
+
     fn is(&self, letter: char) -> bool {
         match self {
             Self::Exactly(wanted) => *wanted == letter,
@@ -303,6 +398,28 @@ mod tests {
         ] {
             let path: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
             assert_eq!(Glob::new(glob).map(|glob| glob.fit(&path)), Ok(wanted), "{glob} {path:?}");
+        }
+    }
+
+    #[test]
+    fn entries_that_a_pattern_names_fit_or_not() {
+        let perhaps = Fit::Below { certain: false };
+        for (glob, folder, pattern, tree, wanted) in [
+            ("infra/**", "infra", "*.tf", false, Fit::Yes),
+            ("infra/**", "", "*.log", false, Fit::No),
+            ("infra/**", "", "*", false, perhaps),
+            ("infra/**", "", "inf*", true, perhaps),
+            ("infra/**", "docs", "*", true, Fit::No),
+            ("infra/prod/x", "", "*", false, Fit::No),
+            ("infra/prod/x", "", "*", true, perhaps),
+            ("**/*.env", "", "*.txt", false, Fit::No),
+            ("**/*.env", "", "a*", false, perhaps),
+            (".mcp.json", "", "*.json", false, Fit::No),
+            (".mcp.json", "", ".*", false, perhaps),
+        ] {
+            let folder: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+            let found = Glob::new(glob).map(|glob| glob.fit_entries(&folder, pattern, tree));
+            assert_eq!(found, Ok(wanted), "{glob} {folder:?} {pattern}");
         }
     }
 

@@ -1,41 +1,55 @@
 //! Rules over what was found: the strictest decision, and why.
 
+mod search;
+mod write;
+
 use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use super::command::{By, Folders, Found, Level, Seen, Spot, Write};
-use super::glob::{self, Glob};
+use super::command::{Found, Level, Seen};
 use super::rule::{self, Matter, Rule};
-use super::{Decision, Verdict, options, place, program};
+use super::{Decision, Verdict, options, program};
 
 /// Reasons that are told; the first are enough to act on.
 const REASONS_MAX: usize = 3;
+/// Paths of one call that are looked at, each of them on the disk.
+pub(super) const WRITES_MAX: usize = 2_000;
 /// Words of a command that are shown.
 const WORDS_SHOWN: usize = 6;
 /// Letters of one word that are shown.
 const LETTERS_SHOWN: usize = 60;
 
-/// What decides over agents, hooks and repositories themselves: it asks where a gate exists, unless a rule names it.
-const GUARDED: &[&str] =
-    &[".git/**", ".handover/config.toml", ".handover/contracts/**", ".claude/settings*.json", ".codex/**", ".mcp.json"];
-
 pub(super) struct Judge<'g> {
     rules: &'g [Rule],
     /// What holds where no rule does.
     otherwise: Decision,
+    /// What holds for programs that cannot be looked into.
+    opaque: Decision,
     directory: &'g Path,
     decision: Decision,
     reasons: Vec<String>,
     /// The roots that globs start from, once a path was looked at.
     here: OnceCell<Vec<PathBuf>>,
-    guarded: OnceCell<Vec<Glob>>,
+    /// Folders of hooks that those repositories have beside git's own.
+    hooks: OnceCell<Vec<PathBuf>>,
+    /// `/dev/stdout` may be a file.
+    reopened: bool,
 }
 
 impl<'g> Judge<'g> {
-    pub(super) fn new(rules: &'g [Rule], otherwise: Decision, directory: &'g Path) -> Self {
-        let (here, guarded) = (OnceCell::new(), OnceCell::new());
-        Self { rules, otherwise, directory, decision: Decision::Allow, reasons: Vec::new(), here, guarded }
+    pub(super) fn new(rules: &'g [Rule], (otherwise, opaque): (Decision, Decision), directory: &'g Path) -> Self {
+        Self {
+            rules,
+            otherwise,
+            opaque,
+            directory,
+            decision: Decision::Allow,
+            reasons: Vec::new(),
+            here: OnceCell::new(),
+            hooks: OnceCell::new(),
+            reopened: false,
+        }
     }
 
     pub(super) fn verdict(self) -> Verdict {
@@ -69,16 +83,45 @@ impl<'g> Judge<'g> {
     }
 
     pub(super) fn found(&mut self, found: &Found) {
-        for reason in &found.asks {
+        for reason in found.asks.iter().chain(&found.guarded) {
             self.decide(Decision::Ask, format!("ask: {reason}"));
+        }
+        for reason in &found.opaques {
+            self.decide(self.opaque, format!("ask: {reason}"));
         }
         for seen in &found.commands {
             self.command(seen);
         }
+        self.reopened |= found.reopened;
         let mut seen = HashSet::new();
-        for write in found.writes.iter().filter(|write| seen.insert(*write)) {
+        for write in found.writes.iter().filter(|write| seen.insert(*write)).take(WRITES_MAX) {
             self.write(write);
         }
+        if found.writes.len() > WRITES_MAX {
+            self.decide(Decision::Ask, "ask: more paths are written than are looked at");
+        }
+        if self.narrows_writes() {
+            for what in &found.moves {
+                let text = format!(
+                    "{what} brings another state of the repository into the work tree, and a gate is for \
+                                    some of its files; name the paths"
+                );
+                self.decide(Decision::Ask, text);
+            }
+        }
+        if self.narrows_writes() || self.commands().any(|(_, _, rule)| rule.decision != Decision::Allow) {
+            for doubt in &found.doubts {
+                self.decide(Decision::Ask, format!("ask: {doubt}; write the words out"));
+            }
+        }
+        for suspect in &found.suspects {
+            self.suspect(suspect);
+        }
+    }
+
+    /// Some rule asks about writes or denies them.
+    fn narrows_writes(&self) -> bool {
+        self.rules.iter().any(|rule| matches!(rule.matter, Matter::Write(_)) && rule.decision != Decision::Allow)
     }
 
     fn commands(&self) -> impl Iterator<Item = (usize, &'g [String], &'g Rule)> + use<'g> {
@@ -101,11 +144,33 @@ impl<'g> Judge<'g> {
             if let Some(reason) = level.ask.as_ref().filter(|_| !named.any) {
                 self.decide(Decision::Ask, format!("ask: {reason}"));
             }
+            if let Some(reason) = level.opaque.as_ref().filter(|_| !named.any) {
+                self.decide(self.opaque, format!("ask: {reason}"));
+            }
+            self.doubts(level, named.any);
+            if level.searched {
+                self.search(level);
+            }
             let harmless = level.words.first().is_some_and(|word| program::is_harmless(word.as_text()));
             if ((last && !level.holds) || level.matters) && allowed_to <= number && !named.any && !harmless {
                 let shown = shown(level);
                 self.decide(self.otherwise, format!("no rule allows `{shown}`"));
             }
+        }
+    }
+
+    /// Options that the table of a program lacks ask where a rule names the program or is about writes.
+    fn doubts(&mut self, level: &Level, named: bool) {
+        let Some(doubt) = level.doubts.first() else { return };
+        let program = level.words.first().map(|word| options::base(word.as_text())).unwrap_or_default();
+        let names = |(_, words, rule): (usize, &[String], &Rule)| {
+            rule.decision != Decision::Allow && words.first().is_some_and(|word| options::base(word) == program)
+        };
+        let shown = shown(level);
+        if self.narrows_writes() || self.commands().any(names) {
+            self.decide(Decision::Ask, format!("ask: `{shown}` has {doubt}, which may write or run something"));
+        } else if !named {
+            self.decide(self.opaque, format!("ask: `{shown}` has {doubt}, which is not looked into"));
         }
     }
 
@@ -135,92 +200,6 @@ impl<'g> Judge<'g> {
         }
         named
     }
-
-    fn write(&mut self, write: &Write) {
-        let narrows =
-            self.rules.iter().any(|rule| matches!(rule.matter, Matter::Write(_)) && rule.decision != Decision::Allow);
-        let (Some(Spot::At(text) | Spot::Inside(text)), Some(paths)) = (&write.spot, paths(write)) else {
-            let shown = match &write.spot {
-                Some(Spot::At(text) | Spot::Inside(text)) => format!("{text:?} in a folder that is not known"),
-                None => "a path that is not literal".to_owned(),
-            };
-            if narrows || write.by == By::Itself {
-                let decision = if narrows { Decision::Ask } else { self.otherwise };
-                self.decide(decision, format!("it writes to {shown}"));
-            }
-            return;
-        };
-        if write.by == By::Itself && is_device(text) {
-            return;
-        }
-        if text.starts_with("/dev/tcp/") || text.starts_with("/dev/udp/") {
-            return self.decide(Decision::Ask, "ask: a connection through /dev/tcp");
-        }
-        let mut named = !paths.is_empty();
-        for path in &paths {
-            named &= self.path(path, write);
-        }
-        if !named && write.by == By::Itself {
-            self.decide(self.otherwise, format!("no rule allows to write {text:?}"));
-        }
-    }
-
-    /// Judges one path; whether a rule names it.
-    fn path(&mut self, path: &Path, write: &Write) -> bool {
-        let Some(real) = place::resolve(path) else {
-            self.decide(Decision::Ask, format!("ask: the links of {} go in circles", path.display()));
-            return true;
-        };
-        let spelled = place::tidy(path);
-        let here = self.here.get_or_init(|| roots(self.directory)).clone();
-        let around = |path: &Path| [place::roots(path), here.clone()].concat();
-        let (around_real, around_spelled) = (around(&real), around(&spelled));
-        let mut named = false;
-        for (number, rule) in self.rules.iter().enumerate() {
-            let Matter::Write(glob) = &rule.matter else { continue };
-            let number = number + 1;
-            if rule.decision == Decision::Allow {
-                named |= place::fit(glob, &real, &here) == glob::Fit::Yes;
-                continue;
-            }
-            let fits = [place::fit(glob, &real, &around_real), place::fit(glob, &spelled, &around_spelled)];
-            let some = matches!(write.spot, Some(Spot::Inside(_)));
-            let below = write.tree && fits.contains(&glob::Fit::Below { certain: true });
-            if fits.contains(&glob::Fit::Yes) || (below && !some) {
-                named = true;
-                self.decide(rule.decision, format!("gate {number} ({}) is for {}", rule.shown(), real.display()));
-            } else if below || (write.tree && fits.contains(&glob::Fit::Below { certain: false })) {
-                let text = format!("below {} may be what gate {number} ({}) is for", real.display(), rule.shown());
-                self.decide(Decision::Ask, text);
-            }
-        }
-        if !named {
-            let globs = self.guarded.get_or_init(|| GUARDED.iter().filter_map(|text| Glob::new(text).ok()).collect());
-            let guarded = globs.iter().any(|glob| {
-                let fits = [place::fit(glob, &real, &around_real), place::fit(glob, &spelled, &around_spelled)];
-                fits.contains(&glob::Fit::Yes) || (write.tree && fits.contains(&glob::Fit::Below { certain: true }))
-            });
-            if guarded {
-                self.decide(Decision::Ask, format!("ask: {} decides what agents and git do here", real.display()));
-            }
-        }
-        named
-    }
-}
-
-/// Those the call is made in, or the folder itself.
-fn roots(directory: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for path in [Some(place::tidy(directory)), place::resolve(directory)].into_iter().flatten() {
-        let roots = place::roots(&path);
-        if roots.is_empty() {
-            found.push(path);
-        } else {
-            found.extend(roots);
-        }
-    }
-    found.dedup();
-    found
 }
 
 /// What rules say of one level.
@@ -228,22 +207,6 @@ struct Named {
     any: bool,
     /// How many words the longest rule has that allows it.
     allowed: Option<usize>,
-}
-
-/// Every path a write may mean; nothing when that is not known.
-fn paths(write: &Write) -> Option<Vec<PathBuf>> {
-    let (Spot::At(text) | Spot::Inside(text)) = write.spot.as_ref()?;
-    match &write.folders {
-        Folders::Known(folders) => Some(folders.iter().map(|folder| folder.join(text)).collect()),
-        Folders::Unknown if text.starts_with('/') => Some(vec![PathBuf::from(text)]),
-        Folders::Unknown => None,
-    }
-}
-
-/// Writing there changes no file.
-fn is_device(path: &str) -> bool {
-    matches!(path, "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/tty" | "/dev/full" | "/dev/zero")
-        || path.strip_prefix("/dev/fd/").is_some_and(|number| number.chars().all(|letter| letter.is_ascii_digit()))
 }
 
 fn shown(level: &Level) -> String {

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 use super::command::home;
-use super::glob::{Fit, Glob, Root};
+use super::glob::{self, Fit, Glob, Root};
 
 /// Links in a row, as Linux counts them.
 const LINKS_MAX: usize = 40;
@@ -67,8 +67,88 @@ pub(super) fn roots(path: &Path) -> Vec<PathBuf> {
     path.ancestors().filter(marked).map(Path::to_owned).collect()
 }
 
+/// Entries of a folder by a pattern of the shell.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entries<'p> {
+    pub(super) pattern: &'p str,
+    /// What is below them counts, too.
+    pub(super) tree: bool,
+}
+
+/// Whether a path leads through what is open already, or through another process's view of the disk.
+pub(super) fn is_through_processes(path: &Path) -> bool {
+    let spelled = tidy(path);
+    let text = spelled.to_string_lossy();
+    spelled.starts_with("/proc") || spelled.starts_with("/dev/fd") || text == "/dev/stdin"
+}
+
+/// Whether following the links of a path leads through `/proc` anywhere.
+pub(super) fn passes_processes(path: &Path) -> bool {
+    let mut left: VecDeque<OsString> = parts(path);
+    let mut real = PathBuf::from("/");
+    for _ in 0..1_000 {
+        let Some(part) = left.pop_front() else { return false };
+        if part == ".." {
+            real.pop();
+            continue;
+        }
+        real.push(&part);
+        if is_through_processes(&real) {
+            return true;
+        }
+        let Ok(target) = std::fs::read_link(&real) else { continue };
+        real.pop();
+        if target.is_absolute() {
+            real = PathBuf::from("/");
+        }
+        for part in parts(&target).into_iter().rev() {
+            left.push_front(part);
+        }
+    }
+    true
+}
+
+/// Entries that are looked at below one place; with more of them nothing is said for sure.
+const ENTRIES_MAX: usize = 5_000;
+
+/// Whether something that fits a glob may lie below a folder under a name that fits a pattern: by what is on the disk now.
+pub(super) fn may_find(glob: &Glob, folder: &Path, pattern: &str, roots: &[PathBuf]) -> bool {
+    let home = home().map(PathBuf::from);
+    let from = match glob.root() {
+        Root::Repository => roots.to_vec(),
+        Root::Filesystem => vec![PathBuf::from("/")],
+        Root::Home => home.into_iter().collect(),
+    };
+    let Some(start) = glob.literal_start() else { return true };
+    from.iter().any(|root| {
+        let place = root.join(&start);
+        let Ok(between) = place.strip_prefix(folder) else {
+            return folder.starts_with(&place);
+        };
+        let on_the_way = between.iter().any(|name| glob::is_named(pattern, &name.to_string_lossy()));
+        on_the_way && place.symlink_metadata().is_ok() || holds(&place, pattern)
+    })
+}
+
+/// Whether an entry below a place has a name that fits a pattern.
+fn holds(place: &Path, pattern: &str) -> bool {
+    let (mut open, mut seen) = (vec![place.to_owned()], 0);
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            seen += 1;
+            if seen > ENTRIES_MAX || glob::is_named(pattern, &entry.file_name().to_string_lossy()) {
+                return true;
+            }
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                open.push(entry.path());
+            }
+        }
+    }
+    false
+}
+
 /// How a path stands to a glob that starts in one of these roots: the closest fit counts.
-pub(super) fn fit(glob: &Glob, path: &Path, roots: &[PathBuf]) -> Fit {
+pub(super) fn fit(glob: &Glob, path: &Path, roots: &[PathBuf], entries: Option<Entries<'_>>) -> Fit {
     let from_home;
     let from: &[PathBuf] = match glob.root() {
         Root::Repository => roots,
@@ -84,10 +164,17 @@ pub(super) fn fit(glob: &Glob, path: &Path, roots: &[PathBuf]) -> Fit {
         let found = match path.strip_prefix(root) {
             Ok(below) => {
                 let names: Vec<String> = below.iter().map(|name| name.to_string_lossy().into_owned()).collect();
-                glob.fit(&names.iter().map(String::as_str).collect::<Vec<_>>())
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                match entries {
+                    Some(Entries { pattern, tree }) => glob.fit_entries(&names, pattern, tree),
+                    None => glob.fit(&names),
+                }
             }
             // The whole root lies in it.
-            Err(_) if root.starts_with(path) => Fit::Below { certain: true },
+            Err(_) if root.starts_with(path) => match entries {
+                Some(Entries { pattern, tree }) => above(path, root, pattern, tree),
+                None => Fit::Below { certain: true },
+            },
             Err(_) => Fit::No,
         };
         best = match (best, found) {
@@ -98,6 +185,24 @@ pub(super) fn fit(glob: &Glob, path: &Path, roots: &[PathBuf]) -> Fit {
         };
     }
     best
+}
+
+/// Entries of a folder above a root: the root lies in one of them when the pattern fits its name.
+fn above(folder: &Path, root: &Path, pattern: &str, tree: bool) -> Fit {
+    let name = root.strip_prefix(folder).ok().and_then(|below| below.iter().next()).map(|name| name.to_string_lossy());
+    let fits = name.is_some_and(|name| {
+        Glob::new(&name.replace(['*', '?', '[', '{', '\\'], "?"))
+            .is_ok_and(|glob| glob.fit_entries(&[], pattern, false) != Fit::No)
+    });
+    if fits && tree { Fit::Below { certain: false } } else { Fit::No }
+}
+
+/// A folder in which everybody puts things: files of unknown names in it are taken for no part of a repository that happens to
+/// lie there.
+pub(super) fn is_common(path: &Path) -> bool {
+    let own = std::env::var_os("TMPDIR").map(PathBuf::from);
+    ["/tmp", "/var/tmp", "/dev/shm"].iter().any(|folder| path == Path::new(folder))
+        || own.is_some_and(|own| path == own)
 }
 
 #[cfg(test)]

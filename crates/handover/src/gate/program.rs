@@ -1,50 +1,51 @@
-//! What is known of programs: those that run a text nobody sees, and variables that change what others do.
+//! What is known of programs beside their tables: builtins that run a text, and variables that change what others do.
 
 use super::command::Arg;
-use super::language::{awk, sed};
 use super::options::base;
+use super::table;
 
-/// Programs that run a script, a text or their input. Version numbers at the end of a name do not count.
-const INTERPRETERS: &str = "\
-    python pypy perl ruby node nodejs deno bun php lua luajit Rscript R tclsh wish expect osascript pwsh \
-    powershell fish ksh mksh csh tcsh ash yash rbash elixir erl groovy make gmake just rake ed ex vi vim nvim \
-    emacs gdb lldb sqlite psql mysql m4 bc dc gnuplot java jshell kotlin scala swift julia ocaml ghci runghc \
-    runhaskell guile racket sbcl clojure nu xonsh elvish tsx ts-node ipython irb";
+/// Builtins that run a text or give words another meaning, and programs that run a command later.
+const ASKS: &str = "\
+    trap alias unalias enable bind complete compgen fc let repeat foreach emulate zmodload autoload zle sched coproc at \
+    batch crontab";
 
-/// Programs that run another one in ways that are not looked into, and builtins that run a text.
-const RUNNERS: &str = "\
-    . source trap alias unalias enable hash bind complete compgen fc let repeat foreach su runuser pkexec chroot \
-    unshare nsenter strace ltrace script flock ionice chrt taskset setarch linux32 linux64 prlimit systemd-run \
-    start-stop-daemon entr tmux screen at batch crontab unbuffer rlwrap fakeroot bwrap firejail proot xvfb-run \
-    dbus-run-session sshpass ssh-agent socat nc ncat npx bunx uvx pipx run-parts capsh setpriv cgexec numactl \
-    catchsegv valgrind perf mount nix-shell direnv rsh mosh autossh ld.so emulate zmodload autoload zle sched \
-    coproc";
-
-/// Their words only print what they are.
+/// Words that only print what a program is.
 const ABOUT: &[&str] = &["--version", "-V", "-v", "--help", "-h", "-version"];
 
 /// Variables that change which program runs, or what it does. `*` stands for the rest of a name.
 const VARIABLES: &str = "\
     PATH LD_* DYLD_* GIT_* BASH_ENV BASH_FUNC_* ENV SHELLOPTS BASHOPTS PS0 PS4 PROMPT_COMMAND IFS CDPATH HOME \
-    OLDPWD PWD DIRSTACK SHELL EDITOR VISUAL PAGER MANPAGER LESSOPEN LESSCLOSE BROWSER PYTHON* PERL* RUBY* NODE_* \
-    XDG_CONFIG_* ZDOTDIR TAR_OPTIONS RSYNC_RSH SSH_ASKPASS SUDO_ASKPASS MAKEFLAGS GLOBIGNORE EXECIGNORE FPATH \
-    fpath path JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS MAVEN_OPTS RUSTC* RUSTFLAGS RUSTDOCFLAGS \
-    CARGO_HOME CARGO_BUILD_* CARGO_ENCODED_* CC CXX GOFLAGS npm_config_* NPM_CONFIG_* HANDOVER_*";
+    OLDPWD PWD DIRSTACK SHELL EDITOR VISUAL PAGER MANPAGER LESSOPEN LESSCLOSE BROWSER \
+    XDG_CONFIG_* ZDOTDIR TAR_OPTIONS RSYNC_RSH SSH_ASKPASS SUDO_ASKPASS GLOBIGNORE EXECIGNORE FPATH fpath path \
+    POSIXLY_CORRECT GZIP XZ_OPT XZ_DEFAULTS ZSTD_* BZIP BZIP2 UNZIP ZIPOPT LESS WGETRC CURL_HOME OPENSSL_CONF AWKPATH \
+    CLAUDE_CONFIG_DIR CODEX_HOME GEMINI_CLI_HOME QWEN_HOME COPILOT_HOME GOOSE_PATH_ROOT OPENCODE_CONFIG* HANDOVER_*";
+
+/// Variables that change what a toolchain does. It is not looked into anyway, so they make a call no less known than it is.
+const TOOLCHAINS: &str = "\
+    PYTHON* PERL* RUBY* NODE_* MAKEFLAGS JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS MAVEN_OPTS RUSTC* RUSTFLAGS \
+    RUSTDOCFLAGS CARGO_HOME CARGO_BUILD_* CARGO_ENCODED_* CARGO_TARGET_* CC CXX GOFLAGS npm_config_* NPM_CONFIG_*";
 
 fn is_one_of(words: &str, name: &str) -> bool {
     words.split(' ').any(|word| word == name)
 }
 
-pub(super) fn changes_programs(variable: &str) -> bool {
+fn fits(patterns: &str, variable: &str) -> bool {
     let variable = variable.split('[').next().unwrap_or(variable).trim_end_matches('+');
-    // Runners and linkers of a target, beside the one that only says where things are built.
-    if variable.starts_with("CARGO_TARGET_") && variable != "CARGO_TARGET_DIR" {
-        return true;
-    }
-    VARIABLES.split(' ').any(|known| match known.strip_suffix('*') {
+    patterns.split(' ').any(|known| match known.strip_suffix('*') {
         Some(start) => variable.starts_with(start),
         None => variable == known,
     })
+}
+
+/// Another program runs, or the same one does something else.
+pub(super) fn changes_programs(variable: &str) -> bool {
+    fits(VARIABLES, variable)
+}
+
+/// A toolchain runs another compiler, or loads other code.
+pub(super) fn changes_toolchain(variable: &str) -> bool {
+    // This one only says where things are built.
+    fits(TOOLCHAINS, variable) && variable != "CARGO_TARGET_DIR"
 }
 
 /// Builtins that change folders or do nothing: they are judged by rules that name them, and by no default.
@@ -57,7 +58,11 @@ pub(super) fn is_harmless(program: &str) -> bool {
 
 /// A name that must keep its meaning for what follows to be read.
 pub(super) fn is_relied_on(name: &str) -> bool {
-    is_harmless(name) || super::wrapper::is_wrapper(name) || is_one_of(RUNNERS, name) || DECLARES.contains(&name)
+    is_harmless(name)
+        || super::wrapper::is_wrapper(name)
+        || is_one_of(ASKS, name)
+        || DECLARES.contains(&name)
+        || matches!(name, "." | "source" | "hash" | "history")
 }
 
 /// Builtins whose words are assignments.
@@ -74,123 +79,73 @@ pub(super) fn asks(words: &[Arg]) -> Option<String> {
     if super::script::RESERVED.contains(&program) && program != "time" {
         return Some(format!("the keyword {program} where a command is expected"));
     }
-    let bare = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
-    let about = words.len() == 2 && words.get(1).is_some_and(|word| ABOUT.contains(&word.as_text()));
-    if about {
-        return None;
-    }
-    if is_one_of(INTERPRETERS, name) || is_one_of(INTERPRETERS, bare) {
-        return Some(format!("{name} runs a script, a text or its input, which is not looked into"));
-    }
-    if is_one_of(RUNNERS, name) {
-        return Some(format!("{name} runs commands that are not looked into"));
-    }
-    if program.contains('/') && !is_of_the_system(program) {
-        return Some(format!("{program} is a program by its path, which is not looked into"));
+    if is_one_of(ASKS, name) {
+        return Some(format!("{name} runs commands that are not looked into, now or later"));
     }
     match name {
-        "git" => git(words),
-        "awk" | "gawk" | "mawk" | "nawk" => awk(name, words),
-        "sed" | "gsed" => sed(words),
-        "tar" | "gtar" | "bsdtar" => option(
-            words,
-            &[
-                "--to-command",
-                "--checkpoint-action",
-                "--use-compress-program",
-                "--rsh-command",
-                "-I",
-                "--info-script",
-                "-F",
-            ],
-        ),
-        "rsync" => option(words, &["-e", "--rsh", "--rsync-path"]),
-        "scp" | "sftp" => option(words, &["-S", "-o", "-F", "-b", "-D"]),
-        "ssh" => option(words, &["-o", "-F"]),
-        "test" | "[" | "[[" => option(words, &["-v", "-R"]),
-        "zip" => option(words, &["-T", "-TT", "--unzip-command"]),
-        "sort" => option(words, &["--compress-program"]),
-        "split" => option(words, &["--filter"]),
-        "fd" | "fdfind" => option(words, &["-x", "-X", "--exec", "--exec-batch"]),
-        "rg" => option(words, &["--pre", "--hostname-bin"]),
-        "man" => option(words, &["-P", "--pager", "-H", "--html"]),
-        "docker" | "podman" | "kubectl" | "nerdctl" => subcommand(words, &["run", "exec", "debug"]),
-        "go" => subcommand(words, &["run", "generate", "tool"]),
-        "npm" | "pnpm" | "yarn" => subcommand(words, &["exec", "dlx", "x"]),
-        "uv" | "poetry" | "pipenv" | "bundle" | "rustup" | "nix" | "conda" | "mise" | "asdf" | "hatch" | "pdm"
-        | "rye" => subcommand(words, &["run", "exec", "tool", "shell", "develop", "x"]),
+        // These name another program for a word, or write a file.
+        "hash" | "history" if words.iter().skip(1).any(|word| !matches!(word.as_text(), "-r" | "-c" | "-l")) => {
+            Some(format!("{name} with words that may change what commands mean, or write"))
+        }
+        "." | "source" => sourced(words),
+        "test" | "[" | "[[" if words.iter().any(|word| matches!(word.as_text(), "-v" | "-R")) => {
+            Some(format!("{name} -v, which computes"))
+        }
         _ => None,
+    }
+}
+
+/// A script that the shell itself reads: one by its name is as unknown as a program, anything else is a text.
+fn sourced(words: &[Arg]) -> Option<String> {
+    match words.get(1).map(|word| word.text.as_deref()) {
+        Some(Some(file)) if !super::wrapper::is_input(file) => None,
+        Some(_) | None => Some("a text that the shell reads as its own commands".to_owned()),
+    }
+}
+
+/// How much is known of a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ProgramKnowledge {
+    /// Its words tell what it does.
+    Known,
+    /// It runs a script, a text or its input.
+    Interpreter(String),
+    /// Nothing is known of it.
+    Unknown(String),
+}
+
+/// Says how much is known of a program, wherever its table does not.
+pub(super) fn knowledge(words: &[Arg]) -> ProgramKnowledge {
+    let Some(program) = words.first().and_then(|word| word.text.as_deref()) else { return ProgramKnowledge::Known };
+    let (program, name) = (&short(program), base(program));
+    let about = words.len() == 2 && words.get(1).is_some_and(|word| ABOUT.contains(&word.as_text()));
+    if program.contains('/') && !is_of_the_system(program) {
+        return ProgramKnowledge::Unknown(format!("{program} is a program by its path, which is not looked into"));
+    }
+    if about || table::is_plain(name) || DECLARES.contains(&name) || is_harmless(name) || is_one_of(ASKS, name) {
+        return ProgramKnowledge::Known;
+    }
+    if super::wrapper::is_wrapper(name) || super::git::is_git(name) || matches!(name, "apply_patch" | "applypatch") {
+        return ProgramKnowledge::Known;
+    }
+    if table::is_interpreter(name) {
+        return ProgramKnowledge::Interpreter(format!("{} runs a script, a text or its input", short(name)));
+    }
+    if table::find(name).is_some() {
+        return ProgramKnowledge::Known;
+    }
+    ProgramKnowledge::Unknown(format!("{} is a program that is not looked into", short(name)))
+}
+
+/// A name as it is shown to people.
+fn short(name: &str) -> String {
+    match name.char_indices().nth(60) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
     }
 }
 
 fn is_of_the_system(program: &str) -> bool {
     let folders = ["/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/opt/homebrew/bin/"];
     folders.iter().any(|folder| program.strip_prefix(folder).is_some_and(|name| !name.contains('/')))
-}
-
-fn option(words: &[Arg], options: &[&str]) -> Option<String> {
-    let name = base(words.first()?.as_text());
-    for word in &words[1..] {
-        let text = word.as_text();
-        let long = text.split('=').next().unwrap_or(text);
-        let short = options.iter().any(|option| option.len() == 2 && is_short(text, option));
-        if options.contains(&long) || short {
-            return Some(format!("{name} with {text}, which can run other commands"));
-        }
-    }
-    None
-}
-
-/// `-e` in `-ave ssh`.
-fn is_short(word: &str, option: &str) -> bool {
-    let letter = option.trim_start_matches('-');
-    word.starts_with('-') && !word.starts_with("--") && word.contains(letter)
-}
-
-fn subcommand(words: &[Arg], subcommands: &[&str]) -> Option<String> {
-    let name = base(words.first()?.as_text());
-    let found = words[1..].iter().find(|word| subcommands.contains(&word.as_text()))?;
-    Some(format!("{name} {} runs commands that are not looked into", found.as_text()))
-}
-
-fn git(words: &[Arg]) -> Option<String> {
-    let options = super::git::options(words);
-    let ask = |what: &str| Some(format!("git with {what}, which can run other commands"));
-    if options.configures {
-        return ask("settings of its own (-c, --config-env, --exec-path)");
-    }
-    let rest = words.get(options.rest..).unwrap_or_default();
-    let text = |at: usize| rest.get(at).map(Arg::as_text).unwrap_or_default();
-    let has = |names: &[&str]| {
-        rest.iter().any(|word| {
-            names.iter().any(|name| word.as_text() == *name || word.as_text().starts_with(&format!("{name}=")))
-        })
-    };
-    if rest.iter().any(|word| word.as_text().contains("ext::")) || has(&["--upload-pack", "--receive-pack", "--exec"]) {
-        return ask("a command for the other side");
-    }
-    match text(0) {
-        "config" => {
-            let reads = has(&["--get", "--get-all", "--get-regexp", "--list", "-l", "list", "get"]);
-            let operands = rest.iter().skip(1).filter(|word| !word.as_text().starts_with('-')).count();
-            if reads || operands <= 1 && !has(&["--unset", "--edit", "-e", "edit", "--rename-section"]) {
-                None
-            } else {
-                ask("config")
-            }
-        }
-        "bisect" if text(1) == "run" => ask("bisect run"),
-        "submodule" if has(&["foreach"]) => ask("submodule foreach"),
-        "rebase" if has(&["-x", "-i", "--interactive"]) || rest.iter().any(|word| word.as_text().starts_with("-x")) => {
-            ask("rebase -x")
-        }
-        "filter-branch" | "difftool" | "mergetool" | "send-email" | "instaweb" | "daemon" | "credential" | "hook" => {
-            ask(text(0))
-        }
-        "clone" if has(&["-c", "--config", "-u", "--template"]) => ask("clone -c"),
-        "grep" if rest.iter().any(|word| word.as_text().starts_with("-O") || word.as_text().starts_with("--open")) => {
-            ask("grep -O")
-        }
-        _ => None,
-    }
 }

@@ -67,6 +67,9 @@ impl TryFrom<Written> for Rule {
     }
 }
 
+/// Programs whose commands may be abbreviated.
+const ABBREVIATES: &[&str] = &["npm", "hg", "ip", "svn"];
+
 /// How a command stands to the words of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fit {
@@ -90,13 +93,16 @@ pub(super) fn concerns(rule: &[String], words: &[Arg]) -> Fit {
     }
     let mut at = 1;
     if program == "git" && rule.len() > 1 && !rule[1].starts_with('-') {
-        let options = git::options(words);
-        if options.unknown {
+        let preamble = git::preamble(words);
+        if preamble.unknown {
             return Fit::Perhaps;
         }
-        at = options.rest;
+        at = preamble.rest;
         // An alias may mean anything.
         if words.get(at).is_some_and(|word| word.text.as_deref().is_none_or(|word| !git::knows(word))) {
+            return Fit::Perhaps;
+        }
+        if git::is_equivalent(&rule[1], words.get(at..).unwrap_or_default()) {
             return Fit::Perhaps;
         }
     }
@@ -118,6 +124,11 @@ pub(super) fn concerns(rule: &[String], words: &[Arg]) -> Fit {
             None => return Fit::No,
             Some(Arg { text: None, .. }) => return Fit::Perhaps,
             Some(Arg { text: Some(word), .. }) if word == wanted => at += 1,
+            Some(Arg { text: Some(word), .. })
+                if ABBREVIATES.contains(&program) && wanted.starts_with(word.as_str()) =>
+            {
+                return Fit::Perhaps;
+            }
             // An option, whose value may be the next word.
             Some(Arg { text: Some(word), .. }) if word.starts_with('-') => {
                 let later = rest.iter().any(|word| word.text.as_deref().is_none_or(|word| word == wanted));
@@ -127,6 +138,45 @@ pub(super) fn concerns(rule: &[String], words: &[Arg]) -> Fit {
         }
     }
     if doubt { Fit::Perhaps } else { Fit::Yes }
+}
+
+/// Words behind the first one of a rule that are looked at: longer commands are not hidden in arguments.
+const WINDOW: usize = 64;
+
+/// Whether the words of a rule stand in a row somewhere in the arguments of a program that may run them.
+pub(super) fn stands_in(rule: &[String], arguments: &[Arg]) -> bool {
+    let Some(wanted) = rule.first().map(|word| base(word)) else { return false };
+    arguments.iter().enumerate().any(|(at, word)| {
+        let Some(text) = word.text.as_deref() else { return false };
+        // `--command=git push`, `SHELL=git push`.
+        let value = text.split_once('=').map(|(_, value)| value);
+        [Some(text), value].into_iter().flatten().filter(|first| base(first) == wanted).any(|first| {
+            let rest = arguments[at + 1..].iter().take(WINDOW).cloned();
+            is_likely(rule, &std::iter::once(Arg::known(first)).chain(rest).collect::<Vec<Arg>>())
+        })
+    })
+}
+
+/// Whether a rule means these words, which another program may run. A name there is often only a name: the other words of the
+/// rule must follow it, or may.
+pub(super) fn is_likely(rule: &[String], words: &[Arg]) -> bool {
+    let rest = words.get(1..).unwrap_or_default();
+    let follows = |wanted: &String| rest.iter().any(|word| word.text.as_deref().is_none_or(|text| text == wanted));
+    match concerns(rule, words) {
+        Fit::No => false,
+        Fit::Yes => true,
+        Fit::Perhaps => {
+            rule.get(1).is_some_and(|wanted| git::is_equivalent(wanted, rest))
+                || rule[1..].iter().filter(|wanted| !wanted.starts_with('-')).all(follows)
+        }
+    }
+}
+
+/// Whether the words of a rule stand in a row in a text of some language: `["git", "push"]` and `git push` alike.
+pub(super) fn stands_in_text(rule: &[String], text: &str) -> bool {
+    let part = |letter: char| !(letter.is_alphanumeric() || "_-./@:+~".contains(letter));
+    let words: Vec<Arg> = text.split(part).filter(|word| !word.is_empty()).map(Arg::known).collect();
+    stands_in(rule, &words)
 }
 
 impl Rule {

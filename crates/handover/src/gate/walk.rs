@@ -6,6 +6,7 @@
 mod builtin;
 mod compound;
 mod simple;
+mod suspect;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,10 +14,11 @@ use std::path::Path;
 use brush_parser::{Parser, ParserOptions};
 
 use super::command::{Arg, Folders, Found, Level, Seen, Spot, Write};
+use super::effect::{self, Fragility, ProgramEffect, Tree};
+use super::program::ProgramKnowledge;
 use super::script::{self, Script};
 use super::word::Word;
-use super::wrapper::{self, Inner, Tree};
-use super::{command, options, program, writer};
+use super::{command, git, options, program, wrapper};
 
 /// Wrappers in wrappers, and texts in texts.
 const DEPTH_MAX: u32 = 8;
@@ -26,7 +28,6 @@ pub(super) const TEXT_BYTES_MAX: usize = 16 << 10;
 const OPENERS_MAX: usize = 400;
 /// The parser reads the last part of a `case` twice, so these double its time.
 const CASES_MAX: usize = 8;
-
 #[derive(Debug)]
 pub(super) struct Walk {
     pub(super) found: Found,
@@ -36,6 +37,32 @@ pub(super) struct Walk {
     numbers: BTreeSet<String>,
     /// Variables that were given something else.
     others: BTreeSet<String>,
+    /// Functions that the text itself makes.
+    functions: BTreeSet<String>,
+    /// A variable was given words that may become options where it is used.
+    plants_options: bool,
+    /// A variable was given letters that may end what it is put into.
+    plants_text: bool,
+    /// Words that may be options, and texts with variables in them.
+    fragile: Vec<(Fragility, String)>,
+    /// The literal words of the last simple command, for what is piped on.
+    printed: Vec<String>,
+    /// What is read is only an argument of a program that is not known.
+    suspicious: bool,
+}
+
+/// What a command reads from its standard input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum StandardInput {
+    /// What the client gives it.
+    Inherited,
+    /// A here-document or a here-string.
+    Text(String),
+    /// A file by its name.
+    File,
+    /// What other commands print; their literal words.
+    Pipe(Vec<String>),
+    Unknown,
 }
 
 /// Where and how deep.
@@ -45,6 +72,7 @@ pub(super) struct Scope {
     pub(super) depth: u32,
     /// A shell other than bash may read it: words that only bash knows are then not what they seem.
     pub(super) foreign: bool,
+    pub(super) input: StandardInput,
 }
 
 /// Reads a text as a shell would that is started in this folder.
@@ -66,13 +94,25 @@ pub(super) fn words(words: &[String], directory: &Path) -> Found {
 
 impl Scope {
     fn new(directory: &Path) -> Self {
-        Self { folders: Folders::Known(vec![directory.to_owned()]), depth: 0, foreign: false }
+        let folders = Folders::Known(vec![directory.to_owned()]);
+        Self { folders, depth: 0, foreign: false, input: StandardInput::Inherited }
     }
 }
 
 impl Walk {
     fn new() -> Self {
-        Self { found: Found::default(), computed: BTreeSet::new(), numbers: BTreeSet::new(), others: BTreeSet::new() }
+        Self {
+            found: Found::default(),
+            computed: BTreeSet::new(),
+            numbers: BTreeSet::new(),
+            others: BTreeSet::new(),
+            functions: BTreeSet::new(),
+            plants_options: false,
+            plants_text: false,
+            fragile: Vec::new(),
+            printed: Vec::new(),
+            suspicious: false,
+        }
     }
 
     fn finish(mut self) -> Found {
@@ -81,6 +121,15 @@ impl Walk {
                 self.found
                     .asks
                     .push(format!("a computation with {name}, which may hold a command; give it a number first"));
+            }
+        }
+        for (fragility, reason) in &self.fragile {
+            let planted = match fragility {
+                Fragility::Option => self.plants_options,
+                Fragility::Text => self.plants_text,
+            };
+            if planted {
+                self.found.doubts.push(reason.clone());
             }
         }
         self.found
@@ -145,6 +194,14 @@ impl Walk {
         if program::changes_programs(name) {
             self.ask(format!("an assignment of {name}, which changes what programs do"));
         }
+        if program::changes_toolchain(name) {
+            self.found.opaques.push(format!("an assignment of {name}, which changes what a toolchain does"));
+        }
+        let text = value.and_then(Word::literal);
+        if let Some(text) = text {
+            self.plants_options |= text.starts_with('-') || text.contains(" -");
+            self.plants_text |= text.contains(['/', ' ', '\n', '\t']);
+        }
         if value.is_some_and(Word::is_number) {
             self.numbers.insert(name.to_owned());
         } else {
@@ -160,6 +217,8 @@ impl Walk {
 
     /// A command in its wrappers. Folders change only by what runs in this shell.
     fn command(&mut self, words: &[Arg], outer: &[Level], scope: &mut Scope) {
+        let at_home = suspect::from_home(words);
+        let words = at_home.as_deref().unwrap_or(words);
         let Some(program) = words.first() else { return };
         let Some(name) = program.text.as_deref().map(options::base) else {
             return self.ask("a command whose first word is not one literal");
@@ -167,75 +226,164 @@ impl Walk {
         if scope.depth > DEPTH_MAX {
             return self.ask(format!("more than {DEPTH_MAX} wrappers in each other"));
         }
-        let holds = wrapper::unwrap(words);
-        let mut level = Level {
-            ask: program::asks(words),
-            inner: holds.iter().find_map(|inner| if let Inner::Rest(at) = inner { Some(*at) } else { None }),
-            holds: holds.iter().any(|inner| matches!(inner, Inner::Rest(_) | Inner::Command(_) | Inner::Script(_))),
-            matters: wrapper::matters(words),
-            words: words.to_vec(),
-        };
-        if name == "eval" {
-            level.ask = Some("eval runs a text".to_owned());
-        }
-        for inner in &holds {
-            match inner {
+        let respelled = git::as_git(words);
+        let words = respelled.as_deref().unwrap_or(words);
+        let wraps = wrapper::is_wrapper(name);
+        let does = if wraps { wrapper::unwrap(words) } else { effect::effects(words).unwrap_or_default() };
+        let mut level = self.level(name, words, &does, scope);
+        for effect in &does {
+            match effect {
                 // A rule may name an interpreter; it cannot speak for a command that nobody sees.
-                Inner::Ask(reason) if wrapper::interprets(name) => {
+                ProgramEffect::Ask(reason) if wrapper::interprets(name) => {
                     level.ask = level.ask.take().or_else(|| Some(reason.clone()));
                 }
-                Inner::Ask(reason) => self.ask(reason.clone()),
-                Inner::Rest(_)
-                | Inner::Command(_)
-                | Inner::Script(_)
-                | Inner::Sets(_)
-                | Inner::Folder(_)
-                | Inner::Writes(..) => {}
+                ProgramEffect::Ask(reason) => self.ask(reason.clone()),
+                ProgramEffect::Fragile(fragility, reason) => {
+                    self.fragile.push((*fragility, format!("{name} with {reason}")));
+                }
+                ProgramEffect::Moves(reason) => self.found.moves.push(reason.clone()),
+                ProgramEffect::Setting(key, value) => {
+                    self.found.guarded.extend(git::asks(key, value.as_ref()));
+                }
+                ProgramEffect::Rest(_)
+                | ProgramEffect::Command(_)
+                | ProgramEffect::Script(_)
+                | ProgramEffect::Sets(_)
+                | ProgramEffect::Folder(_)
+                | ProgramEffect::Writes(..)
+                | ProgramEffect::AskUnlessNamed(_)
+                | ProgramEffect::Doubt(_)
+                | ProgramEffect::Opaque(_)
+                | ProgramEffect::Code(_)
+                | ProgramEffect::Input => {}
             }
         }
         let here = outer
             .iter()
             .all(|level| level.words.first().is_some_and(|word| matches!(word.as_text(), "command" | "builtin")));
         self.builtin(words, here, scope);
-        for inner in writer::writes(words) {
-            if let Inner::Writes(path, tree) = inner {
-                self.writes(&path, tree, command::By::Program, scope);
-            }
+        if level.searched {
+            self.suspect(words, scope);
         }
         let mut levels = outer.to_vec();
         levels.push(level);
-        self.held(&holds, words, levels, scope);
+        self.held(&does, words, levels, scope);
     }
 
-    /// What a wrapper holds, or the command itself when it holds nothing.
-    fn held(&mut self, holds: &[Inner], words: &[Arg], levels: Vec<Level>, scope: &mut Scope) {
+    /// What is known of one program before the commands in it are looked at.
+    fn level(&mut self, name: &str, words: &[Arg], does: &[ProgramEffect], scope: &Scope) -> Level {
+        let wraps = wrapper::is_wrapper(name);
+        let mut level = Level {
+            ask: program::asks(words),
+            opaque: None,
+            doubts: Vec::new(),
+            searched: false,
+            codes: Vec::new(),
+            inner: does.iter().find_map(|effect| if let ProgramEffect::Rest(at) = effect { Some(*at) } else { None }),
+            holds: wraps
+                && does.iter().any(|effect| {
+                    matches!(effect, ProgramEffect::Rest(_) | ProgramEffect::Command(_) | ProgramEffect::Script(_))
+                }),
+            matters: wrapper::matters(words),
+            words: words.to_vec(),
+        };
+        if name == "eval" {
+            level.ask = Some("eval runs a text".to_owned());
+        }
+        let made_here = self.functions.contains(words[0].as_text());
+        match program::knowledge(words) {
+            ProgramKnowledge::Known => {}
+            // Its body was looked at, and may run what it is given.
+            ProgramKnowledge::Unknown(_) | ProgramKnowledge::Interpreter(_) if made_here => level.searched = true,
+            ProgramKnowledge::Unknown(reason) => {
+                level.opaque = Some(reason);
+                level.searched = true;
+            }
+            ProgramKnowledge::Interpreter(reason) => {
+                // awk and sed are read; what they cannot be read for is a doubt.
+                let read = matches!(name.trim_start_matches(['g', 'm', 'n']), "awk");
+                level.opaque = Some(reason).filter(|_| !read);
+                level.searched = !read;
+                level.codes = if read { Vec::new() } else { suspect::codes(words, &scope.input) };
+            }
+        }
+        for effect in does {
+            match effect {
+                ProgramEffect::AskUnlessNamed(reason) => {
+                    level.ask = level.ask.take().or_else(|| Some(reason.clone()));
+                }
+                ProgramEffect::Doubt(option) => level.doubts.push(option.clone()),
+                ProgramEffect::Opaque(reason) => {
+                    level.opaque = level.opaque.take().or_else(|| Some(reason.clone()));
+                    level.searched |= !git::is_git(name) && !wraps;
+                }
+                ProgramEffect::Code(text) => level.codes.push(text.clone()),
+                ProgramEffect::Input => match &scope.input {
+                    StandardInput::Text(_) => level.holds = true,
+                    StandardInput::File => {
+                        level.opaque = Some(format!("{name} runs a file, which is not looked into"));
+                    }
+                    StandardInput::Inherited | StandardInput::Pipe(_) | StandardInput::Unknown => {
+                        level.ask = level.ask.take().or_else(|| Some(format!("{name} with commands from its input")));
+                    }
+                },
+                ProgramEffect::Rest(_)
+                | ProgramEffect::Command(_)
+                | ProgramEffect::Script(_)
+                | ProgramEffect::Sets(_)
+                | ProgramEffect::Folder(_)
+                | ProgramEffect::Writes(..)
+                | ProgramEffect::Ask(_)
+                | ProgramEffect::Fragile(..)
+                | ProgramEffect::Moves(_)
+                | ProgramEffect::Setting(..) => {}
+            }
+        }
+        level
+    }
+
+    /// What a program holds, or the command itself when it holds nothing.
+    fn held(&mut self, does: &[ProgramEffect], words: &[Arg], levels: Vec<Level>, scope: &mut Scope) {
         let name = words.first().map(|word| options::base(word.as_text()).to_owned()).unwrap_or_default();
+        let wraps = wrapper::is_wrapper(&name);
         let mut within = Scope { depth: scope.depth + 1, ..scope.clone() };
         let mut alone = true;
-        for inner in holds {
-            match inner {
-                Inner::Rest(at) => {
+        for effect in does {
+            match effect {
+                ProgramEffect::Rest(at) => {
                     alone = false;
                     self.command(words.get(*at..).unwrap_or_default(), &levels, &mut within);
                 }
-                Inner::Command(words) => {
+                ProgramEffect::Command(words) => {
                     alone = false;
                     self.command(words, &levels, &mut within);
                 }
-                Inner::Script(text) => {
-                    alone = false;
-                    self.found.commands.push(Seen { levels: levels.clone() });
-                    within.foreign |= !matches!(name.as_str(), "bash" | "eval");
-                    if within.depth > DEPTH_MAX {
-                        self.ask(format!("more than {DEPTH_MAX} wrappers in each other"));
-                    } else {
-                        self.text(text, &mut within);
+                ProgramEffect::Script(text) => {
+                    if wraps {
+                        alone = false;
+                        self.found.commands.push(Seen { levels: levels.clone() });
+                    }
+                    self.nested(&name, text, &mut within);
+                }
+                ProgramEffect::Input => {
+                    if let StandardInput::Text(text) = scope.input.clone() {
+                        alone = false;
+                        self.found.commands.push(Seen { levels: levels.clone() });
+                        within.input = StandardInput::Unknown;
+                        self.nested(&name, &text, &mut within);
                     }
                 }
-                Inner::Sets(variable) => self.assigned(variable, None),
-                Inner::Folder(path) => within.folders = within.folders.moved(path),
-                Inner::Writes(path, tree) => self.writes(path, *tree, command::By::Program, scope),
-                Inner::Ask(_) => {}
+                ProgramEffect::Sets(variable) => self.assigned(variable, None),
+                ProgramEffect::Folder(path) => within.folders = within.folders.moved(path),
+                ProgramEffect::Writes(path, tree) => self.writes(path, *tree, command::By::Program, &within),
+                ProgramEffect::Ask(_)
+                | ProgramEffect::AskUnlessNamed(_)
+                | ProgramEffect::Doubt(_)
+                | ProgramEffect::Fragile(..)
+                | ProgramEffect::Opaque(_)
+                | ProgramEffect::Moves(_)
+                | ProgramEffect::Setting(..)
+                | ProgramEffect::Code(_) => {}
             }
         }
         if alone {
@@ -244,6 +392,16 @@ impl Walk {
         // These run in the shell itself, and what they change stays.
         if matches!(name.as_str(), "eval" | "command" | "builtin") {
             scope.folders = std::mem::replace(&mut scope.folders, Folders::Unknown).and(within.folders);
+        }
+    }
+
+    /// A text that a program gives to a shell.
+    fn nested(&mut self, name: &str, text: &str, within: &mut Scope) {
+        within.foreign |= !matches!(name, "bash" | "eval");
+        if within.depth > DEPTH_MAX {
+            self.ask(format!("more than {DEPTH_MAX} wrappers in each other"));
+        } else {
+            self.text(text, within);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A word of a command: what is known of it before bash expands it.
 
+use super::command::Spot;
 use super::script::Script;
 
 #[derive(Debug, Default)]
@@ -90,25 +91,137 @@ impl Word {
         !self.inner.is_empty()
     }
 
-    /// The folder in which the files of a pattern lie: `infra` of `infra/*.tf`.
-    pub(super) fn folder(&self) -> Option<String> {
+    /// The literal letters at the start.
+    pub(super) fn lead(&self) -> String {
+        let mut lead = String::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Plain(text) if text.contains('{') => break,
+                Piece::Plain(text) | Piece::Quoted(text) => lead.push_str(text),
+                Piece::Tilde(_) | Piece::Wild(_) | Piece::Number | Piece::Unknown => break,
+            }
+        }
+        lead
+    }
+
+    /// The words that bash makes of braces; nothing when there are none, or when that is not known.
+    pub(super) fn choices(&self) -> Option<Vec<String>> {
+        if !self.has_choice() {
+            return None;
+        }
+        // Quoted letters are no braces: each is replaced by one that stands for nothing else.
+        let (mut text, mut kept) = (String::new(), Vec::new());
+        for piece in &self.pieces {
+            match piece {
+                Piece::Plain(plain) => text.push_str(plain),
+                Piece::Quoted(quoted) => {
+                    text.push(STAND_IN);
+                    kept.push(quoted.as_str());
+                }
+                Piece::Tilde(_) | Piece::Wild(_) | Piece::Number | Piece::Unknown => return None,
+            }
+        }
+        if text.matches(STAND_IN).count() != kept.len() || text.contains("..") {
+            return None;
+        }
+        let words = expand(&text)?;
+        // Every word must hold all of the quoted parts, or their order is lost.
+        let whole = |word: &String| {
+            let mut parts = kept.iter();
+            let mut full = String::new();
+            for letter in word.chars() {
+                if letter == STAND_IN { full.push_str(parts.next()?) } else { full.push(letter) }
+            }
+            parts.next().is_none().then_some(full)
+        };
+        let whole: Option<Vec<String>> = words.iter().map(whole).collect();
+        // An empty word that nothing quotes is no word to bash.
+        whole.map(|words| words.into_iter().filter(|word| !word.is_empty() || !kept.is_empty()).collect())
+    }
+
+    /// The files that a pattern names.
+    pub(super) fn files(&self) -> Option<Spot> {
         let mut known = String::new();
-        let mut rest = String::new();
+        let mut pattern = String::new();
         let mut wild = false;
         for piece in &self.pieces {
             match piece {
-                Piece::Plain(text) | Piece::Quoted(text) if wild => rest.push_str(text),
+                Piece::Plain(text) | Piece::Quoted(text) if wild => {
+                    text.chars().for_each(|letter| escape(letter, &mut pattern));
+                }
                 Piece::Plain(text) | Piece::Quoted(text) => known.push_str(text),
-                Piece::Wild(_) => wild = true,
+                Piece::Wild(letter) => {
+                    wild = true;
+                    // Where a class ends is not read here: it stands for anything.
+                    pattern.push(if *letter == '[' { '*' } else { *letter });
+                }
                 Piece::Tilde(_) | Piece::Number | Piece::Unknown => return None,
             }
         }
         // `.*` may stand for `..`, and so may a class.
         let (folder, start) = known.rsplit_once('/').unwrap_or((".", &known));
-        let leads_up = start.starts_with('.') || rest.contains("/.") || self.pieces.contains(&Piece::Wild('['));
-        if !wild || self.has_choice() || leads_up {
+        let classes = self.pieces.contains(&Piece::Wild('['));
+        if !wild || self.has_choice() || start.starts_with('.') || pattern.contains("/.") || classes && start.is_empty()
+        {
             return None;
         }
-        Some(if folder.is_empty() && known.starts_with('/') { "/".to_owned() } else { folder.to_owned() })
+        let folder = if folder.is_empty() && known.starts_with('/') { "/" } else { folder }.to_owned();
+        if pattern.contains('/') || classes {
+            return Some(Spot::Inside(folder));
+        }
+        let mut whole = String::new();
+        start.chars().for_each(|letter| escape(letter, &mut whole));
+        whole.push_str(&pattern);
+        Some(Spot::Matching { folder, pattern: whole })
     }
+}
+
+/// Stands for a quoted part while braces are expanded; no shell text may hold it.
+const STAND_IN: char = '\u{1}';
+/// Words that braces may make of one.
+const CHOICES_MAX: usize = 64;
+
+fn escape(letter: char, pattern: &mut String) {
+    if "*?[]{}\\".contains(letter) {
+        pattern.push('\\');
+    }
+    pattern.push(letter);
+}
+
+/// `a{b,c}d` as `abd` and `acd`; a brace without a comma stays as it is, which is left unknown.
+fn expand(text: &str) -> Option<Vec<String>> {
+    let (mut done, mut open) = (Vec::new(), vec![text.to_owned()]);
+    while let Some(text) = open.pop() {
+        let Some(start) = text.find('{') else {
+            done.push(text);
+            continue;
+        };
+        let (mut depth, mut from, mut choices, mut end) = (0_u32, start + 1, Vec::new(), None);
+        for (at, letter) in text.char_indices().skip_while(|(at, _)| *at < start) {
+            match letter {
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                _ => {}
+            }
+            if (letter == ',' && depth == 1) || depth == 0 {
+                choices.push(text.get(from..at)?);
+                from = at + 1;
+            }
+            if depth == 0 {
+                end = Some(at + 1);
+                break;
+            }
+        }
+        let end = end?;
+        if choices.len() < 2 {
+            return None;
+        }
+        // The first choice is taken first, so the words keep their order.
+        let (before, after) = (text.get(..start)?, text.get(end..)?);
+        open.extend(choices.iter().rev().map(|choice| format!("{before}{choice}{after}")));
+        if done.len() + open.len() > CHOICES_MAX {
+            return None;
+        }
+    }
+    Some(done)
 }

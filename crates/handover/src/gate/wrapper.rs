@@ -1,96 +1,90 @@
 //! Programs that run another one: how the command in them is found.
 
-mod table;
+use super::command::{Arg, Spot};
+use super::effect::{ProgramEffect, Tree};
+use super::options::{ParsedOptions, base, parse};
+use super::table::{self, ProgramTable};
 
-use self::table::{Form, WRAPPERS, Wrapper};
-use super::command::Arg;
-use super::options::{Parsed, base, parse};
-
-/// What a wrapper holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Inner {
-    /// The words from this place on are a command.
-    Rest(usize),
-    /// These words are a command.
-    Command(Vec<Arg>),
-    /// A text for a shell.
-    Script(String),
-    /// A variable is set.
-    Sets(String),
-    /// What it runs, it runs there.
-    Folder(Arg),
-    /// A path it writes; with what is below, if so marked.
-    Writes(Arg, Tree),
-    /// It cannot be looked into.
-    Ask(String),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tree {
-    Yes,
-    No,
-}
+/// Kinds of tables that are wrappers.
+const KINDS: &[&str] = &["command", "after", "assignments", "login", "joined", "remote", "input", "shell"];
 
 /// Whether rules about the command inside can allow this program, too.
 pub(super) fn matters(words: &[Arg]) -> bool {
-    find(words).is_some_and(|wrapper| wrapper.matters)
+    find(words).is_some_and(|table| table.style.matters)
 }
 
 /// It reads a text, as an interpreter does.
 pub(super) fn interprets(name: &str) -> bool {
-    let forms = WRAPPERS.iter().filter(|wrapper| wrapper.names.contains(&name)).map(|wrapper| wrapper.form);
-    name == "eval" || forms.into_iter().any(|form| matches!(form, Form::Shell | Form::Remote))
+    name == "eval" || table::find(name).is_some_and(|table| matches!(table.does.as_str(), "shell" | "remote"))
 }
 
 pub(super) fn is_wrapper(name: &str) -> bool {
-    name == "find" || WRAPPERS.iter().any(|wrapper| wrapper.names.contains(&name))
+    let kind = |table: &ProgramTable| table.does.split(' ').next().is_some_and(|kind| KINDS.contains(&kind));
+    is_find(name) || table::find(name).is_some_and(kind)
 }
 
-fn find(words: &[Arg]) -> Option<&'static Wrapper> {
+fn is_find(name: &str) -> bool {
+    matches!(name, "find" | "gfind")
+}
+
+fn find(words: &[Arg]) -> Option<&'static ProgramTable> {
     let name = base(words.first()?.as_text());
-    WRAPPERS.iter().find(|wrapper| wrapper.names.contains(&name))
+    table::find(name).filter(|_| is_wrapper(name))
 }
 
 /// What a program holds; nothing when it is no wrapper.
-pub(super) fn unwrap(words: &[Arg]) -> Vec<Inner> {
+pub(super) fn unwrap(words: &[Arg]) -> Vec<ProgramEffect> {
     let Some(program) = words.first() else { return Vec::new() };
     let name = base(program.as_text());
-    if name == "find" {
+    if is_find(name) {
         return in_find(words);
     }
-    let Some(wrapper) = find(words) else { return Vec::new() };
+    let Some(table) = find(words) else { return Vec::new() };
     // `command -v git` asks where it is and runs nothing.
     if name == "command" && words.get(1).is_some_and(|word| matches!(word.as_text(), "-v" | "-V" | "-pv" | "-pV")) {
         return Vec::new();
     }
     let words = bare_number(name, words);
-    if wrapper.form == Form::Shell {
-        return in_shell(name, wrapper, &words);
+    let parsed = parse(table, &words);
+    if let Some(problem) = parsed.unknown.first() {
+        return vec![ProgramEffect::Ask(format!("{name} with {problem}"))];
     }
-    let parsed = match parse(&wrapper.options, &words) {
-        Ok(parsed) => parsed,
-        Err(problem) => return vec![Inner::Ask(format!("{name} with {problem}"))],
-    };
-    let mut inner: Vec<Inner> = parsed.values(&["-C", "--chdir", "-D"]).cloned().map(Inner::Folder).collect();
-    if name == "time" {
-        inner.extend(parsed.values(&["-o", "--output"]).map(|path| Inner::Writes(path.clone(), Tree::No)));
+    let mut inner: Vec<ProgramEffect> = Vec::new();
+    for given in &parsed.given {
+        let value = || given.value.clone().unwrap_or_else(Arg::unknown);
+        match given.effect {
+            table::OptionEffect::Folder => inner.push(ProgramEffect::Folder(value())),
+            table::OptionEffect::Write => inner.push(ProgramEffect::Writes(value(), Tree::No)),
+            table::OptionEffect::Asks => {
+                return vec![ProgramEffect::Ask(format!("{name} with {}, which can run other commands", given.name))];
+            }
+            table::OptionEffect::Nothing
+            | table::OptionEffect::Tree
+            | table::OptionEffect::Run
+            | table::OptionEffect::Setting
+            | table::OptionEffect::Doubt => {}
+        }
     }
     let rest = words.get(parsed.rest..).unwrap_or_default();
-    match wrapper.form {
-        Form::Command | Form::Shell => inner.extend(command_at(parsed.rest, rest)),
-        Form::After(operands) => {
+    let (kind, count) = table.does.split_once(' ').unwrap_or((&table.does, "0"));
+    match kind {
+        "command" => inner.extend(command_at(parsed.rest, rest)),
+        "after" => {
+            let operands = count.parse::<usize>().unwrap_or(0);
             inner.extend(command_at(parsed.rest + operands, rest.get(operands..).unwrap_or_default()));
         }
-        Form::Assignments | Form::Login => inner.extend(assignments(name, parsed.rest, rest)),
-        Form::Joined => inner.extend(joined(name, rest)),
-        Form::Remote => inner.extend(remote(&parsed, rest)),
-        Form::Input => inner.extend(from_input(&parsed, rest)),
+        "assignments" | "login" => inner.extend(assignments(name, parsed.rest, rest)),
+        "joined" => inner.extend(joined(name, rest)),
+        "remote" => inner.extend(remote(&parsed, rest)),
+        "input" => inner.extend(from_input(&parsed, rest)),
+        "shell" => inner.extend(in_shell(name, &parsed, &words)),
+        _ => {}
     }
     inner
 }
 
-fn command_at(at: usize, rest: &[Arg]) -> Option<Inner> {
-    (!rest.is_empty()).then_some(Inner::Rest(at))
+fn command_at(at: usize, rest: &[Arg]) -> Option<ProgramEffect> {
+    (!rest.is_empty()).then_some(ProgramEffect::Rest(at))
 }
 
 /// `nice -10 program`.
@@ -107,73 +101,78 @@ fn bare_number(name: &str, words: &[Arg]) -> Vec<Arg> {
     words
 }
 
-fn assignments(name: &str, at: usize, rest: &[Arg]) -> Vec<Inner> {
+fn assignments(name: &str, at: usize, rest: &[Arg]) -> Vec<ProgramEffect> {
     let mut inner = Vec::new();
     for (by, word) in rest.iter().enumerate() {
         match &word.text {
             None => {
-                inner.push(Inner::Ask(format!("{name} with a word before its command that is not literal")));
+                inner.push(ProgramEffect::Ask(format!("{name} with a word before its command that is not literal")));
                 return inner;
             }
             Some(text) => match text.split_once('=') {
-                Some((variable, _)) if !variable.contains('/') => inner.push(Inner::Sets(variable.to_owned())),
+                Some((variable, _)) if !variable.contains('/') => inner.push(ProgramEffect::Sets(variable.to_owned())),
                 Some(_) | None => {
-                    inner.push(Inner::Rest(at + by));
+                    inner.push(ProgramEffect::Rest(at + by));
                     return inner;
                 }
             },
         }
     }
     if !matches!(name, "env" | "time") {
-        inner.push(Inner::Ask(format!("{name} without a command")));
+        inner.push(ProgramEffect::Ask(format!("{name} without a command")));
     }
     inner
 }
 
 /// Words that a shell reads once more.
-fn joined(name: &str, rest: &[Arg]) -> Vec<Inner> {
+fn joined(name: &str, rest: &[Arg]) -> Vec<ProgramEffect> {
     let own = rest.iter().position(|word| word.as_text().starts_with(":::")).unwrap_or(rest.len());
     if rest.is_empty() && name == "eval" {
         return Vec::new();
     }
     if own == 0 {
-        return vec![Inner::Ask(format!("{name} with commands from its input"))];
+        return vec![ProgramEffect::Ask(format!("{name} with commands from its input"))];
     }
     let words: Option<Vec<&str>> = rest[..own].iter().map(|word| word.text.as_deref()).collect();
     let Some(words) = words else {
-        return vec![Inner::Ask(format!("{name} with words that are not literal"))];
+        return vec![ProgramEffect::Ask(format!("{name} with words that are not literal"))];
     };
-    let mut inner = vec![Inner::Script(words.join(" "))];
+    let mut inner = vec![ProgramEffect::Script(words.join(" "))];
     if name == "parallel" {
         // What it puts in is read by the shell as well.
-        inner.push(Inner::Ask("parallel, which puts its arguments into a text for the shell".to_owned()));
+        inner.push(ProgramEffect::Ask("parallel, which puts its arguments into a text for the shell".to_owned()));
     }
     inner
 }
 
-fn remote(parsed: &Parsed, rest: &[Arg]) -> Vec<Inner> {
+fn remote(parsed: &ParsedOptions, rest: &[Arg]) -> Vec<ProgramEffect> {
     let Some((_, command)) = rest.split_first() else {
-        return vec![Inner::Ask("ssh with words that are not literal".to_owned())];
+        return vec![ProgramEffect::Ask("ssh with words that are not literal".to_owned())];
     };
     // Behind the host options may follow again.
     if command.first().is_some_and(|word| word.as_text().starts_with('-')) {
-        return vec![Inner::Ask("ssh with options behind the host".to_owned())];
+        return vec![ProgramEffect::Ask("ssh with options behind the host".to_owned())];
     }
     if parsed.has(&["-N", "-V", "-G", "-Q"]) {
         return Vec::new();
     }
     match joined("ssh", command).as_slice() {
-        [Inner::Script(text)] => vec![Inner::Folder(Arg::unknown()), Inner::Script(text.clone())],
-        _ => vec![Inner::Ask("ssh whose commands come from its input or are not literal".to_owned())],
+        [ProgramEffect::Script(text)] => {
+            vec![ProgramEffect::Folder(Arg::unknown()), ProgramEffect::Script(text.clone())]
+        }
+        _ => vec![ProgramEffect::Ask("ssh whose commands come from its input or are not literal".to_owned())],
     }
 }
 
 /// xargs: what it reads is added, or put where a mark stands.
-fn from_input(parsed: &Parsed, rest: &[Arg]) -> Vec<Inner> {
+fn from_input(parsed: &ParsedOptions, rest: &[Arg]) -> Vec<ProgramEffect> {
     if rest.is_empty() {
         return Vec::new();
     }
-    let mark = parsed.values(&["-I", "--replace"]).next();
+    // Without a value these two put their input where `{}` stands.
+    let bare = parsed.given.iter().any(|given| matches!(given.name, "-i" | "--replace") && given.value.is_none());
+    let braces = Arg::known("{}");
+    let mark = parsed.values(&["-I", "-i", "--replace", "-J"]).next().or(bare.then_some(&braces));
     let mut words: Vec<Arg> = Vec::new();
     for word in rest {
         let marked = match mark {
@@ -185,36 +184,42 @@ fn from_input(parsed: &Parsed, rest: &[Arg]) -> Vec<Inner> {
     if mark.is_none() {
         words.push(Arg::unknown());
     }
-    vec![Inner::Command(words)]
+    vec![ProgramEffect::Command(words)]
 }
 
-fn in_shell(name: &str, wrapper: &Wrapper, words: &[Arg]) -> Vec<Inner> {
-    let parsed = match parse(&wrapper.options, words) {
-        Ok(parsed) => parsed,
-        Err(problem) => return vec![Inner::Ask(format!("{name} with {problem}"))],
-    };
+fn in_shell(name: &str, parsed: &ParsedOptions, words: &[Arg]) -> Vec<ProgramEffect> {
+    let first = words.get(parsed.rest);
     // `+e` is an option, too, and the text stands behind it.
-    if words.get(parsed.rest).is_some_and(|word| word.as_text().starts_with('+')) {
-        return vec![Inner::Ask(format!("{name} with an option that begins with a plus"))];
+    if first.is_some_and(|word| word.as_text().starts_with('+')) {
+        return vec![ProgramEffect::Ask(format!("{name} with an option that begins with a plus"))];
     }
-    if parsed.has(&["-i", "-l", "--login"]) && !parsed.has(&["-c"]) {
-        return vec![Inner::Ask(format!("{name} with commands from its input"))];
+    if parsed.has(&["-c"]) {
+        return match first {
+            Some(Arg { text: Some(text), .. }) => vec![ProgramEffect::Script(text.clone())],
+            Some(_) | None => vec![ProgramEffect::Ask(format!("{name} -c with a text that is not literal"))],
+        };
     }
-    match (parsed.has(&["-c"]), words.get(parsed.rest)) {
-        (true, Some(Arg { text: Some(text), .. })) => vec![Inner::Script(text.clone())],
-        (true, _) => vec![Inner::Ask(format!("{name} -c with a text that is not literal"))],
-        (false, None) => match words.get(1).map(Arg::as_text) {
-            Some("--version" | "--help") => Vec::new(),
-            _ => vec![Inner::Ask(format!("{name} with commands from its input"))],
-        },
-        (false, Some(_)) => vec![Inner::Ask(format!("{name} with a script"))],
+    match first {
+        Some(_) if parsed.has(&["-s"]) => vec![ProgramEffect::Input],
+        None => vec![ProgramEffect::Input],
+        Some(Arg { text: Some(script), .. }) if is_input(script) => vec![ProgramEffect::Input],
+        Some(Arg { text: Some(script), .. }) => {
+            vec![ProgramEffect::Opaque(format!("{name} runs {script}, which is not looked into"))]
+        }
+        Some(_) => vec![ProgramEffect::Ask(format!("{name} with a script whose name is not literal"))],
     }
+}
+
+/// A name of what is open already.
+pub(super) fn is_input(path: &str) -> bool {
+    path == "-" || path.starts_with("/dev/") || path.starts_with("/proc/")
 }
 
 /// The commands in `find`, and what it deletes or writes.
-fn in_find(words: &[Arg]) -> Vec<Inner> {
+fn in_find(words: &[Arg]) -> Vec<ProgramEffect> {
     let mut inner = Vec::new();
     let mut starts: Vec<Arg> = Vec::new();
+    let mut expression = false;
     let mut at = 1;
     while let Some(word) = words.get(at) {
         at += 1;
@@ -223,30 +228,80 @@ fn in_find(words: &[Arg]) -> Vec<Inner> {
                 let rest = &words[at..];
                 let end = rest.iter().position(|word| matches!(word.as_text(), ";" | "+"));
                 let Some(end) = end else {
-                    inner.push(Inner::Ask("find with a command that has no end".to_owned()));
+                    inner.push(ProgramEffect::Ask("find with a command that has no end".to_owned()));
                     return inner;
                 };
-                let put = |word: &Arg| if word.as_text().contains("{}") { Arg::unknown() } else { word.clone() };
-                inner.push(Inner::Folder(Arg::unknown()));
-                inner.push(Inner::Command(rest[..end].iter().map(put).collect()));
+                // A path alone is one that was found; inside of another word it may become anything.
+                let found = named(words, at - 1, &starts);
+                let put = |word: &Arg| match (word.as_text(), &found) {
+                    ("{}", Some(path)) => vec![path.clone()],
+                    ("{}", None) => vec![Arg::unknown()],
+                    (text, _) if text.contains("{}") => vec![Arg::unknown()],
+                    _ => vec![word.clone()],
+                };
+                if word.as_text().ends_with("dir") {
+                    inner.push(ProgramEffect::Folder(Arg::unknown()));
+                }
+                inner.push(ProgramEffect::Command(rest[..end].iter().flat_map(put).collect()));
                 at += end + 1;
             }
             "-delete" => {
                 let here = [Arg::known(".")];
                 let from = if starts.is_empty() { here.as_slice() } else { starts.as_slice() };
-                inner.extend(from.iter().map(|start| Inner::Writes(start.clone(), Tree::Yes)));
+                match named(words, at - 1, &starts) {
+                    Some(path) => inner.push(ProgramEffect::Writes(path, Tree::No)),
+                    None => inner.extend(from.iter().map(|start| ProgramEffect::Writes(start.clone(), Tree::Yes))),
+                }
             }
             "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
-                inner.push(Inner::Writes(words.get(at).cloned().unwrap_or_else(Arg::unknown), Tree::No));
+                inner.push(ProgramEffect::Writes(words.get(at).cloned().unwrap_or_else(Arg::unknown), Tree::No));
                 at += 1;
             }
             // It may become several words, and one of them a command.
             "" if word.text.is_none() && word.spot.is_none() => {
-                inner.push(Inner::Ask("find with a word that is not literal".to_owned()));
+                inner.push(ProgramEffect::Ask("find with a word that is not literal".to_owned()));
             }
-            text if !text.starts_with(['-', '(', '!']) && starts.len() + 1 == at - 1 => starts.push(word.clone()),
+            "-H" | "-L" | "-P" if starts.is_empty() => {}
+            "-D" | "-O" | "-O1" | "-O2" | "-O3" if starts.is_empty() => at += usize::from(word.as_text() == "-D"),
+            text if !text.starts_with(['-', '(', '!']) && !expression => starts.push(word.clone()),
+            text if text.starts_with(['-', '(', '!']) => expression = true,
             _ => {}
         }
     }
     inner
+}
+
+/// Tests of find that take no word, and those that take one. Others, and alternatives, say nothing for sure.
+const TESTS_ALONE: &[&str] = &["-print", "-print0", "-empty", "-depth", "-mount", "-xdev"];
+const TESTS_WITH_WORD: &[&str] =
+    &["-type", "-maxdepth", "-mindepth", "-mtime", "-mmin", "-newer", "-size", "-user", "-path"];
+
+/// What find acts on at this word: entries below one folder whose names fit a pattern, where that is all that counts.
+fn named(words: &[Arg], end: usize, starts: &[Arg]) -> Option<Arg> {
+    let folder = match starts {
+        [] => ".",
+        [only] => only.text.as_deref()?,
+        _ => return None,
+    };
+    let mut pattern = None;
+    let mut at = 1 + starts.len();
+    while at < end {
+        let (test, value) = (words.get(at)?.as_text(), words.get(at + 1));
+        match test {
+            "-name" => {
+                pattern = value?.text.clone();
+                pattern.as_ref()?;
+                at += 2;
+            }
+            // What is not below a path is still named so.
+            "!" | "-not" if value?.as_text() == "-path" => at += 3,
+            _ if TESTS_ALONE.contains(&test) => at += 1,
+            _ if TESTS_WITH_WORD.contains(&test) => at += 2,
+            _ => return None,
+        }
+    }
+    // An expression that goes on with an alternative means something else.
+    let alternatives = words[end..].iter().any(|word| matches!(word.as_text(), "-o" | "-or" | ","));
+    let spot = Spot::Named { folder: folder.to_owned(), pattern: pattern? };
+    (!alternatives).then(|| Arg { spot: Some(spot), ..Arg::unknown() })
 }

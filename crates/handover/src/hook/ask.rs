@@ -10,7 +10,7 @@ use super::{Answer, Hook, Trouble, who};
 use crate::error::Error;
 use crate::office::Office;
 use crate::runner::host;
-use crate::seal::Seal;
+use crate::seal::{Seal, sealed_input};
 
 /// In one transaction: of two calls that come with one approval, one goes through.
 pub(super) async fn ask(
@@ -46,7 +46,8 @@ pub(super) async fn ask(
     Ok(Answer::Deny(format!(
         "a gate of this project asks a person first: {reason}. It waits as {approval}. A person decides in a terminal of \
          their own, with `handover approval approve {approval}` or `handover approval reject {approval} --reason REASON`; you \
-         cannot. When it is approved, make exactly the same call again within {}: it goes through once.",
+         cannot. When it is approved, make the same call again within {}: it goes through once. The description and the time \
+         limit may differ, nothing else.",
         words(office.desk.service().lifetimes().approved)
     )))
 }
@@ -60,7 +61,7 @@ fn words(time: Millis) -> String {
     }
 }
 
-/// Everything that is sealed: the tool, its input in the very bytes, the folder and the session.
+/// Everything that is sealed: the tool, its input but for caption and time limit, the folder and the session.
 fn request(hook: &Hook<'_>, tool: &str, input: &str) -> Request {
     let session = &hook.payload.session_id;
     let scope = match hook.payload.part() {
@@ -70,7 +71,7 @@ fn request(hook: &Hook<'_>, tool: &str, input: &str) -> Request {
     let directory = hook.payload.cwd.clone().or_else(|| hook.folder()).unwrap_or_default();
     Request {
         operation: tool.to_owned(),
-        content: input.to_owned(),
+        content: sealed_input(input),
         scope,
         directory: directory.display().to_string(),
         ..Request::default()

@@ -62,7 +62,10 @@ impl Taking<'_> {
         let report = &self.due.report;
         let said = sha256(self.said().as_bytes());
         let key = sha256(format!("{} {} {} {said} {what}", report.conversation, report.part, report.prompt).as_bytes());
-        Caller { key: Some(service::key(format!("hook {what}"), key, &said)), ..runner(self.due) }
+        Caller {
+            key: Some(service::key(engine::caller::KeyOwner::Fixed(format!("hook {what}")), key, &said)),
+            ..runner(self.due)
+        }
     }
 
     async fn effect(&self) -> Result<Answer, Trouble> {
@@ -186,7 +189,7 @@ impl Taking<'_> {
         let Some(root) = self.office.place.root.clone() else {
             return Ok(Answer::Note(format!("{task} says that it is done, but there is no project to verify it in")));
         };
-        if let Err(untrusted) = trust::check(&root, office::data_folder().as_deref()) {
+        if let Err(untrusted) = trust::accepted(&root, office::data_folder().as_deref()) {
             let detail = object([("said", self.contract.next_action().into())]);
             let note = note(Kind::Progress, "says that it is done", Some(&detail));
             self.hand_over([Act::of(Command::AddCheckpoint { task, attempt, note })]).await?;

@@ -7,7 +7,8 @@ use engine::{Stop, World, view};
 use wire::prompt::fenced;
 
 use super::{Answer, Hook, Trouble, who};
-use crate::office::Office;
+use crate::office::{self, Office};
+use crate::trust;
 
 /// What is shown of each kind; more is a number.
 const AGENTS_MAX: usize = 5;
@@ -28,8 +29,17 @@ struct Known {
 pub(super) async fn context(office: &Office, hook: &Hook<'_>) -> Result<Answer, Trouble> {
     let conversation = hook.payload.session_id.clone();
     let known = office.desk.service().view(move |world| known(world, &conversation)).await?;
-    let text = if known.is_empty() { nobody(hook.payload.source.as_deref()) } else { told(&known) };
+    let mut text = if known.is_empty() { nobody(hook.payload.source.as_deref()) } else { told(&known) };
+    if let Some(notice) = unaccepted(hook) {
+        text.push_str(&notice);
+    }
     Ok(Answer::Context(text.chars().take(TEXT_CHARS_MAX).collect()))
+}
+
+/// What waits for a person in the settings, which the model can tell them.
+fn unaccepted(hook: &Hook<'_>) -> Option<String> {
+    let notice = trust::view(&hook.root()?, office::data_folder().as_deref()).ok()?.notice()?;
+    Some(format!("\nTell the person, who alone can accept it: {}.\n", short(&notice)))
 }
 
 fn known(world: &World, conversation: &str) -> Result<Vec<Known>, Stop> {

@@ -11,10 +11,11 @@ use wire::output::Output;
 
 use super::{Answer, Event, Hook, Trouble, handoff, who, with_store};
 use crate::error::Error;
-use crate::office::Office;
+use crate::office::{self, Office};
 use crate::runner::brief::{self, REPAIR};
 use crate::runner::learn::note;
 use crate::settings::{self, Team, team};
+use crate::trust;
 
 /// Of what an agent said, as it is kept with the task.
 const SAID_CHARS_MAX: usize = 8_000;
@@ -35,7 +36,14 @@ pub(super) fn stopping(hook: &Hook<'_>) -> Result<Answer, Trouble> {
     if hook.event == Event::SubagentStop && hook.payload.part().is_none() {
         return Ok(Answer::Nothing);
     }
-    let team = settings::read(hook.root().as_deref())?.team;
+    let team = match hook.root() {
+        Some(root) => {
+            let view = trust::view(&root, office::data_folder().as_deref())?;
+            // Which form an agent's answer has runs nothing; what its output is held to must have been accepted.
+            settings::Team { agents: view.written.team.agents, ..view.settings.team }
+        }
+        None => settings::Team::default(),
+    };
     if !team.agents.iter().any(owes) {
         return Ok(Answer::Nothing);
     }

@@ -166,8 +166,13 @@ impl Sight {
             Scope::Agent => {}
         }
         let Some(agent) = visitor.agent else { return Ok(Self::Agent(None)) };
-        let slug = shared.desk.service().view(move |world| world.agent(agent).map(|row| row.slug.clone())).await;
-        slug.map(|slug| Self::Agent(Some(slug))).map_err(|error| Problem::fault(&error))
+        let (session, bound) = (visitor.session, visitor.bound);
+        let own = shared.desk.service().view(move |world| {
+            let row = world.agent(agent)?;
+            // Naming an agent in a header shows nothing of its mail.
+            Ok((bound || (session.is_some() && row.session == session)).then(|| row.slug.clone()))
+        });
+        own.await.map(Self::Agent).map_err(|error| Problem::fault(&error))
     }
 
     pub(super) fn takes(&self, topic: &str) -> bool {

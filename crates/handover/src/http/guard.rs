@@ -7,15 +7,16 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use engine::Timestamp;
-use engine::id::{AgentId, TokenId};
+use engine::id::{AgentId, SessionId, TokenId};
 use engine::token::{Scope, Token};
+use engine::{Standing, Timestamp};
 use http::{HeaderMap, StatusCode, header};
 
 use super::Shared;
 use super::leash::{Leashed, QUICK};
 use super::problem::Problem;
 use crate::desk::Visitor;
+use crate::principal;
 use crate::service::Service;
 use crate::settings;
 
@@ -24,7 +25,7 @@ const TRUST_MS: i64 = 100;
 /// Tokens that are remembered.
 const KNOWN_MAX: usize = 1_000;
 /// Requests of one token in one second, unless the settings say otherwise.
-const RATE_DEFAULT: u32 = 20_000;
+pub(crate) const RATE_DEFAULT: u32 = 20_000;
 /// Requests without a token that is known, in one second, of all callers together.
 const STRANGERS_MAX: u32 = 200;
 
@@ -98,7 +99,7 @@ impl Guard {
                 StatusCode::FORBIDDEN,
                 "FOREIGN_HOST",
                 "this server is not called that",
-                "use 127.0.0.1, or add the name to serve.hosts in .handover/config.toml",
+                "use 127.0.0.1, or add the name to serve.hosts in .handover/config.toml, accept it with `handover trust` and start the server again",
             ));
         }
         let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
@@ -110,7 +111,7 @@ impl Guard {
             StatusCode::FORBIDDEN,
             "FOREIGN_ORIGIN",
             "pages from there may not call this server",
-            "add the origin to serve.origins in .handover/config.toml, if you trust it",
+            "if you trust it, add the origin to serve.origins in .handover/config.toml, accept it with `handover trust` and start the server again",
         ))
     }
 
@@ -183,24 +184,17 @@ impl Guard {
             None => None,
         };
         let scope = token.scope;
-        if let (Some(own), Some(named)) = (token.agent, named)
-            && own != named
-            && matches!(scope, Scope::Agent)
-        {
-            return Err(Problem::new(
-                StatusCode::FORBIDDEN,
-                "NOT_PERMITTED",
-                format!("this token stands for {own} and no other agent"),
-                "leave the header Handover-Agent out",
-            ));
-        }
+        let own = token.agent.filter(|_| scope == Scope::Agent);
         let key = headers.get("idempotency-key").map(|key| key.to_str().map(str::to_owned));
         let key = key.transpose().map_err(|_| bad_key())?;
         let visitor = Visitor {
             rights: scope.rights(),
-            session: None,
+            session: Some(SessionId::of_token(token.id)),
+            standing: Standing::Shared,
+            principal: Some(principal::of_token(token.id)),
             agent: named.or(token.agent),
-            bound: token.agent.is_some() && scope == Scope::Agent,
+            // A token is its own agent's. Naming another agent makes it no other.
+            bound: own.is_some_and(|own| named.is_none_or(|named| named == own)),
             owner: token.id.to_string(),
             key,
             ..Visitor::person()

@@ -64,7 +64,8 @@ pub(super) async fn show(State(shared): State<Shared>) -> Response {
     let mut text = shared.metrics.text();
     let now = shared.desk.service().now();
     // A store that does not answer shows as missing numbers, not as an error of this page.
-    if let Ok(found) = shared.desk.service().view(move |world| engine::view::overview(world, now)).await {
+    let alive = shared.desk.alive();
+    if let Ok(found) = shared.desk.service().view(move |world| engine::view::overview(world, &alive, now)).await {
         let mut gauge = |name: &str, about: &str, number: usize| {
             let _ = writeln!(text, "# HELP {name} {about}\n# TYPE {name} gauge\n{name} {number}");
         };

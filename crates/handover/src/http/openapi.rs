@@ -254,8 +254,9 @@ fn tokens() -> [(String, Value); 2] {
             "properties",
             object([
                 ("name", text()),
-                ("scope", object([("enum", vec!["agent", "coordinator", "person", "admin"].into())])),
+                ("scope", object([("enum", vec!["agent"].into())])),
                 ("agent", text()),
+                ("shared", object([("type", "boolean".into())])),
             ]),
         ),
         ("required", vec!["name"].into()),
@@ -278,13 +279,13 @@ fn tokens() -> [(String, Value); 2] {
     ]);
     let create = object([
         ("operationId", "create_token".into()),
-        ("summary", "Make a token; for admins".into()),
+        ("summary", "Make an agent's token; for admins".into()),
         ("requestBody", object([("required", true.into()), ("content", content("application/json", wanted))])),
         ("responses", made),
     ]);
     let revoke = object([
         ("operationId", "revoke_token".into()),
-        ("summary", "Revoke a token; for admins".into()),
+        ("summary", "Revoke an agent's token; for admins".into()),
         ("parameters", Value::List(vec![parameter("id", "path", "Its id", text())])),
         ("responses", answers(any(), "It is revoked")),
     ]);

@@ -16,7 +16,7 @@ pub(super) struct Problem {
 pub(super) fn status(code: &str) -> StatusCode {
     match code {
         "INVALID_INPUT" | "INVALID_WIRE" => StatusCode::UNPROCESSABLE_ENTITY,
-        "NOT_PERMITTED" => StatusCode::FORBIDDEN,
+        "NOT_PERMITTED" | "AGENT_ELSEWHERE" | "PROTECTED" => StatusCode::FORBIDDEN,
         code if code.ends_with("_NOT_FOUND") => StatusCode::NOT_FOUND,
         _ => StatusCode::CONFLICT,
     }

@@ -4,14 +4,17 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
-use engine::id::{AgentId, TokenId};
+use engine::id::TokenId;
 use engine::token::Scope;
 use http::StatusCode;
 use wire::json::{Value, object};
 
 use super::problem::{Problem, json};
 use super::{Shared, intake};
-use crate::token::{self, Shown};
+use crate::token::{self, Shown, TokenHolder};
+
+/// What a request for a token may say.
+const FIELDS: [&str; 4] = ["name", "scope", "agent", "shared"];
 
 fn admin(scope: Scope) -> Result<(), Problem> {
     if scope == Scope::Admin {
@@ -25,8 +28,21 @@ fn admin(scope: Scope) -> Result<(), Problem> {
     ))
 }
 
+/// Over HTTP only agents' tokens are made and revoked: a bearer of this scope decides nothing.
+fn agents(scope: Scope) -> Result<(), Problem> {
+    if scope == Scope::Agent {
+        return Ok(());
+    }
+    Err(Problem::new(
+        StatusCode::FORBIDDEN,
+        "NOT_PERMITTED",
+        format!("a token of scope {scope} is made and revoked by a person at a terminal, never over HTTP"),
+        "have a person use `handover token create NAME --scope SCOPE`, or `handover token revoke ID`, in a terminal",
+    ))
+}
+
 fn invalid(message: &str) -> Problem {
-    let next = "send {\"name\": …, \"scope\": \"agent|coordinator|person|admin\", \"agent\": optional id}";
+    let next = "send {\"name\": …, \"agent\": optional name or id, \"shared\": true for several agents}";
     Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUT", message, next)
 }
 
@@ -51,18 +67,19 @@ fn row(token: &Shown) -> Value {
 }
 
 pub(super) async fn create(
-    State(shared): State<Shared>,
+    State(site): State<Shared>,
     Extension(scope): Extension<Scope>,
     body: Body,
 ) -> Result<Response, Problem> {
     admin(scope)?;
+    let service = site.desk.service();
     let body = intake::whole(body, wire::document::BYTES_MAX).await?;
     let text = std::str::from_utf8(&body).map_err(|_| invalid("the body is not UTF-8"))?;
     let node =
         wire::json::parse_object(text).map_err(|error| invalid(&format!("the body is not a JSON object: {error}")))?;
     let value = node.to_value();
     if let Value::Object(members) = &value
-        && let Some((name, _)) = members.iter().find(|(name, _)| !["name", "scope", "agent"].contains(&name.as_str()))
+        && let Some((name, _)) = members.iter().find(|(name, _)| !FIELDS.contains(&name.as_str()))
     {
         return Err(invalid(&format!("`{name}` is no field of a token")));
     }
@@ -72,17 +89,28 @@ pub(super) async fn create(
         None => Scope::Agent,
         Some(_) => word("scope").and_then(Scope::parse).ok_or_else(|| invalid("`scope` is not one of the four"))?,
     };
-    let agent = match value.get("agent") {
-        None | Some(Value::Null) => None,
-        Some(_) => {
-            let found = word("agent").and_then(|agent| agent.parse::<AgentId>().ok());
-            Some(found.ok_or_else(|| invalid("`agent` must be an agent's id"))?)
-        }
+    agents(wanted)?;
+    let shared = match value.get("shared") {
+        None | Some(Value::Null) => false,
+        Some(Value::Bool(shared)) => *shared,
+        Some(_) => return Err(invalid("`shared` must be true or false")),
     };
-    let made = token::create(shared.desk.service(), name, wanted, agent).await;
+    let holder = match value.get("agent") {
+        None | Some(Value::Null) if shared => TokenHolder::Shared,
+        None | Some(Value::Null) => TokenHolder::Named(name.to_owned()),
+        Some(_) if shared => return Err(invalid("a token is shared, or it is for one `agent`")),
+        Some(Value::Text(agent)) => TokenHolder::Agent(agent.clone()),
+        Some(_) => return Err(invalid("`agent` must be an agent's name or id")),
+    };
+    let agent = token::holder(service, &holder).await.map_err(|error| Problem::fault(&error))?;
+    let made = token::create(service, name, wanted, agent).await;
     let made = made.map_err(|error| Problem::fault(&error))?;
-    let reply =
-        object([("id", made.id.to_string().into()), ("token", made.secret.into()), ("scope", wanted.as_str().into())]);
+    let reply = object([
+        ("id", made.id.to_string().into()),
+        ("token", made.secret.into()),
+        ("scope", wanted.as_str().into()),
+        ("agent", agent.map(|agent| agent.to_string()).into()),
+    ]);
     Ok((StatusCode::CREATED, json(&reply)).into_response())
 }
 
@@ -93,6 +121,8 @@ pub(super) async fn revoke(
 ) -> Result<Response, Problem> {
     admin(scope)?;
     let id: TokenId = id.parse().map_err(|_| invalid("a token's id is tok_ and 12 characters of 0-9a-z"))?;
+    let known = token::known(shared.desk.service(), id).await.map_err(|error| Problem::fault(&error))?;
+    agents(known.scope)?;
     token::revoke(shared.desk.service(), id).await.map_err(|error| Problem::fault(&error))?;
     shared.guard.forget();
     Ok(json(&object([("success", true.into())])))

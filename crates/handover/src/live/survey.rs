@@ -5,7 +5,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
-use super::{BIRTH, LINE_BYTES, Line, Word, is_at, is_session};
+use super::{BIRTH, LINE_BYTES, Line, RUNNER, Word, inode, is_at, is_session};
 
 /// A machine has far fewer agents; further files wait until some of these are gone.
 pub const ENTRIES_MAX: usize = 10_000;
@@ -78,11 +78,21 @@ pub(super) fn look(folder: &Path) -> io::Result<(BTreeMap<String, Life>, bool)> 
             if let Some(life) = life(&entry.path())? {
                 lives.insert(name, life);
             }
-        } else if name.strip_suffix(BIRTH).is_some_and(is_session) {
+        } else if let Some(session) = name.strip_suffix(RUNNER).filter(|session| is_session(session)) {
+            // The next runner of this name goes on with what a dead one held: its death is not recorded.
+            match life(&entry.path())? {
+                Some(life @ (Life::Alive { .. } | Life::Silent)) => drop(lives.insert(session.to_owned(), life)),
+                Some(Life::Dead) | None => {}
+            }
+        } else if name.strip_suffix(BIRTH).map(without_runner).is_some_and(is_session) {
             clear(&entry.path(), Remains::Born)?;
         }
     }
     Ok((lives, false))
+}
+
+fn without_runner(name: &str) -> &str {
+    name.strip_suffix(RUNNER).unwrap_or(name)
 }
 
 /// None when it ended properly while we looked.
@@ -95,9 +105,13 @@ fn life(path: &Path) -> io::Result<Option<Life>> {
     // Shared, so that two who look at once do not take each other for the owner.
     match file.try_lock_shared() {
         Ok(()) => {
-            let dead = is_at(&file, path).then_some(Life::Dead);
+            let is_copy = line(&mut file).and_then(|line| line.inode).is_some_and(|own| Some(own) != inode(&file));
+            let dead = (is_at(&file, path) && !is_copy).then_some(Life::Dead);
             // Not left to the closing: a process that is being started may have the file open for another instant.
             file.unlock()?;
+            if is_copy {
+                clear(path, Remains::Any)?;
+            }
             Ok(dead)
         }
         Err(TryLockError::WouldBlock) => Ok(Some(word(&mut file))),
@@ -105,15 +119,16 @@ fn life(path: &Path) -> io::Result<Option<Life>> {
     }
 }
 
-/// The lock is the evidence. A line that is being written right now, or cannot be read, changes nothing about it.
-fn word(file: &mut File) -> Life {
+fn line(file: &mut File) -> Option<Line> {
     let mut text = String::new();
     let limit = u64::try_from(LINE_BYTES).unwrap_or(u64::MAX);
-    let line = match file.take(limit).read_to_string(&mut text) {
-        Ok(_) => serde_json::from_str::<Line>(&text).ok(),
-        Err(_) => None,
-    };
-    match line {
+    file.take(limit).read_to_string(&mut text).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+/// The lock is the evidence. A line that is being written right now, or cannot be read, changes nothing about it.
+fn word(file: &mut File) -> Life {
+    match line(file) {
         Some(Line { word: Word::Silent, .. }) => Life::Silent,
         Some(Line { word: Word::Active, calls_noted, .. }) => Life::Alive { calls_noted: Some(calls_noted) },
         None => Life::Alive { calls_noted: None },
@@ -122,7 +137,7 @@ fn word(file: &mut File) -> Life {
 
 /// Which files without an owner are cleared away.
 #[derive(Clone, Copy)]
-enum Remains {
+pub(super) enum Remains {
     Any,
     /// Those that were written to, which is done under the lock: an empty one may be about to be locked. If its owner
     /// was killed in that instant, an empty file stays that nobody asks for.
@@ -130,7 +145,7 @@ enum Remains {
 }
 
 /// Removes a file nobody holds.
-fn clear(path: &Path, remains: Remains) -> io::Result<bool> {
+pub(super) fn clear(path: &Path, remains: Remains) -> io::Result<bool> {
     let file = match File::options().read(true).write(true).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),

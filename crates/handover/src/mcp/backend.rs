@@ -74,6 +74,17 @@ pub trait Backend: Send + Sync + 'static {
         true
     }
 
+    /// Returns the token that a request came with. Sessions are counted for each.
+    fn owner(&self, parts: &http::request::Parts) -> String {
+        let _ = parts;
+        String::new()
+    }
+
+    /// Returns the first of these sessions that may be ended because there are too many: nothing is held in it.
+    fn first_free(&self, sessions: Vec<Who>) -> impl Future<Output = Option<usize>> + Send {
+        std::future::ready((!sessions.is_empty()).then_some(0))
+    }
+
     /// The connection is over and all it asked is answered or given up. A process that serves a pipe ends after this.
     fn closed(&self, who: &Who) -> impl Future<Output = ()> + Send;
 }

@@ -35,6 +35,8 @@ pub(super) struct Passage {
     pub(super) closing: CancellationToken,
     /// The session it belongs to, which is open: a name that a client made up is none.
     pub(super) session: Option<Arc<str>>,
+    /// Whose token it came with.
+    pub(super) owner: Arc<str>,
     carried: Mutex<Carried>,
 }
 
@@ -58,7 +60,11 @@ pub(super) enum Denied {
 
 impl Passage {
     pub(super) fn new(gate: Arc<Gate>, closing: CancellationToken, session: Option<Arc<str>>) -> Self {
-        Self { gate, closing, session, carried: Mutex::default() }
+        Self { gate, closing, session, owner: Arc::from(""), carried: Mutex::default() }
+    }
+
+    pub(super) fn owned_by(self, owner: &str) -> Self {
+        Self { owner: Arc::from(owner), ..self }
     }
 
     pub(super) fn of(context: &RequestContext<RoleServer>) -> Option<&Self> {
@@ -107,7 +113,9 @@ impl Denied {
             Self::TooLong(refused) => (StatusCode::PAYLOAD_TOO_LARGE, refused),
             Self::NoSession => return plain(StatusCode::NOT_FOUND, "session not found; initialize again"),
             Self::SessionsFull => {
-                return plain(StatusCode::SERVICE_UNAVAILABLE, "too many sessions are open; try again later");
+                let words = "this token has as many sessions open as it may, and all of them are in use; end one with \
+                             DELETE and its mcp-session-id, or come with a token of your own";
+                return plain(StatusCode::SERVICE_UNAVAILABLE, words);
             }
             Self::Closed => return plain(StatusCode::SERVICE_UNAVAILABLE, "the server stops; try again later"),
         };

@@ -30,6 +30,7 @@ pub struct Settings {
     pub message_bytes_max: usize,
     /// A session ends when it was silent for this long.
     pub session_idle_max: Duration,
+    /// Sessions of one token.
     pub sessions_max: usize,
 }
 
@@ -135,10 +136,11 @@ impl<B: Backend> Http<B> {
         if is_foreign || (session.is_none() && session_id.is_some() && is_delete) {
             return Denied::NoSession.into_response().map(|body| Answer::new(body, None, None));
         }
-        let passage = Arc::new(match &session {
+        let passage = match &session {
             Some(session) => Passage::new(Arc::clone(&session.gate), session.closing.clone(), session_id),
             None => Passage::new(Arc::clone(&inner.gate), inner.closing.clone(), None),
-        });
+        };
+        let passage = Arc::new(passage.owned_by(&inner.backend.owner(&parts)));
         parts.extensions.insert(Arc::clone(&passage));
         // A listener of the new era has to say so in the head.
         let listens = parts.headers.get("mcp-method").is_some_and(|method| method == "subscriptions/listen");

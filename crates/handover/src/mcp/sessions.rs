@@ -1,8 +1,9 @@
 //! Sessions of the old era over HTTP: `rmcp` keeps them, here they are counted, and the backend hears of them.
 //!
-//! When there are as many as may be, the one that was used longest ago gives way, provided that nothing of it is open: no
-//! stream, no call. Its client is told 404 if it comes back and starts anew, as the protocol says. A client that could not
-//! begin at all would be worse off; but sessions in use are never sacrificed, so then the new one is refused with 503.
+//! When a token has as many as it may, its own session that was used longest ago is ended, provided that nothing of it is
+//! open (no stream, no call) and that no agent in it holds a claim. The client of that session is told 404 if it comes back,
+//! and starts again, as the protocol says. Without such a session the new one is refused with 503. The sessions of other
+//! tokens are never ended.
 
 use std::collections::{HashMap, VecDeque};
 use std::pin::Pin;
@@ -29,6 +30,9 @@ use super::body::{Denied, Passage};
 use super::gate::Gate;
 use super::limits;
 
+/// A session that was used again while it was looked at is passed over.
+const ROOM_TRIES: u32 = 10;
+
 tokio::task_local! {
     /// The request that `rmcp` is busy with.
     pub(super) static PASSAGE: Arc<Passage>;
@@ -50,20 +54,38 @@ struct Open {
     uses: AtomicU64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Session {
     pub(super) gate: Arc<Gate>,
     pub(super) closing: CancellationToken,
     /// The backend has heard of its end.
     ended: CancellationToken,
     who: OnceLock<Who>,
+    /// The token that opened it.
+    owner: Arc<str>,
     used: AtomicU64,
     streams: AtomicUsize,
     /// Streams for notices that are open, oldest first.
     standing: Mutex<VecDeque<CancellationToken>>,
 }
 
+/// A session that could be ended, and when it was used last.
+type IdleSession = (u64, SessionId, Arc<Session>);
+
 impl Session {
+    fn of(owner: Arc<str>) -> Self {
+        Self {
+            gate: Arc::default(),
+            closing: CancellationToken::new(),
+            ended: CancellationToken::new(),
+            who: OnceLock::new(),
+            owner,
+            used: AtomicU64::new(0),
+            streams: AtomicUsize::new(0),
+            standing: Mutex::default(),
+        }
+    }
+
     /// The request that opened it, once it is open.
     pub(super) fn opened_by(&self) -> Option<&http::request::Parts> {
         match self.who.get()? {
@@ -125,15 +147,44 @@ impl<B: Backend> Sessions<B> {
         self.endings.wait().await;
     }
 
-    /// The session to end so that there is room for another, or that there is no room.
-    fn victim(&self) -> Result<Option<SessionId>, Fault> {
-        let sessions = self.open.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        if sessions.len() < self.sessions_max {
-            return Ok(None);
+    /// Ends a session of this token when it has as many as it may.
+    async fn make_room(&self, owner: &str) -> Result<(), Fault> {
+        for _ in 0..ROOM_TRIES {
+            let Some(idle) = self.idle_of(owner) else { return Ok(()) };
+            let (used, id, session) = self.oldest_free(idle).await.ok_or(Fault::Full)?;
+            // It may have been used while the backend looked what is held in it.
+            if session.used.load(Ordering::Relaxed) == used && session.streams.load(Ordering::Relaxed) == 0 {
+                drop(self.end(&id).await?);
+                return Ok(());
+            }
         }
-        let unused = sessions.iter().filter(|(_, session)| session.streams.load(Ordering::Relaxed) == 0);
-        let oldest = unused.min_by_key(|(_, session)| session.used.load(Ordering::Relaxed));
-        oldest.map(|(id, _)| Some(Arc::clone(id))).ok_or(Fault::Full)
+        Err(Fault::Full)
+    }
+
+    /// The sessions of a token that are not in use, the oldest first; `None` when there is room for another.
+    fn idle_of(&self, owner: &str) -> Option<Vec<IdleSession>> {
+        let sessions = self.open.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let own: Vec<_> = sessions.iter().filter(|(_, session)| &*session.owner == owner).collect();
+        if own.len() < self.sessions_max && sessions.len() < limits::SESSIONS_TOTAL_MAX {
+            return None;
+        }
+        let unused = own.into_iter().filter(|(_, session)| session.streams.load(Ordering::Relaxed) == 0);
+        let mut idle: Vec<IdleSession> = unused
+            .map(|(id, session)| (session.used.load(Ordering::Relaxed), Arc::clone(id), Arc::clone(session)))
+            .collect();
+        idle.sort_by_key(|(used, ..)| *used);
+        Some(idle)
+    }
+
+    /// The oldest in which nothing is held. One that was never introduced has no agent.
+    async fn oldest_free(&self, mut idle: Vec<IdleSession>) -> Option<IdleSession> {
+        if idle.first().is_none_or(|(_, _, session)| session.who.get().is_none()) {
+            return idle.into_iter().next();
+        }
+        idle.retain(|(_, _, session)| session.who.get().is_some());
+        let who = idle.iter().filter_map(|(_, _, session)| session.who.get().cloned()).collect();
+        let place = self.backend.first_free(who).await?;
+        idle.into_iter().nth(place)
     }
 
     /// Begins to end a session. It has ended when its transport is dropped and the backend has heard of it.
@@ -184,16 +235,13 @@ impl<B: Backend> SessionManager for Sessions<B> {
     type Transport = Watched<B>;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
-        match self.victim() {
-            Ok(None) => {}
-            Ok(Some(id)) => drop(self.end(&id).await?),
-            Err(full) => {
-                let _outside = PASSAGE.try_with(|passage| passage.deny(Denied::SessionsFull));
-                return Err(full);
-            }
+        let owner = PASSAGE.try_with(|passage| Arc::clone(&passage.owner)).unwrap_or_else(|_| Arc::from(""));
+        if let Err(full) = self.make_room(&owner).await {
+            let _outside = PASSAGE.try_with(|passage| passage.deny(Denied::SessionsFull));
+            return Err(full);
         }
         let (id, transport) = self.kept.create_session().await?;
-        let session = Arc::new(Session::default());
+        let session = Arc::new(Session::of(owner));
         self.open.used(&session);
         let mut sessions = self.open.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.insert(Arc::clone(&id), Arc::clone(&session));

@@ -4,6 +4,7 @@ use engine::approval::Approval;
 use wire::json::{Value, object};
 
 use super::redact::redacted;
+use crate::visible::lines;
 
 /// One text of a notice; who wants all of it looks at the approval.
 const TEXT_CHARS_MAX: usize = 1_000;
@@ -11,7 +12,7 @@ const TEXT_CHARS_MAX: usize = 1_000;
 /// A line of JSON.
 pub fn body(approval: &Approval, agent: Option<&str>, task: Option<&str>) -> String {
     let text = |words: &str| -> Value {
-        let cut: String = redacted(words).chars().take(TEXT_CHARS_MAX).collect();
+        let cut: String = lines(&redacted(words)).chars().take(TEXT_CHARS_MAX).collect();
         cut.into()
     };
     let time = |at: engine::Timestamp| Value::Number(at.0.into());

@@ -42,8 +42,8 @@ impl Scene {
 
     fn trust(&self) {
         let root = self.folder.path().join("root");
-        let offered = trust::look(&root, &settings::read(Some(&root)).unwrap()).unwrap();
-        trust::accept(&self.folder.path().join("data"), &offered).unwrap();
+        let data = self.folder.path().join("data");
+        trust::accept(&data, &trust::view(&root, Some(&data)).unwrap()).unwrap();
     }
 
     async fn ask(&self, operation: &str) -> ApprovalId {
@@ -173,10 +173,13 @@ async fn a_command_gets_the_notice_on_its_standard_input() {
     let lines: Vec<serde_json::Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 2);
     assert_eq!((&lines[0]["approval_id"], &lines[0]["operation"]), (&id.to_string().into(), &"push".into()));
-    // A change of the file is not run before it is trusted, and what was decided is not told.
-    let later = scene.ask("push again").await;
+    // Another command is not run before it is trusted: the accepted one tells. What was decided is not told.
     std::fs::write(root.join(".handover/config.toml"), "[notify]\ncommand = [\"touch\", \"owned\"]\n").unwrap();
-    assert_eq!(scene.notifier().round().await.unwrap(), 0);
+    scene.ask("push elsewhere").await;
+    assert_eq!(scene.notifier().round().await.unwrap(), 1);
+    assert!(std::fs::read_to_string(root.join("told")).unwrap().contains("push elsewhere"));
+    assert!(!root.join("owned").exists());
+    let later = scene.ask("push again").await;
     scene.trust();
     crate::approvals::decide(&scene.service, Rights::Person, later, Decision::Approve).await.unwrap();
     assert_eq!(scene.notifier().round().await.unwrap(), 0);

@@ -20,8 +20,6 @@ pub struct Provider {
 pub enum NoProvider {
     #[error("there is no project here; run `handover init` in its root, then name agents in .handover/config.toml")]
     NoProject,
-    #[error("read the settings")]
-    Settings(#[from] settings::Unreadable),
     #[error(transparent)]
     Untrusted(#[from] trust::Untrusted),
     #[error("PROVIDER_UNKNOWN there is no agent or role `{named}` in .handover/config.toml; there are {}", list(.known))]
@@ -38,8 +36,7 @@ impl Provider {
     /// The agent of that name, else the first with that role. Its commands must have been accepted.
     pub fn find(root: Option<&Path>, data: Option<&Path>, named: &str) -> Result<Self, NoProvider> {
         let root = root.ok_or(NoProvider::NoProject)?;
-        let mut settings = settings::read(Some(root))?.team;
-        trust::check(root, data)?;
+        let mut settings = trust::require(root, data)?.settings.team;
         let known = settings.agents.iter().map(|agent| agent.slug.clone()).collect();
         let Some(slug) = slug(&settings, named, None) else {
             return Err(NoProvider::Unknown { named: named.to_owned(), known });
@@ -70,6 +67,19 @@ impl Provider {
 
 fn homes(state: &Path) -> PathBuf {
     state.join("homes")
+}
+
+/// Returns the agent of the settings that a worker is. One with several roles registers as `slug-role`.
+pub fn own_slug(settings: &settings::Team, worker: &str) -> String {
+    let own = settings.agents.iter().find(|agent| {
+        worker == agent.slug || agent.roles.iter().any(|role| worker == format!("{}-{role}", agent.slug))
+    });
+    own.map_or_else(|| worker.to_owned(), |agent| agent.slug.clone())
+}
+
+/// Tells whether the settings name an agent that can review.
+pub fn can_review(root: Option<&Path>) -> bool {
+    settings::read(root).is_ok_and(|found| found.team.agents.iter().any(|agent| !agent.media_types.is_empty()))
 }
 
 /// The slug behind `roles.NAME`, a slug or a role. Nobody reviews its own work.

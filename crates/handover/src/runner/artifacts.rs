@@ -100,7 +100,7 @@ pub enum Why {
     Exists,
     /// There is no regular file at the path that could be reached without a link.
     Missing,
-    /// Leaves the root, is the root, or has a part `.git`.
+    /// Leaves the root, is the root, has a part `.git`, or lies below `.handover/state`.
     Outside,
     /// The same path twice, or a file as the folder of another.
     Duplicate,

@@ -21,7 +21,7 @@ use super::place::Place;
 use super::route::{self, To};
 use super::shop::What;
 use crate::approvals;
-use crate::seal::Seal;
+use crate::seal::{Seal, sealed_input};
 
 impl Attempt {
     /// The acts of a turn's output, in the engine's words.
@@ -80,12 +80,12 @@ impl Attempt {
         Ok(())
     }
 
-    /// What a program wanted to do and was not allowed to, as something a person can allow: in the very bytes it asked with.
+    /// What a program wanted to do and was not allowed to, as something a person can allow: in the bytes it asked with, but for a command's caption and time limit.
     fn permission(worktree: &Path, asked: &Asked) -> approval::Request {
         let paths: Vec<String> = asked.paths.iter().map(|path| path.display().to_string()).collect();
         approval::Request {
             operation: asked.title.clone(),
-            content: asked.input.clone().unwrap_or_default(),
+            content: asked.input.as_deref().map(sealed_input).unwrap_or_default(),
             scope: paths.join("\n"),
             directory: worktree.display().to_string(),
             ..approval::Request::default()

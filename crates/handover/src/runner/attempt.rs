@@ -41,6 +41,8 @@ pub enum Trouble {
 
 /// A store that does not answer is tried again so often, and then left to the end of the lease.
 const TRIES_MAX: u32 = 8;
+/// A git that takes too long is tried again so often in one attempt.
+const GIT_TIMEOUTS_MAX: u32 = 3;
 /// How long we sleep at most between two looks at a task that waits; the store wakes us earlier.
 const LOOK: Duration = Duration::from_secs(2);
 
@@ -76,9 +78,12 @@ impl Attempt {
     /// Works until there is nothing more to do. Whatever happens, what was begun is found again by the next runner.
     pub async fn work(self, mut room: Option<Room>) -> Over {
         let mut tries = 0;
+        let mut slow = 0;
         loop {
-            match self.go_on(&mut tries, room.take()).await {
+            match Box::pin(self.go_on(&mut tries, room.take())).await {
                 Ok(over) => return over,
+                // A machine that slept may have lost the claim to the clock only.
+                Err(Trouble::Service(Error::Refused(refusal))) if is_lost(&refusal) && self.regain().await => {}
                 Err(Trouble::Service(Error::Refused(refusal))) if is_lost(&refusal) => {
                     self.leave(None).await;
                     return Over::Ended;
@@ -91,6 +96,11 @@ impl Attempt {
                     tries += 1;
                     self.tell_plainly(What::Warning { text: format!("the store does not answer: {error}") });
                     tokio::time::sleep(Duration::from_millis(100 << tries)).await;
+                }
+                // A machine that is busy or wakes up is no reason to block a task. What git had begun is found again.
+                Err(Trouble::Git(problem @ Problem::GitTimeout { .. })) if slow < GIT_TIMEOUTS_MAX => {
+                    slow += 1;
+                    self.tell_plainly(What::Warning { text: format!("{problem}; it is tried again") });
                 }
                 Err(trouble) => {
                     self.give_up(&trouble.to_string()).await;
@@ -105,6 +115,10 @@ impl Attempt {
         loop {
             let facts = self.facts().await?;
             *tries = 0;
+            let lapsed = facts.task.attempt == self.attempt && facts.task.holder().is_none();
+            if lapsed && self.regain().await {
+                continue;
+            }
             let next = step(&facts, &self.given(&facts));
             let stopping = self.shop.wish() != Wish::Work;
             match &next {
@@ -151,7 +165,7 @@ impl Attempt {
                 return Ok(Some(Over::Ended));
             }
             Step::Recover(turn) => self.recover(facts, turn).await?,
-            Step::Turn(purpose, because) => self.turn(facts, purpose, because).await?,
+            Step::Turn(purpose, because) => Box::pin(self.turn(facts, purpose, because)).await?,
             Step::Finish(turn) => self.finish(facts, turn).await?,
             Step::Review(turn) => self.review(facts, turn).await?,
             Step::AskReview(turn) => self.ask_about_review(facts, turn).await?,
@@ -170,6 +184,12 @@ impl Attempt {
             }
         }
         Ok(None)
+    }
+
+    /// Asks for a claim that another machine ended by the clock while this one was not heard of. Says whether it is ours again.
+    pub(super) async fn regain(&self) -> bool {
+        let regain = Command::Regain { task: self.task, attempt: self.attempt };
+        self.execute(regain).await.is_ok()
     }
 
     pub(super) async fn facts(&self) -> Result<Facts, Error> {
@@ -230,6 +250,7 @@ impl Attempt {
             .recursive(true)
             .create(&folder)
             .map_err(|error| Problem::PathUnusable { path: folder, problem: error.to_string() })?;
+        self.shop.ground.clean_up(self.task, self.attempt).await?;
         let place = self.shop.ground.place(facts.workflow.id, self.task, self.attempt).await?;
         Ok(known.insert(place).clone())
     }
@@ -315,13 +336,23 @@ impl Attempt {
                 Err(_) => return,
             },
         };
-        // A failure here is not the task's: what stays is found by the next attempt, or by `handover doctor`.
-        if let Some(place) = self.known_place(facts).await
-            && let Err(problem) = self.shop.ground.clear(&place, &self.author()).await
-        {
-            self.tell(facts, What::Warning { text: format!("the worktree stays: {problem}") });
+        let Ok(turns) = remains::turns(&self.shop, self.task, self.attempt).await else { return };
+        // A failure here is not the task's: what stays is removed at the end of this run, or by the next one.
+        match remains::remove(&self.shop, (&facts.task, self.attempt), &self.author(), &turns).await {
+            Ok(kept) => self.tell_lost(facts, kept.as_deref()),
+            Err(problem) => self.tell(facts, What::Warning { text: remains::stays(&problem) }),
         }
-        self.forget_turns().await;
+    }
+
+    /// Says where the work is when another agent took the task, because nobody merges it.
+    fn tell_lost(&self, facts: &Facts, kept: Option<&str>) {
+        let by = facts.task.holder().filter(|holder| *holder != self.seat.agent);
+        if let (Some(by), Some(branch)) = (by, kept) {
+            let text = format!(
+                "{by} took this task while this machine was not heard of; what was done here is kept on the branch {branch}"
+            );
+            self.tell(facts, What::Warning { text });
+        }
     }
 
     /// The files of its turns; what a program wrote is kept elsewhere.
@@ -329,15 +360,6 @@ impl Attempt {
         // Those of the attempt that was ours, which may not be the last.
         if let Ok(turns) = remains::turns(&self.shop, self.task, self.attempt).await {
             remains::remove_folders(&self.shop, self.task, self.attempt, &turns).await;
-        }
-    }
-
-    /// The place of this attempt, if it still has one.
-    async fn known_place(&self, facts: &Facts) -> Option<Place> {
-        let known = self.place.lock().await.take();
-        match known {
-            Some(place) => Some(place),
-            None => self.shop.ground.standing(facts.workflow.id, self.task, self.attempt).await.ok().flatten(),
         }
     }
 }

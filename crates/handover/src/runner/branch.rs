@@ -19,13 +19,15 @@ mod bring;
 mod commit;
 mod look;
 mod merge;
-mod quiet;
+pub(crate) mod quiet;
 mod room;
+mod state;
 
 use std::path::{Path, PathBuf};
 
 use crate::worktree::Problem;
 use crate::worktree::git::{Call, Git};
+use crate::worktree::removed::retire_branch;
 use crate::worktree::repository::{Repository, reference};
 
 pub use bring::bring;
@@ -33,7 +35,7 @@ pub use commit::commit;
 pub use merge::{is_merged, merge};
 pub use room::workspace;
 
-const PREFIX: &str = "handover";
+pub(super) const PREFIX: &str = "handover";
 /// What of a message git gets in one argument.
 const MESSAGE_BYTES_MAX: usize = 64 << 10;
 /// How many paths an answer lists.
@@ -119,6 +121,10 @@ pub enum Merged {
         /// There are others than these.
         more: bool,
     },
+    /// The head has something below `.handover/state`, which is never an agent's to write; nothing changed.
+    HasState {
+        path: String,
+    },
     /// Somebody looks at the branch there; it would change under their feet, so nothing changed.
     CheckedOut {
         path: PathBuf,
@@ -174,11 +180,11 @@ pub async fn standing(git: &Git, repository: &Path, branch: &str) -> Result<Opti
 }
 
 /// Deletes a branch that no worktree has checked out and whose work is in the workflow's.
-pub async fn forget(git: &Git, repository: &Path, line: &Line, branch: &str) -> Result<(), Problem> {
+pub async fn forget(git: &Git, repository: &Path, (line, branch): (&Line, &str), now_ms: i64) -> Result<(), Problem> {
     let repository = Repository::find(git, repository).await?;
     match repository.commit(git, &reference(branch)).await? {
         Some(tip) if repository.contains(git, &line.tip, &tip).await? => {
-            repository.delete_branch(git, branch, &tip).await
+            retire_branch(git, &repository, (branch, &tip), now_ms).await.map(drop)
         }
         Some(_) | None => Ok(()),
     }

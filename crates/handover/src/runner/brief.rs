@@ -78,8 +78,9 @@ pub fn tell(given: &Given<'_>) -> Result<Told, Untold> {
     sources.skills.clone_from(&given.member.skills);
     sources.shared_skills = given.shared_skills.to_vec();
     sources.inbox.clone_from(&given.unread);
-    sources.goal = Some(goal.clone());
-    sources.brief = brief.clone().map(|brief| ("system".to_owned(), brief));
+    let author = author(given.detail).unwrap_or_else(|| "system".to_owned());
+    sources.goal = Some((author.clone(), goal.clone()));
+    sources.brief = brief.clone().map(|brief| (author, brief));
     let envelope = envelope(given, &goal, brief.as_ref())?;
     let input = (given.member.settings.output() == Output::Handoff).then(|| input(given, &goal, brief.as_ref()));
     let message = message(given, &envelope, input.as_ref());
@@ -90,6 +91,14 @@ pub fn tell(given: &Given<'_>) -> Result<Told, Untold> {
 pub fn extra(detail: &Detail, name: &str) -> Option<Value> {
     let node = parse(detail.extra.as_ref()?.as_str()).ok()?.to_value();
     node.get(name).filter(|found| **found != Value::Null).cloned()
+}
+
+/// The name of the agent that planned the task; absent when a person did.
+pub const PLANNED_BY: &str = "planned_by";
+
+/// Returns the agent that wrote the task.
+pub fn author(detail: &Detail) -> Option<String> {
+    extra(detail, PLANNED_BY)?.as_text().map(str::to_owned)
 }
 
 /// The stored payload, judged as the wire it would be.

@@ -23,7 +23,9 @@ use super::finish::Done;
 use super::place::Place;
 use super::program::{self, Follow, Ran, Start};
 use super::shop::{Seat, What};
-use super::verify::{self, Asked, Contract, Evidence, Judgement, Progress, Verified};
+use super::verify::{
+    self, Asked, ChangedCheck, CheckAnswer, CheckWait, Contract, Evidence, Judgement, Progress, Verified,
+};
 use crate::settings::team;
 
 /// One answer, one repair of it, and one more try from the beginning.
@@ -58,9 +60,12 @@ impl Attempt {
             let (mechanical, semantic) = (Verdict::Pass, Verdict::Skipped);
             return Ok(Some(Found { mechanical, semantic, output_ref: None, evidence }));
         };
-        let contract = verify::resolve(&self.shop.ground.root, &self.shop.settings, &brief.output_contract)
+        let contract = verify::resolve(&self.shop.settings, &brief.output_contract)
             .map_err(|problem| Trouble::Other(problem.to_string()))?;
         let Verified { output_ref, text, mut evidence } = self.mechanical(facts, done, &contract).await?;
+        if evidence.waits_for_a_person() && !self.is_decided(facts, done, &contract, &mut evidence).await? {
+            return Ok(None);
+        }
         let mechanical = if evidence.has_passed() { Verdict::Pass } else { Verdict::Fail };
         let semantic = match &contract.evaluate {
             Some(evaluate) if mechanical == Verdict::Pass => {
@@ -90,6 +95,34 @@ impl Attempt {
             Some(_) | None => Verdict::Skipped,
         };
         Ok(Some(Found { mechanical, semantic, output_ref, evidence }))
+    }
+
+    /// Whether a person said something to the checks that the task changed. Otherwise they are asked, and the task pauses.
+    async fn is_decided(
+        &self,
+        facts: &Facts,
+        done: &Done,
+        contract: &Contract,
+        evidence: &mut Evidence,
+    ) -> Result<bool, Trouble> {
+        let Some(scripts) = &contract.scripts else { return Ok(true) };
+        let check = ChangedCheck {
+            service: &self.shop.service,
+            worktree: done.place.path(),
+            record: &scripts.record,
+            task: self.task,
+            attempt: self.attempt,
+            agent: self.seat.agent,
+            waits: CheckWait::Pauses,
+        };
+        match check.decide(self.shop.caller(self.seat.agent), evidence).await? {
+            CheckAnswer::Counts | CheckAnswer::Rejected => Ok(true),
+            CheckAnswer::Asked(approval) => {
+                let operation = "count a check that was changed by this task".to_owned();
+                self.tell(facts, What::WantsApproval { approval: approval.to_string(), operation });
+                Ok(false)
+            }
+        }
     }
 
     async fn mechanical(&self, facts: &Facts, done: &Done, contract: &Contract) -> Result<Verified, Trouble> {
@@ -194,6 +227,7 @@ impl Attempt {
     /// of what it wrote.
     pub(super) async fn look(&self, facts: &Facts, judge: &Seat, look: Look) -> Result<(Ran, PathBuf), Trouble> {
         let (settings, purpose) = (&judge.member.settings, look.purpose);
+        self.shop.is_as_accepted(&judge.member).map_err(Trouble::Other)?;
         let start = StartTurn {
             task: self.task,
             attempt: self.attempt,

@@ -142,6 +142,14 @@ impl Attempt {
                 Some(tip)
             }
             Some(Merged::Conflict { paths, .. }) => return self.conflict(facts, &place, paths).await,
+            Some(Merged::HasState { path }) => {
+                let reason = format!(
+                    "its work has {path}, which is Handover's own state: checked out, it would replace the token and the \
+                     store; remove it from the branch {}, then let the task go on",
+                    place.branch().unwrap_or_default()
+                );
+                return self.block(facts, BlockKind::VerificationFail, reason).await;
+            }
             Some(Merged::CheckedOut { path }) => {
                 let reason = format!(
                     "the workflow's branch is checked out at {}; check out another one there, and let the task go on",
@@ -161,9 +169,12 @@ impl Attempt {
             return self.block(facts, BlockKind::Dependency, reason).await;
         }
         match self.shop.ground.bring(place, facts.workflow.id, &self.author()).await? {
-            Merged::Conflict { paths, .. } => self.turn(facts, Purpose::Conflict, Because::Conflict { paths }).await,
+            Merged::Conflict { paths, .. } => {
+                Box::pin(self.turn(facts, Purpose::Conflict, Because::Conflict { paths })).await
+            }
             // Somebody mended it meanwhile; the next look merges it.
             Merged::Already { .. } | Merged::FastForward { .. } | Merged::Merge { .. } => Ok(()),
+            Merged::HasState { path } => Err(Trouble::Other(format!("the workflow's branch has {path}"))),
             Merged::CheckedOut { path } => {
                 Err(Trouble::Other(format!("the workflow's branch is checked out at {}", path.display())))
             }

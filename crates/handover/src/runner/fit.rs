@@ -37,7 +37,7 @@ pub(super) async fn lacks(shop: &Shop, workflow: WorkflowId) -> Result<Vec<Strin
                     continue;
                 }
             };
-            if let Err(problem) = verify::resolve(&shop.ground.root, &shop.settings, &brief.output_contract) {
+            if let Err(problem) = verify::resolve(&shop.settings, &brief.output_contract) {
                 lacks.insert(format!("{}: {problem}", row.task.name));
             }
             if brief.output_contract.evaluate.get().is_some() && shop.settings.evaluator.is_none() {

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::id::{Ids, SessionId, TaskId};
+use engine::id::{SessionId, TaskId};
 use engine::view;
-use sha2::{Digest as _, Sha256};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
@@ -19,8 +18,8 @@ use super::team::{NotReady, Team};
 use super::verify::{Asked, Judgement};
 use crate::digest::sha256;
 use crate::office::{self, Office};
+use crate::trust;
 use crate::worktree::{Git, Problem, TIME_LIMIT_DEFAULT};
-use crate::{settings, trust};
 
 /// Overrides the name by which this machine is known; for several runners on one.
 pub const HOST: &str = "HANDOVER_HOST";
@@ -32,8 +31,6 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub enum NotOpened {
     #[error("there is no project here; run `handover init` in its root, then name agents in .handover/config.toml")]
     NoProject,
-    #[error("read the settings")]
-    Settings(#[from] settings::Unreadable),
     #[error(transparent)]
     Untrusted(#[from] trust::Untrusted),
     #[error(transparent)]
@@ -59,13 +56,16 @@ pub struct Opened {
 /// Opens it. `at_once` bounds how many turns run at a time.
 pub async fn open(office: &Office, at_once: Option<usize>, wish: watch::Receiver<Wish>) -> Result<Opened, NotOpened> {
     let root = office.place.root.clone().ok_or(NotOpened::NoProject)?;
-    let all = settings::read(Some(&root))?;
-    trust::check(&root, office::data_folder().as_deref())?;
+    let all = trust::require(&root, office::data_folder().as_deref())?.settings;
     let team = Team::gather(&root, &all.team, std::env::var_os("PATH").as_deref())?;
     let host = host();
-    let locks = locks(office);
-    let Some(lock) = run::only_one(&locks, &host, "lock")? else { return Err(NotOpened::RunnerActive { host }) };
-    let git = Git { held: Some(Arc::new(hands(&locks, &host).await?)), ..Git::default() };
+    let Some(lock) = run::only_one(&office.live, &host, "lock")? else {
+        return Err(NotOpened::RunnerActive { host });
+    };
+    if run::is_held(&old_locks(office), &host)? {
+        return Err(NotOpened::RunnerActive { host });
+    }
+    let git = Git { held: Some(Arc::new(hands(&office.live, &host).await?)), ..Git::default() };
     let is_repository = is_repository(&git, &root).await?;
     let worktrees = all.worktrees.as_ref().map(|path| root.join(path));
     let every = all.team.agents.iter().map(|agent| usize::try_from(agent.max_parallel).unwrap_or(usize::MAX));
@@ -90,7 +90,8 @@ pub async fn open(office: &Office, at_once: Option<usize>, wish: watch::Receiver
 pub async fn judge(office: &Office, task: TaskId, asked: &Asked) -> Result<Judgement, String> {
     let told = |problem: &dyn std::fmt::Display| problem.to_string();
     let root = office.place.root.clone().ok_or_else(|| told(&NotOpened::NoProject))?;
-    let mut settings = settings::read(Some(&root)).map_err(|problem| told(&problem))?.team;
+    let accepted = trust::accepted(&root, office::data_folder().as_deref());
+    let mut settings = accepted.map_err(|problem| told(&problem))?.settings.team;
     let named = settings.evaluator.as_ref().map(|evaluator| evaluator.agent.clone());
     settings.agents.retain(|agent| Some(&agent.slug) == named.as_ref());
     let path = std::env::var_os("PATH");
@@ -125,8 +126,8 @@ pub async fn judge(office: &Office, task: TaskId, asked: &Asked) -> Result<Judge
     }
 }
 
-/// Beside a store that is a file. All clones that share a server meet in the user's folder.
-fn locks(office: &Office) -> PathBuf {
+/// Where a runner of version 0.1 holds its lock: one for all stores of a folder, or one for each spelling of an address.
+fn old_locks(office: &Office) -> PathBuf {
     let store = &office.place.store;
     match office::data_folder().filter(|_| store.contains("://")) {
         Some(data) => data.join("handover").join("runners").join(sha256(store.as_bytes())),
@@ -154,9 +155,7 @@ pub fn host() -> String {
 
 /// The same for every runner of this name, so that its agents are the same ones after a restart.
 fn session(host: &str) -> SessionId {
-    let hash = Sha256::digest(format!("handover runner {host}").as_bytes());
-    let seed = hash.iter().take(16).fold(0_u128, |seed, byte| (seed << 8) | u128::from(*byte));
-    SessionId::next(&mut Ids::new(seed))
+    crate::principal::derived(&format!("handover runner {host}"))
 }
 
 /// Agents work elsewhere, and their server must find the same store.

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use engine::id::{TaskId, WorkflowId};
 
 use super::branch::{self, Author, Committed, Left, Line, Merge, Merged, Workspace};
-use crate::worktree::{self, Git, Made, Problem, Removal, Request};
+use crate::clock::{Clock as _, SystemClock};
+use crate::worktree::repository::Repository;
+use crate::worktree::{self, Branch, Dirt, Git, Kept, Made, Problem, Removal, Removed, Request, remnant};
 
 /// Where the work of one attempt is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +22,18 @@ pub enum Place {
     Folder(PathBuf),
 }
 
-/// Gits that make or remove worktrees at once: more of them only wait for the same disk and processors.
+/// What is known of the work in a worktree that is to be removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeptWork {
+    /// All of it is on the branch. Git looks once more.
+    Committed,
+    /// A merge with markers in it cannot be committed; its files are not worth more than both sides of it.
+    Conflict,
+    /// It was kept before, and a part of the files is removed already.
+    PartlyRemoved,
+}
+
+/// Gits of one runner at once: more of them only wait for the same disk and processors.
 const GITS_MAX: usize = 4;
 
 /// How worktrees are made here.
@@ -58,6 +71,7 @@ impl Ground {
         if !self.is_repository {
             return Ok(None);
         }
+        let _turn = self.turn.acquire().await;
         let branch = branch::task_branch(&task.to_string(), attempt);
         let Some(workspace) = branch::standing(&self.git, &self.root, &branch).await? else { return Ok(None) };
         let line = branch::line(&self.git, &self.root, &workflow.to_string(), None).await?;
@@ -70,8 +84,10 @@ impl Ground {
         if !self.is_repository {
             return Ok(());
         }
+        let _turn = self.turn.acquire().await;
         let line = branch::line(&self.git, &self.root, &workflow.to_string(), None).await?;
-        branch::forget(&self.git, &self.root, &line, &branch::task_branch(&task.to_string(), attempt)).await
+        let branch = branch::task_branch(&task.to_string(), attempt);
+        branch::forget(&self.git, &self.root, (&line, &branch), now_ms()).await
     }
 
     /// Commits what the agent left. `None` where there is nothing to commit into.
@@ -101,6 +117,7 @@ impl Ground {
             message: message.to_owned(),
             author: author.clone(),
         };
+        let _turn = self.turn.acquire().await;
         branch::merge(&self.git, &merge).await.map(Some)
     }
 
@@ -109,30 +126,84 @@ impl Ground {
         let Place::Worktree { workspace, .. } = place else {
             return Ok(Merged::Already { tip: String::new() });
         };
+        let _turn = self.turn.acquire().await;
         // Others may have come in since the worktree was made.
         let line = branch::line(&self.git, &self.root, &workflow.to_string(), None).await?;
         let message = format!("merge {} into {}", line.branch, workspace.branch);
         branch::bring(&self.git, &line, workspace, &message, author).await
     }
 
-    /// Ends a place: what is not committed is committed to its branch first, so nothing is lost; the branch goes when its
-    /// work is in the workflow's.
-    pub async fn clear(&self, place: &Place, author: &Author) -> Result<(), Problem> {
-        let Place::Worktree { workspace, line, .. } = place else { return Ok(()) };
+    /// Commits what is not committed to the branch of the place, so that nothing is lost with its worktree. Fails when something
+    /// can neither be committed nor be thrown away.
+    pub async fn keep(&self, place: &Place, author: &Author) -> Result<KeptWork, Problem> {
+        let Place::Worktree { workspace, .. } = place else { return Ok(KeptWork::Committed) };
         let _turn = self.turn.acquire().await;
-        let kept = branch::commit(&self.git, workspace, "work in progress, kept by the runner", author).await;
-        // A merge with markers in it cannot be committed; its files are not worth more than both sides of it.
-        let force = !matches!(kept, Ok(Committed::Clean { .. } | Committed::Commit { .. }));
+        match branch::commit(&self.git, workspace, "work in progress, kept by the runner", author).await? {
+            Committed::Clean { left, .. } | Committed::Commit { left, .. } if !left.is_empty() => {
+                let files = left.into_iter().map(|left| left.path).collect();
+                Err(Problem::WorkspaceDirty {
+                    path: workspace.path.clone(),
+                    dirt: Dirt::Changes { files, more: false },
+                })
+            }
+            Committed::Clean { .. } | Committed::Commit { .. } => Ok(KeptWork::Committed),
+            Committed::Unmended { .. } => Ok(KeptWork::Conflict),
+        }
+    }
+
+    /// Removes the worktree of a place whose work was kept, and its branch when its work is in the workflow's. A worktree that
+    /// was removed in part is removed to its end. Returns the branch when it stays.
+    pub async fn clear(&self, place: &Place, kept: KeptWork) -> Result<Option<String>, Problem> {
+        let Place::Worktree { workspace, line, .. } = place else { return Ok(None) };
+        let _turn = self.turn.acquire().await;
         let removal = Removal {
             repository: self.root.clone(),
             path: workspace.path.clone(),
             branch: workspace.branch.clone(),
             base: Some(line.branch.clone()),
             merge_commit: None,
-            force,
+            force: kept != KeptWork::Committed,
+            now_ms: now_ms(),
         };
-        worktree::remove(&self.git, &removal).await.map(|_| ())
+        match worktree::remove(&self.git, &removal).await {
+            Ok(Removed { branch: Branch::Kept(Kept::Failed { problem }), .. }) => {
+                Err(Problem::failed("update-ref", &problem))
+            }
+            Ok(removed) => Ok(matches!(removed.branch, Branch::Kept(_)).then(|| workspace.branch.clone())),
+            // A file was written after everything was committed.
+            Err(problem @ Problem::WorkspaceDirty { .. }) => Err(problem),
+            // Git refuses a worktree whose link to the repository is gone.
+            Err(_) => {
+                let repository = Repository::find(&self.git, &self.root).await?;
+                worktree::undo(&self.git, &repository, workspace.path.clone()).await?;
+                branch::forget(&self.git, &self.root, (line, &workspace.branch), now_ms()).await?;
+                Ok(None)
+            }
+        }
     }
+
+    /// Removes what a killed git left of an attempt's branch and worktree. No git may be at work on that attempt.
+    pub async fn clean_up(&self, task: TaskId, attempt: u32) -> Result<(), Problem> {
+        if !self.is_repository {
+            return Ok(());
+        }
+        let _turn = self.turn.acquire().await;
+        let branch = branch::task_branch(&task.to_string(), attempt);
+        remnant::clean_up(&self.git, &self.root, self.worktrees.as_deref(), &branch).await
+    }
+
+    /// Removes locks that a killed git left where others write, too. Returns them.
+    pub async fn clean_shared(&self) -> Result<Vec<PathBuf>, Problem> {
+        if !self.is_repository {
+            return Ok(Vec::new());
+        }
+        remnant::clean_shared(&self.git, &self.root, branch::PREFIX).await
+    }
+}
+
+/// Returns the present time, from which a deleted branch can be restored for 30 days.
+pub(super) fn now_ms() -> i64 {
+    SystemClock.now().0
 }
 
 impl Place {

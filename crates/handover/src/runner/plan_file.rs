@@ -39,10 +39,9 @@ impl PlanFile {
             plan.push(("summary".to_owned(), name.unwrap_or(Value::Null)));
         }
         let file = Self { create: Value::Object(create), plan: Value::Object(plan) };
-        let lines = yaml::lines(text);
-        judged("workflow_create", &file.create, "", &lines)?;
+        judged("workflow_create", &file.create, "", text)?;
         let set = object([("id", WorkflowId::FIRST.to_string().into()), ("plan", file.plan.clone())]);
-        if let Call::WorkflowSetPlan(asked) = judged("workflow_set_plan", &set, "/plan", &lines)? {
+        if let Call::WorkflowSetPlan(asked) = judged("workflow_set_plan", &set, "/plan", text)? {
             let planned: Vec<PlanTask> = asked.plan.tasks.0.iter().map(|task: &Planned| task.planned(None)).collect();
             Plan::whole(planned).map_err(|refusal| refusal.to_string())?;
         }
@@ -67,15 +66,17 @@ async fn ask(desk: &Desk, tool: &str, arguments: &Value) -> Result<Value, String
     }
 }
 
-/// The first thing that is wrong, with the line where it stands.
-fn judged(tool: &str, arguments: &Value, below: &str, lines: &[(String, usize)]) -> Result<Call, String> {
+/// The first thing that is wrong, with the line of the file where it stands.
+fn judged(tool: &str, arguments: &Value, below: &str, file: &str) -> Result<Call, String> {
     let text = arguments.to_string();
     let Some(judged) = lifecycle::judge(tool, text.as_bytes()) else { return Err(format!("there is no tool {tool}")) };
     if let Some(first) = judged.report.errors().first() {
         let code = judged.report.code(first);
         let pointer = code.split_once(':').map_or("", |(_, pointer)| pointer);
         let pointer = pointer.strip_prefix(below).unwrap_or(pointer);
-        let line = line(pointer, lines).map_or_else(String::new, |line| format!("line {line}: "));
+        // Only a plan that is refused needs the lines: there is one for every value of the file.
+        let lines = if pointer.is_empty() { Vec::new() } else { yaml::lines(file) };
+        let line = line(pointer, &lines).map_or_else(String::new, |line| format!("line {line}: "));
         return Err(format!("{line}{}", judged.report.message(first)));
     }
     judged.value.ok_or_else(|| "it cannot be read".to_owned())

@@ -10,15 +10,19 @@ use engine::turn::Turn;
 use engine::{Fact, Refusal};
 
 use super::branch::Author;
-use super::shop::Shop;
+use super::place::{KeptWork, Place};
+use super::shop::{News, Shop, What};
 use super::step::is_over;
 use crate::error::Error;
 use crate::worktree::Problem;
 
+/// In the folder of an attempt, from when its work was kept until its worktree is gone. A worktree that was removed in part
+/// must not be committed.
+const REMOVING: &str = "removing";
 /// More turns than an attempt has before a limit stops it.
 const TURN_ROWS: u32 = 500;
 
-/// Removes them. What cannot be removed stays for the next time; it is in nobody's way.
+/// Removes them. The runner says what cannot be removed; it stays for the next time.
 pub(super) async fn clear(shop: &Shop) -> Result<(), Error> {
     for (task, attempt) in found(shop) {
         let row = match shop.service.view(move |world| world.task(task).cloned()).await {
@@ -30,10 +34,21 @@ pub(super) async fn clear(shop: &Shop) -> Result<(), Error> {
         let turns = turns(shop, task, attempt).await?;
         let ours = turns.iter().all(|turn| turn.runner == shop.name && turn.ended().is_some());
         if ours && is_over(&row, attempt) {
-            let _stays = remove(shop, &row, attempt, &turns).await;
+            let seat = turns.first().and_then(|turn| shop.seats.values().find(|seat| seat.agent == turn.agent));
+            let slug = seat.map_or("handover", |seat| seat.member.settings.slug.as_str()).to_owned();
+            let author = Author { name: slug.clone(), slug: slug.clone() };
+            if let Err(problem) = remove(shop, (&row, attempt), &author, &turns).await {
+                let text = stays(&problem);
+                shop.tell(News { task, name: row.name.clone(), agent: slug, what: What::Warning { text } });
+            }
         }
     }
     Ok(())
+}
+
+/// Says that something of an attempt is still there, and for how long.
+pub(super) fn stays(problem: &Problem) -> String {
+    format!("the worktree stays until the next run: {problem}")
 }
 
 /// The turns of one attempt, also of one that is not the last.
@@ -66,16 +81,42 @@ fn attempt(name: &str) -> Option<(TaskId, u32)> {
     Some((task.parse().ok()?, attempt.parse().ok()?))
 }
 
-async fn remove(shop: &Shop, task: &Task, attempt: u32, turns: &[Turn]) -> Result<(), Problem> {
-    let seat = turns.first().and_then(|turn| shop.seats.values().find(|seat| seat.agent == turn.agent));
-    let slug = seat.map_or("handover", |seat| seat.member.settings.slug.as_str()).to_owned();
-    let author = Author { name: slug.clone(), slug };
-    match shop.ground.standing(task.workflow, task.id, attempt).await? {
-        Some(place) => shop.ground.clear(&place, &author).await?,
-        None => shop.ground.forget(task.workflow, task.id, attempt).await?,
-    }
+/// Removes the worktree, the branch and the folders of an attempt that is over. The folder of the attempt goes last, and only
+/// when everything else is gone: by it the rest is found again. Returns the branch when it stays.
+pub(super) async fn remove(
+    shop: &Shop,
+    (task, attempt): (&Task, u32),
+    author: &Author,
+    turns: &[Turn],
+) -> Result<Option<String>, Problem> {
+    shop.ground.clean_up(task.id, attempt).await?;
+    let kept = match shop.ground.standing(task.workflow, task.id, attempt).await? {
+        Some(place @ Place::Worktree { .. }) => {
+            let removing = shop.attempt_folder(task.id, attempt).join(REMOVING);
+            let kept = match removing.exists() {
+                true => KeptWork::PartlyRemoved,
+                false => shop.ground.keep(&place, author).await?,
+            };
+            mark(&removing)?;
+            let cleared = shop.ground.clear(&place, kept).await;
+            if let Err(Problem::WorkspaceDirty { .. }) = &cleared {
+                // Nothing was removed, and the new work is kept the next time.
+                let _unmarked = std::fs::remove_file(&removing);
+            }
+            cleared?
+        }
+        Some(Place::Folder(_)) | None => {
+            shop.ground.forget(task.workflow, task.id, attempt).await?;
+            None
+        }
+    };
     remove_folders(shop, task.id, attempt, turns).await;
-    Ok(())
+    Ok(kept)
+}
+
+fn mark(path: &std::path::Path) -> Result<(), Problem> {
+    let made = path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(path, ""));
+    made.map_err(|error| Problem::PathUnusable { path: path.to_owned(), problem: error.to_string() })
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use super::verify;
 use crate::error::Error;
 use crate::review::ask::{Said, Stage, Try};
 use crate::review::program::said;
-use crate::review::provider::slug;
+use crate::review::provider::{own_slug, slug};
 use crate::review::request::{Artifact, by_extension, request};
 use crate::review::{self, Bench, Provider, Round};
 use crate::worktree::git::Call;
@@ -51,12 +51,7 @@ pub(super) fn codes(known: &Reviewed) -> Vec<(String, String)> {
 
 /// The name of the seat that reviews this worker's work.
 pub(super) fn reviewer(shop: &Shop, named: &str, worker: &str) -> Option<String> {
-    // An agent with several roles sits in several places.
-    let agents = &shop.settings.agents;
-    let own = agents.iter().find(|agent| {
-        worker == agent.slug || agent.roles.iter().any(|role| worker == format!("{}-{role}", agent.slug))
-    });
-    slug(&shop.settings, named, own.map(|agent| agent.slug.as_str()))
+    slug(&shop.settings, named, Some(&own_slug(&shop.settings, worker)))
 }
 
 impl Attempt {

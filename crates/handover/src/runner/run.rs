@@ -99,6 +99,7 @@ impl Loop {
             self.fits.insert(id, true);
         }
         lease::show_life(&self.shop).await?;
+        self.clean_locks().await;
         self.take_up().await?;
         let mut bell = self.shop.service.bell();
         let mut wish = self.shop.wish.clone();
@@ -121,6 +122,8 @@ impl Loop {
         // Those that wait for a person end; their tasks are paused and stay ours.
         self.shop.closing.cancel();
         self.finish().await;
+        // An attempt whose worktree could not be removed, because another git was at work, has a second chance.
+        let _next_run = super::remains::clear(&self.shop).await;
         keeper.abort();
         let forget = Command::ForgetRunner { name: self.shop.name.clone() };
         let _gone = self.shop.service.execute(Caller::with_rights(Rights::Runner), forget).await;
@@ -150,6 +153,20 @@ impl Loop {
             self.spawn(&seat, task.id, task.attempt, None);
         }
         Ok(())
+    }
+
+    /// A git that was killed with the runner before us may have left a lock that stops every later one.
+    async fn clean_locks(&self) {
+        let text = match self.shop.ground.clean_shared().await {
+            Ok(removed) if removed.is_empty() => return,
+            Ok(removed) => {
+                let names: Vec<String> = removed.iter().map(|path| path.display().to_string()).collect();
+                format!("removed the locks that a killed git left: {}", names.join(", "))
+            }
+            Err(problem) => format!("git's locks cannot be looked at: {problem}"),
+        };
+        let (name, agent) = ("git".to_owned(), "runner".to_owned());
+        self.shop.tell(News { task: TaskId::FIRST, name, agent, what: What::Warning { text } });
     }
 
     /// Turns of ours that run for nobody: their tasks were given to others meanwhile.
@@ -360,18 +377,36 @@ impl Loop {
     }
 }
 
+fn lock_file(state: &Path, host: &str, what: &str) -> std::path::PathBuf {
+    let name: String =
+        host.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect();
+    state.join(format!("runner-{name}.{what}"))
+}
+
+/// Returns whether a runner of this name holds the lock of a folder. Makes and holds nothing.
+pub fn is_held(state: &Path, host: &str) -> std::io::Result<bool> {
+    let file = match std::fs::File::open(lock_file(state, host, "lock")) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    match file.try_lock_shared() {
+        Ok(()) => Ok(false),
+        Err(std::fs::TryLockError::WouldBlock) => Ok(true),
+        Err(std::fs::TryLockError::Error(error)) => Err(error),
+    }
+}
+
 /// One runner of this name on this machine: whoever holds the file is it, until its process ends and everybody it gave the
 /// file to.
 pub fn only_one(state: &Path, host: &str, what: &str) -> std::io::Result<Option<std::fs::File>> {
     std::fs::create_dir_all(state)?;
-    let name: String =
-        host.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect();
     let file = std::fs::OpenOptions::new()
         .create(true)
         .truncate(false)
         .read(true)
         .write(true)
-        .open(state.join(format!("runner-{name}.{what}")))?;
+        .open(lock_file(state, host, what))?;
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
         Err(std::fs::TryLockError::WouldBlock) => Ok(None),

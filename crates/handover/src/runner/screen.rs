@@ -10,6 +10,8 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::shop::{News, What};
+use crate::intervention::Intervention;
+use crate::visible;
 
 /// How it is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,13 +55,29 @@ impl<W: Write> Screen<W> {
         self.follow(news);
         if self.look == Look::Json {
             let event = event(news);
-            return if event.is_null() { Ok(()) } else { writeln!(self.out, "{event}") };
+            return match event.is_null() {
+                true => Ok(()),
+                false => writeln!(self.out, "{}", visible::json(&event.to_string())),
+            };
         }
         if let Some((style, text)) = line(news) {
             self.erase()?;
             let (begin, end) = (style.render(), style.render_reset());
             writeln!(self.out, "{:<12} {:<20} {begin}{text}{end}", fit(&news.agent, 12), fit(&news.name, 20))?;
         }
+        self.draw()
+    }
+
+    /// Shows that somebody changed the plan, or a task of others.
+    pub fn intervened(&mut self, found: &Intervention) -> io::Result<()> {
+        if self.look == Look::Json {
+            return writeln!(self.out, "{}", visible::json(&found.event().to_string()));
+        }
+        self.erase()?;
+        let style = Style::new().fg_color(Some(Color::Ansi(AnsiColor::Yellow)));
+        let (begin, end) = (style.render(), style.render_reset());
+        let text = visible::decided(&found.line());
+        writeln!(self.out, "{begin}{text}{end}")?;
         self.draw()
     }
 
@@ -162,9 +180,9 @@ impl<W: Write> Screen<W> {
     }
 }
 
-/// As much of a text as fits, in one line; what would steer a terminal is left out.
+/// As much of a text as fits, in one line; what would steer a terminal is shown, and secrets are left out.
 fn fit(text: &str, width: usize) -> String {
-    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let clean = visible::decided(text);
     if clean.chars().count() <= width {
         return clean;
     }

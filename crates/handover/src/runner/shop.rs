@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use engine::caller::KeyOwner;
 use engine::id::{AgentId, SessionId, TaskId, TurnId};
 use engine::turn::Purpose;
 use engine::{Caller, Command, Reply, Rights};
@@ -13,8 +14,9 @@ use tokio_util::sync::CancellationToken;
 use super::place::Ground;
 use super::team::{Member, Team};
 use crate::error::Error;
+use crate::principal;
 use crate::service::{self, Service};
-use crate::settings;
+use crate::{settings, trust};
 
 /// What the runner is asked to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -155,7 +157,8 @@ impl Shop {
             workspace_path: None,
             metadata: None,
         };
-        let caller = Caller { session: Some(self.session), ..Caller::with_rights(Rights::Runner) };
+        let principal = Some(principal::of_runner(&self.name));
+        let caller = Caller { session: Some(self.session), principal, ..Caller::with_rights(Rights::Runner) };
         let reply = self.service.execute(caller, Command::Register(register)).await?;
         let Reply::Registered { agent, slug, .. } = reply else { return Err(Error::unexpected(&reply)) };
         Ok(Seat { agent, slug, room, member })
@@ -168,8 +171,23 @@ impl Shop {
 
     /// As above, for something that is done once for a turn, however often it is tried.
     pub fn once(&self, agent: AgentId, turn: TurnId, what: &str) -> Caller {
-        let key = service::key(format!("{} {what}", self.name), format!("{turn} {what}"), &turn.to_string());
+        let key =
+            service::key(KeyOwner::Fixed(format!("{} {what}", self.name)), format!("{turn} {what}"), &turn.to_string());
         Caller { key: Some(key), ..self.caller(agent) }
+    }
+
+    /// Says why an agent is not started: a script of the repository that starts it was changed since a person accepted it.
+    pub fn is_as_accepted(&self, member: &Member) -> Result<(), String> {
+        let Some(scripts) = &self.settings.scripts else { return Ok(()) };
+        let words: Vec<String> = member.settings.command.iter().chain(&member.settings.args).cloned().collect();
+        let folders = trust::Folders { root: &scripts.root, runs_in: &scripts.root };
+        let changed = trust::changed_scripts(&scripts.record, folders, &words).map_err(|error| error.to_string())?;
+        let Some(script) = changed.first() else { return Ok(()) };
+        Err(format!(
+            "NOT_TRUSTED {}, which starts {}, was changed since it was accepted; look at it with `handover trust`, then let \
+             the task go on",
+            script.name, member.settings.slug
+        ))
     }
 
     pub fn wish(&self) -> Wish {

@@ -331,6 +331,8 @@ mod tests {
             verify: false,
             review: false,
             gate: false,
+            limited: false,
+            author: None,
             attempts_max: 5,
             attempt,
             crashes: 0,

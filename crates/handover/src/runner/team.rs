@@ -9,6 +9,7 @@ use crate::place::FOLDER;
 use crate::project;
 use crate::settings::Team as Settings;
 use crate::settings::team::Agent;
+use crate::trust;
 
 /// The largest skill that is read.
 const SKILL_BYTES_MAX: u64 = 1 << 20;
@@ -45,7 +46,8 @@ impl Member {
         other
     }
 
-    /// What is started: the program that was found, and its own first arguments.
+    /// What is started: the program that was found, and its own first arguments. Scripts of the repository are the main
+    /// worktree's, which a person accepted; the agent's own worktree may have others.
     pub fn command(&self) -> Vec<String> {
         let program = self.program.display().to_string();
         std::iter::once(program).chain(self.settings.command.iter().skip(1).cloned()).collect()
@@ -75,7 +77,8 @@ impl Team {
             }
             if let (Ok(who), Some(program)) = (who, program) {
                 let skills = skills(&own, &mut problems);
-                members.push(Member { settings: agent.clone(), who, skills, program });
+                let settings = trust::from_main_worktree(root, agent);
+                members.push(Member { settings, who, skills, program });
             }
         }
         if settings.agents.is_empty() {

@@ -50,6 +50,7 @@ const LOOK: Duration = Duration::from_secs(2);
 
 impl Attempt {
     pub(super) async fn turn(&self, facts: &Facts, purpose: Purpose, because: Because) -> Result<(), Trouble> {
+        self.shop.is_as_accepted(&self.seat.member).map_err(Trouble::Other)?;
         let place = self.place(facts).await?;
         // Outside of git there is one folder for all.
         let _alone = match &place {
@@ -206,10 +207,12 @@ impl Attempt {
             let held = task.attempt == attempt && task.holder() == Some(agent);
             // The agent said so itself, and may end its turn in peace.
             let own = matches!(&task.state, State::Blocked(block) if block.by == Actor::Agent(agent));
-            Ok(held || (own && task.attempt == attempt))
+            Ok((held || (own && task.attempt == attempt), task.attempt == attempt && task.holder().is_none()))
         });
         match found.await {
-            Ok(ours) => ours,
+            // A machine that slept may have lost the claim to the clock only: it asks before it ends the program.
+            Ok((false, true)) => self.regain().await,
+            Ok((ours, _)) => ours,
             Err(crate::Error::Refused(_)) => false,
             Err(_) => true,
         }

@@ -8,6 +8,7 @@
 //!
 //! Everything that is wrong is told at once: the agent has one more try.
 
+mod changed;
 mod check;
 mod contract;
 mod evaluation;
@@ -19,6 +20,7 @@ mod reference;
 mod schema;
 mod tree;
 
+pub(crate) use changed::{ChangedCheck, CheckAnswer, CheckWait};
 pub use check::{KEPT, Place};
 pub use contract::{Contract, Unresolved, resolve, survey};
 pub use evaluation::{Asked, Judgement, ask, judge};

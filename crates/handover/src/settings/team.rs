@@ -84,11 +84,14 @@ pub struct Agent {
     pub permissions: Permissions,
     #[serde(default = "one")]
     pub max_parallel: u32,
-    output: Option<Output>,
+    pub(crate) output: Option<Output>,
     #[serde(default)]
     pub writable_sections: Vec<String>,
     /// Sections it is shown; all of them without this.
     pub readable_sections: Option<Vec<String>>,
+    /// It may add tasks to its workflow while it works.
+    #[serde(default)]
+    pub plans: bool,
     #[serde(default)]
     pub home: Home,
     #[serde(default)]
@@ -118,6 +121,9 @@ pub struct Contract {
     pub schema: Option<PathBuf>,
     #[serde(default)]
     pub checks: Vec<Check>,
+    /// No person accepted its checks on this machine, so no output can be held to it.
+    #[serde(skip)]
+    pub is_unaccepted: bool,
 }
 
 /// A command that must end with 0.
@@ -141,6 +147,18 @@ pub struct Team {
     pub evaluator: Option<Evaluator>,
     pub agents: Vec<Agent>,
     pub contracts: BTreeMap<String, Contract>,
+    /// The files of `.handover/contracts/` by name: the text, or why it cannot be read.
+    pub schemas: BTreeMap<String, Result<String, String>>,
+    /// What the scripts of checks are compared with. Without it, they are not compared.
+    pub scripts: Option<ScriptSource>,
+}
+
+/// Where the accepted contents of scripts are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScriptSource {
+    pub record: PathBuf,
+    /// The main worktree, where a person accepted them.
+    pub root: PathBuf,
 }
 
 /// The most a list of the settings may have.

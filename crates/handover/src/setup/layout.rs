@@ -287,3 +287,34 @@ fn json_file(path: PathBuf, about: &'static str, wants: Vec<Want>) -> Piece {
 fn markdown(path: PathBuf) -> Piece {
     Piece { path, about: INSTRUCTIONS, form: Form::Section(Marks::Comment) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gates ask before anything writes there: the list of what is guarded knows every file that `setup` configures.
+    #[test]
+    fn every_settings_file_is_guarded_by_gates() {
+        let root = PathBuf::from("/repository");
+        let home = std::env::var_os("HOME").map(PathBuf::from);
+        let around = Surroundings {
+            root: root.clone(),
+            home,
+            environment: std::env::vars().collect(),
+            program: "handover".to_owned(),
+            receipts: root.join("receipts"),
+            hooks: true,
+        };
+        let mut seen = 0;
+        for client in Client::ALL {
+            for reach in [Reach::Project, Reach::User] {
+                let pieces = layout(*client, reach, &around).expect("a layout").pieces;
+                for piece in pieces.iter().filter(|piece| !matches!(piece.form, Form::Section(_))) {
+                    assert!(crate::gate::is_guarded(&piece.path, &root), "{}", piece.path.display());
+                    seen += 1;
+                }
+            }
+        }
+        assert!(seen > 14, "only {seen} files");
+    }
+}

@@ -7,6 +7,7 @@ use similar::TextDiff;
 
 use super::client::Client;
 use super::plan::{Edit, Plan, Reach, Surroundings};
+use crate::visible::is_hidden;
 
 /// A line of a file that was written by a machine may be the whole file.
 const LINE_CHARS_MAX: usize = 300;
@@ -124,7 +125,7 @@ fn veil(line: &str) -> String {
         Some(_) | None => (line, false),
     };
     let long = shown.chars().count() > LINE_CHARS_MAX;
-    let clean = |c: char| if c.is_control() && c != '\t' { '\u{fffd}' } else { c };
+    let clean = |c: char| if is_hidden(c) && c != '\t' { '\u{fffd}' } else { c };
     let mut shown = shown.chars().take(LINE_CHARS_MAX).map(clean).collect::<String>();
     if cut || long {
         shown.push_str(" …");

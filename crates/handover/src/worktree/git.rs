@@ -18,8 +18,8 @@ use super::problem::Problem;
 
 /// A large repository is checked out in this time; nothing waits for git longer.
 pub const TIME_LIMIT_DEFAULT: Duration = Duration::from_secs(60);
-/// An entry is filled within a millisecond, unless its maker was killed.
-const TRIES_MAX: u32 = 40;
+/// An entry is filled or removed within a millisecond, on a busy machine within a second or two.
+const TRIES_MAX: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(25);
 
 /// Settings that hold whatever the user's or the repository's configuration says.
@@ -231,11 +231,15 @@ impl Output {
         self.code == Some(0)
     }
 
-    /// Git reads the entries of all worktrees before it does anything with one, and fails when another git has made
-    /// an entry and not filled it yet. It has changed nothing then.
+    /// Returns whether another git disturbed this one. Git reads the entries of all worktrees before it does anything
+    /// with one. It fails when another git has made an entry and not filled it yet, or removes one at this moment. It has
+    /// changed nothing then.
     fn is_disturbed(&self) -> bool {
-        let mut lines = self.stderr.lines();
-        !self.is_success() && lines.any(|line| line.contains("failed to read ") && line.contains("/commondir"))
+        let is_about_entry = |line: &str| {
+            let is_unread = line.contains("failed to read ") || line.contains("Invalid path ");
+            is_unread && line.contains("worktrees/")
+        };
+        !self.is_success() && self.stderr.lines().any(is_about_entry)
     }
 
     pub(crate) fn code(&self) -> Option<i32> {

@@ -3,11 +3,13 @@
 //! Checked here first, so that the answer says what is wrong with a name; git has the last word.
 
 use super::problem::Problem;
+use crate::visible::is_hidden;
 
 /// Leaves room for `.lock` behind a name and for the longer folder name within 255 bytes.
 const NAME_BYTES_MAX: usize = 200;
 const FOLDER_BYTES_MAX: usize = 240;
-const HEX_MIN: usize = 7;
+/// What git takes as the beginning of a commit's name.
+const HEX_MIN: usize = 4;
 /// SHA-1 and SHA-256.
 const HEX_WHOLE: [usize; 2] = [40, 64];
 /// How many file names an answer lists.
@@ -37,7 +39,7 @@ pub(super) fn check_base(name: &str) -> Result<(), Problem> {
     check("base_branch", name)
 }
 
-pub(super) fn check_commit(name: &str) -> Result<(), Problem> {
+pub(crate) fn check_commit(name: &str) -> Result<(), Problem> {
     let hex = name.bytes().all(|b| b.is_ascii_hexdigit());
     if hex && (HEX_MIN..=HEX_WHOLE[1]).contains(&name.len()) {
         return Ok(());
@@ -71,7 +73,7 @@ fn check(field: &'static str, name: &str) -> Result<(), Problem> {
         "must not be empty".to_owned()
     } else if name.len() > NAME_BYTES_MAX {
         format!("must not be longer than {NAME_BYTES_MAX} bytes")
-    } else if let Some(c) = name.chars().find(|c| is_invisible(*c)) {
+    } else if let Some(c) = name.chars().find(|c| is_hidden(*c)) {
         format!("must not contain the invisible character U+{:04X}", u32::from(c))
     } else if let Some(c) = name.chars().find(|c| " ~^:?*[\\".contains(*c)) {
         format!("must not contain `{c}`")
@@ -91,12 +93,6 @@ fn check(field: &'static str, name: &str) -> Result<(), Problem> {
         return Ok(());
     };
     Err(Problem::input(field, problem))
-}
-
-/// Control characters, and those that hide or reorder what a person reads.
-fn is_invisible(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}')
 }
 
 #[cfg(test)]

@@ -239,11 +239,10 @@ impl fmt::Display for Dirt {
     }
 }
 
-/// Foreign text, bounded and without control characters.
+/// Foreign text, bounded; characters that hide are shown.
 pub(crate) fn readable(text: &str) -> String {
-    let plain = |c: char| if c.is_control() { ' ' } else { c };
     let lines = text.trim().lines().map(str::trim_end).filter(|line| !line.is_empty());
-    let text = lines.map(|line| line.chars().map(plain).collect::<String>()).collect::<Vec<_>>().join("\n");
+    let text = lines.map(crate::visible::one_line).collect::<Vec<_>>().join("\n");
     if text.is_empty() {
         return "it gave no reason".to_owned();
     }

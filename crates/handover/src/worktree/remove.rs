@@ -6,7 +6,9 @@ use super::folder;
 use super::git::{Call, Git};
 use super::name;
 use super::problem::{Dirt, Occupant, Problem};
+use super::removed;
 use super::repository::{Entry, Repository, reference};
+use super::squash::{self, SquashContent};
 use super::status;
 use super::{Branch, Kept, Removal, Removed, State, Tree};
 
@@ -49,7 +51,10 @@ pub(super) async fn remove(git: &Git, removal: &Removal) -> Result<Removed, Prob
     if let Found::Listed { .. } = found {
         remove_folder(git, &repository, removal).await?;
     }
-    Ok(Removed { worktree_removed: true, branch: settle(git, &repository, &removal.branch, plan).await })
+    let branch = settle(git, &repository, removal, plan).await;
+    // Old references cost little; the next removal deletes those that are left.
+    let _left = removed::prune(git, &repository, removal.now_ms).await;
+    Ok(Removed { worktree_removed: true, branch })
 }
 
 /// Only a linked worktree at exactly this path, with this branch.
@@ -112,7 +117,7 @@ async fn refuse_dirt(git: &Git, entry: &Entry, folder: Presence) -> Result<(), P
     }
 }
 
-/// The branch goes when its commits are in the base, or when the commit that merged them is.
+/// Decides about the branch. It is deleted when its commits are in the base, or when a squash in the base holds its changes.
 async fn plan(git: &Git, repository: &Repository, entries: &[Entry], removal: &Removal) -> Result<Plan, Problem> {
     let name = reference(&removal.branch);
     let Some(tip) = repository.commit(git, &name).await? else { return Ok(Plan::Keep(Kept::Gone)) };
@@ -133,11 +138,35 @@ async fn plan(git: &Git, repository: &Repository, entries: &[Entry], removal: &R
         return Ok(Plan::Delete { tip });
     }
     let Some(merge) = &removal.merge_commit else { return Ok(Plan::Keep(Kept::NotMerged { base: base.name })) };
-    // A squash has other commits than the branch: the caller's word and the commit's place are the evidence.
-    match repository.commit(git, merge).await? {
-        Some(merge) if repository.contains(git, &base.commit, &merge).await? => Ok(Plan::Delete { tip }),
-        Some(_) | None => Ok(Plan::Keep(Kept::MergeNotFound { base: base.name })),
+    let Some(merge) = repository.commit(git, merge).await? else {
+        return Ok(Plan::Keep(Kept::MergeNotFound { base: base.name }));
+    };
+    if !repository.contains(git, &base.commit, &merge).await? {
+        return Ok(Plan::Keep(Kept::MergeNotFound { base: base.name }));
     }
+    judge_squash(git, repository, (&base.commit, &tip), merge).await
+}
+
+/// Decides by the files, because a squash has other commits than the branch.
+async fn judge_squash(
+    git: &Git,
+    repository: &Repository,
+    (base, tip): (&str, &str),
+    merge: String,
+) -> Result<Plan, Problem> {
+    if repository.contains(git, tip, &merge).await? {
+        return Ok(Plan::Keep(Kept::MergeBeforeBranch { merge }));
+    }
+    let Some(fork) = repository.fork(git, base, tip).await? else {
+        return Ok(Plan::Keep(Kept::MergeLacks { merge, file: None }));
+    };
+    Ok(match squash::content(git, repository, &fork, (tip, &merge)).await {
+        Ok(SquashContent::Whole) => Plan::Delete { tip: tip.to_owned() },
+        Ok(SquashContent::NothingToHold) => Plan::Keep(Kept::MergeLacks { merge, file: None }),
+        Ok(SquashContent::Lacks { file }) => Plan::Keep(Kept::MergeLacks { merge, file: Some(file) }),
+        // What cannot be compared is not deleted, and the worktree can be removed all the same.
+        Err(problem) => Plan::Keep(Kept::Failed { problem: problem.to_string() }),
+    })
 }
 
 /// Git looks for changes once more, so that what is written in this instant is not lost either.
@@ -163,12 +192,15 @@ async fn remove_folder(git: &Git, repository: &Repository, removal: &Removal) ->
 }
 
 /// The worktree is gone by now, so a branch that stays is no error.
-async fn settle(git: &Git, repository: &Repository, branch: &str, plan: Plan) -> Branch {
+async fn settle(git: &Git, repository: &Repository, removal: &Removal, plan: Plan) -> Branch {
     match plan {
         Plan::Keep(why) => Branch::Kept(why),
-        Plan::Delete { tip } => match repository.delete_branch(git, branch, &tip).await {
-            Ok(()) => Branch::Deleted { tip },
-            Err(problem) => Branch::Kept(Kept::Failed { problem: problem.to_string() }),
-        },
+        Plan::Delete { tip } => {
+            let named = (removal.branch.as_str(), tip.as_str());
+            match removed::retire_branch(git, repository, named, removal.now_ms).await {
+                Ok(kept_as) => Branch::Deleted { tip, kept_as },
+                Err(problem) => Branch::Kept(Kept::Failed { problem: problem.to_string() }),
+            }
+        }
     }
 }

@@ -11,6 +11,8 @@ use super::problem::{MissingBase, Problem};
 pub(crate) struct Repository {
     /// The main worktree, or the bare repository itself; `place` finds the same folder.
     pub(crate) home: PathBuf,
+    /// Where git keeps what all worktrees share.
+    pub(crate) common: PathBuf,
 }
 
 /// A worktree as git lists it.
@@ -54,10 +56,10 @@ impl Repository {
         let home = match (common.file_name(), common.parent()) {
             (Some(name), Some(parent)) if name == ".git" => parent.to_owned(),
             // A submodule, or a repository that is kept apart from its worktree.
-            _ if own == common && bare == b"false" => Self::top(git, &folder).await?.unwrap_or(common),
-            _ => common,
+            _ if own == common && bare == b"false" => Self::top(git, &folder).await?.unwrap_or_else(|| common.clone()),
+            _ => common.clone(),
         };
-        Ok(Self { home })
+        Ok(Self { home, common })
     }
 
     /// The root of the worktree; none inside of the repository's own folder.
@@ -135,6 +137,16 @@ impl Repository {
         match output.code() {
             Some(0) => Ok(true),
             Some(1) => Ok(false),
+            _ => Err(output.failure()),
+        }
+    }
+
+    /// Returns where two lines of work parted, or None when they have no commit in common.
+    pub(crate) async fn fork(&self, git: &Git, one: &str, other: &str) -> Result<Option<String>, Problem> {
+        let output = Call::read(&self.home, &["merge-base", "--end-of-options"]).and(one).and(other).run(git).await?;
+        match output.code() {
+            Some(0) => Ok(Some(output.text())),
+            Some(1) => Ok(None),
             _ => Err(output.failure()),
         }
     }

@@ -76,6 +76,41 @@ fn tools_are_taken_for_what_they_do() {
     assert_eq!(judge(&gates, "Write", r#"{"file_path":"x","content":"a"}"#, &inside), Decision::Deny);
 }
 
+/// Every field that looks like a command or a path is judged, not the first.
+#[test]
+fn all_fields_of_a_payload_are_judged() {
+    let scratch = Scratch::new();
+    let gates = scratch.gates(RULES);
+    for (tool, input, wanted) in [
+        ("Bash", r#"{"command":"ls","cmd":"git push"}"#, Decision::Deny),
+        ("Bash", r#"{"script":"git push","command":"ls"}"#, Decision::Deny),
+        ("Bash", r#"{"command":"ls","then":{"command":"git push"}}"#, Decision::Deny),
+        ("Bash", r#"{"command":"ls","env":{"LD_PRELOAD":"x"}}"#, Decision::Ask),
+        ("Bash", r#"{"command":"ls","env":{"CI":"1"}}"#, Decision::Allow),
+        ("Bash", r#"{"command":"ls","description":"git push"}"#, Decision::Allow),
+        ("SomethingNew", r#"{"command":"git","args":["push"]}"#, Decision::Deny),
+        ("SomethingNew", r#"{"command":"git","args":["status"]}"#, Decision::Allow),
+        ("SomethingNew", r#"{"commands":["ls","git push"]}"#, Decision::Deny),
+        (
+            "SomethingNew",
+            r#"{"files":[{"path":"src/x","content":"a"},{"path":"infra/x","content":"a"}]}"#,
+            Decision::Deny,
+        ),
+        ("SomethingNew", r#"{"paths":["src/x","infra/x"],"content":"a"}"#, Decision::Deny),
+        ("SomethingNew", r#"{"path":"infra/x","pattern":"a"}"#, Decision::Allow),
+        ("Write", r#"{"file_path":"src/x","path":"infra/x","content":"a"}"#, Decision::Deny),
+        ("MultiEdit", r#"{"file_path":"a","edits":[{"file_path":"infra/x","new_string":"b"}]}"#, Decision::Deny),
+        ("delete_file", r#"{"target_file":"infra/x"}"#, Decision::Deny),
+        ("move_file", r#"{"source":"a.txt","destination":"infra/x"}"#, Decision::Deny),
+        ("Write", r#"{"file_path":".claude/settings.local.json","content":"a"}"#, Decision::Ask),
+        ("Edit", r#"{"file_path":".git/hooks/pre-push","old_string":"a","new_string":"b"}"#, Decision::Ask),
+        ("Write", r#"{"file_path":"~/.codex/config.toml","content":"a"}"#, Decision::Ask),
+        ("Write", r#"{"file_path":"/proc/self/cwd/infra/x","content":"a"}"#, Decision::Ask),
+    ] {
+        assert_eq!(judge(&gates, tool, input, &scratch.root()), wanted, "{tool} {input}");
+    }
+}
+
 /// With the default, what no rule names asks; what is neither command nor write goes.
 #[test]
 fn the_default_is_for_commands_and_writes() {

@@ -67,6 +67,27 @@ fn what_is_asked_is_sealed_approved_and_goes_through_once() {
     assert_eq!(used, 1);
 }
 
+/// A model words the caption of the same command anew each time it tries.
+#[test]
+fn another_caption_or_time_limit_uses_the_same_approval() {
+    let scene = Scene::new(GATED);
+    let call = |input: serde_json::Value| {
+        scene.hook("PreToolUse", json!({"tool_name": "Bash", "tool_input": input, "tool_use_id": "t1"}))
+    };
+    let first = call(json!({"command": "git push", "description": "Push the work", "timeout": 1000}));
+    let [asked] = &scene.approvals()[..] else { panic!("{:?}", scene.approvals()) };
+    assert!(first.denied().contains(&asked.id.to_string()), "{first:?}");
+    assert_eq!(asked.request.content, r#"{"command":"git push"}"#);
+    // Asked again in other words it is the same question.
+    assert!(call(json!({"command": "git push", "description": "Send it"})).denied().contains(&asked.id.to_string()));
+    scene.decide(asked.id, Decision::Approve);
+    // What changes how it runs is something else.
+    let other = call(json!({"command": "git push", "description": "Send it", "run_in_background": true}));
+    assert!(!other.denied().is_empty() && !other.denied().contains(&asked.id.to_string()), "{other:?}");
+    call(json!({"timeout": 9000, "command": "git push", "description": "Push once more"})).is_nothing();
+    assert!(!call(json!({"command": "git push"})).denied().is_empty(), "once");
+}
+
 /// The same words of another session, another part of it, or in another folder are something else.
 #[test]
 fn an_approval_is_for_one_session_part_and_folder() {

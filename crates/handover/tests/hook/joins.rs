@@ -120,6 +120,10 @@ fn a_resumed_session_is_the_same_agent() {
     let first = Server::start(&scene, Some(SESSION)).register("quinn", &json!({}));
     let again = Server::start(&scene, Some(SESSION)).register("quinn", &json!({}));
     assert_eq!((&again["id"], &again["resumed"]), (&first["id"], &json!(true)), "{again}");
+    // While a session lives, another one is another agent; once it is gone, its user may resume its agent in any session.
+    let mut living = Server::start(&scene, Some(SESSION));
+    let living_agent = living.register("quinn", &json!({}));
     let other = Server::start(&scene, Some("another")).register("quinn", &json!({}));
+    assert_eq!(living_agent["id"], first["id"]);
     assert_ne!(other["id"], first["id"]);
 }

@@ -28,7 +28,10 @@ impl Scene {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::create_dir_all(folder.path().join(".git")).expect("a repository");
-        std::fs::create_dir_all(folder.path().join(".handover/state")).expect("a folder");
+        let state = folder.path().join(".handover/state");
+        std::fs::create_dir_all(&state).expect("a folder");
+        let own = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        std::fs::set_permissions(&state, own).expect("a folder of its owner alone");
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.expect("a runtime");
         let file = folder.path().join(".handover/state/handover.db").display().to_string();

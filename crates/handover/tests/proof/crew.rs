@@ -97,7 +97,7 @@ impl Writer {
             (80..90, _) => self.send().await,
             (90..95, _) => self.read().await,
             (95..98, _) => self.add_task().await,
-            _ => self.service.sweep(Vec::new()).await.map(|_| ()),
+            _ => self.service.sweep().await.map(|_| ()),
         };
         unless_refused(done)
     }

@@ -43,6 +43,8 @@ case $word in
 finished) finished ;;
 late) sleep 1 && finished ;;
 soon) sleep 0.2 && finished ;;
+# Until the test lets it go on, or is gone; it has done something before.
+waits) echo "half done" >half.txt && echo >"$SIM/$task.begun" && until [ -e "$SIM/go" ] || [ ! -e "$SIM" ]; do sleep 0.05; done && finished ;;
 right) envelope true "done in turn $count" "$(artifact "out/$task.txt" create right)" proceed ;;
 bad) echo '{"success": true}' ;;
 half) printf '```agent_contract_handoff\n{"agent_status": {"plan' ;;
@@ -68,6 +70,12 @@ exists) envelope true "again" "$(artifact README.md create x)" proceed ;;
 outside) envelope true "out" "$(artifact ../escaped.txt create x)" proceed ;;
 updates) envelope true "mended" "$(artifact README.md update "changed by $task")" proceed ;;
 writes) echo "by hand, $task" >"left-$task.txt" && envelope true "wrote a file" "" proceed ;;
+# Makes the check pass by changing it.
+cheats) printf 'exit 0\n' >ci/check.sh && finished ;;
+honest) git checkout --quiet HEAD~1 -- ci/check.sh && mkdir -p out && echo right >"out/$task.txt" && envelope true "put back" "" proceed ;;
+# Writes what is not an agent's, as a file of its own and as an artifact.
+state) mkdir -p .handover/state && echo mine >.handover/state/token && git add --force .handover/state && finished ;;
+state-artifact) envelope true "a token" "$(artifact .handover/./State/token create mine)" proceed ;;
 wrong) envelope true "wrong output" "$(artifact "out/$task.txt" create wrong)" proceed ;;
 updates-wrong) envelope true "still wrong" "$(artifact "out/$task.txt" update "still wrong")" proceed ;;
 mends) envelope true "right output" "$(artifact "out/$task.txt" update right)" proceed ;;

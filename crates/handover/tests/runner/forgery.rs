@@ -73,17 +73,18 @@ fn called(text: &str) -> BTreeMap<u64, Value> {
 fn below_a_turn_nobody_is_anybody_else() {
     let played = play("forges");
     let expected = [
-        "task checkpoint progress as somebody else --agent-id => NOT_PERMITTED",
+        "task checkpoint progress as somebody else --agent-id => AGENT_ELSEWHERE",
         "task claim => NOT_ELIGIBLE",
-        "task claim => NOT_PERMITTED",
-        "task next => NOT_PERMITTED",
-        "task release => NOT_PERMITTED",
+        "task claim => AGENT_ELSEWHERE",
+        "task next => AGENT_ELSEWHERE",
+        // It succeeds and changes nothing.
+        "task release => done",
         "task status completed --outcome I say so => VERIFICATION_REQUIRED",
-        "task status completed --outcome I say so => CLAIM_LOST",
+        "task status completed --outcome I say so => NOT_PERMITTED",
         "approval approve => NOT_A_PERSON",
         "trust --sha256 0000 => NOT_A_PERSON",
-        "agent unregister => NOT_PERMITTED",
-        "run --once => RUNNER_ACTIVE",
+        "agent unregister => AGENT_ELSEWHERE",
+        "run --once => NOT_A_PERSON",
         // The pipe was closed by then, and nothing with it.
         "task checkpoint progress still here => done",
     ];
@@ -95,13 +96,13 @@ fn below_a_turn_nobody_is_anybody_else() {
     assert_eq!((&next["task"]["name"], &next["task"]["assigned_agent_id"]), (&json!("forger"), &own));
     let codes = [
         (2, json!("NOT_ELIGIBLE")),
-        (3, json!("NOT_PERMITTED")),
+        (3, json!("AGENT_ELSEWHERE")),
         (4, Value::Null),
-        (5, json!("NOT_PERMITTED")),
+        (5, json!({"success": true})),
         (6, json!("VERIFICATION_REQUIRED")),
-        (7, json!("CLAIM_LOST")),
-        (8, json!("NOT_PERMITTED")),
-        (9, json!("NOT_PERMITTED")),
+        (7, json!("NOT_PERMITTED")),
+        (8, json!("AGENT_ELSEWHERE")),
+        (9, json!("AGENT_ELSEWHERE")),
         (10, json!({"success": true, "tasks_released": 0})),
     ];
     calls.remove(&1);

@@ -1,6 +1,6 @@
 //! The runner is killed with SIGKILL and started again until the workflow is completed: nothing is lost, done twice or left.
 //!
-//! A short run is part of the tests; `scripts/crash runner 200` makes a long one. The moments come from a seed, which a
+//! A short run is part of the tests; `scripts/prove runner` makes a long one. The moments come from a seed, which a
 //! failure prints; where the programs are at that moment also depends on the machine.
 
 use std::time::Duration;

@@ -12,7 +12,7 @@ use handover::{answers, approvals};
 use crate::scene::{Ran, Scene};
 
 /// The store of a scene, for a person who decides.
-fn service<T>(scene: &Scene, act: impl AsyncFnOnce(&Service) -> T) -> T {
+pub(crate) fn service<T>(scene: &Scene, act: impl AsyncFnOnce(&Service) -> T) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let file = scene.project().join(".handover/state/handover.db");
     runtime.block_on(async {
@@ -31,7 +31,7 @@ fn team(more: &str) -> Scene {
     scene
 }
 
-fn workflow(ran: &Ran, scene: &Scene) -> String {
+pub(crate) fn workflow(ran: &Ran, scene: &Scene) -> String {
     let listed = scene.json(&["workflow", "list"]);
     assert!(!ran.events.is_empty());
     listed["workflows"][0]["id"].as_str().unwrap().to_owned()
@@ -93,7 +93,7 @@ fn an_approval_is_used_once_and_a_refusal_is_told() {
 
 const BRIEF: &str = "brief: {goal: \"WORDS\", acceptance_criteria: [\"It is.\"], output_contract: CONTRACT}";
 
-fn task(name: &str, words: &str, contract: &str) -> String {
+pub(crate) fn task(name: &str, words: &str, contract: &str) -> String {
     let brief = BRIEF.replace("WORDS", words).replace("CONTRACT", contract);
     format!("  - {{name: {name}, role: worker, {brief}}}\n")
 }
@@ -147,9 +147,13 @@ fn what_is_missing_is_told_before_anything_is_claimed() {
     assert!(ran.code == 1 && reason.contains("[evaluator]") && reason.contains("nowhere"), "{reason}");
     assert_eq!(ran.events.len(), 1, "{:?}", ran.events);
     let changed = scene.project().join(".handover/config.toml");
-    std::fs::write(&changed, format!("{}\n# later\n", scene.settings)).unwrap();
+    std::fs::write(&changed, format!("{}\n[notify]\ncommand = [\"touch\", \"owned\"]\n", scene.settings)).unwrap();
     let untrusted = scene.run(&["--once"]);
     assert!(untrusted.code == 1 && untrusted.stderr.contains("NOT_TRUSTED"), "{}", untrusted.stderr);
+    assert!(untrusted.stderr.contains("+ notify: touch owned"), "{}", untrusted.stderr);
+    // A comment asks nothing.
+    std::fs::write(&changed, format!("{}\n# later\n", scene.settings)).unwrap();
+    assert_eq!(scene.json(&["trust"])["trusted"], true);
 }
 
 #[test]

@@ -6,12 +6,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::books;
+use crate::busy::patience;
 use crate::kills::workflow;
 use crate::process::{Runner, now, strangers_after};
 use crate::scene::Scene;
 
 /// What the git of the runner does, once, when its words hold these: it kills the runner and then works for a while as
-/// nobody's, or it has worked when it kills.
+/// nobody's, or it has worked when it kills. In `half` it runs the script `half` of the scene instead, and dies with the runner.
 const GIT: &[(&str, &str)] = &[
     ("worktree add", "late"),
     ("worktree add", "after"),
@@ -38,12 +39,12 @@ const WORDS: &[(&str, &str, &str, bool)] = &[
     ("an evaluator", "finished", "dies judge-pass", false),
 ];
 
-fn script(path: &Path, text: &str) {
+pub(crate) fn script(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-fn scene() -> Scene {
+pub(crate) fn scene() -> Scene {
     let mut scene = Scene::new();
     let sim = scene.sim();
     let kill = format!("kill -KILL \"$(cat {}/runner)\"", sim.display());
@@ -57,7 +58,8 @@ fn scene() -> Scene {
         "#!/bin/sh\nwhen=\nif [ -e {0}/git ] && read -r when words <{0}/git; then\n\
          case \"$*\" in *\"$words\"*) rm {0}/git ;; *) when= ;; esac\nfi\n\
          if [ \"$when\" = late ]; then {kill}; sleep 0.5; fi\n\
-         if [ \"$when\" = after ]; then {1} \"$@\"; {kill}; exit; fi\nexec {1} \"$@\"\n",
+         if [ \"$when\" = after ]; then {1} \"$@\"; {kill}; exit; fi\n\
+         if [ \"$when\" = half ]; then sh {0}/half \"$@\"; {kill}; exit 1; fi\nexec {1} \"$@\"\n",
         sim.display(),
         git.display()
     );
@@ -73,7 +75,7 @@ fn scene() -> Scene {
     scene
 }
 
-fn plan(words: &str, judge: &str) -> String {
+pub(crate) fn plan(words: &str, judge: &str) -> String {
     format!(
         "summary: one\ntasks:\n  - name: one\n    role: worker\n    brief:\n      goal: {words}\n      acceptance_criteria: [It is done.]\n      \
          output_contract: {{type: file, schema_ref: checked, output_ref_required: true, evaluate: {judge}}}\n"
@@ -81,7 +83,7 @@ fn plan(words: &str, judge: &str) -> String {
 }
 
 /// Until it is completed, with as many runners as that takes; then the books must be right.
-fn worked(scene: &Scene, point: &str, workflow: &str, mut runner: Runner, killed_max: u32) -> Vec<String> {
+pub(crate) fn worked(scene: &Scene, point: &str, workflow: &str, mut runner: Runner, killed_max: u32) -> Vec<String> {
     let mut told = String::new();
     for _ in 0..=killed_max {
         let ran = runner.end();
@@ -141,7 +143,7 @@ fn a_runner_killed_when_artifacts_are_applied_applies_them_once() {
     for round in 0..3 {
         let workflow = workflow(&scene, &plan("finished", "judge-pass"));
         let mut runner = Runner::start(&scene, "here", &[&workflow]);
-        let until = now() + Duration::from_secs(60);
+        let until = now() + patience(Duration::from_secs(60));
         let worktrees = scene.project().join(".handover/state/worktrees");
         let applied = || {
             let places = fs::read_dir(&worktrees).into_iter().flatten().flatten();

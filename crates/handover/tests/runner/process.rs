@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
+use crate::busy::patience;
+use crate::machine::Machine;
 use crate::scene::{Ran, Scene, ran};
 
 /// As long as no test waits for anything but a deadlock.
@@ -33,8 +35,12 @@ pub(crate) struct Runner {
 impl Runner {
     /// `name` is the runner's own, also of its files.
     pub(crate) fn start(scene: &Scene, name: &str, arguments: &[&str]) -> Self {
+        Self::start_on(scene, &Machine::here(), name, arguments)
+    }
+
+    pub(crate) fn start_on(scene: &Scene, machine: &Machine, name: &str, arguments: &[&str]) -> Self {
         let (out, err) = (scene.sim().join(format!("{name}.out")), scene.sim().join(format!("{name}.err")));
-        let mut command = scene.handover(&[&["run", "--json"], arguments].concat());
+        let mut command = machine.handover(scene, &[&["run", "--json"], arguments].concat());
         command.env("HANDOVER_HOST", name);
         command.stdout(File::create(&out).unwrap()).stderr(File::create(&err).unwrap());
         let child = command.spawn().unwrap();
@@ -74,7 +80,7 @@ impl Runner {
     }
 
     pub(crate) fn end(mut self) -> Ran {
-        assert!(self.ends_within(PATIENCE), "the runner hangs: {}", fs::read_to_string(&self.out).unwrap());
+        assert!(self.ends_within(patience(PATIENCE)), "the runner hangs: {}", fs::read_to_string(&self.out).unwrap());
         let status = self.child.wait().unwrap();
         ran(std::process::Output { status, stdout: fs::read(&self.out).unwrap(), stderr: fs::read(&self.err).unwrap() })
     }
@@ -128,7 +134,7 @@ pub(crate) fn strangers_after(scene: &Scene, runners: &[u32], killed: Instant) -
     const ENDED: Duration = Duration::from_secs(15);
     loop {
         let found = strangers(scene, runners);
-        if found.is_empty() || killed.elapsed() > ENDED {
+        if found.is_empty() || killed.elapsed() > patience(ENDED) {
             return found;
         }
         rest(4 * PAUSE);

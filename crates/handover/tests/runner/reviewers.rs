@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use wire::feedback::{Asked, judge_response};
 
+use crate::busy::patience;
 use crate::process::{now, rest, strangers};
 use crate::scene::Scene;
 
@@ -234,7 +235,8 @@ fn nothing_starts_without_trust_or_a_provider() {
     assert!(told.contains("PROVIDER_UNKNOWN") && told.contains("quinn"), "{told}");
     let by_role = scene.json(&["review", "ask", "--agent", "roles.critic", "README.md"]);
     assert_eq!((&by_role["provider"], &by_role["status"]), (&json!("quinn"), &json!("answered")), "{by_role}");
-    std::fs::write(scene.project().join(".handover/config.toml"), format!("{}\n# changed\n", scene.settings)).unwrap();
+    let changed = format!("{}\n[limits]\nusd = 500.0\n", scene.settings);
+    std::fs::write(scene.project().join(".handover/config.toml"), changed).unwrap();
     for arguments in [&["review", "run", "--agent", "quinn"][..], &["review", "ask", "--agent", "quinn", "README.md"]] {
         let refused = scene.ask(arguments);
         assert_eq!((refused.status.code(), refused.stdout.len()), (Some(1), 0), "{refused:?}");
@@ -253,7 +255,7 @@ fn a_killed_review_leaves_no_orphan_and_can_be_asked_again() {
     let mut command = scene.handover(&["review", "run", "--agent", "quinn", "--session", &begun.session]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(request(1, None).to_string().as_bytes()).unwrap();
-    let until = now() + Duration::from_secs(20);
+    let until = now() + patience(Duration::from_secs(20));
     while starts(&scene, "quinn") == 0 {
         assert!(now() < until, "the provider was not started");
         rest(Duration::from_millis(5));
@@ -277,7 +279,7 @@ fn a_reviewer_asks_for_no_review_and_changes_nothing() {
     let said = std::fs::read_to_string(scene.sim().join("quinn.said")).unwrap();
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines.len(), 3, "{said}");
-    assert!(lines[0].starts_with("NOT_PERMITTED") && lines[1].starts_with("{\"tasks\""), "{said}");
+    assert!(lines[0].starts_with("NOT_A_PERSON") && lines[1].starts_with("{\"tasks\""), "{said}");
     assert!(lines[2].starts_with("{\"code\":\"NOT_PERMITTED\""), "{said}");
 }
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use crate::books;
+use crate::busy::patience;
 use crate::kills::{self, workflow};
 use crate::postgres::schema_of;
 use crate::process::{Runner, now, rest, strangers, strangers_after};
@@ -131,7 +132,7 @@ fn a_second_runner_of_one_name_over_postgres_is_refused_also_in_another_clone() 
 /// A runner that has claimed something.
 fn begun(scene: &Scene, workflow: &str) -> Runner {
     let runner = Runner::start(scene, "a", &[workflow]);
-    let until = now() + Duration::from_secs(60);
+    let until = now() + patience(Duration::from_secs(60));
     while !runner.said().contains("turn_started") {
         assert!(now() < until, "nothing was begun: {}", runner.said());
         rest(Duration::from_millis(5));

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::busy::patience;
 use crate::process::{Runner, now, rest};
 use crate::scene::Scene;
 
@@ -12,7 +13,7 @@ fn started(scene: &Scene, word: &str) -> Runner {
     let tasks = format!("  - {{name: x, description: {word}}}\n  - {{name: y, description: finished}}\n");
     let path = scene.plan(&format!("name: s\ntasks:\n{tasks}"));
     let runner = Runner::start(scene, "here", &["--plan", path.to_str().unwrap()]);
-    let until = now() + Duration::from_secs(30);
+    let until = now() + patience(Duration::from_secs(30));
     while !runner.said().contains("turn_started") {
         assert!(now() < until, "nothing was started");
         rest(Duration::from_millis(10));

@@ -125,7 +125,7 @@ fn the_command_line_asks_for_a_person() {
     assert!(code == Some(0) && text.contains("git push origin main"), "{text}");
     let (code, text) = run(&["show", "ap_000000000000"], None);
     assert!(code == Some(1) && text.contains("APPROVAL_NOT_FOUND"), "{text}");
-    let marks = [None].into_iter().chain(handover::person::AGENT_MARKS.map(Some));
+    let marks = [None].into_iter().chain(handover::below::marks().map(Some));
     for mark in marks {
         for words in [vec!["approve", &approval], vec!["reject", &approval, "--reason", "x"], vec!["revoke", &approval]]
         {

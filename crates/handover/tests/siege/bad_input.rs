@@ -310,7 +310,8 @@ fn what_is_no_message_is_refused_by_number() {
 #[test]
 fn what_is_no_request_is_refused_or_closed() {
     let scene = Scene::new();
-    let token = format!("Authorization: Bearer {}\r\n", scene.server.token);
+    let [token, admin] =
+        [&scene.server.token, &scene.server.admin].map(|secret| format!("Authorization: Bearer {secret}\r\n"));
     let call = "POST /api/v1/tools/workflow_create HTTP/1.1\r\nHost: localhost\r\n";
     let table: Vec<(&str, Vec<u8>, &[u16])> = vec![
         ("noise", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n".to_vec(), &[400]),
@@ -339,7 +340,7 @@ fn what_is_no_request_is_refused_or_closed() {
         ("a filter that is none", format!("GET /api/v1/events?nope=x HTTP/1.1\r\nHost: localhost\r\n{token}\r\n").into_bytes(), &[422]),
         ("no accept", format!("POST /mcp HTTP/1.1\r\nHost: localhost\r\n{token}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{{}}").into_bytes(), &[406]),
         ("no type", format!("POST /mcp HTTP/1.1\r\nHost: localhost\r\n{token}Accept: application/json, text/event-stream\r\nContent-Length: 2\r\n\r\n{{}}").into_bytes(), &[415]),
-        ("a token that is no object", format!("POST /api/v1/tokens HTTP/1.1\r\nHost: localhost\r\n{token}Content-Length: 2\r\n\r\n[]").into_bytes(), &[422]),
+        ("a token that is no object", format!("POST /api/v1/tokens HTTP/1.1\r\nHost: localhost\r\n{admin}Content-Length: 2\r\n\r\n[]").into_bytes(), &[422]),
     ];
     for (name, bytes, expected) in &table {
         let mut connection = Connection::open(scene.server.port);
@@ -390,7 +391,11 @@ fn wrong_commands_say_what_is_wrong() {
         (vec!["token", "create", "a", "--scope", "root"], 2, "must be agent, coordinator, person or admin"),
         (vec!["token", "create", "a\nb"], 1, "U+000A"),
         (vec!["token", "revoke", "tok_nope"], 2, "tok_"),
-        (vec!["mcp", "--as", "root"], 2, "invalid value"),
+        (vec!["mcp", "--as", "root"], 2, "use `agent`, or `coordinator`"),
+        (vec!["mcp", "--as", "person"], 2, "nobody is a person"),
+        (vec!["token", "create", "x", "--scope", "person", "--shared"], 1, "NOT_A_PERSON"),
+        (vec!["token", "create", "x", "--agent", "nobody"], 1, "there is no agent nobody"),
+        (vec!["token", "create", "x", "--agent", "a", "--shared"], 2, "cannot be used with"),
         (vec!["mcp", "--tools", "nope"], 2, "there is no tool"),
         (vec!["serve", "--port", "99999"], 2, "invalid value"),
         (vec!["import", "missing.jsonl"], 2, "open missing.jsonl"),

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
+use crate::busy::patience;
 use crate::http::{Answer, Connection};
 use crate::pipe::Pipe;
 use crate::place::Place;
@@ -31,11 +32,12 @@ pub(crate) struct Heard {
 impl Door {
     /// All four, before one store.
     pub(crate) fn all(place: &Place, server: &Server) -> Vec<Self> {
-        let (port, token) = (server.port, server.token.clone());
+        place.allow_coordinator();
+        let (port, token) = (server.port, server.coordinator.clone());
         let http = |era| Self::Http { port, token: token.clone(), era, connection: Connection::open(port) };
         vec![
-            Self::Pipe(Pipe::open(place, &["--tools", "full", "--as", "person"])),
-            http(server.session(&server.token)),
+            Self::Pipe(Pipe::open(place, &["--tools", "full", "--as", "coordinator"])),
+            http(server.session(&token)),
             http(Era::New),
             Self::Api { port, token: token.clone(), connection: Connection::open(port) },
         ]
@@ -52,6 +54,7 @@ impl Door {
 
     /// The schemas of all tools, as this door publishes them.
     pub(crate) fn schemas(&mut self) -> Vec<(String, Value)> {
+        self.renew();
         if let Self::Api { token, connection, .. } = self {
             let headers = [("Authorization", format!("Bearer {token}"))];
             let headers = [(headers[0].0, headers[0].1.as_str())];
@@ -76,11 +79,26 @@ impl Door {
     pub(crate) fn call(&mut self, tool: &str, arguments: &[u8]) -> Heard {
         let asked = Instant::now();
         let heard = self.heard(tool, arguments);
-        assert!(asked.elapsed() < ANSWER_MAX, "{}: {tool} was answered after {:?}", self.name(), asked.elapsed());
+        assert!(
+            asked.elapsed() < patience(ANSWER_MAX),
+            "{}: {tool} was answered after {:?}",
+            self.name(),
+            asked.elapsed()
+        );
         heard
     }
 
+    /// A door waits for its turn while the ones before it are tried.
+    fn renew(&mut self) {
+        if let Self::Http { port, connection, .. } | Self::Api { port, connection, .. } = self
+            && connection.is_stale()
+        {
+            *connection = Connection::open(*port);
+        }
+    }
+
     fn heard(&mut self, tool: &str, arguments: &[u8]) -> Heard {
+        self.renew();
         if let Self::Api { port, token, connection } = self {
             let bearer = format!("Bearer {token}");
             let headers = [("Authorization", bearer.as_str())];
@@ -114,6 +132,7 @@ impl Door {
 
     /// Any message of MCP; `None` when there was no answer.
     pub(crate) fn message(&mut self, bytes: &[u8]) -> Option<Value> {
+        self.renew();
         match self {
             Self::Pipe(pipe) => {
                 pipe.send(bytes);

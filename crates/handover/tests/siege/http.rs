@@ -2,17 +2,22 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::busy::patience;
 use crate::pipe::SILENCE_MAX;
+
+/// The server lets a silent connection go after thirty seconds.
+const IDLE_MAX: Duration = Duration::from_secs(10);
 
 /// One connection. What was read beyond an answer stays in it.
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: TcpStream,
     read: Vec<u8>,
+    used: Instant,
 }
 
 #[derive(Debug, Clone)]
@@ -58,9 +63,9 @@ impl Connection {
     pub(crate) fn try_open(port: u16) -> Option<Self> {
         let stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
         stream.set_nodelay(true).unwrap();
-        stream.set_read_timeout(Some(SILENCE_MAX)).unwrap();
-        stream.set_write_timeout(Some(SILENCE_MAX)).unwrap();
-        Some(Self { stream, read: Vec::new() })
+        stream.set_read_timeout(Some(patience(SILENCE_MAX))).unwrap();
+        stream.set_write_timeout(Some(patience(SILENCE_MAX))).unwrap();
+        Some(Self { stream, read: Vec::new(), used: Instant::now() })
     }
 
     /// Bytes as they are. `false` when the other side does not take them any more.
@@ -91,7 +96,13 @@ impl Connection {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
         head.push_str(&format!("Content-Length: {}\r\n\r\n", body.len()));
+        self.used = Instant::now();
         self.send(head.as_bytes()) && self.send(body)
+    }
+
+    /// Whether it was left alone for so long that the server may have let it go.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.used.elapsed() > IDLE_MAX
     }
 
     /// The next answer, whole. `None` when the other side closed without one.
@@ -136,7 +147,7 @@ impl Connection {
         self.stream.set_read_timeout(Some(time)).unwrap();
         let mut byte = [0];
         let came = self.stream.peek(&mut byte);
-        self.stream.set_read_timeout(Some(SILENCE_MAX)).unwrap();
+        self.stream.set_read_timeout(Some(patience(SILENCE_MAX))).unwrap();
         !matches!(came, Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut))
     }
 

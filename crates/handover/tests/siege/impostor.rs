@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::busy::patience;
 use crate::door::properties;
 use crate::http::Connection;
 use crate::pipe::Pipe;
@@ -68,11 +69,20 @@ fn a_token_that_stands_for_one_agent_is_no_other() {
             for other in names {
                 arguments[field] = json!(other);
                 let answer = team.call("bob", tool, &arguments);
-                assert_eq!(answer.code(), "NOT_PERMITTED", "{tool} as {other} by {field}: {}", answer.text());
                 let call = tool_call(&Era::New, tool, &arguments).to_string();
-                let answer = team.server.post_mcp(team.token("bob"), &Era::New, call.as_bytes());
-                let text = answer.message()["result"]["content"][0]["text"].to_string();
-                assert!(text.contains("NOT_PERMITTED"), "{tool} as {other} by {field}: {}", answer.text());
+                let over_mcp = team.server.post_mcp(team.token("bob"), &Era::New, call.as_bytes());
+                let text = over_mcp.message()["result"]["content"][0]["text"].to_string();
+                if is_public(tool) {
+                    // What anybody may read is read, and the name changes nothing.
+                    let is_read = [200, 404].contains(&answer.status);
+                    assert!(is_read, "{tool} as {other} by {field}: {}", answer.text());
+                    assert!(!text.contains("AGENT_ELSEWHERE"), "{tool} as {other} by {field}: {text}");
+                    continue;
+                }
+                // What a call lacks, what it is about and in which state that is may be said before who gives it.
+                let code = answer.code();
+                assert!(answer.status >= 400, "{tool} as {other} by {field}: {}", answer.text());
+                assert!(text.contains(&code), "{tool} as {other} by {field}: {text}");
             }
             tried.push(tool.to_owned());
         }
@@ -86,41 +96,51 @@ fn a_token_that_stands_for_one_agent_is_no_other() {
     for other in [team.amy.as_str(), "amy"] {
         let headers = [("Authorization", bearer.as_str()), ("Handover-Agent", other)];
         let answer = team.server.ask("GET", "/api/v1/workflows", &headers, b"");
-        assert_eq!((answer.status, answer.code().as_str()), (403, "NOT_PERMITTED"), "the header names {other}");
+        assert_eq!(answer.status, 200, "everybody may read workflows, whoever the header names: {}", answer.text());
+        let beat = team.server.ask("POST", "/api/v1/tools/agent_heartbeat", &headers, b"{}");
+        assert_eq!((beat.status, beat.code().as_str()), (403, "AGENT_ELSEWHERE"), "the header names {other}");
     }
     let read =
         json!({"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": "handover://inbox/amy"}});
     let session = team.server.session(team.token("bob"));
     let answer = team.server.post_mcp(team.token("bob"), &session, read.to_string().as_bytes());
-    assert!(answer.message()["error"]["message"].to_string().contains("mailbox"), "{}", answer.text());
+    assert!(answer.message()["error"]["message"].to_string().contains("connected elsewhere"), "{}", answer.text());
     assert_eq!(team.place.export(), before, "something was changed");
     println!("{} tools tried as another agent", tried.len());
     team.server.stop();
 }
 
-/// Over MCP a model speaks. A person's token makes it a person only where somebody has said so, and saying so is worth
-/// nothing with another token.
+/// Whether a tool shows what anybody may read: neither mail nor what an agent waits for.
+fn is_public(tool: &str) -> bool {
+    let reads = wire::lifecycle::Tool::find(tool).is_some_and(|tool| tool.effect == wire::lifecycle::Effect::Reads);
+    reads && !["inbox_read", "message_list", "message_count_unread", "task_wait", "review_status"].contains(&tool)
+}
+
+/// Over MCP a model speaks, whatever token it has and whatever it says of itself.
 #[test]
-fn over_mcp_nobody_is_a_person_by_accident() {
+fn over_mcp_nobody_is_a_person() {
     let team = Team::new();
     team.message("human");
     let call = tool_call(&Era::New, "inbox_read", &json!({"agent_id": "human"})).to_string();
-    let table = [("person", None, false), ("person", Some("person"), true), ("admin", None, false)];
-    let pretenders = ["agent", "bob", "coordinator"].map(|name| (name, Some("person"), false));
-    for (name, said, expected) in table.into_iter().chain(pretenders) {
-        let bearer = format!("Bearer {}", team.token(name));
-        let mut headers = vec![
-            ("Authorization", bearer.as_str()),
-            ("Content-Type", "application/json"),
-            ("Accept", "application/json, text/event-stream"),
-            ("MCP-Protocol-Version", "2026-07-28"),
-            ("Mcp-Method", "tools/call"),
-            ("Mcp-Name", "inbox_read"),
-        ];
-        headers.extend(said.map(|said| ("Handover-As", said)));
-        let answer = team.server.ask("POST", "/mcp", &headers, call.as_bytes()).message();
-        assert_eq!(answer["result"]["isError"] == false, expected, "{name} who says {said:?}: {answer}");
+    for name in ["person", "admin", "agent", "bob", "coordinator"] {
+        for said in [None, Some("person")] {
+            let bearer = format!("Bearer {}", team.token(name));
+            let mut headers = vec![
+                ("Authorization", bearer.as_str()),
+                ("Content-Type", "application/json"),
+                ("Accept", "application/json, text/event-stream"),
+                ("MCP-Protocol-Version", "2026-07-28"),
+                ("Mcp-Method", "tools/call"),
+                ("Mcp-Name", "inbox_read"),
+            ];
+            headers.extend(said.map(|said| ("Handover-As", said)));
+            let answer = team.server.ask("POST", "/mcp", &headers, call.as_bytes()).message();
+            let text = answer["result"]["content"][0]["text"].to_string();
+            assert!(text.contains("NOT_PERMITTED"), "{name} who says {said:?}: {answer}");
+        }
     }
+    let ran = team.place.run(&["mcp", "--as", "person"]);
+    assert!(ran.code == Some(2) && ran.err.contains("nobody is a person"), "{}", ran.err);
     team.server.stop();
 }
 
@@ -211,19 +231,22 @@ impl Open {
 #[test]
 fn a_revoked_token_is_worth_nothing_at_once() {
     let team = Team::new();
-    let spare = [("over the API", "coordinator"), ("by another process", "person")];
+    let spare = [("over the API", "agent"), ("by another process", "person")];
     for (how, name) in spare {
         let mut open = Open::new(&team, name);
         let id = team.id(name);
-        if name == "coordinator" {
+        if name == "agent" {
             assert_eq!(team.ask("admin", "DELETE", &format!("/api/v1/tokens/{id}"), &Value::Null).status, 200);
         } else {
-            assert_eq!(team.place.json(&["token", "revoke", id, "--json"]), json!({"success": true}));
+            // Without a terminal nobody takes a person's token away.
+            let ran = team.place.run(&["token", "revoke", id]);
+            assert!(ran.code == Some(1) && ran.err.contains("NOT_A_PERSON"), "{}", ran.err);
+            assert_eq!(team.place.decide(&["token", "revoke", id, "--json"]).out, "{\"success\":true}\n");
         }
         let revoked = Instant::now();
         let mut ended: Vec<(&str, Duration)> = Vec::new();
         while team.ask(name, "GET", "/api/v1/workflows", &Value::Null).status != 401 {
-            assert!(revoked.elapsed() < REVOKED_MAX, "{how}: it is still good");
+            assert!(revoked.elapsed() < patience(REVOKED_MAX), "{how}: it is still good");
         }
         ended.push(("a request", revoked.elapsed()));
         let call = tool_call(&open.session, "workflow_list", &json!({})).to_string();
@@ -242,7 +265,7 @@ fn a_revoked_token_is_worth_nothing_at_once() {
             ended.push((what, revoked.elapsed()));
         }
         println!("{how}: {ended:?}");
-        let late: Vec<_> = ended.iter().filter(|(_, after)| *after > REVOKED_MAX).collect();
+        let late: Vec<_> = ended.iter().filter(|(_, after)| *after > patience(REVOKED_MAX)).collect();
         assert!(late.is_empty(), "{how}: {late:?}");
     }
     assert_eq!(team.ask("admin", "GET", "/api/v1/workflows", &Value::Null).status, 200, "others are as good as before");
@@ -285,13 +308,24 @@ fn a_pipe_has_the_rights_it_was_started_with() {
     let tools = agent.request("tools/list", &json!({})).unwrap();
     let names: Vec<String> = tools["tools"].as_array().unwrap().iter().map(|tool| word(&tool["name"])).collect();
     assert!(!names.iter().any(|name| name.contains("token")), "tokens are not made over MCP");
+    let ran = team.place.run(&["mcp", "--as", "coordinator"]);
+    assert!(ran.code == Some(2) && ran.err.contains("[mcp] coordinators"), "nobody named a coordinator: {}", ran.err);
+    team.place.name_coordinator();
+    let ran = team.place.run(&["mcp", "--as", "coordinator"]);
+    assert!(ran.code == Some(2) && ran.err.contains("handover trust"), "nobody accepted it: {}", ran.err);
+    team.place.allow_coordinator();
     let mut coordinator = Pipe::open(&team.place, &["--tools", "full", "--as", "coordinator"]);
     coordinator.must("task_release", &json!({"task_id": held}));
     assert_eq!(coordinator.refused("inbox_read", &json!({"agent_id": "human"})), "NOT_PERMITTED");
-    let mut person = Pipe::open(&team.place, &["--tools", "full", "--as", "person"]);
-    person.must("inbox_read", &json!({"agent_id": "human"}));
-    for pipe in [agent, coordinator, person] {
+    for pipe in [agent, coordinator] {
         assert_eq!(pipe.leave().1, "");
     }
+    // A client that nobody named has an agent's rights.
+    let held = team.task(None);
+    let mut stranger = Pipe::start(&team.place, &["--tools", "full", "--as", "coordinator"]);
+    stranger.initialize_as("stranger");
+    stranger.register("eve");
+    assert_eq!(stranger.refused("task_release", &json!({"task_id": held})), "CLAIM_LOST");
+    assert!(stranger.leave().1.contains("does not name `stranger`"));
     team.server.stop();
 }

@@ -15,6 +15,8 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 pub(crate) const TOKEN: &str = "hnd_inside";
+/// Manages tokens.
+pub(crate) const ADMIN: &str = "hnd_admin";
 
 pub(crate) struct Inside {
     runtime: Runtime,
@@ -30,7 +32,9 @@ impl Inside {
         let (port, running) = runtime.block_on(async {
             let store = store::open("memory:", 1).await.unwrap();
             let desk = Desk::new(Service::new(store, Arc::new(SystemClock)), Surroundings::default());
-            handover::token::keep(desk.service(), "siege", TOKEN, Scope::Admin, None).await.unwrap();
+            for (secret, scope) in [(TOKEN, Scope::Coordinator), (ADMIN, Scope::Admin)] {
+                handover::token::keep(desk.service(), "siege", secret, scope, None).await.unwrap();
+            }
             let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
             let port = listener.local_addr().unwrap().port();
             let wanted = Wanted { port: Some(port), offer: Offer::Full, limits };

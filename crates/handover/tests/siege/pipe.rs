@@ -1,21 +1,23 @@
 //! A client of `handover mcp`: its process, its pipes, and what came out of them.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, ExitStatus, Stdio};
+use std::process::{ChildStdin, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::busy::patience;
 use crate::place::Place;
+use crate::stand_in::StandIn;
 
 /// Whoever is silent for so long hangs.
 pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
 pub(crate) struct Pipe {
-    child: Child,
+    client: StandIn,
     input: Option<ChildStdin>,
     lines: Receiver<Vec<u8>>,
     reader: JoinHandle<()>,
@@ -31,8 +33,10 @@ impl Pipe {
     pub(crate) fn start(place: &Place, arguments: &[&str]) -> Self {
         let mut program = place.program();
         program.arg("mcp").args(arguments);
-        let program = program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = program.spawn().unwrap();
+        let mut client = StandIn::start(&program, |client| {
+            client.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        });
+        let child = &mut client.child;
         let (sender, lines) = channel();
         let output = BufReader::new(child.stdout.take().unwrap());
         let reader = std::thread::spawn(move || {
@@ -49,7 +53,7 @@ impl Pipe {
             String::from_utf8_lossy(&text).into_owned()
         });
         let input = child.stdin.take();
-        Self { child, input, lines, reader, errors, number: 0 }
+        Self { client, input, lines, reader, errors, number: 0 }
     }
 
     /// Starts it and opens the connection, as clients of the old era do.
@@ -60,7 +64,13 @@ impl Pipe {
     }
 
     pub(crate) fn initialize(&mut self) {
-        let opening = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "siege", "version": "1"}});
+        self.initialize_as("siege");
+    }
+
+    /// Opens the connection as a client of this name.
+    pub(crate) fn initialize_as(&mut self, name: &str) {
+        let opening =
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": name, "version": "1"}});
         self.request("initialize", &opening).unwrap();
         self.send(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
     }
@@ -72,7 +82,7 @@ impl Pipe {
     }
 
     pub(crate) fn id(&self) -> u32 {
-        self.child.id()
+        self.client.server
     }
 
     /// Bytes as they are, and the end of a line.
@@ -90,7 +100,7 @@ impl Pipe {
 
     /// The next message, whatever it is; `None` when the other side has ended.
     pub(crate) fn next(&mut self) -> Option<Value> {
-        match self.lines.recv_timeout(SILENCE_MAX) {
+        match self.lines.recv_timeout(patience(SILENCE_MAX)) {
             Ok(line) => Some(serde_json::from_slice(&line).unwrap()),
             Err(RecvTimeoutError::Disconnected) => None,
             Err(RecvTimeoutError::Timeout) => panic!("no answer within {SILENCE_MAX:?}"),
@@ -144,7 +154,7 @@ impl Pipe {
     /// The same, with all that it still said.
     pub(crate) fn leave_with_answers(mut self) -> (ExitStatus, Vec<Value>, String) {
         drop(self.input.take());
-        let status = self.child.wait().unwrap();
+        let status = self.client.wait();
         self.reader.join().unwrap();
         let answers = self.lines.iter().map(|line| serde_json::from_slice(&line).unwrap()).collect();
         (status, answers, self.errors.join().unwrap())
@@ -152,8 +162,8 @@ impl Pipe {
 
     /// `SIGKILL`. What it said on standard error before.
     pub(crate) fn kill(mut self) -> String {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+        self.client.signal(rustix::process::Signal::KILL);
+        self.client.wait();
         self.errors.join().unwrap()
     }
 }

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::terminal::{Terminal, unmark};
+
 /// Removed at the end, with everything in it.
 #[derive(Debug)]
 pub(crate) struct Place {
@@ -54,6 +56,13 @@ impl Place {
         program
     }
 
+    /// Another program in the same surroundings.
+    pub(crate) fn program_of(&self, path: &Path) -> Command {
+        let mut program = Command::new(path);
+        self.surround(&mut program);
+        program
+    }
+
     /// The same after a command of the shell, such as a limit.
     pub(crate) fn program_after(&self, command: &str) -> Command {
         let mut shell = Command::new("sh");
@@ -66,12 +75,46 @@ impl Place {
         program.current_dir(self.root()).env_remove("HANDOVER_STORE");
         program.env("HOME", self.outside()).env("XDG_DATA_HOME", self.outside().join("data"));
         program.stdin(Stdio::null());
+        unmark(program);
     }
 
     pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
         let output = self.program().args(arguments).output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         Ran { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    }
+
+    /// Runs it as a person at a terminal.
+    pub(crate) fn decide(&self, arguments: &[&str]) -> Ran {
+        let terminal = Terminal::new();
+        let mut program = self.program();
+        terminal.seat(&mut program);
+        let output = program.args(arguments).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Ran { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    }
+
+    /// Makes a token as a person at a terminal: its id and its secret.
+    pub(crate) fn token(&self, words: &[&str]) -> (String, String) {
+        let ran = self.decide(&[&["token", "create", "--json"], words].concat());
+        assert_eq!(ran.code, Some(0), "{words:?}: {}{}", ran.out, ran.err);
+        let made: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+        let word = |name: &str| made[name].as_str().unwrap().to_owned();
+        (word("id"), word("token"))
+    }
+
+    /// Names clients that call themselves `siege` as coordinators. Nobody has accepted it yet.
+    pub(crate) fn name_coordinator(&self) {
+        std::fs::create_dir_all(self.root().join(".handover")).unwrap();
+        std::fs::write(self.root().join(".handover/config.toml"), "[mcp]\ncoordinators = [\"siege\"]\n").unwrap();
+    }
+
+    /// Lets clients that call themselves `siege` be coordinators.
+    pub(crate) fn allow_coordinator(&self) {
+        self.name_coordinator();
+        let hash = self.json(&["trust", "--json"])["sha256"].as_str().unwrap().to_owned();
+        let ran = self.run(&["trust", "--sha256", &hash]);
+        assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
     }
 
     /// Runs what must succeed; its JSON.

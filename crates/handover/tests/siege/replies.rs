@@ -39,7 +39,9 @@ fn a_person_answers_once_and_the_task_goes_on() {
     let first = reply("person", &answer);
     assert_eq!((first.status, first.json()["task_status"].clone()), (200, json!("in_progress")), "{}", first.text());
     assert_eq!(first.json()["task_id"], json!(task));
-    let again = reply("admin", &answer);
+    let admin = reply("admin", &answer);
+    assert_eq!((admin.status, admin.code().as_str()), (403, "NOT_PERMITTED"), "an admin answers nothing");
+    let again = reply("person", &answer);
     assert_eq!((again.status, again.json()), (200, first.json()), "the same words are the same answer");
     let late = reply("person", &json!({"text": "the large one"}));
     assert_eq!((late.status, late.code().as_str()), (409, "ALREADY_ANSWERED"));
@@ -78,7 +80,7 @@ fn the_command_line_asks_for_a_person_who_answers() {
         let (code, text) = run(&words, None);
         assert!(code == Some(0) && text.contains(&how), "{words:?}: {text}");
     }
-    for mark in [None].into_iter().chain(handover::person::AGENT_MARKS.map(Some)) {
+    for mark in [None].into_iter().chain(handover::below::marks().map(Some)) {
         let (code, text) = run(&["inbox", "reply", &message, "yes"], mark);
         assert!(code == Some(1) && text.contains("NOT_A_PERSON"), "{mark:?}: {text}");
     }
@@ -88,33 +90,13 @@ fn the_command_line_asks_for_a_person_who_answers() {
     team.server.stop();
 }
 
-/// One end of a terminal; the other must live as long.
-fn terminal() -> (std::os::fd::OwnedFd, std::fs::File) {
-    use std::os::unix::ffi::OsStrExt as _;
-    use std::os::unix::fs::OpenOptionsExt as _;
-
-    let master = rustix::pty::openpt(rustix::pty::OpenptFlags::RDWR | rustix::pty::OpenptFlags::NOCTTY).unwrap();
-    rustix::pty::grantpt(&master).unwrap();
-    rustix::pty::unlockpt(&master).unwrap();
-    let name = rustix::pty::ptsname(&master, Vec::new()).unwrap();
-    // It shall not become the terminal of this test.
-    let flags = rustix::fs::OFlags::NOCTTY.bits().cast_signed();
-    let name = std::ffi::OsStr::from_bytes(name.as_bytes()).to_owned();
-    let inner = std::fs::File::options().read(true).write(true).custom_flags(flags).open(name).unwrap();
-    (master, inner)
-}
-
 #[test]
 fn at_a_terminal_the_answer_is_taken() {
     let team = Team::new();
     let (task, message) = asked(&team);
-    let (_outer, inner) = terminal();
     let run = |words: &[&str]| {
-        let mut program = team.place.program();
-        program.args(["inbox", "reply", &message]).args(words).stdin(inner.try_clone().unwrap());
-        let output = program.output().unwrap();
-        let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        (output.status.code(), text)
+        let ran = team.place.decide(&[&["inbox", "reply", &message], words].concat());
+        (ran.code, format!("{}{}", ran.out, ran.err))
     };
     assert_eq!(run(&["the small one"]), (Some(0), format!("answered; {task} is in_progress\n")));
     let (code, text) = run(&["the small one", "--json"]);

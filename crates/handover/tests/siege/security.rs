@@ -26,13 +26,15 @@ impl Team {
         let server = Server::start(&place);
         let workflow = word(&server.must("workflow_create", &json!({"name": "team"}))["id"]);
         let agent = |name: &str| word(&server.must("agent_register", &json!({"name": name, "runtime": "siege"}))["id"]);
-        let (amy, bob) = (agent("amy"), agent("bob"));
+        let (amy, _bob) = (agent("amy"), agent("bob"));
         let mut tokens = Vec::new();
-        for scope in ["agent", "coordinator", "person", "admin"] {
-            let (id, secret) = server.token(&json!({"name": scope, "scope": scope}));
+        let (id, secret) = server.token(&json!({"name": "agent", "scope": "agent", "shared": true}));
+        tokens.push(("agent", id, secret));
+        for scope in ["coordinator", "person", "admin"] {
+            let (id, secret) = place.token(&[scope, "--scope", scope]);
             tokens.push((scope, id, secret));
         }
-        let (id, secret) = server.token(&json!({"name": "bob", "scope": "agent", "agent": bob}));
+        let (id, secret) = server.token(&json!({"name": "bob"}));
         tokens.push(("bob", id, secret));
         Self { place, server, workflow, amy, tokens }
     }
@@ -74,6 +76,15 @@ impl Team {
             self.server.must("task_update_status", &to);
         }
         task
+    }
+
+    /// What Amy asks people; its id.
+    pub(crate) fn question(&self) -> String {
+        let question = json!({
+            "recipient_id": "human", "message_type": "query", "body": "which database?", "task_id": self.task(Some("paused")),
+            "priority": "urgent", "action_required": true, "sender_id": self.amy,
+        });
+        word(&self.server.must("message_send", &question)["id"])
     }
 
     /// A message in somebody's mailbox; its id.
@@ -158,52 +169,55 @@ fn guessing_is_slowed_for_strangers_only() {
 fn each_scope_may_do_its_own_and_no_more() {
     let team = Team::new();
     let human = team.message("human");
-    let spare = team.server.token(&json!({"name": "spare"})).0;
+    let spare = team.server.token(&json!({"name": "spare", "shared": true})).0;
     let get = |target: &str| ("GET", target.to_owned(), Value::Null);
     let tool = |name: &str, arguments: Value| ("POST", format!("/api/v1/tools/{name}"), arguments);
     let move_to = |task: String, status: &str| {
         tool("task_update_status", json!({"id": task, "status": status, "reason": "r", "outcome": "o", "error": "e"}))
     };
     let as_amy = |task: String| tool("checkpoint_add", json!({"task_id": task, "type": "progress", "summary": "s"}));
+    let make = |scope: &str| ("POST", "/api/v1/tokens".to_owned(), json!({"name": "n", "scope": scope}));
+    let revoke = |id: &str| ("DELETE", format!("/api/v1/tokens/{id}"), Value::Null);
+    let question = team.question();
+    let answer = || ("POST", format!("/api/v1/messages/{question}/reply"), json!({"text": "the small one"}));
     type Ask<'a> = Box<dyn Fn() -> (&'static str, String, Value) + 'a>;
     // In the order: agent, coordinator, person, admin.
     let table: Vec<(&str, Ask<'_>, [u16; 4])> = vec![
         ("list tokens", Box::new(|| get("/api/v1/tokens")), [403, 403, 403, 200]),
-        (
-            "make a token",
-            Box::new(|| ("POST", "/api/v1/tokens".to_owned(), json!({"name": "n", "scope": "admin"}))),
-            [403, 403, 403, 201],
-        ),
-        (
-            "revoke a token",
-            Box::new(|| ("DELETE", format!("/api/v1/tokens/{spare}"), Value::Null)),
-            [403, 403, 403, 200],
-        ),
-        ("read a person's mail", Box::new(|| get("/api/v1/inbox/human")), [403, 403, 200, 200]),
-        ("list a person's mail", Box::new(|| tool("message_list", json!({"agent_id": "human"}))), [403, 403, 200, 200]),
+        ("make an agent's token", Box::new(|| make("agent")), [403, 403, 403, 201]),
+        ("make a coordinator's token", Box::new(|| make("coordinator")), [403; 4]),
+        ("make a person's token", Box::new(|| make("person")), [403; 4]),
+        ("make an admin's token", Box::new(|| make("admin")), [403; 4]),
+        ("revoke a person's token", Box::new(|| revoke(team.id("person"))), [403; 4]),
+        ("revoke an admin's token", Box::new(|| revoke(team.id("admin"))), [403; 4]),
+        ("revoke an agent's token", Box::new(|| revoke(&spare)), [403, 403, 403, 200]),
+        ("read metrics", Box::new(|| get("/metrics")), [200; 4]),
+        ("read a person's mail", Box::new(|| get("/api/v1/inbox/human")), [403, 403, 200, 403]),
+        ("list a person's mail", Box::new(|| tool("message_list", json!({"agent_id": "human"}))), [403, 403, 200, 403]),
         (
             "count a person's mail",
             Box::new(|| tool("message_count_unread", json!({"agent_id": "human"}))),
-            [403, 403, 200, 200],
+            [403, 403, 200, 403],
         ),
         (
             "read one of it",
             Box::new(|| tool("message_get", json!({"id": human, "mark_read": false}))),
-            [403, 403, 200, 200],
+            [403, 403, 200, 403],
         ),
         ("see a person's mail in the log", Box::new(|| get("/api/v1/log/agents/human")), [403, 403, 200, 200]),
         ("see tokens in the log", Box::new(|| get("/api/v1/log/registry")), [403, 403, 200, 200]),
         ("see an agent's mail in the log", Box::new(|| get("/api/v1/log/agents/amy")), [403, 200, 200, 200]),
         ("see workflows in the log", Box::new(|| get(&format!("/api/v1/log/workflows/{}", team.workflow))), [200; 4]),
-        ("write on another's task", Box::new(|| as_amy(team.task(None))), [404, 200, 200, 200]),
-        ("complete another's task", Box::new(|| move_to(team.task(None), "completed")), [404, 200, 200, 200]),
-        ("release a blocked task", Box::new(|| move_to(team.task(Some("blocked")), "pending")), [404, 200, 200, 200]),
-        ("send a paused task back", Box::new(|| move_to(team.task(Some("paused")), "pending")), [403, 200, 200, 200]),
+        ("write on another's task", Box::new(|| as_amy(team.task(None))), [404, 200, 200, 404]),
+        ("complete another's task", Box::new(|| move_to(team.task(None), "completed")), [404, 200, 200, 404]),
+        ("release a blocked task", Box::new(|| move_to(team.task(Some("blocked")), "pending")), [404, 200, 200, 404]),
+        ("send a paused task back", Box::new(|| move_to(team.task(Some("paused")), "pending")), [404, 200, 200, 404]),
         (
             "say a person's mail is read",
             Box::new(|| tool("message_mark_read", json!({"message_ids": [team.message("human")]}))),
-            [404, 403, 200, 200],
+            [404, 403, 200, 404],
         ),
+        ("answer a question", Box::new(answer), [403, 403, 200, 403]),
     ];
     for (name, ask, expected) in &table {
         let got = ["agent", "coordinator", "person", "admin"].map(|scope| {

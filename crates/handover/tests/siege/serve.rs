@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+use crate::busy::patience;
 use crate::http::{Answer, Connection};
 use crate::place::Place;
 
@@ -14,8 +15,12 @@ use crate::place::Place;
 pub(crate) struct Server {
     child: Child,
     pub(crate) port: u16,
-    /// The token of this machine.
+    /// The token of a person.
     pub(crate) token: String,
+    /// The token of a coordinator, whom MCP knows, too.
+    pub(crate) coordinator: String,
+    /// The token of this machine, whose scope is admin.
+    pub(crate) admin: String,
 }
 
 /// How MCP is spoken: with a session, or each request by itself.
@@ -40,8 +45,10 @@ impl Server {
             child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
             panic!("the server did not start: {line}{errors}");
         };
-        let token = std::fs::read_to_string(place.state().join("token")).unwrap().trim().to_owned();
-        Self { child, port, token }
+        let admin = std::fs::read_to_string(place.state().join("token")).unwrap().trim().to_owned();
+        let token = place.token(&["person", "--scope", "person"]).1;
+        let coordinator = place.token(&["coordinator", "--scope", "coordinator"]).1;
+        Self { child, port, token, coordinator, admin }
     }
 
     /// One request on a connection of its own.
@@ -67,9 +74,9 @@ impl Server {
         self.ask("GET", target, &[("Authorization", &format!("Bearer {token}"))], b"")
     }
 
-    /// Makes a token over the API: its id and its secret.
+    /// Makes an agent's token over the API: its id and its secret.
     pub(crate) fn token(&self, wanted: &Value) -> (String, String) {
-        let headers = [("Authorization", format!("Bearer {}", self.token))];
+        let headers = [("Authorization", format!("Bearer {}", self.admin))];
         let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let answer = self.ask("POST", "/api/v1/tokens", &headers, wanted.to_string().as_bytes());
         assert_eq!(answer.status, 201, "{}", answer.text());
@@ -123,7 +130,7 @@ impl Server {
     /// Stops it in good order; it must have nothing to complain of.
     pub(crate) fn stop(self) {
         self.terminate();
-        let (status, errors) = self.ended_within(Duration::from_secs(15));
+        let (status, errors) = self.ended_within(patience(Duration::from_secs(15)));
         assert!(status.success() && errors.is_empty(), "{status}: {errors}");
     }
 }
@@ -148,8 +155,6 @@ pub(crate) fn ask_mcp(connection: &mut Connection, token: &str, era: &Era, body:
         ("Authorization", bearer.as_str()),
         ("Content-Type", "application/json"),
         ("Accept", "application/json, text/event-stream"),
-        // Whose token is a person's speaks as one here; all others get nothing by saying so.
-        ("Handover-As", "person"),
     ];
     let text = String::from_utf8_lossy(body);
     // The new era repeats in the headers what is in the message, which need not be JSON here.

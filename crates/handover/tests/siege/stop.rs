@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use handover::http::Limits;
 use serde_json::{Value, json};
 
+use crate::busy::patience;
 use crate::http::{Answer, Connection};
 use crate::inside::{Inside, TOKEN};
 use crate::pipe::Pipe;
@@ -45,7 +46,7 @@ fn a_stop_under_load_answers_everything_that_happened() {
     let server = Server::start(&place);
     let (task, quiet) = (one_task(&server), one_task(&server));
     let (written, ready) = (AtomicUsize::new(0), Barrier::new(FOLLOWERS + WAITING.len() + 1));
-    let (port, token) = (server.port, server.token.clone());
+    let (port, token) = (server.port, server.coordinator.clone());
     let sessions: Vec<Era> = (0..WRITERS).map(|_| server.session(&token)).collect();
     let (all, followed, waited, took) = std::thread::scope(|scope| {
         let mut writers = Vec::new();
@@ -67,7 +68,7 @@ fn a_stop_under_load_answers_everything_that_happened() {
         }
         server.terminate();
         let asked = Instant::now();
-        let (status, errors) = server.ended_within(END_MAX);
+        let (status, errors) = server.ended_within(patience(END_MAX));
         let took = asked.elapsed();
         assert!(status.success() && errors.is_empty(), "{status}: {errors}");
         let all: Vec<Told> = writers.into_iter().map(|writer| writer.join().unwrap()).collect();

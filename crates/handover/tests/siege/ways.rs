@@ -1,27 +1,16 @@
 //! Every way we could think of in which an agent might decide about its own request. None of them does; the last two, which are
 //! a person's, show that the approval could have been decided all the while.
 
-use std::fs::File;
 use std::io::Read as _;
 use std::process::{Command, Stdio};
 
-use handover::person::AGENT_MARKS;
+use handover::below::marks;
 use serde_json::{Value, json};
 
 use crate::approvals::Asked;
 use crate::pipe::Pipe;
 use crate::security::{Team, word};
-
-/// A terminal of our own, as a program would make one to pass for a person.
-fn terminal() -> (File, Stdio) {
-    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&master).unwrap();
-    unlockpt(&master).unwrap();
-    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-    let slave = File::options().read(true).write(true).open(name).unwrap();
-    (File::from(master), Stdio::from(slave))
-}
+use crate::terminal::Terminal;
 
 struct Siege {
     team: Team,
@@ -38,12 +27,7 @@ impl Siege {
 
     /// The command line, knowing nothing of the agent that runs this test.
     fn program(&self) -> Command {
-        let mut program = self.team.place.program();
-        for mark in AGENT_MARKS {
-            program.env_remove(mark);
-        }
-        program.env_remove("HANDOVER_TOKEN");
-        program
+        self.team.place.program()
     }
 
     fn verbs(&self) -> [Vec<String>; 3] {
@@ -57,7 +41,7 @@ impl Siege {
     }
 
     /// All three decisions by the command line; each must be refused with the code.
-    fn refuses(&self, way: &str, code: &str, prepare: impl Fn(&mut Command) -> Option<File>) {
+    fn refuses(&self, way: &str, code: &str, prepare: impl Fn(&mut Command) -> Option<Terminal>) {
         for words in self.verbs() {
             let mut program = self.program();
             let terminal = prepare(&mut program);
@@ -87,10 +71,10 @@ impl Siege {
     }
 }
 
-fn at_a_terminal(program: &mut Command) -> Option<File> {
-    let (master, slave) = terminal();
-    program.stdin(slave);
-    Some(master)
+fn at_a_terminal(program: &mut Command) -> Option<Terminal> {
+    let terminal = Terminal::new();
+    terminal.seat(program);
+    Some(terminal)
 }
 
 #[test]
@@ -105,21 +89,23 @@ fn an_agent_cannot_decide_by_the_command_line() {
         let _none = reader.read(&mut []);
         None
     });
-    for mark in AGENT_MARKS {
+    for mark in marks() {
         siege.refuses(mark, "NOT_A_PERSON", |program| {
             program.env(mark, "1");
             None
         });
-        siege.refuses(&format!("{mark} at a terminal"), "NOT_A_PERSON", |program| {
-            program.env(mark, "1");
-            at_a_terminal(program)
-        });
+        for value in ["1", ""] {
+            siege.refuses(&format!("{mark}={value} at a terminal"), mark, |program| {
+                program.env(mark, value);
+                at_a_terminal(program)
+            });
+        }
         siege.refuses(&format!("{mark} with a person's token"), "NOT_A_PERSON", |program| {
             program.env(mark, "1").env("HANDOVER_TOKEN", siege.team.token("person"));
             None
         });
     }
-    let machine = siege.team.server.token.clone();
+    let machine = siege.team.server.admin.clone();
     let others = ["agent", "bob", "coordinator", "admin"].map(|name| siege.team.token(name).to_owned());
     for token in others.into_iter().chain([machine, "hnd_0000".to_owned(), "nonsense".to_owned()]) {
         siege.refuses("with another token", "NOT_A_PERSON", |program| {
@@ -128,8 +114,7 @@ fn an_agent_cannot_decide_by_the_command_line() {
         });
     }
     // The asker has got hold of a person's token that stands for it.
-    let own = json!({"name": "amy", "scope": "person", "agent": siege.team.amy});
-    let (_, secret) = siege.team.server.token(&own);
+    let (_, secret) = siege.team.place.token(&["amy", "--scope", "person", "--agent", "amy"]);
     siege.refuses("with a person's token of its own", "NOT_PERMITTED", |program| {
         program.env("HANDOVER_TOKEN", &secret);
         None
@@ -154,7 +139,7 @@ fn an_agent_cannot_decide_by_the_command_line() {
 fn an_agent_cannot_decide_over_http() {
     let siege = Siege::new();
     let verbs = ["approve", "reject", "revoke"];
-    let machine = siege.team.server.token.clone();
+    let machine = siege.team.server.admin.clone();
     let tokens = ["agent", "bob", "coordinator", "admin"].map(|name| siege.team.token(name).to_owned());
     for token in tokens.iter().chain([&machine]) {
         for verb in verbs {
@@ -169,8 +154,7 @@ fn an_agent_cannot_decide_over_http() {
         assert_eq!(siege.post("hnd_0000", verb, &[]).0, 401, "a token nobody gave");
     }
     // Whoever asked cannot decide with a person's token either, named by the token or by the header.
-    let own = json!({"name": "amy", "scope": "person", "agent": siege.team.amy});
-    let (_, secret) = siege.team.server.token(&own);
+    let (_, secret) = siege.team.place.token(&["amy", "--scope", "person", "--agent", "amy"]);
     for verb in verbs {
         assert_eq!(siege.post(&secret, verb, &[]), (403, "NOT_PERMITTED".to_owned()), "{verb}");
         let headers = [("Handover-Agent", "amy")];
@@ -189,9 +173,8 @@ fn an_agent_cannot_decide_over_http() {
 fn an_agent_cannot_decide_by_tools_or_words() {
     let siege = Siege::new();
     let Siege { team, task, approval } = &siege;
-    for arguments in
-        [&["--tools", "full"][..], &["--tools", "full", "--as", "coordinator"], &["--tools", "full", "--as", "person"]]
-    {
+    team.place.allow_coordinator();
+    for arguments in [&["--tools", "full"][..], &["--tools", "full", "--as", "coordinator"]] {
         let mut pipe = Pipe::open(&team.place, arguments);
         let tools = pipe.request("tools/list", &json!({})).unwrap();
         let names: Vec<String> = tools["tools"].as_array().unwrap().iter().map(|tool| word(&tool["name"])).collect();
@@ -211,10 +194,12 @@ fn an_agent_cannot_decide_by_tools_or_words() {
         team.server.must("message_send", &say(to, kind));
         siege.stands(&format!("a message of kind {kind} to {to}"));
     }
+    // A token of its own makes a caller the agent that asked.
+    let (_, amy) = team.place.token(&["hers", "--agent", "amy"]);
     let wire = |sender: &str, kind: &str, payload: Value| {
         let wire =
             json!({"wire": "1.0", "type": kind, "sender": sender, "ts": "2026-01-01T00:00:00Z", "payload": payload});
-        team.server.call(team.token("agent"), "wire_post", &json!({"wire": wire, "agent_id": team.amy}))
+        team.server.call(&amy, "wire_post", &json!({"wire": wire, "agent_id": team.amy}))
     };
     let letter = |to: &str, kind: &str| {
         json!({"to_agent": to, "priority": 1, "message_type": kind, "ref_task_id": task, "subject": "approved",
@@ -231,7 +216,7 @@ fn an_agent_cannot_decide_by_tools_or_words() {
     for status in ["in_progress", "completed", "failed", "skipped"] {
         let to =
             json!({"id": task, "status": status, "outcome": "x", "error": "x", "reason": "x", "agent_id": team.amy});
-        let answer = team.server.call(team.token("agent"), "task_update_status", &to);
+        let answer = team.server.call(&amy, "task_update_status", &to);
         assert_eq!(answer.code(), "APPROVAL_REQUIRED", "{status}");
     }
     siege.stands("the task's own status");

@@ -24,30 +24,30 @@ const REFUSALS: &[(&str, &str)] = &[
         "task_update_status",
         "TASK_NOT_FOUND AGENT_NOT_FOUND INVALID_TRANSITION CLAIM_LOST TASK_BLOCKED MISSING_OUTCOME MISSING_ERROR \
          MISSING_REASON VERIFICATION_REQUIRED NOT_PERMITTED INVALID_STATE WORKFLOW_LOCKED REVIEW_REQUIRED FINDINGS_OPEN \
-         APPROVAL_REQUIRED",
+         APPROVAL_REQUIRED AGENT_ELSEWHERE PROTECTED",
     ),
     ("checkpoint_add", "TASK_NOT_FOUND AGENT_NOT_FOUND CLAIM_LOST INVALID_STATE WORKFLOW_LOCKED"),
-    ("agent_heartbeat", "AGENT_NOT_FOUND TASK_NOT_FOUND INVALID_STATE"),
-    ("task_release", "TASK_NOT_FOUND AGENT_NOT_FOUND CLAIM_LOST INVALID_STATE WORKFLOW_LOCKED"),
+    ("agent_heartbeat", "AGENT_NOT_FOUND TASK_NOT_FOUND INVALID_STATE AGENT_ELSEWHERE"),
+    ("task_release", "TASK_NOT_FOUND AGENT_NOT_FOUND CLAIM_LOST INVALID_STATE WORKFLOW_LOCKED AGENT_ELSEWHERE"),
     ("task_wait", "TASK_NOT_FOUND WORKFLOW_NOT_FOUND AGENT_NOT_FOUND"),
-    ("agent_unregister", "AGENT_NOT_FOUND"),
+    ("agent_unregister", "AGENT_NOT_FOUND AGENT_ELSEWHERE"),
     ("workflow_create", ""),
     (
         "workflow_set_plan",
         "WORKFLOW_NOT_FOUND INVALID_STATE DUPLICATE_TASK_NAME SELF_DEPENDENCY UNKNOWN_DEPENDENCY DEPENDENCY_CYCLE \
          WORKFLOW_LOCKED",
     ),
-    ("inbox_read", "AGENT_NOT_FOUND RECIPIENT_NOT_FOUND NOT_PERMITTED"),
+    ("inbox_read", "AGENT_NOT_FOUND RECIPIENT_NOT_FOUND NOT_PERMITTED AGENT_ELSEWHERE"),
     ("inbox_ack", "AGENT_NOT_FOUND NOT_PERMITTED INVALID_STATE"),
     (
         "message_send",
         "RECIPIENT_NOT_FOUND SENDER_NOT_FOUND MESSAGE_NOT_FOUND TASK_NOT_FOUND WORKFLOW_NOT_FOUND AGENT_NOT_FOUND \
-         INVALID_STATE INBOX_FULL",
+         INVALID_STATE INBOX_FULL AGENT_ELSEWHERE",
     ),
     (
         "workspace_create",
         "WORKFLOW_NOT_FOUND TASK_NOT_FOUND WORKFLOW_MISMATCH MISSING_PATH MISSING_REPO_PATH WORKFLOW_LOCKED \
-         BRANCH_EXISTS NOT_A_REPOSITORY BASE_NOT_FOUND PATH_TAKEN",
+         BRANCH_EXISTS NOT_A_REPOSITORY BASE_NOT_FOUND PATH_TAKEN NOT_PERMITTED",
     ),
     (
         "workspace_update",
@@ -58,7 +58,7 @@ const REFUSALS: &[(&str, &str)] = &[
     ("workflow_update_status", "WORKFLOW_NOT_FOUND INVALID_TRANSITION INVALID_STATE WORKFLOW_LOCKED"),
     ("workflow_start", "WORKFLOW_NOT_FOUND INVALID_STATE WORKFLOW_LOCKED"),
     ("workflow_suspend", "WORKFLOW_NOT_FOUND NOT_RUNNING WORKFLOW_LOCKED"),
-    ("workflow_resume", "WORKFLOW_NOT_FOUND NOT_SUSPENDED WORKFLOW_LOCKED"),
+    ("workflow_resume", "WORKFLOW_NOT_FOUND NOT_SUSPENDED WORKFLOW_LOCKED PROTECTED"),
     ("workflow_execution_status", "WORKFLOW_NOT_FOUND"),
     ("workflow_check_merge", "WORKFLOW_NOT_FOUND MISSING_REPO_PATH NOT_A_REPOSITORY"),
     ("workflow_set_parallelism", "WORKFLOW_NOT_FOUND WORKFLOW_LOCKED"),
@@ -66,7 +66,7 @@ const REFUSALS: &[(&str, &str)] = &[
     ("workflow_lock", "WORKFLOW_NOT_FOUND"),
     ("workflow_unlock", "WORKFLOW_NOT_FOUND WORKFLOW_LOCKED"),
     ("workflow_lock_info", "WORKFLOW_NOT_FOUND"),
-    ("workflow_set_config", "WORKFLOW_NOT_FOUND WORKFLOW_LOCKED"),
+    ("workflow_set_config", "WORKFLOW_NOT_FOUND WORKFLOW_LOCKED PROTECTED"),
     ("workflow_add_repository", "WORKFLOW_NOT_FOUND WORKFLOW_LOCKED"),
     ("workflow_remove_repository", "WORKFLOW_NOT_FOUND REPOSITORY_IN_USE WORKFLOW_LOCKED"),
     ("workflow_list_repositories", "WORKFLOW_NOT_FOUND"),
@@ -77,7 +77,7 @@ const REFUSALS: &[(&str, &str)] = &[
     ),
     (
         "workflow_remove_task",
-        "WORKFLOW_NOT_FOUND TASK_NOT_FOUND TASK_NOT_REMOVABLE WORKFLOW_MISMATCH INVALID_STATE WORKFLOW_LOCKED",
+        "WORKFLOW_NOT_FOUND TASK_NOT_FOUND TASK_NOT_REMOVABLE WORKFLOW_MISMATCH INVALID_STATE WORKFLOW_LOCKED PROTECTED",
     ),
     (
         "workflow_replan",
@@ -110,7 +110,8 @@ const REFUSALS: &[(&str, &str)] = &[
     ("message_count_unread", "AGENT_NOT_FOUND RECIPIENT_NOT_FOUND NOT_PERMITTED"),
     (
         "review_request",
-        "NOT_TRUSTED PROVIDER_UNKNOWN PROVIDER_NOT_READY REVIEW_NOT_FOUND TASK_NOT_FOUND CLAIM_LOST AGENT_NOT_FOUND NOT_PERMITTED",
+        "NOT_TRUSTED PROVIDER_UNKNOWN PROVIDER_NOT_READY REVIEW_NOT_FOUND TASK_NOT_FOUND CLAIM_LOST AGENT_NOT_FOUND NOT_PERMITTED \
+         ROUNDS_USED_UP",
     ),
     ("review_answer", "REVIEW_NOT_FOUND FINDING_NOT_FOUND NOT_PERMITTED AGENT_NOT_FOUND CLAIM_LOST"),
     ("review_status", "REVIEW_NOT_FOUND"),
@@ -130,6 +131,10 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[(
 
 /// Refusals that no script can bring about.
 const UNREACHABLE: &[(&str, &str)] = &[
+    (
+        "AGENT_REQUIRED",
+        "a connection of the scripts has one agent; the engine's scripts and those of the command line have it",
+    ),
     ("TOKEN_NOT_FOUND", "tokens are no tools"),
     ("TURN_NOT_FOUND", "turns are no tools; the engine's scripts have it"),
     ("APPROVAL_NOT_FOUND", "approvals are no tools, so that no agent decides; the engine's scripts have it"),

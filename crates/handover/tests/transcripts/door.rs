@@ -12,6 +12,7 @@ use engine::Rights;
 pub(crate) use library::Library;
 
 use super::script::Answer;
+use super::terminal::unmark;
 
 /// The names by which scripts speak of doors.
 pub(crate) const NAMES: [&str; 7] = ["library", "stdio", "modern", "api", "session", "single", "command"];
@@ -134,8 +135,8 @@ fn open(kind: Kind, place: &Place) -> Box<dyn Door> {
 
 /// The program that is tested, in a folder, with a store.
 fn program(folder: &Path, store: &str) -> std::process::Command {
-    #[expect(clippy::disallowed_methods, reason = "starts the program it tests")]
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_handover"));
     command.current_dir(folder).env("HANDOVER_STORE", store).env("XDG_DATA_HOME", folder);
+    unmark(&mut command);
     command
 }

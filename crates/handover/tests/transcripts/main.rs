@@ -4,6 +4,7 @@
 #![cfg(unix)]
 #![expect(clippy::wildcard_enum_match_arm, reason = "of a JSON value the cases that matter are named")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::disallowed_methods, reason = "starts the program it tests, and bounds what it waits for")]
 
 mod cover;
 mod door;
@@ -13,6 +14,10 @@ mod postgres;
 mod schema;
 mod script;
 mod show;
+#[path = "../support/stand_in.rs"]
+mod stand_in;
+#[path = "../support/terminal.rs"]
+mod terminal;
 /// The command for each tool, as the command line has it.
 #[path = "../../src/cli/verbs.rs"]
 #[expect(dead_code, reason = "its words for people are not needed here")]

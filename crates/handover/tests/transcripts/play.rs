@@ -163,6 +163,12 @@ impl Stage {
                 std::fs::write(path, self.names.fill(text)).unwrap();
                 None
             }
+            What::Trust { folder } => {
+                let folder = std::path::PathBuf::from(self.names.fill(folder));
+                let view = handover::trust::view(&folder, Some(&folder)).unwrap();
+                handover::trust::accept(&folder, &view).unwrap();
+                None
+            }
             What::Git { folder, words } => {
                 let words: Vec<String> = words.iter().map(|word| self.names.fill(word)).collect();
                 let said = git(Path::new(&self.names.fill(folder)), &words);
@@ -227,7 +233,7 @@ fn at(value: &Value, path: &str) -> Option<String> {
 }
 
 fn pause() {
-    #[expect(clippy::disallowed_methods, reason = "there is no event to wait for: time itself must pass")]
+    // There is no event to wait for: time itself must pass.
     std::thread::sleep(STEP);
 }
 
@@ -235,7 +241,7 @@ fn uses_repository(world: &World) -> bool {
     world.steps.iter().any(|step| match &step.what {
         What::Call { arguments, .. } => arguments.contains("$repo"),
         What::Git { folder, .. } => folder.contains("$repo"),
-        What::File { .. } | What::Close { .. } | What::Nothing => false,
+        What::File { .. } | What::Trust { .. } | What::Close { .. } | What::Nothing => false,
     })
 }
 
@@ -252,7 +258,6 @@ fn repository(folder: &Path) -> String {
 }
 
 fn git(folder: &Path, words: &[String]) -> String {
-    #[expect(clippy::disallowed_methods, reason = "what a person does beside the agents")]
     let mut command = std::process::Command::new("git");
     for (name, value) in
         [("AUTHOR_NAME", "t"), ("AUTHOR_EMAIL", "t@t"), ("COMMITTER_NAME", "t"), ("COMMITTER_EMAIL", "t@t")]

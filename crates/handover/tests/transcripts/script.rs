@@ -79,6 +79,10 @@ pub(crate) enum What {
         path: String,
         text: String,
     },
+    /// A person accepts the settings of a folder.
+    Trust {
+        folder: String,
+    },
     /// Only words.
     Nothing,
 }
@@ -195,6 +199,7 @@ fn what(text: &str) -> What {
         "" => What::Nothing,
         "close" => What::Close { who: second.to_owned() },
         "git" => What::Git { folder: second.to_owned(), words: rest.split_whitespace().map(str::to_owned).collect() },
+        "trust" => What::Trust { folder: second.to_owned() },
         "file" => What::File { path: second.to_owned(), text: rest.to_owned() },
         who => What::Call {
             who: who.to_owned(),

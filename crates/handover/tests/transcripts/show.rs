@@ -39,6 +39,11 @@ impl Names {
             ("workflow_get_summary", Value::Object(members)) => {
                 cover_member(members, "token_estimate", Value::is_u64);
             }
+            ("workspace_update", Value::Object(members)) => {
+                if let Some(Value::String(text)) = members.get_mut("branch_restore") {
+                    *text = cover_commit(text);
+                }
+            }
             _ => {}
         }
         covered
@@ -78,6 +83,17 @@ impl Names {
         }
         words(&text)
     }
+}
+
+/// The commit in the name of a removed branch, `refs/handover/removed/<time>-<commit>/NAME`.
+fn cover_commit(text: &str) -> String {
+    let Some((before, (commit, after))) =
+        text.split_once("<time>-").and_then(|(before, rest)| Some((before, rest.split_once('/')?)))
+    else {
+        return text.to_owned();
+    };
+    assert!(commit.len() == 12 && commit.bytes().all(|byte| byte.is_ascii_hexdigit()), "{text}");
+    format!("{before}<time>-<commit>/{after}")
 }
 
 fn cover_member(members: &mut Map<String, Value>, name: &str, is: fn(&Value) -> bool) {

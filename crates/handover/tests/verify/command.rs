@@ -9,6 +9,8 @@ use handover::runner::verify::{Asked, Finished, Order, finish, judge};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::agent_client::AgentClient;
+
 const SETTINGS: &str = "[contract.code]\nschema = \"contracts/report.json\"\n\
                         checks = [{ command = [\"sh\", \"-c\", \"echo checked; test -e pass\"], seconds = 60 }]\n";
 
@@ -60,10 +62,14 @@ impl Site {
 
     fn run(&self, arguments: &[&str], mark: Option<&str>) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_handover"));
-        command.current_dir(self.root()).env_clear().env("PATH", std::env::var_os("PATH").unwrap());
-        command.env("HOME", self.folder.path()).env("XDG_DATA_HOME", self.folder.path().join("data"));
+        self.surround(&mut command);
         command.envs(mark.map(|mark| (mark, "1")));
         command.args(arguments).output().unwrap()
+    }
+
+    fn surround(&self, command: &mut Command) {
+        command.current_dir(self.root()).env_clear().env("PATH", std::env::var_os("PATH").unwrap());
+        command.env("HOME", self.folder.path()).env("XDG_DATA_HOME", self.folder.path().join("data"));
     }
 
     fn json(&self, arguments: &[&str]) -> Value {
@@ -142,14 +148,85 @@ fn who_may_not_verify_is_told_why() {
     };
     assert_eq!(verify(&["--agent-id", "other"], None), "1 CLAIM_LOST");
     assert_eq!(verify(&["--agent-id", "nobody"], None), "1 AGENT_NOT_FOUND");
-    assert_eq!(verify(&[], Some("CLAUDECODE")), "1 NOT_A_PERSON");
+    assert_eq!(verify(&[], Some("CLAUDECODE")), "1 AGENT_REQUIRED");
+    assert_eq!(verify(&["--agent-id", "quinn"], Some("CLAUDECODE")), "1 AGENT_ELSEWHERE");
     assert_eq!(verify(&["--agent-id", "quinn"], Some("HANDOVER_TURN")), "1 NOT_PERMITTED");
     assert_eq!(verify(&["--worktree", ".."], None), "1 NOT_TRUSTED");
-    fs::write(site.root().join(".handover/config.toml"), format!("{SETTINGS}# changed\n")).unwrap();
+    fs::remove_dir_all(site.folder.path().join("data/handover/trust")).unwrap();
     assert_eq!(verify(&["--agent-id", "quinn"], None), "1 NOT_TRUSTED");
     assert_eq!(site.task()["status"], "pending", "nothing happened");
     site.trust();
-    assert_eq!(verify(&["--agent-id", "quinn"], Some("CLAUDECODE")), "0 ", "an agent may, for what it holds");
+    // Another check is not run before a person accepted it: the accepted one judges.
+    let other = "[contract.code]\nchecks = [{ command = [\"touch\", \"owned\"] }]\n";
+    fs::write(site.root().join(".handover/config.toml"), other).unwrap();
+    fs::remove_file(site.root().join("pass")).unwrap();
+    let found = site.verify_below(&["out.json", "--agent-id", "quinn"], None);
+    assert!(found.1["message"].as_str().unwrap().contains("CHECK_FAILED"), "{found:?}");
+    assert!(!site.root().join("owned").exists());
+    fs::write(site.root().join("pass"), "").unwrap();
+    assert_eq!(verify(&["--agent-id", "quinn"], None), "0 ", "a script of a person may");
+}
+
+/// Below an agent's client the task is verified for the agent that the client registered, and for no other.
+#[test]
+fn an_agent_verifies_what_it_holds() {
+    let site = Site::new(&held_to_code());
+    fs::write(site.root().join("pass"), "").unwrap();
+    let mut shell = Command::new("sh");
+    site.surround(&mut shell);
+    let mut client = AgentClient::start(shell);
+    client.must("agent_register", &json!({"name": "zoe", "runtime": "t"}));
+    let mut verify = |arguments: &[&str]| {
+        let all = [&["task", "verify", site.task.as_str(), "--json", "--output-ref", "out.json"], arguments].concat();
+        let ran = client.shell(&all, None);
+        let reply: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{ran:?}"));
+        format!("{} {}", ran.code, reply["code"].as_str().unwrap_or_default())
+    };
+    assert_eq!(verify(&[]), "1 CLAIM_LOST");
+    assert_eq!(verify(&["--agent-id", "quinn"]), "1 AGENT_ELSEWHERE");
+    site.json(&["task", "release", &site.task]);
+    client.must("task_next", &json!({}));
+    let mut verify = |arguments: &[&str]| {
+        let all = [&["task", "verify", site.task.as_str(), "--output-ref", "out.json"], arguments].concat();
+        client.shell(&all, None).code
+    };
+    assert_eq!(verify(&["--agent-id", "other"]), 1);
+    assert_eq!(verify(&[]), 0);
+    assert_eq!(site.task()["status"], "completed");
+}
+
+/// The agent changed the script that judges it: a person is asked, and then it counts.
+#[test]
+fn a_check_that_was_changed_counts_after_a_person_saw_it() {
+    let site = Site::new(&held_to_code());
+    let script = |text: &str| {
+        fs::create_dir_all(site.root().join("ci")).unwrap();
+        fs::write(site.root().join("ci/check.sh"), text).unwrap();
+    };
+    script("exit 1\n");
+    let settings = "[contract.code]\nchecks = [{ command = [\"sh\", \"./ci/../ci/check.sh\"] }]\n";
+    fs::write(site.root().join(".handover/config.toml"), settings).unwrap();
+    site.trust();
+    script("exit 0\n");
+    let asked = site.verify(&["out.json", "--agent-id", "quinn"]);
+    assert_eq!(code(&asked), (1, "CHECK_CHANGED"), "{asked:?}");
+    let message = asked.1["message"].as_str().unwrap();
+    assert!(message.starts_with("check changed by this task"), "{message}");
+    let again = site.verify(&["out.json", "--agent-id", "quinn"]);
+    assert_eq!(again, asked, "one question, however often it is tried");
+    let waits = site.json(&["approval", "list"]);
+    let id = waits["approvals"][0]["id"].as_str().unwrap().to_owned();
+    assert!(message.contains(&id) && site.json(&["approval", "show", &id]).to_string().contains("+exit 0"), "{waits}");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let file = site.root().join(".handover/state/handover.db");
+        let store = store::open(file.to_str().unwrap(), 1).await.unwrap();
+        let service = handover::Service::new(store, std::sync::Arc::new(handover::clock::SystemClock));
+        let approve = engine::approval::Decision::Approve;
+        handover::approvals::decide(&service, engine::Rights::Person, id.parse().unwrap(), approve).await.unwrap();
+    });
+    let passed = site.verify(&["out.json", "--agent-id", "quinn"]);
+    assert_eq!((passed.0, &passed.1["status"]), (0, &json!("completed")), "{passed:?}");
 }
 
 #[test]

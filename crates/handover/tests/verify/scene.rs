@@ -89,7 +89,8 @@ impl Scene {
 
 /// An output of this type, and nothing wanted of it.
 pub(crate) fn contract(kind: OutputType) -> Contract {
-    Contract { kind, output_ref_required: false, min_length: 0, evaluate: None, schema: None, checks: Vec::new() }
+    let (evaluate, schema, checks, scripts) = (None, None, Vec::new(), None);
+    Contract { kind, output_ref_required: false, min_length: 0, evaluate, schema, checks, scripts }
 }
 
 pub(crate) fn check(command: &[&str]) -> Check {

@@ -38,6 +38,9 @@ pub(crate) fn run_alone(name: &str, environment: &[(&str, &str)], body: impl Asy
     assert!(said.contains("1 passed"), "{said}");
 }
 
+/// The time of every removal, in Unix milliseconds.
+pub(crate) const NOW: i64 = 1_800_000_000_000;
+
 pub(crate) struct Scene {
     folder: TempDir,
     pub(crate) git: Git,
@@ -91,6 +94,7 @@ impl Scene {
             base: Some(made.base_branch.clone()),
             merge_commit: None,
             force: false,
+            now_ms: NOW,
         }
     }
 
@@ -121,6 +125,6 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
 pub(crate) fn commit(folder: &Path, file: &str, text: &str) -> String {
     fs::write(folder.join(file), text).unwrap();
     git(folder, &["add", "--", file]);
-    git(folder, &["commit", "--quiet", "-m", text]);
+    git(folder, &["commit", "--quiet", "-m", &text.replace('\0', " ")]);
     git(folder, &["rev-parse", "HEAD"])
 }

@@ -273,7 +273,11 @@ impl Field {
                 let mut answers = Vec::new();
                 for number in 0..6 {
                     let key = format!("key {number}");
-                    let key = Some(Key { owner: "all".to_owned(), key, fingerprint: "same".to_owned() });
+                    let key = Some(Key {
+                        owner: engine::caller::KeyOwner::Fixed("all".to_owned()),
+                        key,
+                        fingerprint: "same".to_owned(),
+                    });
                     let caller = Caller { key, ..Caller::with_rights(Rights::Person) };
                     let change = field.act(place, caller, Command::CreateWorkflow(create(None))).await;
                     answers.push((must(change.reply, "with a key"), change.events.len()));

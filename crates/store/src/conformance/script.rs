@@ -14,7 +14,7 @@ use super::chance::Chance;
 use super::plans::text;
 
 /// Every command, as it is called in the code.
-const ALL: [&str; 66] = [
+const ALL: [&str; 67] = [
     "Register",
     "Heartbeat",
     "UpdateAgent",
@@ -42,6 +42,7 @@ const ALL: [&str; 66] = [
     "ClaimNext",
     "Release",
     "Crash",
+    "Regain",
     "Move",
     "SetTaskPlan",
     "ReplanTask",
@@ -172,7 +173,10 @@ impl Script {
         let number = if self.chance.percent(85) { self.serial } else { self.chance.below(self.serial) };
         let key = if self.chance.percent(5) { text(&mut self.chance) } else { format!("key {number}") };
         let owner = self.chance.word_of(&["token a", "token \"b\""]);
-        Caller { key: Some(Key { owner, key, fingerprint: number.to_string() }), ..caller }
+        Caller {
+            key: Some(Key { owner: engine::caller::KeyOwner::Fixed(owner), key, fingerprint: number.to_string() }),
+            ..caller
+        }
     }
 
     /// Who asks: an agent by name or by its connection, a runner, a person, a coordinator, a timer.

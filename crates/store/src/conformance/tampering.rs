@@ -11,8 +11,9 @@ use crate::Tampering::{Changed, Inserted, Moved, Removed};
 use crate::log::{Entry, Head, ZERO_HASH};
 use crate::{Store, Tampering, verify};
 
-/// Every kind of entry a log can have.
-const KINDS: [&str; 44] = [
+/// Every kind of entry a log can have, but for `dependencies_kept`, which random commands write too rarely: it needs a task
+/// that is skipped between a protected one and a dependent.
+const KINDS: [&str; 46] = [
     "agent_updated",
     "answered",
     "approval_asked",
@@ -29,11 +30,13 @@ const KINDS: [&str; 44] = [
     "marked",
     "moved",
     "plan_set",
+    "regained",
     "registered",
     "replanned",
     "repository_attached",
     "repository_detached",
     "repository_registered",
+    "resumed",
     "review_opened",
     "round_ended",
     "round_started",
@@ -83,7 +86,10 @@ where
     O: Future<Output = ()>,
 {
     let (mut oracle, mut script) = (Oracle::default(), Script::new(5));
-    let kinds = |entries: &[Entry]| -> BTreeSet<String> { entries.iter().map(|entry| entry.kind.clone()).collect() };
+    let kinds = |entries: &[Entry]| -> BTreeSet<String> {
+        let listed = entries.iter().filter(|entry| entry.kind != "dependencies_kept");
+        listed.map(|entry| entry.kind.clone()).collect()
+    };
     for step in 1..=STEPS_MAX {
         let order = script.next(oracle.tables());
         let change = oracle.act(&order);

@@ -56,7 +56,29 @@ impl Script {
         (caller, command)
     }
 
+    /// A claim that ended by the clock, taken back by its holder.
+    fn regain(&mut self, tables: &Tables) -> Option<(Caller, Command)> {
+        let lapsed = |task: &Task| {
+            let last = tables.checkpoints.get(&(task.id, task.checkpoints))?;
+            let cause = last.note.detail.as_ref()?.value();
+            let agent = cause.get("agent")?.as_str()?.parse().ok()?;
+            (task.holder().is_none() && cause.get("cause")?.as_str()? == "expired").then_some((
+                task.id,
+                task.attempt,
+                agent,
+            ))
+        };
+        let lapsed: Vec<_> = tables.tasks.values().filter_map(lapsed).collect();
+        let (task, attempt, agent) = self.chance.pick(&lapsed)?;
+        Some((Caller::agent(agent), Command::Regain { task, attempt }))
+    }
+
     fn claim(&mut self, tables: &Tables) -> (Caller, Command) {
+        if self.chance.percent(15)
+            && let Some(found) = self.regain(tables)
+        {
+            return found;
+        }
         let free = |task: &&Task| task.is_removable() && task.unmet == 0;
         let free: Vec<TaskId> = tables.tasks.values().filter(free).map(|task| task.id).collect();
         let command = if self.chance.percent(50) {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_postgres::{Object, Pool};
-use engine::{Change, Need, World};
+use engine::{Change, Need, Timestamp, World};
 
 use crate::fault::Fault;
 use crate::log::{Cursor, Entry, Head, Page};
@@ -211,6 +211,27 @@ impl Store for Postgres {
             // The server checks its own pages; that it answers is what can be asked of it.
             transaction::again(|| self.read(Statement::new(sql::META, ["schema".into()]))).await?;
             Ok(Vec::new())
+        })
+    }
+
+    fn server_time(&self) -> Answer<'_, Option<Timestamp>> {
+        Box::pin(async move {
+            // Not tried again: the caller measures how long the answer takes.
+            let rows = self.read(Statement::new(sql::SERVER_TIME, [])).await?;
+            let now = rows.into_iter().next().map(|row| Columns::new("server time", row).int()).transpose()?;
+            Ok(now.map(Timestamp))
+        })
+    }
+
+    fn server_identity(&self) -> Answer<'_, Option<String>> {
+        let text = |rows: Vec<Vec<Value>>| {
+            rows.into_iter().next().map(|row| Columns::new("server identity", row).text()).transpose()
+        };
+        Box::pin(async move {
+            // A server may keep its identifier to itself; its stores are told apart by their numbers then.
+            let server = self.read(Statement::new(sql::SERVER_IDENTIFIER, [])).await.and_then(text).unwrap_or_default();
+            let numbers = text(transaction::again(|| self.read(Statement::new(sql::STORE_NUMBERS, []))).await?)?;
+            Ok(numbers.map(|numbers| format!("{}/{numbers}", server.unwrap_or_default())))
         })
     }
 

@@ -233,12 +233,15 @@ pub(crate) fn approval(row: &Approval) -> Vec<Value> {
     values.extend([(&row.fingerprint).into(), row.asked.into(), row.state.status().as_str().into()]);
     let (by, at, reason): (Option<Actor>, _, Option<&String>) = match &row.state {
         ApprovalState::Pending { .. } => (None, None, None),
-        ApprovalState::Approved { by, at, .. } | ApprovalState::Consumed { by, at } => (Some(*by), Some(*at), None),
+        ApprovalState::Approved { by, at, .. } => (Some(*by), Some(*at), None),
+        ApprovalState::Consumed { given, .. } => (given.map(|(by, _)| by), given.map(|(_, at)| at), None),
         ApprovalState::Rejected { by, at, reason } => (Some(*by), Some(*at), Some(reason)),
         ApprovalState::Expired { at } => (None, Some(*at), None),
         ApprovalState::Revoked { by, at, reason } => (Some(*by), Some(*at), reason.as_ref()),
     };
     values.extend([row.state.until().into(), optional(by), at.into(), reason.into(), list(&row.shown)]);
+    let used = if let ApprovalState::Consumed { by, at, .. } = &row.state { Some((*by, *at)) } else { None };
+    values.extend([optional(used.map(|(by, _)| by)), used.map(|(_, at)| at).into()]);
     values
 }
 
@@ -264,6 +267,7 @@ pub(crate) fn read_approval(row: Vec<Value>) -> Result<Approval, Fault> {
     let (fingerprint, asked, status) = (row.text()?, row.time()?, row.word(ApprovalStatus::parse)?);
     let (until, by, at, reason) = (row.maybe_time()?, row.maybe_parsed()?, row.maybe_time()?, row.maybe_text()?);
     let shown = row.list()?;
+    let (used_by, used): (Option<Actor>, Option<engine::Timestamp>) = (row.maybe_parsed()?, row.maybe_time()?);
     let damaged = || Fault::Damaged { what: format!("approval {id} is {status} without what belongs to it") };
     let state = match status {
         ApprovalStatus::Pending => ApprovalState::Pending { until: until.ok_or_else(damaged)? },
@@ -279,9 +283,11 @@ pub(crate) fn read_approval(row: Vec<Value>) -> Result<Approval, Fault> {
         ApprovalStatus::Revoked => {
             ApprovalState::Revoked { by: by.ok_or_else(damaged)?, at: at.ok_or_else(damaged)?, reason }
         }
-        ApprovalStatus::Consumed => {
-            ApprovalState::Consumed { by: by.ok_or_else(damaged)?, at: at.ok_or_else(damaged)? }
-        }
+        ApprovalStatus::Consumed => ApprovalState::Consumed {
+            by: used_by.ok_or_else(damaged)?,
+            at: used.ok_or_else(damaged)?,
+            given: by.zip(at),
+        },
     };
     Ok(Approval { id, source, asker, waiting, request, fingerprint, asked, state, shown })
 }

@@ -29,7 +29,7 @@ macro_rules! task_columns {
     () => {
         "SELECT id, workflow, name, sequence, priority, role, capabilities, touches, parallel_group, verify, gate, \
          attempts_max, attempt, crashes, unmet, checkpoints, repository, workspace, status, holder, lease_since, \
-         lease_until, actor, note, block_kind, block_role, created, updated, review FROM task "
+         lease_until, actor, note, block_kind, block_role, created, updated, review, limited, author FROM task "
     };
 }
 pub(crate) use task_columns;
@@ -63,17 +63,17 @@ pub(crate) const FIRST_OPEN: &str = "SELECT sequence FROM task WHERE workflow = 
      AND status NOT IN ('completed', 'skipped') ORDER BY sequence, id LIMIT 1";
 
 pub(crate) const AGENTS: &str = "SELECT id, slug, name, runtime, role, capabilities, workflow, workspace_path, metadata, \
-     session, seen, left_at, created, updated, conversation, part, call_id, (SELECT task.id FROM task WHERE task.holder = agent.id \
-     AND task.holder IS NOT NULL ORDER BY task.lease_since DESC, task.id DESC LIMIT 1) FROM agent \
+     session, seen, left_at, created, updated, conversation, part, call_id, principal, registered, \
+     (SELECT task.id FROM task WHERE task.holder = agent.id AND task.holder IS NOT NULL ORDER BY task.lease_since DESC, task.id DESC LIMIT 1) FROM agent \
      WHERE (CAST($1 AS TEXT) IS NULL OR role = $1) AND (CAST($2 AS TEXT) IS NULL OR runtime = $2) \
      AND (CAST($3 AS TEXT) IS NULL OR workflow = $3) AND (created, id) > ($4, $5) \
      ORDER BY agent.created, agent.id LIMIT $6";
 pub(crate) const WORKSPACES: &str = "SELECT id, workflow, repository, path, branch, base_branch, status, merge_commit, \
      pr_url, config, created_by_us, created, updated FROM workspace WHERE workflow = $1 AND status IN ($2, $3, $4) \
      AND (created, id) > ($5, $6) ORDER BY created, id LIMIT $7";
-pub(crate) const ATTACHED: &str = "SELECT r.id, r.path, r.name, r.created, a.added FROM attachment a \
+pub(crate) const ATTACHED: &str = "SELECT r.id, r.path, r.name, r.created, r.actor, a.added FROM attachment a \
      JOIN repository r ON r.id = a.repository WHERE a.workflow = $1 ORDER BY a.added, r.id LIMIT $2";
-pub(crate) const REPOSITORIES: &str = "SELECT id, path, name, created, created FROM repository \
+pub(crate) const REPOSITORIES: &str = "SELECT id, path, name, created, actor, created FROM repository \
      WHERE (created, id) < ($1, $2) ORDER BY created DESC, id DESC LIMIT $3 OFFSET $4";
 pub(crate) const REPOSITORY_TOTAL: &str = "SELECT count(*) FROM repository";
 pub(crate) const TEMPLATES: &str =

@@ -9,7 +9,7 @@ macro_rules! turn_columns {
 macro_rules! approval_columns {
     () => {
         "SELECT id, source, agent, workflow, task, attempt, operation, content, scope, directory, risk, rollback, \
-         verification, fingerprint, asked, status, until, actor, decided, reason, shown FROM approval "
+         verification, fingerprint, asked, status, until, actor, decided, reason, shown, used_by, used FROM approval "
     };
 }
 
@@ -87,10 +87,12 @@ pub(crate) const OVERDUE_APPROVALS: &str =
     concat!(approval_columns!(), "WHERE until <= $1 AND status IN ('pending', 'approved') ORDER BY asked, id LIMIT $2");
 /// What was asked is told once.
 pub(crate) const PUT_APPROVAL: &str = "INSERT INTO approval (id, source, agent, workflow, task, attempt, operation, content, \
-     scope, directory, risk, rollback, verification, fingerprint, asked, status, until, actor, decided, reason, shown) \
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21) \
+     scope, directory, risk, rollback, verification, fingerprint, asked, status, until, actor, decided, reason, shown, \
+     used_by, used) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, \
+     $22, $23) \
      ON CONFLICT (id) DO UPDATE SET status = excluded.status, until = excluded.until, actor = excluded.actor, \
-     decided = excluded.decided, reason = excluded.reason, shown = excluded.shown";
+     decided = excluded.decided, reason = excluded.reason, shown = excluded.shown, used_by = excluded.used_by, \
+     used = excluded.used";
 
 pub(crate) const APPROVALS_OF: &str =
     concat!(approval_columns!(), "WHERE agent = $1 AND status IN ('pending', 'approved') ORDER BY asked, id LIMIT $2");

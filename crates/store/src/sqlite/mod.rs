@@ -6,6 +6,7 @@ mod mount;
 mod queue;
 mod reader;
 mod reply;
+mod upgrade;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ use connection::{Settings, make, open};
 use queue::Queue;
 use reader::Readers;
 use reply::{Others, Reply, Ticket};
+pub(crate) use upgrade::upgrade;
 use writer::{Request, Writer};
 
 /// What may be chosen at opening.

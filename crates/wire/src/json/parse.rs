@@ -7,6 +7,9 @@ use std::hash::{BuildHasher, RandomState};
 
 use super::{Kind, Member, Node, Span};
 
+/// In a larger text the room that an object keeps for more members would add up.
+const LARGE_BYTES: usize = 1 << 20;
+
 /// The top value is level 1.
 pub const DEPTH_MAX: usize = 128;
 /// Places are kept in four bytes.
@@ -222,7 +225,12 @@ impl<'t> Parser<'t> {
             self.blank();
             match self.peek() {
                 Some(b',') => self.at += 1,
-                Some(b'}') => return Ok(Kind::Object(members)),
+                Some(b'}') => {
+                    if self.bytes.len() > LARGE_BYTES {
+                        members.shrink_to_fit();
+                    }
+                    return Ok(Kind::Object(members));
+                }
                 _ => return Err(Wrong::Expected("`,` or `}`")),
             }
         }

@@ -26,6 +26,7 @@ reply! {
         resumed: bool,
         holds: Vec<TaskId>,
         handoff_id: String,
+        note: some String,
     }
 }
 
@@ -164,6 +165,7 @@ reply! {
         worktree_removed: some bool,
         branch_deleted: some bool,
         branch_kept_because: some String,
+        branch_restore: some String,
     }
 }
 

@@ -90,6 +90,7 @@ macro_rules! with_task_fields {
                     gate: self.gate.unwrap_or(false),
                     verify: self.brief.as_ref().is_some_and(|brief| brief.output_contract.is_verified()),
                     review: self.review.is_some(),
+                    limited: self.limits.is_some(),
                     repository,
                     brief: self.brief.as_ref().map(|brief| Json::from_stored(brief.render().to_string())),
                     context,

@@ -35,7 +35,7 @@ pub fn refusal(refusal: &Refusal) -> Said {
         code: refusal.code(),
         message: refusal.to_string(),
         recoverable: refusal.is_recoverable(),
-        suggestion: refusal.suggestion().to_owned(),
+        suggestion: refusal.suggestion().into_owned(),
         details: details(refusal),
     }
 }
@@ -111,7 +111,11 @@ pub fn rejection(tool: &Tool, report: &Report<'_>) -> Said {
             (pointer.trim_start_matches('/').to_owned(), words, near)
         })
         .collect();
-    let first = told.first().map(|(field, words, _)| format!("`{field}` {words}")).unwrap_or_default();
+    let first = told.first().map(|(field, words, _)| match field.as_str() {
+        "" => words.clone(),
+        field => format!("`{field}` {words}"),
+    });
+    let first = first.unwrap_or_default();
     let more = report.errors().len().saturating_sub(1);
     let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
     let fields = told.into_iter().map(|(field, words, near)| {
@@ -120,14 +124,20 @@ pub fn rejection(tool: &Tool, report: &Report<'_>) -> Said {
         Value::Object(members)
     });
     let details = object([("fields", Value::List(fields.collect()))]);
+    let is_too_long = report.errors().first().is_some_and(|problem| report.code(problem).starts_with("TOO_LONG"));
+    let suggestion = if is_too_long { SEND_LESS } else { "correct the named fields and call again" };
     Said {
         code: "INVALID_INPUT",
         message: format!("{}: {first}{more}", tool.name),
         recoverable: true,
-        suggestion: "correct the named fields and call again".to_owned(),
+        suggestion: suggestion.to_owned(),
         details: Some(details),
     }
 }
+
+/// What helps against a document that is too large.
+const SEND_LESS: &str =
+    "send less: keep long texts in files and name the files, or split the work into several workflows";
 
 /// The name in the schema that was probably meant.
 fn nearest(schema: &Value, pointer: &str) -> Option<String> {

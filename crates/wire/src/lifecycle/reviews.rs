@@ -11,7 +11,7 @@ use crate::shape::{NonBlank, Text, message, vocabulary};
 
 message! {
     pub struct ReviewRequest {
-        content: required Body,
+        content: optional Body,
         media_type: optional NonBlank,
         artifact_ref: optional NonBlank,
         provider: optional NonBlank,
@@ -118,6 +118,8 @@ reply! {
         iteration: u32,
         open: u32,
         task_id: some TaskId,
+        media_type: some String,
+        artifact_ref: some String,
         confidence: some String,
         general_summary: some String,
         error: some FailureRow,
@@ -149,6 +151,8 @@ impl ReviewReply {
             iteration: last.map_or(0, |round| round.number),
             open: *open,
             task_id: gate.map(|gate| gate.task),
+            media_type: last.map(|round| round.artifact.media_type.clone()),
+            artifact_ref: last.and_then(|round| round.artifact.reference.clone()),
             confidence,
             general_summary,
             error,

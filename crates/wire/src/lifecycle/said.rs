@@ -18,7 +18,7 @@ fn done() -> Value {
 #[expect(clippy::too_many_lines, reason = "one match that names every reply")]
 pub fn answer(call: &Call, reply: &Reply) -> Option<Value> {
     Some(match reply {
-        Reply::Registered { agent, slug, name, resumed, holds } => Registered {
+        Reply::Registered { agent, slug, name, resumed, holds, note } => Registered {
             id: *agent,
             name: name.clone(),
             status: if holds.is_empty() { "online" } else { "busy" },
@@ -26,6 +26,7 @@ pub fn answer(call: &Call, reply: &Reply) -> Option<Value> {
             resumed: *resumed,
             holds: holds.clone(),
             handoff_id: crate::handoff::alias(*agent),
+            note: note.clone(),
         }
         .render(),
         Reply::Alive { next_heartbeat_ms } => Beat { success: true, next_heartbeat_ms: next_heartbeat_ms.0 }.render(),

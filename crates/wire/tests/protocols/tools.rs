@@ -37,3 +37,28 @@ fn descriptions_are_what_clients_take() {
     }
     assert_eq!(TOOLS.len(), 66);
 }
+
+/// Arguments of `workflow_set_plan` with so many small tasks.
+fn plan_of(tasks: usize) -> String {
+    let list = vec![r#"{"name":"a task with a name"}"#; tasks].join(",");
+    format!(r#"{{"id":"wf_000000000000","plan":{{"summary":"s","tasks":[{list}]}}}}"#)
+}
+
+#[test]
+fn a_plan_with_too_many_tasks_is_refused_before_it_is_parsed() {
+    let text = plan_of(100_001);
+    let judged = wire::lifecycle::judge("workflow_set_plan", text.as_bytes()).unwrap();
+    assert!(judged.value.is_none());
+    assert_eq!(judged.report.codes().0, ["TOO_LONG:"]);
+    let said = wire::lifecycle::rejection(Tool::find("workflow_set_plan").unwrap(), &judged.report);
+    assert!(said.message.contains("a list has 100001 entries; at most 100000 are allowed"), "{}", said.message);
+    assert!(said.suggestion.starts_with("send less"), "{}", said.suggestion);
+    // Seven million numbers would be hundreds of megabytes of values, though no list of them is long.
+    let many = vec![format!("[{}0]", "0,".repeat(90_000)); 80].join(",");
+    let text = format!(r#"{{"id":"wf_000000000000","plan":{{"summary":"s","tasks":[{many}]}}}}"#);
+    let judged = wire::lifecycle::judge("workflow_set_plan", text.as_bytes()).unwrap();
+    assert_eq!(judged.report.codes().0, ["TOO_LONG:"]);
+    let text = plan_of(100_000);
+    let judged = wire::lifecycle::judge("workflow_set_plan", text.as_bytes()).unwrap();
+    assert_eq!(judged.report.codes().0, [""; 0]);
+}

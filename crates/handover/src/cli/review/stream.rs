@@ -11,7 +11,7 @@ use wire::feedback::{Asked, Response};
 use wire::json::{Number, Value, object};
 use wire::stream::Frame;
 
-use super::{NOUN, open, provider, round, session};
+use super::{NOUN, caller, open, provider, round, session};
 use crate::cli::show::{plain, refused};
 
 /// A request that is longer is told so; more of it need not be read.
@@ -54,18 +54,25 @@ pub(super) async fn run(office: &Office, asked: &Run) -> anyhow::Result<ExitCode
         eprintln!("handover: {} is a session with {}; nothing was started", known.id, known.provider);
         return Ok(ExitCode::from(2));
     }
+    let caller = match caller(office).await? {
+        Ok(caller) => caller,
+        Err(said) => {
+            eprintln!("{} {}; {}", said.code, said.message, said.suggestion);
+            return Ok(ExitCode::from(1));
+        }
+    };
     let mut bytes = Vec::new();
     std::io::stdin().lock().take(REQUEST_BYTES_MAX).read_to_end(&mut bytes).context("read the request")?;
     let id = match known {
         Some(known) => known.id,
-        None => match open(office, &provider, None).await {
+        None => match open(office, &caller, &provider, None).await {
             Ok(id) => id,
             Err(error) => return refused(NOUN, error, false),
         },
     };
     let mut out = Out { session: id.to_string(), office };
     out.start()?;
-    let (text, spent) = match round(office, &provider, id, &bytes).await {
+    let (text, spent) = match round(office, &caller, &provider, id, &bytes).await {
         Ok(Some(answered)) => (answered.text(), answered.spent),
         Ok(None) => return Ok(ExitCode::from(130)),
         Err(trouble) => {

@@ -2,7 +2,7 @@
 
 use brush_parser::ast;
 
-use super::{Scope, Walk};
+use super::{Scope, StandardInput, Walk};
 use crate::gate::command::Folders;
 use crate::gate::program;
 use crate::gate::script::Script;
@@ -56,9 +56,15 @@ impl Walk {
             [only] => after = self.one(only, script, scope),
             many => {
                 let mut last = scope.clone();
-                for command in many {
+                let mut printed: Vec<String> = Vec::new();
+                for (number, command) in many.iter().enumerate() {
                     last = scope.clone();
+                    if number > 0 {
+                        last.input = StandardInput::Pipe(printed.clone());
+                    }
+                    self.printed.clear();
                     self.one(command, script, &mut last);
+                    printed.append(&mut self.printed);
                 }
                 // Some shells run the last one themselves.
                 after = After::both(&before.and(last.folders));
@@ -190,7 +196,7 @@ impl Walk {
             Some(name) if program::is_relied_on(&name) => {
                 self.ask(format!("a function with the name {name}, which changes what the word means"));
             }
-            Some(_) => {}
+            Some(name) => drop(self.functions.insert(name)),
             None => self.ask("a function whose name is not one literal"),
         }
         let ast::FunctionBody(body, redirects) = &function.body;

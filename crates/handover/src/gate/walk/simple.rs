@@ -2,12 +2,12 @@
 
 use brush_parser::ast;
 
-use super::{Scope, Walk};
+use super::{Scope, StandardInput, Walk};
 use crate::gate::command::{Arg, By};
+use crate::gate::effect::Tree;
 use crate::gate::patch;
 use crate::gate::script::Script;
 use crate::gate::word::Word;
-use crate::gate::wrapper::Tree;
 
 impl Walk {
     pub(super) fn simple(&mut self, simple: &ast::SimpleCommand, script: &Script, scope: &mut Scope) {
@@ -25,7 +25,47 @@ impl Walk {
         if words.first().is_some_and(|word| matches!(word.as_text(), "apply_patch" | "applypatch")) {
             self.patch(simple, &words, script, scope);
         }
+        let input = self.input(simple, script).unwrap_or_else(|| scope.input.clone());
+        self.printed = words.iter().skip(1).filter_map(|word| word.text.clone()).collect();
+        if let StandardInput::Text(text) = &input {
+            self.printed.push(text.clone());
+        }
+        let before = std::mem::replace(&mut scope.input, input);
         self.command(&words, &[], scope);
+        scope.input = before;
+    }
+
+    /// What a command reads instead of the input it was given; the last redirection counts.
+    fn input(&self, simple: &ast::SimpleCommand, script: &Script) -> Option<StandardInput> {
+        let prefix = simple.prefix.iter().flat_map(|prefix| &prefix.0);
+        let items = prefix.chain(simple.suffix.iter().flat_map(|suffix| &suffix.0));
+        let mut found = None;
+        for item in items {
+            let ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) = item else { continue };
+            match redirect {
+                ast::IoRedirect::HereString(None | Some(0), word) => {
+                    let text = script.words.get(&word.value).and_then(Word::literal);
+                    found = Some(text.map_or(StandardInput::Unknown, StandardInput::Text));
+                }
+                ast::IoRedirect::File(
+                    None | Some(0),
+                    ast::IoFileRedirectKind::Read | ast::IoFileRedirectKind::ReadAndWrite,
+                    ast::IoFileRedirectTarget::Filename(word),
+                ) => {
+                    let file = script.words.get(&word.value).and_then(Word::literal);
+                    let plain = file.is_some_and(|file| !crate::gate::wrapper::is_input(&file));
+                    found = Some(if plain { StandardInput::File } else { StandardInput::Unknown });
+                }
+                ast::IoRedirect::File(None | Some(0), ast::IoFileRedirectKind::DuplicateInput, _) => {
+                    found = Some(StandardInput::Unknown);
+                }
+                ast::IoRedirect::HereString(..)
+                | ast::IoRedirect::HereDocument(..)
+                | ast::IoRedirect::OutputAndError(..)
+                | ast::IoRedirect::File(..) => {}
+            }
+        }
+        found
     }
 
     /// Codex takes such a command for its tool, with the patch as a word or as its input.
@@ -54,7 +94,14 @@ impl Walk {
     fn item(&mut self, item: &ast::CommandPrefixOrSuffixItem, script: &Script, scope: &Scope, words: &mut Vec<Arg>) {
         match item {
             ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => self.redirect(redirect, script, scope),
-            ast::CommandPrefixOrSuffixItem::Word(word) => words.push(self.word(word, script, scope)),
+            ast::CommandPrefixOrSuffixItem::Word(word) => {
+                let arg = self.word(word, script, scope);
+                // Braces are several words to bash, and one to other shells.
+                match script.words.get(&word.value).filter(|word| !scope.foreign && word.has_choice()) {
+                    Some(word) => words.extend(Arg::several(word)),
+                    None => words.push(arg),
+                }
+            }
             ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, word) => {
                 let is_argument = !words.is_empty();
                 let declares = words.first().is_some_and(|word| super::program::DECLARES.contains(&word.as_text()));
@@ -129,6 +176,21 @@ impl Walk {
     }
 
     fn redirect(&mut self, redirect: &ast::IoRedirect, script: &Script, scope: &Scope) {
+        // What is open for reading as another descriptor can be opened again for writing by its name below /dev.
+        if let ast::IoRedirect::File(number, kind, target) = redirect {
+            let reads = matches!(kind, ast::IoFileRedirectKind::Read | ast::IoFileRedirectKind::DuplicateInput);
+            let from = match target {
+                ast::IoFileRedirectTarget::Filename(word) | ast::IoFileRedirectTarget::Duplicate(word) => {
+                    script.words.get(&word.value).and_then(Word::literal).unwrap_or_default()
+                }
+                ast::IoFileRedirectTarget::Fd(number) => number.to_string(),
+                ast::IoFileRedirectTarget::ProcessSubstitution(..) => String::new(),
+            };
+            let moves = matches!(kind, ast::IoFileRedirectKind::DuplicateOutput)
+                && is_descriptor(&from)
+                && !matches!(from.as_str(), "1" | "2");
+            self.found.reopened |= reads && number.is_some_and(|number| number > 0) || moves;
+        }
         match redirect {
             ast::IoRedirect::HereString(_, word) => drop(self.word(word, script, scope)),
             ast::IoRedirect::HereDocument(..) => self.ask("what does not parse as a command"),

@@ -94,11 +94,15 @@ fn part(output: &str, number: usize) -> String {
     format!(".handover-{}-{number}.part", &output[..12])
 }
 
-/// None for what is not a file inside of the root.
+/// None for what is not a file inside of the root, or lies in the state.
 fn resolve(path: &str) -> Option<String> {
     // A path that ends in one of them names a folder.
     let is_folder = matches!(path.rsplit('/').next(), Some("." | ".."));
-    if is_folder || !FilePath::is_legal(path) { None } else { path::resolve(path).map(|parts| parts.join("/")) }
+    if is_folder || !FilePath::is_legal(path) {
+        return None;
+    }
+    // The store, the token and everybody's mail are no agent's to write, also where an agent works in the project itself.
+    path::resolve(path).map(|parts| parts.join("/")).filter(|path| !crate::place::is_state(path))
 }
 
 /// The later one of two that cannot both be files.

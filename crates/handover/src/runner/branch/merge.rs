@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::quiet::quiet;
-use super::{Merge, Merged, PATHS_MAX, check_words};
+use super::{Merge, Merged, PATHS_MAX, check_words, state};
 use crate::worktree::Problem;
 use crate::worktree::git::{Call, Git, Output};
 use crate::worktree::repository::{Repository, reference};
@@ -19,6 +19,9 @@ pub async fn merge(git: &Git, request: &Merge) -> Result<Merged, Problem> {
     check_words(message, author)?;
     let repository = Repository::find(git, &request.repository).await?;
     let head = commit(git, &repository, &request.head).await?;
+    if let Some(path) = state::in_tree(git, &repository, &head).await? {
+        return Ok(Merged::HasState { path });
+    }
     let quiet = quiet(git, &repository.home).await?;
     let name = reference(&request.branch);
     for _ in 0..TRIES_MAX {

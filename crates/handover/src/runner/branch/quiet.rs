@@ -24,13 +24,13 @@ const DRIVERS_MAX: usize = 200;
 
 /// For every call: settings, and the filters that are switched off by them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Quiet {
-    pub(super) settings: Vec<(String, String)>,
-    pub(super) filters: BTreeSet<String>,
+pub(crate) struct Quiet {
+    pub(crate) settings: Vec<(String, String)>,
+    pub(crate) filters: BTreeSet<String>,
 }
 
 /// The names of drivers can only be learnt from the configuration.
-pub(super) async fn quiet(git: &Git, folder: &Path) -> Result<Quiet, Problem> {
+pub(crate) async fn quiet(git: &Git, folder: &Path) -> Result<Quiet, Problem> {
     let mut quiet = Quiet { settings: Vec::new(), filters: BTreeSet::new() };
     quiet.settings.extend(FIXED.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     let arguments = ["config", "--null", "--name-only", "--get-regexp"];

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::{Line, merge};
 use crate::worktree::git::Git;
+use crate::worktree::remnant::is_unfinished;
 use crate::worktree::repository::{Repository, reference};
 use crate::worktree::{self, Made, Occupant, Problem, Request};
 
@@ -13,8 +14,6 @@ const LOOK: Duration = Duration::from_millis(100);
 const LOOKS_MAX: u32 = 200;
 /// A git that fails clears what it made, which may take a moment as well.
 const TRIES_MAX: u32 = 5;
-/// What git writes into the lock of a worktree while it makes it.
-const UNFINISHED: &str = "initializing";
 
 /// At the tip of its workflow's branch. One that a stopped runner made is found again, with what is in it. A git which that
 /// runner started may still be making it: it is waited for. What a git that died left half-made is undone; nobody has worked
@@ -46,13 +45,6 @@ async fn is_finished_in_time(path: &Path) -> bool {
         }
     }
     false
-}
-
-/// Git locks a worktree while it makes it.
-fn is_unfinished(path: &Path) -> bool {
-    let Ok(link) = std::fs::read_to_string(path.join(".git")) else { return false };
-    let Some(folder) = link.trim_end().strip_prefix("gitdir: ") else { return false };
-    std::fs::read_to_string(path.join(folder).join("locked")).is_ok_and(|reason| reason.trim() == UNFINISHED)
 }
 
 async fn made_or_found(git: &Git, line: &Line, request: &Request) -> Result<Made, Problem> {

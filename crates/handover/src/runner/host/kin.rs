@@ -34,6 +34,8 @@ pub(super) struct Process {
     pub(super) group: Option<Pid>,
     pub(super) name: String,
     pub(super) is_zombie: bool,
+    /// By a signal; it does nothing until another one.
+    pub(super) is_stopped: bool,
 }
 
 /// Whom group signals may reach.
@@ -120,20 +122,24 @@ fn kill_below(children: &[Process]) {
     }
 }
 
+/// Who cannot be killed is named in the end.
+pub(super) fn kill_checked(pid: Pid, is_same: impl FnOnce(&Process) -> bool) {
+    signal_checked(pid, Signal::KILL, is_same);
+}
+
 /// A number may belong to another by the time it is used; a handle does not change hands.
 #[cfg(target_os = "linux")]
-pub(super) fn kill_checked(pid: Pid, is_same: impl FnOnce(&Process) -> bool) {
+pub(super) fn signal_checked(pid: Pid, signal: Signal, is_same: impl FnOnce(&Process) -> bool) {
     use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
     let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { return };
     if process(pid).is_some_and(|process| is_same(&process)) {
-        // Who cannot be killed is named in the end.
-        let _ = pidfd_send_signal(handle, Signal::KILL);
+        let _ = pidfd_send_signal(handle, signal);
     }
 }
 
-/// Nothing is found to be killed where there is no /proc.
+/// Nothing is found where there is no /proc.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn kill_checked(_pid: Pid, _is_same: impl FnOnce(&Process) -> bool) {}
+pub(super) fn signal_checked(_pid: Pid, _signal: Signal, _is_same: impl FnOnce(&Process) -> bool) {}
 
 fn survivors() -> Vec<Survivor> {
     let living = below(getpid(), &all()).into_iter().filter(|process| !process.is_zombie);
@@ -176,10 +182,11 @@ pub(super) fn process(pid: Pid) -> Option<Process> {
     // The name stands in brackets and may itself contain some.
     let (head, tail) = text.rsplit_once(')')?;
     let mut words = tail.split_ascii_whitespace();
-    let is_zombie = matches!(words.next()?, "Z" | "X");
+    let state = words.next()?;
+    let (is_zombie, is_stopped) = (matches!(state, "Z" | "X"), matches!(state, "T" | "t"));
     let parent = words.next()?.parse().ok()?;
     // One that is just ending has none, which is shown as -1.
     let group = words.next()?.parse().ok().filter(|group| *group > 0).and_then(Pid::from_raw);
     let name = head.split_once('(')?.1.to_owned();
-    Some(Process { pid, parent, group, name, is_zombie })
+    Some(Process { pid, parent, group, name, is_zombie, is_stopped })
 }

@@ -2,13 +2,14 @@
 
 use std::fs::{File, TryLockError};
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::process::{Pid, getpid};
+use rustix::process::{Pid, Signal, getpid};
 
 use super::kin::{self, Process};
-use super::{End, Ended, STDERR, STDOUT, Survivor, TURN, record};
+use super::{COMMAND, End, Ended, STDERR, STDOUT, Survivor, TURN, record};
 use crate::clock::{Clock, SystemClock};
 
 const SWEEP_MAX: Duration = Duration::from_secs(10);
@@ -41,14 +42,23 @@ pub fn sweep(folder: &Path) -> io::Result<Vec<Survivor>> {
 }
 
 /// The end of a turn that another runner started: waits while its host still works at it, ends what a killed host
-/// left, and records the end if there is none. Blocks, thirty seconds at most.
+/// left, and records the end if there is none. A host that is stopped is continued, sees that its runner is gone, and ends
+/// its program; one that does not end in time is killed. Blocks, forty seconds at most.
 pub fn settle(folder: &Path) -> io::Result<Ended> {
     let held = File::open(folder.join(record::LAUNCH))?;
     let until = kin::now() + HOST_MAX;
     loop {
         match held.try_lock() {
             Ok(()) => break,
-            Err(TryLockError::WouldBlock) if kin::now() < until => kin::rest(PAUSE),
+            Err(TryLockError::WouldBlock) if kin::now() < until => {
+                let stopped = hosts(folder).into_iter().filter(|host| host.is_stopped);
+                stopped.for_each(|host| signal(&host, Signal::CONT));
+                kin::rest(PAUSE);
+            }
+            Err(TryLockError::WouldBlock) if kin::now() < until + SWEEP_MAX => {
+                hosts(folder).iter().for_each(|host| signal(host, Signal::KILL));
+                kin::rest(PAUSE);
+            }
             Err(error) => return Err(error.into()),
         }
     }
@@ -67,6 +77,20 @@ pub fn settle(folder: &Path) -> io::Result<Ended> {
     };
     record::write(folder, record::END, &ended)?;
     Ok(ended)
+}
+
+/// The hosts of this folder, by their command line.
+fn hosts(folder: &Path) -> Vec<Process> {
+    let is_host = |process: &Process| {
+        let line = std::fs::read(format!("/proc/{}/cmdline", process.pid.as_raw_pid())).unwrap_or_default();
+        let words: Vec<&[u8]> = line.split(|byte| *byte == 0).skip(1).take(2).collect();
+        words == [COMMAND.as_bytes(), folder.as_os_str().as_bytes()]
+    };
+    kin::all().into_iter().filter(|process| process.pid != getpid() && is_host(process)).collect()
+}
+
+fn signal(host: &Process, signal: Signal) {
+    kin::signal_checked(host.pid, signal, |again| again.name == host.name && again.parent == host.parent);
 }
 
 /// Living ones; never ourselves.

@@ -11,7 +11,8 @@ use super::Fault;
 use super::evidence::{Checked, Ended, TAIL_MAX, plain_tail, shortened};
 use crate::digest::hexadecimal;
 use crate::runner::host::{self, End, Host, Inherit, Input, Launch};
-use crate::settings::team::Check;
+use crate::settings::team::{Check, ScriptSource};
+use crate::trust;
 
 /// What a check sees of our environment: where programs, their toolchains and files are, and how it speaks. No keys, and
 /// nothing that leads git or us to another place.
@@ -56,12 +57,18 @@ pub struct Place<'a> {
 }
 
 /// Runs a check to its end. Dropped, it is cut off with all that it started.
-pub(super) async fn run(place: Place<'_>, number: usize, check: &Check) -> Result<Checked, Fault> {
+pub(super) async fn run(
+    place: Place<'_>,
+    number: usize,
+    check: &Check,
+    scripts: Option<&ScriptSource>,
+) -> Result<Checked, Fault> {
     let shown = || shortened(&check.command).join(" ");
     let failed = |cause: io::Error| Fault::Check { command: shown(), cause };
     let folder = place.folder.join(format!("check-{number}"));
     clear(folder.clone()).await.map_err(failed)?;
     let launch = launch(place, check).map_err(failed)?;
+    let changed = scripts.map_or_else(|| Ok(Vec::new()), |scripts| changed(scripts, place, check)).map_err(failed)?;
     let host = Host::start(place.binary, &folder, &launch).map_err(failed)?;
     let end = host.wait().await.map_err(failed)?;
     let (ended, exit_code) = match end.how {
@@ -77,7 +84,14 @@ pub(super) async fn run(place: Place<'_>, number: usize, check: &Check) -> Resul
     #[expect(clippy::cast_precision_loss, reason = "a check runs for less than a million years")]
     let seconds = end.ended_at.saturating_sub(end.started_at).max(0) as f64 / 1_000.0;
     let command = shortened(&check.command);
-    Ok(Checked { command, ended, exit_code, seconds, output_sha256, tail, leaked: end.leaked })
+    Ok(Checked { command, ended, exit_code, seconds, output_sha256, tail, leaked: end.leaked, changed })
+}
+
+/// The scripts that the check is about to run and that nobody accepted in this form. Nothing else works in the worktree now.
+fn changed(scripts: &ScriptSource, place: Place<'_>, check: &Check) -> io::Result<Vec<(String, String)>> {
+    let folders = trust::Folders { root: &scripts.root, runs_in: place.worktree };
+    let found = trust::changed_scripts(&scripts.record, folders, &check.command)?;
+    Ok(found.into_iter().map(|script| (script.name, script.mark)).collect())
 }
 
 fn launch(place: Place<'_>, check: &Check) -> io::Result<Launch> {

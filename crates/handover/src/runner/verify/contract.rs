@@ -1,17 +1,14 @@
 //! What an output is held to: the brief's own words, and the contract of the settings that its `schema_ref` names.
 
-use std::fs::File;
-use std::io::{self, Read as _};
 use std::path::{Component, Path};
 
 use wire::message::{OutputContract, OutputType};
 
-use super::schema::{SCHEMA_BYTES_MAX, Schema};
+use super::schema::Schema;
 use crate::place::FOLDER;
-use crate::settings::Team;
-use crate::settings::team::Check;
+use crate::settings::team::{Check, ScriptSource};
+use crate::settings::{CONTRACTS, Team};
 
-const CONTRACTS: &str = "contracts";
 /// What is kept of each has to fit into one record.
 pub(super) const CHECKS_MAX: usize = 20;
 
@@ -25,6 +22,8 @@ pub struct Contract {
     pub evaluate: Option<String>,
     pub schema: Option<Schema>,
     pub checks: Vec<Check>,
+    /// What the scripts that the checks name are compared with. Without it, they are not compared.
+    pub scripts: Option<ScriptSource>,
 }
 
 /// Why a contract of this name cannot be held up to anything.
@@ -35,10 +34,10 @@ pub struct Unresolved {
     pub problem: String,
 }
 
-/// The contract of a brief. `root` is the main worktree, whose configuration was accepted.
-pub fn resolve(root: &Path, team: &Team, asked: &OutputContract) -> Result<Contract, Unresolved> {
+/// Returns the contract of a brief, from the settings that count.
+pub fn resolve(team: &Team, asked: &OutputContract) -> Result<Contract, Unresolved> {
     let (schema, checks) = match asked.schema_ref.get() {
-        Some(name) => named(root, team, name.as_str())?,
+        Some(name) => named(team, name.as_str())?,
         None => (None, Vec::new()),
     };
     Ok(Contract {
@@ -49,22 +48,27 @@ pub fn resolve(root: &Path, team: &Team, asked: &OutputContract) -> Result<Contr
         evaluate: asked.evaluate.get().map(ToString::to_string),
         schema,
         checks,
+        scripts: team.scripts.clone(),
     })
 }
 
 /// Everything that is wrong with the contracts of the settings.
-pub fn survey(root: &Path, team: &Team) -> Vec<Unresolved> {
-    team.contracts.keys().filter_map(|name| named(root, team, name).err()).collect()
+pub fn survey(team: &Team) -> Vec<Unresolved> {
+    team.contracts.keys().filter_map(|name| named(team, name).err()).collect()
 }
 
 /// The checks are those of the settings. The schema is the file they name; without that `contracts/<name>.json`, which
 /// alone is a contract, too.
-fn named(root: &Path, team: &Team, name: &str) -> Result<(Option<Schema>, Vec<Check>), Unresolved> {
+fn named(team: &Team, name: &str) -> Result<(Option<Schema>, Vec<Check>), Unresolved> {
     let unresolved = |problem: String| Unresolved { name: name.to_owned(), problem };
     let written = team.contracts.get(name);
     let checks = written.map_or(&[][..], |contract| &contract.checks);
     if checks.len() > CHECKS_MAX {
         return Err(unresolved(format!("has {} checks; at most {CHECKS_MAX} are allowed", checks.len())));
+    }
+    if written.is_some_and(|contract| contract.is_unaccepted) {
+        let problem = "a person has not accepted its checks on this machine; they look at them with `handover trust`";
+        return Err(unresolved(problem.to_owned()));
     }
     if checks.iter().any(|check| check.seconds == 0) {
         return Err(unresolved("a check has 0 seconds; it could never pass".to_owned()));
@@ -78,10 +82,13 @@ fn named(root: &Path, team: &Team, name: &str) -> Result<(Option<Schema>, Vec<Ch
             "the schema {shown} must be a file in {FOLDER}/{CONTRACTS}/, which is trusted"
         )));
     }
-    let schema = match read(&root.join(FOLDER).join(path)) {
-        Ok(text) => Some(text),
-        Err(error) if error.kind() == io::ErrorKind::NotFound && chosen.is_none() => None,
-        Err(error) => return Err(unresolved(format!("read the schema {}: {error}", path.display()))),
+    let file = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let unreadable = |problem: &str| unresolved(format!("read the schema {}: {problem}", path.display()));
+    let schema = match team.schemas.get(&file) {
+        Some(Ok(text)) => Some(text.clone()),
+        Some(Err(problem)) => return Err(unreadable(problem)),
+        None if chosen.is_none() => None,
+        None => return Err(unreadable("there is no such file")),
     };
     if schema.is_none() && written.is_none() {
         let problem = format!("there is neither [contract.{name}] in the settings nor {FOLDER}/{}", bare.display());
@@ -98,16 +105,6 @@ fn is_trusted(path: &Path) -> bool {
     let mut parts = path.components().filter(|part| *part != Component::CurDir);
     let is_there = parts.next().is_some_and(|part| part.as_os_str() == CONTRACTS);
     is_there && matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None))
-}
-
-fn read(path: &Path) -> io::Result<String> {
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("is no file"));
-    }
-    let mut text = String::new();
-    // One byte more shows that it is too large.
-    File::open(path)?.take(SCHEMA_BYTES_MAX as u64 + 1).read_to_string(&mut text)?;
-    Ok(text)
 }
 
 #[cfg(test)]
@@ -160,7 +157,7 @@ mod tests {
 
     #[test]
     fn names_lead_to_checks_and_schemas() {
-        let (root, team) = project(
+        let (_root, team) = project(
             "[contract.code]\nchecks = [{ command = [\"cargo\", \"test\"], seconds = 5 }]\n\
              [contract.both]\nschema = \"contracts/other.json\"\nchecks = [{ command = [\"true\"] }]\n\
              [contract.bare]\nchecks = [{ command = [\"true\"] }]\n",
@@ -168,32 +165,32 @@ mod tests {
         );
         let cases = [("code", 1, false), ("both", 1, true), ("bare", 1, true), ("alone", 0, true)];
         for (name, checks, has_schema) in cases {
-            let found = resolve(root.path(), &team, &named(name)).unwrap();
+            let found = resolve(&team, &named(name)).unwrap();
             assert_eq!((found.checks.len(), found.schema.is_some()), (checks, has_schema), "{name}");
         }
-        assert_eq!(survey(root.path(), &team), []);
+        assert_eq!(survey(&team), []);
     }
 
     #[test]
     fn without_a_name_only_the_brief_counts() {
-        let (root, team) = project("", &[]);
+        let (_root, team) = project("", &[]);
         let brief = asked(
             r#"{"type": "report", "schema_ref": null, "output_ref_required": true, "min_length": 7, "evaluate": " Is it?\n"}"#,
         );
-        let found = resolve(root.path(), &team, &brief).unwrap();
+        let found = resolve(&team, &brief).unwrap();
         assert_eq!(
             (found.output_ref_required, found.min_length, found.evaluate.as_deref()),
             (true, 7, Some(" Is it?\n"))
         );
         assert!(found.schema.is_none() && found.checks.is_empty());
         let endless = asked(r#"{"type": "file", "output_ref_required": false, "min_length": 99999999999999999999999}"#);
-        assert_eq!(resolve(root.path(), &team, &endless).unwrap().min_length, u64::MAX);
+        assert_eq!(resolve(&team, &endless).unwrap().min_length, u64::MAX);
     }
 
     #[test]
     fn what_cannot_be_held_up_is_told_by_name() {
         let many = format!("[contract.many]\nchecks = [{}]\n", "{ command = [\"true\"] },".repeat(CHECKS_MAX + 1));
-        let (root, team) = project(
+        let (root, _) = project(
             &format!(
                 "[contract.lost]\nschema = \"contracts/lost.json\"\n[contract.out]\nschema = \"../outside.json\"\n\
                  [contract.deep]\nschema = \"contracts/deeper/x.json\"\n[contract.root]\nschema = \"/etc/passwd\"\n\
@@ -203,6 +200,7 @@ mod tests {
         );
         fs::create_dir(root.path().join(".handover/contracts/folder.json")).unwrap();
         fs::write(root.path().join(".handover/contracts/bytes.json"), b"\xff").unwrap();
+        let team = crate::settings::read(Some(root.path())).unwrap().team;
         let cases = [
             ("nothing", "there is neither [contract.nothing] in the settings nor .handover/contracts/nothing.json"),
             ("lost", "read the schema contracts/lost.json: "),
@@ -217,9 +215,9 @@ mod tests {
             ("bytes", "UTF-8"),
         ];
         for (name, words) in cases {
-            let told = resolve(root.path(), &team, &named(name)).map(|_| ()).unwrap_err().to_string();
+            let told = resolve(&team, &named(name)).map(|_| ()).unwrap_err().to_string();
             assert!(told.starts_with(&format!("contract {name}: ")) && told.contains(words), "{told}");
         }
-        assert_eq!(survey(root.path(), &team).len(), 6);
+        assert_eq!(survey(&team).len(), 6);
     }
 }

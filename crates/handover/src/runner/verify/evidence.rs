@@ -52,6 +52,7 @@ pub enum Code {
     OutputNotJson,
     SchemaMismatch,
     CheckFailed,
+    CheckChanged,
     EvaluationFailed,
 }
 
@@ -69,6 +70,10 @@ pub struct Checked {
     pub tail: String,
     /// It left processes behind; they were ended.
     pub leaked: bool,
+    /// Scripts that it runs and that differ from what a person accepted: the name, and the hash of the content. While there
+    /// is one, its success does not count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<(String, String)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,6 +108,7 @@ impl Code {
             Self::OutputNotJson => "OUTPUT_NOT_JSON",
             Self::SchemaMismatch => "SCHEMA_MISMATCH",
             Self::CheckFailed => "CHECK_FAILED",
+            Self::CheckChanged => "CHECK_CHANGED",
             Self::EvaluationFailed => "EVALUATION_FAILED",
         }
     }
@@ -130,7 +136,19 @@ impl Checked {
             (Ended::TooMuchOutput, _) => "wrote more than is allowed".to_owned(),
             (Ended::NotStarted { why }, _) => format!("could not be started: {why}"),
         };
-        format!("`{}` {how} after {:.1} s", self.command.join(" "), self.seconds)
+        let changed = if self.changed.is_empty() { "" } else { "; check changed by this task" };
+        format!("`{}` {how} after {:.1} s{changed}", self.command.join(" "), self.seconds)
+    }
+
+    /// Why a success does not count.
+    fn unseen(&self) -> String {
+        let names: Vec<&str> = self.changed.iter().map(|(name, _)| name.as_str()).collect();
+        format!(
+            "check changed by this task: `{}` runs {}, which differs from what a person accepted; its result counts only after \
+             a person saw the difference. Put it back as it was, unless the task is to change it",
+            self.command.join(" "),
+            names.join(", ")
+        )
     }
 }
 
@@ -150,7 +168,26 @@ impl Evaluation {
 
 impl Evidence {
     pub fn has_passed(&self) -> bool {
+        self.has_passed_but_for_scripts() && self.changed().next().is_none()
+    }
+
+    /// Nothing is wrong but that checks were changed, which a person has to see.
+    pub(crate) fn waits_for_a_person(&self) -> bool {
+        self.has_passed_but_for_scripts() && self.changed().next().is_some()
+    }
+
+    fn has_passed_but_for_scripts(&self) -> bool {
         self.problems.is_empty() && self.checks.iter().all(Checked::has_passed)
+    }
+
+    /// Returns the changed scripts of all checks: the name, and the hash of the content.
+    pub(crate) fn changed(&self) -> impl Iterator<Item = &(String, String)> {
+        self.checks.iter().flat_map(|check| &check.changed)
+    }
+
+    /// A person saw them.
+    pub(super) fn count_changed(&mut self) {
+        self.checks.iter_mut().for_each(|check| check.changed.clear());
     }
 
     /// As the engine keeps it.
@@ -170,12 +207,14 @@ impl Evidence {
             };
             told(Code::CheckFailed, format!("{}; {tail}", check.told()))
         });
+        let unseen = self.checks.iter().filter(|check| check.has_passed() && !check.changed.is_empty());
+        let unseen = unseen.map(|check| told(Code::CheckChanged, check.unseen()));
         let evaluation = failed.map(|said| {
             let notes = said.notes.iter().map(|note| format!("\n- {note}")).collect::<String>();
             let text = format!("{}{notes}", said.summary);
             told(Code::EvaluationFailed, wire::prompt::fenced("the evaluator", &text))
         });
-        problems.chain(checks).chain(evaluation).collect()
+        problems.chain(checks).chain(unseen).chain(evaluation).collect()
     }
 }
 

@@ -13,6 +13,7 @@ fn check(command: &[&str], tail: &str) -> Checked {
         output_sha256: crate::digest::sha256(b""),
         tail: tail.to_owned(),
         leaked: false,
+        changed: Vec::new(),
     }
 }
 

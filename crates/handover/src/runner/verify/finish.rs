@@ -6,12 +6,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use engine::command::{RecordVerification, Target};
-use engine::id::{AgentId, TaskId};
+use engine::id::{AgentId, ApprovalId, TaskId};
 use engine::task::{BlockKind, Detail, Task};
 use engine::verification::Verdict;
 use engine::{Caller, Command, Json, Refusal, Reply, Rights};
 use wire::json::{Value, object};
 
+use super::changed::{ChangedCheck, CheckAnswer, CheckWait};
 use super::evaluation::{Asked, Judgement, ask};
 use super::{Contract, Facts, Fault, Place, Progress, Said, Unresolved, Verified, resolve, tree, verify};
 use crate::runner::host;
@@ -74,6 +75,11 @@ pub enum Unfinished {
     Brief(String),
     #[error(transparent)]
     Unresolved(#[from] Unresolved),
+    #[error(
+        "check changed by this task: its result counts only after a person saw the difference, with `handover approval show \
+         {0}`, and approved it; then verify again"
+    )]
+    CheckChanged(ApprovalId),
     #[error("the output has to be judged by an evaluator, and there is none here")]
     EvaluatorNeeded,
     /// What it said is no judgement, also after it was asked again.
@@ -106,6 +112,20 @@ where
     let nothing = held.found(Verdict::Pass, Verdict::Skipped, None, Json::from_stored("{}".to_owned()));
     service.would(held.caller(), nothing).await?;
     let mut verified = held.working(service, mechanical(&contract, order, progress)).await?;
+    if let (true, Some(scripts)) = (verified.evidence.waits_for_a_person(), &contract.scripts) {
+        let check = ChangedCheck {
+            service,
+            worktree: order.worktree,
+            record: &scripts.record,
+            task: held.task,
+            attempt: held.attempt,
+            agent: held.holder,
+            waits: CheckWait::VerifiesAgain,
+        };
+        if let CheckAnswer::Asked(approval) = check.decide(held.caller(), &mut verified.evidence).await? {
+            return Err(Unfinished::CheckChanged(approval));
+        }
+    }
     let mut complaints = Vec::new();
     let mut semantic = Verdict::Skipped;
     if let (Verdict::Pass, Some(criterion), Some(evaluate)) = (verified.mechanical(), &contract.evaluate, evaluate) {
@@ -148,7 +168,7 @@ async fn prepare(service: &Service, team: &Team, order: Order<'_>) -> Result<(He
     let judged = wire::message::judge_brief(stored.as_str().as_bytes());
     let problems = judged.report.codes().0.join(", ");
     let brief = judged.value.ok_or(Unfinished::Brief(problems))?;
-    let contract = resolve(order.root, team, &brief.output_contract)?;
+    let contract = resolve(team, &brief.output_contract)?;
     Ok((Held { task: id, attempt, holder }, contract))
 }
 

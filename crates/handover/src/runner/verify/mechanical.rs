@@ -58,7 +58,7 @@ pub async fn verify(
     let of = contract.checks.len();
     for (number, check) in (1..).zip(&contract.checks) {
         progress(Progress::Check { number, of, command: &check.command });
-        let checked = check::run(place, number, check).await?;
+        let checked = check::run(place, number, check, contract.scripts.as_ref()).await?;
         progress(Progress::Checked { number, of, check: &checked });
         verified.evidence.checks.push(checked);
     }

@@ -5,6 +5,7 @@ use wire::lifecycle::Tool;
 
 use super::{Door, Place, Who, program};
 use crate::script::Answer;
+use crate::terminal::Terminal;
 use crate::verbs::VERBS;
 
 pub(super) struct CommandLine {
@@ -22,7 +23,12 @@ impl Door for CommandLine {
         let mut arguments: Value = serde_json::from_str(arguments).unwrap();
         name_agent(who, tool, &mut arguments);
         let words = words(tool, &arguments);
-        let output = program(&self.place.folder, &self.place.store).args(&words).output().unwrap();
+        let mut program = program(&self.place.folder, &self.place.store);
+        let terminal = (who.scope() == "person").then(Terminal::new);
+        if let Some(terminal) = &terminal {
+            terminal.seat(&mut program);
+        }
+        let output = program.args(&words).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         let value = || {
             let line = text.strip_suffix('\n').unwrap_or_else(|| {

@@ -9,9 +9,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::stdio::{Era, answer};
-use super::{Door, Place, Who, program};
+use super::{Door, Library, Place, Who, program};
 use crate::schema;
 use crate::script::Answer;
+use crate::terminal::Terminal;
 
 /// A server, and the tokens of those who call.
 struct Server {
@@ -19,7 +20,9 @@ struct Server {
     /// Kept open: what the server prints has somewhere to go.
     _output: BufReader<ChildStdout>,
     address: String,
-    owner: String,
+    /// Makes agents' tokens.
+    admin: String,
+    place: Place,
     tokens: HashMap<String, String>,
 }
 
@@ -42,35 +45,45 @@ impl Server {
         command.args(["serve", "--port", "0", "--tools", "full"]).stdout(Io::piped());
         let mut process = command.spawn().unwrap();
         let mut output = BufReader::new(process.stdout.take().unwrap());
-        let (mut address, mut owner) = (String::new(), String::new());
-        while owner.is_empty() {
+        let (mut address, mut admin) = (String::new(), String::new());
+        while admin.is_empty() {
             let mut line = String::new();
             assert_ne!(output.read_line(&mut line).unwrap(), 0, "the server ended");
             if let Some(found) = line.trim().strip_prefix("listening on http://") {
                 found.clone_into(&mut address);
             }
             if let Some(path) = line.trim().strip_prefix("token  ") {
-                std::fs::read_to_string(path).unwrap().trim().clone_into(&mut owner);
+                std::fs::read_to_string(path).unwrap().trim().clone_into(&mut admin);
             }
         }
-        Self { process, _output: output, address, owner, tokens: HashMap::new() }
+        Self { process, _output: output, address, admin, place: place.clone(), tokens: HashMap::new() }
     }
 
-    /// The owner of the machine comes with the machine's token; everybody else is given one.
+    /// Everybody has a token. The machine's makes agents' tokens, a person at a terminal makes the others.
     fn token(&mut self, who: Who<'_>) -> String {
-        if who.scope() == "person" {
-            return self.owner.clone();
-        }
         if let Some(token) = self.tokens.get(who.name) {
             return token.clone();
         }
-        let body = json!({"name": who.name, "scope": who.scope()});
-        let owner = format!("Bearer {}", self.owner);
-        let made = self.send("POST", "/api/v1/tokens", &[("Authorization", &owner)], &body.to_string());
-        assert_eq!(made.status, 201);
-        let token = made.json()["token"].as_str().unwrap().to_owned();
+        let token = if who.scope() == "agent" { self.agents_token(who.name) } else { self.peoples_token(who.scope()) };
         self.tokens.insert(who.name.to_owned(), token.clone());
         token
+    }
+
+    fn agents_token(&self, name: &str) -> String {
+        let body = json!({"name": name, "shared": true});
+        let admin = format!("Bearer {}", self.admin);
+        let made = self.send("POST", "/api/v1/tokens", &[("Authorization", &admin)], &body.to_string());
+        assert_eq!(made.status, 201);
+        made.json()["token"].as_str().unwrap().to_owned()
+    }
+
+    fn peoples_token(&self, scope: &str) -> String {
+        let terminal = Terminal::new();
+        let mut command = program(&self.place.folder, &self.place.store);
+        terminal.seat(&mut command);
+        let output = command.args(["token", "create", scope, "--scope", scope]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
     fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Response {
@@ -134,9 +147,7 @@ impl Api {
 
 impl Door for Api {
     fn call(&mut self, who: Who<'_>, tool: &str, arguments: &str) -> Answer {
-        // The machine's own token does for whoever names an agent; others come with one of their own.
-        let token = if who.agent.is_some() { self.0.owner.clone() } else { self.0.token(who) };
-        let bearer = format!("Bearer {token}");
+        let bearer = format!("Bearer {}", self.0.token(who));
         let mut arguments: Value = serde_json::from_str(arguments).unwrap();
         let key = key_of(&mut arguments);
         let mut headers = vec![("Authorization", bearer.as_str())];
@@ -170,7 +181,7 @@ fn without_frame(status: u16, mut value: Value) -> Value {
     let code = value["code"].as_str().unwrap_or_else(|| panic!("status {status}: {value}")).to_owned();
     let right = match code.as_str() {
         "INVALID_INPUT" | "INVALID_WIRE" => 422,
-        "NOT_PERMITTED" => 403,
+        "NOT_PERMITTED" | "AGENT_ELSEWHERE" | "PROTECTED" => 403,
         code if code.ends_with("_NOT_FOUND") => 404,
         _ => 409,
     };
@@ -189,11 +200,13 @@ pub(super) struct Mcp {
     /// Names of sessions, in the old era.
     sessions: HashMap<String, String>,
     last: u64,
+    /// For people: over MCP nobody is one.
+    beside: Option<Library>,
 }
 
 impl Mcp {
     pub(super) fn new(place: &Place, era: Era) -> Self {
-        Self { server: Server::start(place), era, sessions: HashMap::new(), last: 0 }
+        Self { server: Server::start(place), era, sessions: HashMap::new(), last: 0, beside: None }
     }
 
     fn post(&mut self, who: Who<'_>, message: &Value) -> Response {
@@ -203,8 +216,6 @@ impl Mcp {
             ("Accept", "application/json, text/event-stream"),
             ("MCP-Protocol-Version", self.era.version()),
         ];
-        // A client of this door speaks for a model unless it says otherwise.
-        headers.extend((who.scope() == "person").then_some(("Handover-As", "person")));
         match (self.era, self.sessions.get(who.name)) {
             (Era::Old, session) => headers.extend(session.map(|session| ("Mcp-Session-Id", session.as_str()))),
             (Era::New, _) => {
@@ -239,7 +250,7 @@ pub(crate) fn unknown_tool(place: &Place) -> [Value; 3] {
         spoken(&door.post(person, &call))["error"].clone()
     };
     let server = Server::start(place);
-    let bearer = format!("Bearer {}", server.owner);
+    let bearer = format!("Bearer {}", server.admin);
     let api = server.send("POST", "/api/v1/tools/task_frobnicate", &[("Authorization", &bearer)], "{}");
     [over_mcp(Era::Old), over_mcp(Era::New), json!([api.status, api.json()["code"]])]
 }
@@ -260,6 +271,10 @@ fn said(response: &Response) -> Value {
 
 impl Door for Mcp {
     fn call(&mut self, who: Who<'_>, tool: &str, arguments: &str) -> Answer {
+        if who.scope() == "person" {
+            let place = &self.server.place;
+            return self.beside.get_or_insert_with(|| Library::beside(place)).call(who, tool, arguments);
+        }
         if self.era == Era::Old && !self.sessions.contains_key(who.name) {
             self.open(who);
         }

@@ -55,7 +55,9 @@ impl Library {
             }
             None => {
                 let agent = who.agent.map(|agent| agent.parse().unwrap());
-                Visitor { rights: who.rights(), agent, owner: who.name.to_owned(), ..Visitor::person() }
+                // The step is the agent's own, which this process knows.
+                let bound = agent.is_some();
+                Visitor { rights: who.rights(), agent, bound, owner: who.name.to_owned(), ..Visitor::person() }
             }
         }
     }

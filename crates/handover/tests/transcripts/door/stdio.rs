@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio as Io};
+use std::process::{ChildStdin, ChildStdout, Stdio as Io};
 
 use serde_json::{Value, json};
 
-use super::{Door, Place, Who, program};
+use super::{Door, Library, Place, Who, program};
 use crate::schema;
 use crate::script::Answer;
+use crate::stand_in::StandIn;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Era {
@@ -48,10 +49,12 @@ pub(super) struct Stdio {
     place: Place,
     era: Era,
     clients: HashMap<String, Client>,
+    /// For people and coordinators: over a pipe nobody is a person, and a coordinator is named by a project's settings.
+    beside: Option<Library>,
 }
 
 struct Client {
-    process: Child,
+    process: StandIn,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     era: Era,
@@ -60,14 +63,17 @@ struct Client {
 
 impl Stdio {
     pub(super) fn new(place: &Place, era: Era) -> Self {
-        Self { place: place.clone(), era, clients: HashMap::new() }
+        Self { place: place.clone(), era, clients: HashMap::new(), beside: None }
     }
 }
 
 impl Door for Stdio {
     fn call(&mut self, who: Who<'_>, tool: &str, arguments: &str) -> Answer {
         let (place, era) = (&self.place, self.era);
-        let client = self.clients.entry(who.name.to_owned()).or_insert_with(|| Client::start(place, era, who.scope()));
+        if who.scope() != "agent" {
+            return self.beside.get_or_insert_with(|| Library::beside(place)).call(who, tool, arguments);
+        }
+        let client = self.clients.entry(who.name.to_owned()).or_insert_with(|| Client::start(place, era));
         let arguments: Value = serde_json::from_str(arguments).unwrap();
         let result = client.ask("tools/call", json!({"name": tool, "arguments": arguments}));
         answer(tool, &result)
@@ -85,12 +91,14 @@ impl Drop for Stdio {
 }
 
 impl Client {
-    fn start(place: &Place, era: Era, rights: &str) -> Self {
+    fn start(place: &Place, era: Era) -> Self {
         let mut command = program(&place.folder, &place.store);
-        command.args(["mcp", "--tools", "full", "--as", rights]).stdin(Io::piped()).stdout(Io::piped());
-        let mut process = command.spawn().unwrap();
-        let input = process.stdin.take();
-        let output = BufReader::new(process.stdout.take().unwrap());
+        command.args(["mcp", "--tools", "full"]);
+        let mut process = StandIn::start(&command, |client| {
+            client.stdin(Io::piped()).stdout(Io::piped());
+        });
+        let input = process.child.stdin.take();
+        let output = BufReader::new(process.child.stdout.take().unwrap());
         let mut client = Self { process, input, output, era, last: 0 };
         if era == Era::Old {
             let opened = client.send(&era.initialize(0));
@@ -133,14 +141,14 @@ impl Client {
     /// A client that goes closes the pipe; what that does is done when the process has ended.
     fn end(mut self) {
         drop(self.input.take());
-        let status = self.process.wait().unwrap();
+        let status = self.process.wait();
         assert!(status.success(), "handover mcp ended with {status}");
     }
 }
 
 /// What a pipe answers to a call of a tool that is not there.
 pub(crate) fn unknown_tool(place: &Place, era: Era) -> Value {
-    let mut client = Client::start(place, era, "agent");
+    let mut client = Client::start(place, era);
     let said = client.exchange(&era.request(9, "tools/call", json!({"name": "task_frobnicate", "arguments": {}})));
     client.end();
     said["error"].clone()

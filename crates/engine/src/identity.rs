@@ -1,0 +1,160 @@
+//! Which agent a call acts as, and whether that agent is at home on the connection the call came over.
+//!
+//! An agent is at home on the connection that registered it last. Only `agent_register` moves it. A call that names an agent
+//! which is at home elsewhere neither acts as that agent nor counts as its sign of life.
+
+use crate::agent::Agent;
+use crate::caller::{Caller, Key, KeyOwner, Rights, Standing};
+use crate::id::AgentId;
+use crate::limits;
+use crate::refusal::{ElsewhereHome, Refusal};
+use crate::task::Task;
+use crate::time::Timestamp;
+use crate::world::{Need, Stop, World};
+
+/// Returns whether the agent registered on the caller's connection.
+pub fn is_home(caller: &Caller, agent: &Agent) -> bool {
+    caller.session.is_some() && caller.session == agent.session
+}
+
+/// Returns whether the caller may speak with the agent's voice.
+pub fn may_act_as(caller: &Caller, agent: &Agent) -> bool {
+    let vouched = caller.standing == Standing::Vouched && caller.agent == Some(agent.id);
+    vouched || is_home(caller, agent)
+}
+
+/// Returns whether the agent's home still lives, as far as this machine can tell. A connection that no process here watches
+/// is judged by signs of life: by the lease while the agent holds a claim, otherwise by a quarter of an hour of silence.
+pub fn home_lives(world: &World, caller: &Caller, agent: &Agent, now: Timestamp) -> Result<bool, Stop> {
+    let Some(home) = agent.session else { return Ok(false) };
+    if caller.session == Some(home) || caller.alive.contains(&home) || caller.present.contains(&home) {
+        return Ok(true);
+    }
+    is_heard_of(world, agent, now)
+}
+
+fn is_heard_of(world: &World, agent: &Agent, now: Timestamp) -> Result<bool, Stop> {
+    if agent.left.is_some() {
+        return Ok(false);
+    }
+    let held = world.task_ids(&Need::Held(agent.id))?;
+    world.want(held.iter().map(|task| Need::Task(*task)))?;
+    let mut claims = false;
+    for id in held {
+        if let Some(lease) = world.task(*id)?.state.running_lease() {
+            if !lease.is_over(now) {
+                return Ok(true);
+            }
+            claims = true;
+        }
+    }
+    Ok(!claims && agent.seen + limits::HOME_SILENCE_MS > now)
+}
+
+/// Returns whether the same user or token registered the agent last. Agents of version 0.1.0 have no principal; a user of
+/// this machine, who can read the store anyway, may resume them.
+pub fn is_same_principal(caller: &Caller, agent: &Agent) -> bool {
+    match (&caller.principal, &agent.principal) {
+        (Some(own), Some(other)) => own == other,
+        (Some(own), None) => own.starts_with(USER_PREFIX),
+        (None, _) => false,
+    }
+}
+
+/// How the principal of a local user begins.
+pub const USER_PREFIX: &str = "user:";
+
+/// Refuses a call that names an agent at home elsewhere, with what the caller can do instead.
+pub fn check_voice(world: &World, caller: &Caller, agent: &Agent, now: Timestamp) -> Result<(), Stop> {
+    // An agent that unregistered has no home; the rule that meets it says so.
+    if may_act_as(caller, agent) || agent.left.is_some() {
+        return Ok(());
+    }
+    let home = match (home_lives(world, caller, agent, now)?, is_same_principal(caller, agent)) {
+        (true, _) => ElsewhereHome::Alive,
+        (false, true) => ElsewhereHome::Resumable,
+        (false, false) => ElsewhereHome::Foreign,
+    };
+    let (name, runtime) = (agent.name.clone(), agent.runtime.clone());
+    Err(Refusal::AgentElsewhere { agent: agent.id, name, runtime, home }.into())
+}
+
+/// Returns the agent that acts: the named one, else the connection's agent that holds the task, else the one the connection's
+/// standing leads to.
+pub fn acting_agent(world: &World, caller: &Caller, task: Option<&Task>, now: Timestamp) -> Result<AgentId, Stop> {
+    let Some(named) = caller.agent else { return unnamed_agent(world, caller, task, now) };
+    let agent = world.agent(named)?;
+    check_voice(world, caller, agent, now)?;
+    Ok(agent.id)
+}
+
+fn unnamed_agent(world: &World, caller: &Caller, task: Option<&Task>, now: Timestamp) -> Result<AgentId, Stop> {
+    let nobody = Refusal::AgentNotFound { agent: None };
+    let Some(session) = caller.session else { return Err(nobody.into()) };
+    let agents = world.agent_ids(&Need::SessionAgents(session))?;
+    if let Some(holder) = task.and_then(Task::holder).filter(|holder| agents.contains(holder)) {
+        return Ok(holder);
+    }
+    let found = match caller.standing {
+        Standing::Vouched | Standing::Client => agents.first().copied(),
+        Standing::Shared => the_only_one(world, agents, now)?,
+    };
+    found.ok_or_else(|| nobody.into())
+}
+
+/// Returns the one agent that lives on a shared connection, or the one that there is. Several must be told apart by name.
+fn the_only_one(world: &World, agents: &[AgentId], now: Timestamp) -> Result<Option<AgentId>, Stop> {
+    if let [] | [_] = agents {
+        return Ok(agents.first().copied());
+    }
+    world.want(agents.iter().flat_map(|id| [Need::Agent(*id), Need::Held(*id)]))?;
+    let mut live = Vec::new();
+    for id in agents {
+        if is_heard_of(world, world.agent(*id)?, now)? {
+            live.push(*id);
+        }
+    }
+    let candidates = if live.is_empty() { agents } else { live.as_slice() };
+    if let [only] = candidates {
+        return Ok(Some(*only));
+    }
+    let named = candidates.iter().take(limits::NAMED_MAX);
+    let agents = named.map(|id| world.agent(*id).map(|agent| (*id, agent.slug.clone()))).collect::<Result<_, _>>()?;
+    Err(Refusal::AgentRequired { agents }.into())
+}
+
+/// Returns the owner of a call's idempotency key, as it is stored.
+pub fn key_owner(world: &World, caller: &Caller, key: &Key) -> Result<String, Stop> {
+    let (connection, tool) = match &key.owner {
+        KeyOwner::Fixed(owner) => return Ok(owner.clone()),
+        KeyOwner::Acting { connection, tool } => (connection, tool),
+    };
+    match key_agent(world, caller) {
+        Ok(Some(agent)) => Ok(format!("{agent} {tool}")),
+        Ok(None) | Err(Stop::Refused(_) | Stop::Recorded(_)) => Ok(format!("{connection} {tool}")),
+        Err(missing @ Stop::Missing(_)) => Err(missing),
+    }
+}
+
+/// Returns the agent whose idempotency keys a call uses: the named one, else the one that registered last on the connection.
+fn key_agent(world: &World, caller: &Caller) -> Result<Option<AgentId>, Stop> {
+    match (caller.agent, caller.session) {
+        (Some(named), _) => Ok(may_act_as(caller, world.agent(named)?).then_some(named)),
+        (None, Some(session)) => Ok(world.agent_ids(&Need::SessionAgents(session))?.first().copied()),
+        (None, None) => Ok(None),
+    }
+}
+
+/// Returns the caller's rights in this call. A person who names an agent of their own connection acts as that agent: a
+/// person's rights are for acts under the person's own name.
+pub(crate) fn effective_rights(world: &World, caller: &Caller) -> Result<Rights, Stop> {
+    match (caller.rights, caller.standing, caller.agent) {
+        (Rights::Person, Standing::Client | Standing::Shared, Some(named)) => match world.agent(named) {
+            Ok(agent) if is_home(caller, agent) => Ok(Rights::Agent),
+            // The rule refuses an unknown agent in its own order.
+            Ok(_) | Err(Stop::Refused(_) | Stop::Recorded(_)) => Ok(Rights::Person),
+            Err(missing @ Stop::Missing(_)) => Err(missing),
+        },
+        (rights, ..) => Ok(rights),
+    }
+}

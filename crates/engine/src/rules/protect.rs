@@ -1,0 +1,191 @@
+//! Whether a caller may loosen what a person set: skip, remove or replace protected tasks, stop a workflow, raise its limits.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::case::Case;
+use crate::command::Rights;
+use crate::event::Event;
+use crate::id::{TaskId, WorkflowId};
+use crate::limits;
+use crate::protection::Protection;
+use crate::refusal::Refusal;
+use crate::task::Task;
+use crate::workflow::Workflow;
+use crate::world::{Need, Stop};
+
+/// What is done to a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Loosening {
+    Skip,
+    Remove,
+    Replace,
+    /// A blocked task is released.
+    Unblock,
+}
+
+impl Loosening {
+    fn as_word(self) -> &'static str {
+        match self {
+            Self::Skip => "skip",
+            Self::Remove => "remove",
+            Self::Replace => "replace",
+            Self::Unblock => "unblock",
+        }
+    }
+}
+
+/// Returns what protects a task from this caller.
+fn protections(case: &Case<'_>, task: &Task) -> Result<Vec<Protection>, Stop> {
+    Ok(match case.rights {
+        Rights::Person | Rights::Engine => Vec::new(),
+        // A coordinator answers for reviews, and for nothing else that a person set.
+        Rights::Coordinator => {
+            let mut found = task.protections();
+            found.retain(|protection| *protection != Protection::Review);
+            found
+        }
+        Rights::Agent | Rights::Runner if task.protections() == [Protection::Contract] => {
+            task.protections_from(case.present(Some(task))?)
+        }
+        Rights::Agent | Rights::Runner => task.protections(),
+    })
+}
+
+fn refused(task: &Task, loosening: Loosening, by: Vec<Protection>) -> Stop {
+    Refusal::Protected { act: format!("{} `{}` ({})", loosening.as_word(), task.name, task.id), by }.into()
+}
+
+/// Refuses to loosen a protected task for a caller that may not.
+pub(crate) fn task(case: &Case<'_>, task: &Task, loosening: Loosening) -> Result<(), Stop> {
+    let by = protections(case, task)?;
+    if by.is_empty() { Ok(()) } else { Err(refused(task, loosening, by)) }
+}
+
+/// Refuses to take a task out of the plan when it is protected, or waits for a protected one: another task of its name could
+/// do without that dependency.
+pub(crate) fn removal(case: &Case<'_>, removed: &Task, loosening: Loosening) -> Result<(), Stop> {
+    task(case, removed, loosening)?;
+    if matches!(case.rights, Rights::Person | Rights::Engine) {
+        return Ok(());
+    }
+    let above = case.world.full_tasks(&Need::OpenAncestors(removed.id))?;
+    if above.len() > limits::REPLAN_ROWS_MAX {
+        return Err(refused(removed, loosening, vec![Protection::Dependency]));
+    }
+    for dependency in above {
+        if !protections(case, dependency)?.is_empty() {
+            return Err(refused(removed, loosening, vec![Protection::Dependency]));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a new plan that would drop protected tasks, or tasks that wait for protected ones.
+pub(crate) fn replan(case: &Case<'_>, workflow: WorkflowId, dropped: &BTreeSet<TaskId>) -> Result<(), Stop> {
+    if matches!(case.rights, Rights::Person | Rights::Engine) || dropped.is_empty() {
+        return Ok(());
+    }
+    case.world.want([Need::OpenTasks(workflow), Need::OpenEdges(workflow)])?;
+    let open = case.world.full_tasks(&Need::OpenTasks(workflow))?;
+    let edges = case.world.edges(&Need::OpenEdges(workflow))?;
+    if open.len() > limits::REPLAN_ROWS_MAX || edges.len() > limits::OPEN_EDGES_MAX {
+        let act = format!("replan {workflow}, which has too many open tasks to look at");
+        return Err(Refusal::Protected { act, by: vec![Protection::Workflow] }.into());
+    }
+    let mut dependents: BTreeMap<TaskId, Vec<TaskId>> = BTreeMap::new();
+    for (task, dependency) in edges {
+        dependents.entry(*dependency).or_default().push(*task);
+    }
+    let mut guarded: BTreeMap<TaskId, Vec<Protection>> = BTreeMap::new();
+    for task in open {
+        let by = protections(case, task)?;
+        if !by.is_empty() {
+            guarded.insert(task.id, by);
+        }
+    }
+    let mut ahead: Vec<TaskId> = guarded.keys().copied().collect();
+    while let Some(next) = ahead.pop() {
+        for dependent in dependents.get(&next).into_iter().flatten() {
+            if !guarded.contains_key(dependent) {
+                guarded.insert(*dependent, vec![Protection::Dependency]);
+                ahead.push(*dependent);
+            }
+        }
+    }
+    let lost = open.iter().find(|task| dropped.contains(&task.id) && guarded.contains_key(&task.id));
+    match lost {
+        Some(task) => {
+            let by = guarded.remove(&task.id).unwrap_or_default();
+            Err(refused(task, Loosening::Replace, by))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Who may stop, end or reopen a workflow before its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Steering {
+    /// Suspending and resuming also belong to the coordinator.
+    Pause,
+    End,
+    Settings,
+}
+
+/// Refuses to change a workflow's course or settings for a caller that may not.
+pub(crate) fn workflow(case: &Case<'_>, workflow: &Workflow, act: &str, steering: Steering) -> Result<(), Stop> {
+    let may = match (case.rights, steering) {
+        (Rights::Person | Rights::Engine, _) | (Rights::Coordinator, Steering::Pause) => true,
+        (Rights::Coordinator, Steering::End | Steering::Settings) | (Rights::Agent | Rights::Runner, _) => false,
+    };
+    if may {
+        return Ok(());
+    }
+    case.names_an_agent(None)?;
+    let act = format!("{act} `{}` ({})", workflow.name, workflow.id);
+    Err(Refusal::Protected { act, by: vec![Protection::Workflow] }.into())
+}
+
+/// Keeps dependents of a skipped task waiting for the protected tasks that it waited for. Returns the dependents that wait on.
+pub(crate) fn keep_dependencies(case: &mut Case<'_>, skipped: &Task) -> Result<BTreeSet<TaskId>, Stop> {
+    if skipped.unmet == 0 {
+        return Ok(BTreeSet::new());
+    }
+    let world = case.world;
+    world.want([Need::Dependencies(skipped.id), Need::Dependents(skipped.id)])?;
+    let dependencies = world.task_ids(&Need::Dependencies(skipped.id))?;
+    let dependents = world.task_ids(&Need::Dependents(skipped.id))?;
+    world.want(dependencies.iter().flat_map(|id| [Need::Task(*id), Need::OpenAncestors(*id)]))?;
+    let mut kept = Vec::new();
+    for id in dependencies {
+        let task = world.task(*id)?;
+        if task.status().is_met() {
+            continue;
+        }
+        let above = world.full_tasks(&Need::OpenAncestors(*id))?;
+        if std::iter::once(task).chain(above).any(|task| !task.protections().is_empty()) {
+            kept.push(*id);
+        }
+    }
+    if kept.is_empty() || dependents.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    if dependents.len().saturating_mul(kept.len()) > limits::REPLAN_ROWS_MAX {
+        return Err(Refusal::state("too many tasks wait for this one; replan the workflow instead").into());
+    }
+    world.want(dependents.iter().flat_map(|id| [Need::Task(*id), Need::Dependencies(*id)]))?;
+    let (mut edges, mut waits, mut waiting) = (Vec::new(), Vec::new(), BTreeSet::new());
+    for dependent in dependents {
+        let has = world.task_ids(&Need::Dependencies(*dependent))?;
+        let new: Vec<TaskId> = kept.iter().copied().filter(|id| !has.contains(id)).collect();
+        waiting.insert(*dependent);
+        if !new.is_empty() {
+            let added = u32::try_from(new.len()).unwrap_or(u32::MAX);
+            waits.push((*dependent, world.task(*dependent)?.unmet.saturating_add(added)));
+            edges.extend(new.into_iter().map(|dependency| (*dependent, dependency)));
+        }
+    }
+    if !edges.is_empty() {
+        case.events.push(Event::DependenciesKept { workflow: skipped.workflow, skipped: skipped.id, edges, waits });
+    }
+    Ok(waiting)
+}

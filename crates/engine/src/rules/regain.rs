@@ -1,0 +1,92 @@
+//! A claim that ended by the clock and goes on, because its holder lives and nobody took the task.
+//!
+//! A host that was not heard of for a lease loses its claims to the others. When it wakes, it asks for them before it goes on:
+//!
+//! ```text
+//! ended by the clock, open, the same attempt ──> held again; nothing counts against the attempts
+//! held by another agent, a later attempt, ended in another way ──> CLAIM_LOST
+//! ```
+
+use serde::{Deserialize, Serialize};
+
+use crate::case::Case;
+use crate::checkpoint::Kind;
+use crate::command::Actor;
+use crate::event::{Cause, Event};
+use crate::id::{AgentId, TaskId};
+use crate::json::Json;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::rules::claim;
+use crate::task::{State, Task};
+use crate::world::{Need, Stop};
+
+/// Notes that others may have added since the claim ended.
+const NOTES_MAX: u32 = 50;
+
+/// What the recovery checkpoint of a lease that ended by the clock keeps for [`regain`].
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct LapseEvidence {
+    cause: Cause,
+    agent: AgentId,
+}
+
+/// Returns what is kept of how a claim ended. Only a claim that ended by the clock can go on.
+pub(crate) fn evidence(agent: AgentId, cause: Cause) -> Option<Json> {
+    let value = (cause == Cause::Expired).then(|| serde_json::to_value(LapseEvidence { cause, agent }));
+    value.and_then(Result::ok).as_ref().map(Json::from)
+}
+
+pub(crate) fn regain(case: &mut Case<'_>, id: TaskId, attempt: u32) -> Result<Reply, Stop> {
+    let (task, workflow) = case.task(id)?;
+    let agent = case.present(Some(task))?;
+    let until = case.now + workflow.lease_ms;
+    if task.holder() == Some(agent) && task.attempt == attempt {
+        // No other machine came by: the lease goes on as if it had been renewed in time.
+        case.touch(agent)?;
+        if task.state.running_lease().is_some_and(|lease| lease.until < until) {
+            case.events.push(Event::Renewed { task: id, workflow: workflow.id, until });
+        }
+        return Ok(Reply::Claimed { task: id, attempt, until });
+    }
+    if task.attempt != attempt || !is_open(task) || !ended_by_clock(case, task, agent)? {
+        return Err(Refusal::ClaimLost { task: id, holder: case.live_holder(task)?, attempt: task.attempt }.into());
+    }
+    let start = claim::may_go_on(case, task, workflow, agent)?;
+    claim::end_dead(case, &start);
+    // What the failed attempt said of itself is cleared.
+    if matches!(task.state, State::Failed { .. }) {
+        case.world.detail(id)?;
+    }
+    case.events.push(Event::Regained { task: id, workflow: workflow.id, agent, attempt, until });
+    case.touch(agent)?;
+    Ok(Reply::Claimed { task: id, attempt, until })
+}
+
+/// Nobody has it, and nobody decided about it: the end of its lease made it pending, or failed when its attempts were used up.
+fn is_open(task: &Task) -> bool {
+    match &task.state {
+        State::Pending { lease } => lease.is_none(),
+        State::Failed { by, .. } => *by == Actor::Engine,
+        State::Planning { .. }
+        | State::InProgress { .. }
+        | State::Paused { .. }
+        | State::Blocked(_)
+        | State::Completed { .. }
+        | State::Skipped { .. } => false,
+    }
+}
+
+/// The last claim was this agent's, and its lease ran out.
+fn ended_by_clock(case: &Case<'_>, task: &Task, agent: AgentId) -> Result<bool, Stop> {
+    let after = task.checkpoints.saturating_sub(NOTES_MAX);
+    let need = Need::Checkpoints { task: task.id, after, limit: NOTES_MAX };
+    let notes = case.world.checkpoints(&need)?.iter().rev();
+    let ends = notes.filter(|note| note.note.kind == Kind::Recovery && note.by == Actor::Engine);
+    let last = ends.map(|note| (note.attempt, note.note.detail.as_ref())).next();
+    let expected = LapseEvidence { cause: Cause::Expired, agent };
+    Ok(last.is_some_and(|(attempt, detail)| {
+        let found = detail.and_then(|detail| serde_json::from_str::<LapseEvidence>(detail.as_str()).ok());
+        attempt == task.attempt && found.as_ref() == Some(&expected)
+    }))
+}

@@ -1,0 +1,57 @@
+//! Answers to questions about many rows.
+
+use crate::agent::Agent;
+use crate::approval::Approval;
+use crate::checkpoint::Checkpoint;
+use crate::id::{AgentId, TaskId, WorkflowId};
+use crate::inbox::Message;
+use crate::reminder::Reminder;
+use crate::review::{Finding, Review, Round};
+use crate::runner::Runner;
+use crate::section::{Section, SectionChange};
+use crate::task::Task;
+use crate::template::Template;
+use crate::time::Timestamp;
+use crate::token::Token;
+use crate::turn::{Spent, Turn};
+use crate::verification::Verification;
+use crate::workflow::Workflow;
+use crate::workspace::{Repository, Workspace};
+
+/// The answer to a question about many.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fact {
+    Tasks(Vec<TaskId>),
+    Agents(Vec<AgentId>),
+    Workflows(Vec<WorkflowId>),
+    Named(Vec<(TaskId, String)>),
+    Full(Vec<Task>),
+    Edges(Vec<(TaskId, TaskId)>),
+    Number(u32),
+    /// When an attachment was made.
+    Time(Option<Timestamp>),
+    Yes(bool),
+    Checkpoints(Vec<Checkpoint>),
+    Messages(Vec<Message>),
+    WorkflowRows(Vec<Workflow>),
+    /// With the task each claimed last.
+    AgentRows(Vec<(Agent, Option<TaskId>)>),
+    WorkspaceRows(Vec<Workspace>),
+    /// With the time they were attached, or made known.
+    RepositoryRows(Vec<(Repository, Timestamp)>),
+    TemplateRows(Vec<Template>),
+    TokenRows(Vec<Token>),
+    TurnRows(Vec<Turn>),
+    Spent(Spent),
+    VerificationRows(Vec<Verification>),
+    ReminderRows(Vec<Reminder>),
+    RunnerRows(Vec<Runner>),
+    SectionRows(Vec<Section>),
+    SectionChanges(Vec<SectionChange>),
+    ApprovalRows(Vec<Approval>),
+    ReviewRows(Vec<Review>),
+    RoundRows(Vec<Round>),
+    FindingRows(Vec<Finding>),
+    /// A word and one or two numbers.
+    Counts(Vec<(String, u32, u32)>),
+}

@@ -1,0 +1,184 @@
+//! Connections of the crew: stdio processes on hosts that sleep, the command line, shared and bound tokens. They end and come
+//! back, which is when agents must be resumed.
+
+use engine::caller::Standing;
+use engine::command::SessionEnd;
+use engine::id::{AgentId, SessionId, TokenId};
+use engine::token::Scope;
+use engine::{Caller, Command, Rights};
+
+use crate::crew::{Crew, Order};
+use crate::rng::Rng;
+
+/// How a connection is made, which says how it ends and whether its life can be watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ConnectionKind {
+    /// One process of one client. Its host knows whether it lives.
+    Stdio,
+    /// The command line of one user, which never closes.
+    CommandLine,
+    /// A token that several agents share, without a session.
+    SharedToken,
+    /// A token that stands for one agent.
+    BoundToken,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct CrewConnection {
+    pub(crate) kind: ConnectionKind,
+    pub(crate) session: SessionId,
+    principal: String,
+    pub(crate) host: usize,
+    /// The process makes no call before this time.
+    pub(crate) asleep_until: i64,
+    token: Option<TokenId>,
+    /// The agent of a bound token, once it has registered.
+    bound: Option<AgentId>,
+}
+
+/// How much hosts know of each other's processes in this run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HostView {
+    /// All processes are on one machine, which watches them, also while they are stopped.
+    OneMachine,
+    /// Two machines tell each other which of their processes live. A machine that sleeps tells nothing.
+    TwoMachines,
+    /// Nobody knows of any process; only leases count.
+    Unwatched,
+}
+
+impl CrewConnection {
+    pub(crate) fn all(rng: &mut Rng, view: HostView) -> Vec<Self> {
+        let mut ids = engine::id::Ids::new(rng.seed());
+        let kinds = [
+            (ConnectionKind::Stdio, "user:u", 0),
+            (ConnectionKind::Stdio, "user:u", 1),
+            (ConnectionKind::Stdio, "user:v", 1),
+            (ConnectionKind::CommandLine, "user:u", 0),
+            (ConnectionKind::SharedToken, "token:s", 0),
+            (ConnectionKind::BoundToken, "token:b", 0),
+        ];
+        let made = kinds.map(|(kind, principal, host)| Self {
+            kind,
+            session: SessionId::next(&mut ids),
+            principal: principal.to_owned(),
+            host: if view == HostView::TwoMachines { host } else { 0 },
+            asleep_until: 0,
+            token: None,
+            bound: None,
+        });
+        made.to_vec()
+    }
+
+    pub(crate) fn is_asleep(&self, now: i64) -> bool {
+        self.asleep_until > now
+    }
+
+    /// Returns a caller over this connection that names the agent, or none.
+    pub(crate) fn caller(&self, agent: Option<AgentId>) -> Caller {
+        let (agent, standing) = match self.kind {
+            ConnectionKind::Stdio => (agent, Standing::Client),
+            ConnectionKind::CommandLine | ConnectionKind::SharedToken => (agent, Standing::Shared),
+            // The door vouches for the token's own agent, and for no other.
+            ConnectionKind::BoundToken if agent.is_none() || agent == self.bound => (self.bound, Standing::Vouched),
+            ConnectionKind::BoundToken => (agent, Standing::Shared),
+        };
+        let principal = Some(self.principal.clone());
+        Caller { agent, standing, principal, session: Some(self.session), ..Caller::with_rights(Rights::Agent) }
+    }
+
+    pub(crate) fn bind(&mut self, agent: AgentId) {
+        if self.kind == ConnectionKind::BoundToken && self.bound.is_none() {
+            self.bound = Some(agent);
+        }
+    }
+}
+
+impl Crew {
+    /// Returns the connections that a machine says are alive: its own processes, also when they are stopped, and those of
+    /// which another machine tells.
+    pub(crate) fn alive(&self, host: usize) -> Vec<SessionId> {
+        if self.mode.view == HostView::Unwatched {
+            return Vec::new();
+        }
+        let lives = |connection: &&CrewConnection| {
+            let watched = connection.kind == ConnectionKind::Stdio;
+            watched && (connection.host == host || !connection.is_asleep(self.now))
+        };
+        self.connections.iter().filter(lives).map(|connection| connection.session).collect()
+    }
+
+    /// Stops one process, or a whole host with all of its processes, often for longer than a lease.
+    pub(crate) fn fall_asleep(&mut self) {
+        let place = self.rng.below(self.connections.len());
+        let until = self.now + self.rng.between(1_000, 150_000);
+        let host = self.rng.percent(50).then_some(self.connections[place].host);
+        for number in 0..self.connections.len() {
+            let connection = &mut self.connections[number];
+            let sleeps = number == place || Some(connection.host) == host;
+            if sleeps && connection.kind == ConnectionKind::Stdio && !connection.is_asleep(self.now) {
+                connection.asleep_until = until;
+                // The first call after waking may have been stamped before.
+                let stamped = self.rng.percent(40).then_some(self.now);
+                self.workers.iter_mut().filter(|worker| worker.connection == number).for_each(|worker| {
+                    worker.stamped = stamped;
+                });
+            }
+        }
+    }
+
+    /// Ends a connection. Its client comes back over a new one and remembers who it was, or does not.
+    pub(crate) fn end_connection(&mut self) -> Order {
+        let place = self.rng.below(self.connections.len());
+        match self.connections[place].kind {
+            ConnectionKind::CommandLine => self.sweep(),
+            ConnectionKind::SharedToken | ConnectionKind::BoundToken => self.renew_token(place),
+            ConnectionKind::Stdio => self.end_process(place),
+        }
+    }
+
+    fn end_process(&mut self, place: usize) -> Order {
+        let session = std::mem::replace(&mut self.connections[place].session, SessionId::next(&mut self.ids));
+        self.connections[place].asleep_until = 0;
+        let end = if self.rng.percent(60) { SessionEnd::Killed } else { SessionEnd::Closed };
+        for worker in self.workers.iter_mut().filter(|worker| worker.connection == place) {
+            worker.stamped = None;
+            // Some clients remember their agent; others register under the same name, or as another agent.
+            if self.rng.percent(60) {
+                worker.id = None;
+            }
+        }
+        if self.rng.percent(25) {
+            // No process notices: only the lease ends the claims.
+            return self.sweep();
+        }
+        let own = self.rng.percent(30);
+        let caller = Caller {
+            session: own.then_some(session),
+            ..Caller::with_rights(if own { Rights::Agent } else { Rights::Engine })
+        };
+        self.order(caller, Command::CloseSession { session, end }, None)
+    }
+
+    /// Makes a token; a token that exists is revoked first, which ends the connection of its calls.
+    fn renew_token(&mut self, place: usize) -> Order {
+        let person = Caller::with_rights(Rights::Person);
+        if let Some(token) = self.connections[place].token.take() {
+            return self.order(person, Command::RevokeToken { token }, None);
+        }
+        let name = format!("token {place}");
+        let hash = format!("secret {}", self.serial);
+        // The crew's own stand-in for a door knows to which agent a token is bound.
+        let command = Command::CreateToken { name, hash, scope: Scope::Agent, agent: None };
+        let mut order = self.order(person, command, None);
+        order.step.caller.key = None;
+        order.connection = Some(place);
+        order
+    }
+
+    /// Calls with the token are calls over the token's own connection from now on.
+    pub(crate) fn learn_token(&mut self, place: usize, token: TokenId) {
+        let connection = &mut self.connections[place];
+        (connection.token, connection.session) = (Some(token), SessionId::of_token(token));
+    }
+}

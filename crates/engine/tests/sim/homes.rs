@@ -1,0 +1,258 @@
+//! What must hold of agents and their connections after each step: only registering moves an agent, and only the agent's own
+//! connection speaks for it.
+
+use engine::agent::Agent;
+use engine::caller::Standing;
+use engine::command::Register;
+use engine::id::AgentId;
+use engine::inbox::Owner;
+use engine::limits;
+use engine::task::{State, Task};
+use engine::{Actor, Command, Event, Rights, Write};
+
+use crate::check::{about, closes, hold, live_holder};
+use crate::machine::{Seen, Verdict};
+use crate::voice::{self, is_home_dead, is_same_principal, speaks_as};
+
+pub(crate) fn step(seen: &Seen<'_>) -> Verdict {
+    resumptions(seen)?;
+    rows(seen)?;
+    foreign_names(seen)?;
+    senders(seen)?;
+    acts_on_agents(seen)?;
+    locks(seen)?;
+    signs_of_life(seen)
+}
+
+/// A lease gets longer by its holder's own voice, or by a sweep that knows its connection to live.
+/// Writes about one task are judged as writes.
+pub(crate) fn renewals(seen: &Seen<'_>) -> Verdict {
+    if about(&seen.step.command).is_some() {
+        return Ok(());
+    }
+    for id in &seen.touched {
+        let (Some(before), Some(after)) = (seen.before.tasks.get(id), seen.after.tasks.get(id)) else { continue };
+        let (Some(old), Some(new)) = (before.state.lease(), after.state.lease()) else { continue };
+        // A claim and the answer that a paused task waited for begin a lease anew.
+        let anew = before.attempt != after.attempt || matches!(before.state, State::Paused { .. });
+        if anew || new.until <= old.until {
+            continue;
+        }
+        let swept = matches!(seen.step.command, Command::Sweep { .. })
+            && live_holder(seen.before, before, seen.step) == Some(old.agent);
+        hold!(
+            swept || speaks_as(seen.before, seen.step, old.agent),
+            "(l) a lease is renewed by its holder's own voice",
+            "{before:?} until {:?} by {:?}",
+            new.until,
+            seen.step.caller
+        );
+    }
+    Ok(())
+}
+
+/// An agent is resumed on its own connection, by the door that vouches for it, or by its user or token once its home is dead.
+fn resumptions(seen: &Seen<'_>) -> Verdict {
+    for event in &seen.change.events {
+        match event {
+            Event::Resumed { agent: id, session, .. } => {
+                let Some(agent) = seen.before.agents.get(id) else {
+                    hold!(false, "(l) an agent that is resumed existed", "{event:?}");
+                    continue;
+                };
+                let Command::Register(register) = &seen.step.command else {
+                    hold!(false, "(l) an agent moves only by registering", "{event:?}");
+                    continue;
+                };
+                let vouched = seen.step.caller.standing == Standing::Vouched && seen.step.caller.agent == Some(*id);
+                let here = agent.session.is_some() && agent.session == seen.step.caller.session;
+                let dead = is_home_dead(seen.before, seen.step, agent) && is_same_principal(seen.step, agent);
+                let own = agent.left.is_none() && is_same_name(agent, register) && (here || dead);
+                hold!(vouched || own, "(l) only a dead home is taken over", "{agent:?} by {:?}", seen.step.caller);
+                let home = *session == seen.step.caller.session;
+                hold!(home, "(l) an agent is at home where it registered", "{event:?} by {:?}", seen.step.caller);
+            }
+            Event::Registered { agent } => newcomer(seen, agent)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn is_same_name(agent: &Agent, register: &Register) -> bool {
+    agent.name == register.name && agent.runtime == register.runtime
+}
+
+/// A client that comes back is the agent that it was, so there is no new agent where one could be resumed.
+fn newcomer(seen: &Seen<'_>, agent: &Agent) -> Verdict {
+    let Command::Register(register) = &seen.step.command else {
+        hold!(false, "(l) an agent moves only by registering", "{agent:?}");
+        return Ok(());
+    };
+    let same = || seen.before.agents.values().filter(|row| row.left.is_none() && is_same_name(row, register));
+    let lost = same().find(|row| {
+        let here = row.session == seen.step.caller.session;
+        here || (is_home_dead(seen.before, seen.step, row) && is_same_principal(seen.step, row))
+    });
+    // A caller without a connection has nowhere to resume an agent, and a bounded number of namesakes is looked at.
+    let may_resume = seen.step.caller.session.is_some() && same().count() <= limits::SAME_AGENTS_MAX;
+    hold!(!may_resume || lost.is_none(), "(l) a dead agent's identity is not lost", "{lost:?}, but new {agent:?}");
+    hold!(
+        agent.session == seen.step.caller.session && agent.principal == seen.step.caller.principal,
+        "(l) an agent is at home where it registered",
+        "{agent:?}"
+    );
+    Ok(())
+}
+
+/// The rows of agents say what the events say: a home changes by registering or by its end, and nothing else.
+fn rows(seen: &Seen<'_>) -> Verdict {
+    for write in seen.writes {
+        let Write::Agent(after) = write else { continue };
+        let events = || seen.change.events.iter();
+        let Some(before) = seen.before.agents.get(&after.id) else {
+            let new = events().any(|event| matches!(event, Event::Registered { agent } if agent.id == after.id));
+            hold!(new, "(l) an agent moves only by registering", "{after:?} is new without a registration");
+            continue;
+        };
+        let resumed = events().any(|event| matches!(event, Event::Resumed { agent, .. } if *agent == after.id));
+        let ended = after.session.is_none() && closes(seen, after.id);
+        hold!(
+            before.session == after.session || resumed || ended,
+            "(l) an agent moves only by registering",
+            "{before:?} became {after:?} by {:?}",
+            seen.step.command
+        );
+        let same = before.principal == after.principal && before.registered == after.registered;
+        hold!(same || resumed, "(l) an agent moves only by registering", "{before:?} became {after:?}");
+        let own = before.seen == after.seen || resumed || speaks_as(seen.before, seen.step, after.id);
+        hold!(own, "(l) a sign of life is the agent's own", "{before:?} became {after:?} by {:?}", seen.step.caller);
+    }
+    Ok(())
+}
+
+/// A caller with an agent's rights who names an agent at home elsewhere gets nothing done.
+fn foreign_names(seen: &Seen<'_>) -> Verdict {
+    let Some(named) = seen.step.caller.agent else { return Ok(()) };
+    let anyone = matches!(seen.step.command, Command::Register(_) | Command::CloseSession { .. });
+    let present = seen.before.agents.get(&named).is_some_and(|agent| agent.left.is_none());
+    let agent = voice::rights(seen.before, seen.step) == Rights::Agent;
+    if anyone || !present || !agent || speaks_as(seen.before, seen.step, named) {
+        return Ok(());
+    }
+    let done = seen.change.events.iter().find(|event| !matches!(event, Event::KeyKept { .. }));
+    let rule = seen.change.reply.is_err() && done.is_none();
+    hold!(rule, "(l) naming an agent is not being it", "{:?} did {done:?}: {:?}", seen.step.caller, seen.change.reply);
+    Ok(())
+}
+
+/// The log says who really acted.
+fn senders(seen: &Seen<'_>) -> Verdict {
+    let rights = voice::rights(seen.before, seen.step);
+    let is_own = |actor: Actor| match actor {
+        Actor::Agent(agent) => speaks_as(seen.before, seen.step, agent) || is_new(seen, agent),
+        Actor::Person => rights == Rights::Person,
+        Actor::Coordinator => rights == Rights::Coordinator,
+        Actor::Runner => rights == Rights::Runner,
+        // Our own notes, and acts of callers that have not registered.
+        Actor::Engine => true,
+    };
+    let logged = seen.change.events.iter().any(|event| event.topic().is_some());
+    let sender = seen.change.sender;
+    hold!(!logged || is_own(sender), "(l) the log says who acted", "{sender} by {:?}", seen.step.caller);
+    let unknown = sender == Actor::Engine && rights == Rights::Agent;
+    let known = voice::acting(seen.before, seen.step, None);
+    hold!(!logged || !unknown || known.is_none(), "(l) the log says who acted", "system instead of {known:?}");
+    for event in &seen.change.events {
+        let by = match event {
+            Event::Sent { message, .. } => message.from,
+            Event::CheckpointAdded { checkpoint, .. } => checkpoint.by,
+            Event::Moved(moved) => match &moved.state {
+                State::Completed { by, .. } | State::Failed { by, .. } | State::Skipped { by, .. } => *by,
+                _ => continue,
+            },
+            _ => continue,
+        };
+        hold!(is_own(by), "(l) an act is in the name of who acted", "{event:?} by {:?}", seen.step.caller);
+    }
+    Ok(())
+}
+
+fn is_new(seen: &Seen<'_>, id: AgentId) -> bool {
+    seen.change.events.iter().any(|event| match event {
+        Event::Registered { agent } => agent.id == id,
+        Event::Resumed { agent, .. } => *agent == id,
+        _ => false,
+    })
+}
+
+/// An agent is changed, unregistered and has its mail read by itself, or by a coordinator or person who names it.
+fn acts_on_agents(seen: &Seen<'_>) -> Verdict {
+    let overrides = voice::overrides(seen.before, seen.step);
+    for event in &seen.change.events {
+        let (agent, named) = match event {
+            Event::Left { agent, .. } | Event::AgentUpdated { agent, .. } | Event::KeysEnded { agent } => {
+                (*agent, true)
+            }
+            Event::Marked { to: Owner::Agent(agent), .. } => (*agent, false),
+            _ => continue,
+        };
+        let on = overrides && (!named || seen.step.caller.agent == Some(agent));
+        let own = speaks_as(seen.before, seen.step, agent);
+        hold!(own || on, "(l) an agent is changed by itself", "{event:?} by {:?}", seen.step.caller);
+    }
+    Ok(())
+}
+
+/// A lock in the name of an agent is taken, kept and opened by that agent, or by a caller who acts on others.
+fn locks(seen: &Seen<'_>) -> Verdict {
+    for event in &seen.change.events {
+        let (owner, workflow) = match event {
+            Event::Locked { workflow, lock } => (Some(lock.owner.clone()), workflow),
+            Event::LockRenewed { workflow, .. } | Event::Unlocked { workflow, .. } => {
+                let lock = seen.before.workflows.get(workflow).and_then(|workflow| workflow.lock.as_ref());
+                (lock.map(|lock| lock.owner.clone()), workflow)
+            }
+            _ => continue,
+        };
+        let agent = owner.as_ref().and_then(|owner| owner.parse::<AgentId>().ok());
+        let Some(agent) = agent.filter(|agent| seen.before.agents.contains_key(agent)) else { continue };
+        // A call without a name speaks for every agent of its connection.
+        let own = speaks_as(seen.before, seen.step, agent) || is_neighbour(seen, agent);
+        let rule = own || voice::overrides(seen.before, seen.step);
+        hold!(rule, "(l) a lock is its agent's own", "{event:?} of {workflow} by {:?}", seen.step.caller);
+    }
+    Ok(())
+}
+
+/// Returns whether the agent is at home on the caller's connection, whichever agent the call names.
+fn is_neighbour(seen: &Seen<'_>, agent: AgentId) -> bool {
+    let home = seen.before.agents.get(&agent).and_then(|agent| agent.session);
+    home.is_some() && home == seen.step.caller.session
+}
+
+/// A heartbeat at home renews everything that the agent still holds, also after its process was stopped for longer than the
+/// lease, as long as its machine knows that it lives and no other agent has claimed the task.
+fn signs_of_life(seen: &Seen<'_>) -> Verdict {
+    let asks = matches!(seen.step.command, Command::Heartbeat { current_task: None } | Command::Renew);
+    // A repeat by key is answered without a look.
+    if !asks || seen.change.reply.is_err() || seen.step.caller.key.is_some() {
+        return Ok(());
+    }
+    let Some(agent) = voice::acting(seen.before, seen.step, None) else {
+        hold!(false, "(l) a sign of life is the agent's own", "by {:?}", seen.step.caller);
+        return Ok(());
+    };
+    let held =
+        |task: &&Task| task.state.running_lease().is_some() && live_holder(seen.before, task, seen.step) == Some(agent);
+    for task in seen.before.tasks.values().filter(held) {
+        let Some(lease_ms) = seen.before.workflows.get(&task.workflow).map(|workflow| i64::from(workflow.lease_ms.0))
+        else {
+            continue;
+        };
+        let until = seen.after.tasks.get(&task.id).and_then(|after| after.state.lease()).map(|lease| lease.until.0);
+        let long = until.is_some_and(|until| until + lease_ms / 10 >= seen.step.now.0 + lease_ms);
+        hold!(long, "(l) a sign of life renews what is held", "{task:?} until {until:?} at {:?}", seen.step.now);
+    }
+    Ok(())
+}

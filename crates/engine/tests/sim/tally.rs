@@ -1,0 +1,93 @@
+//! What came up in a run, so that a simulator which tries nothing is noticed.
+
+use engine::refusal::ElsewhereHome;
+use engine::{Command, Event, Refusal, Rights};
+
+use crate::machine::Seen;
+use crate::voice;
+
+/// What a few hundred runs must meet: each is a situation that the rules of identity and protection are about.
+pub(crate) const WANTED: [&str; 20] = [
+    "refused AGENT_ELSEWHERE while its home lives",
+    "refused AGENT_ELSEWHERE to its own user after its home died",
+    "refused AGENT_ELSEWHERE to another user after its home died",
+    "refused AGENT_REQUIRED",
+    "refused AGENT_NOT_FOUND",
+    "refused PROTECTED to an agent",
+    "refused PROTECTED to a coordinator",
+    "refused CLAIM_LOST",
+    "registered with the name of an agent that lives elsewhere",
+    "resumed on its own connection",
+    "resumed over another connection",
+    "resumed with a task",
+    "lease renewed after its end",
+    "lease of a sleeping process renewed by a sweep",
+    "lease ended",
+    "session_closed",
+    "keys_ended",
+    "dependencies_kept",
+    "task_removed by an agent",
+    "skipped by an agent",
+];
+
+/// Returns what came up in a step.
+pub(crate) fn of(seen: &Seen<'_>) -> Vec<String> {
+    let mut met: Vec<String> =
+        seen.change.reply.as_ref().err().map(|refusal| refused(seen, refusal)).into_iter().collect();
+    met.extend(seen.change.events.iter().filter_map(|event| happened(seen, event)));
+    met
+}
+
+fn refused(seen: &Seen<'_>, refusal: &Refusal) -> String {
+    let code = refusal.code();
+    match (refusal, voice::rights(seen.before, seen.step)) {
+        (Refusal::AgentElsewhere { home: ElsewhereHome::Alive, .. }, _) => {
+            format!("refused {code} while its home lives")
+        }
+        (Refusal::AgentElsewhere { home: ElsewhereHome::Resumable, .. }, _) => {
+            format!("refused {code} to its own user after its home died")
+        }
+        (Refusal::AgentElsewhere { home: ElsewhereHome::Foreign, .. }, _) => {
+            format!("refused {code} to another user after its home died")
+        }
+        (Refusal::Protected { .. }, Rights::Coordinator) => format!("refused {code} to a coordinator"),
+        (Refusal::Protected { .. }, _) => format!("refused {code} to an agent"),
+        _ => format!("refused {code}"),
+    }
+}
+
+fn happened(seen: &Seen<'_>, event: &Event) -> Option<String> {
+    let agent = voice::rights(seen.before, seen.step) == Rights::Agent;
+    let found = match event {
+        Event::Resumed { agent, session, .. } => {
+            let here = seen.before.agents.get(agent).is_some_and(|agent| agent.session == *session);
+            let holds = seen.before.tasks.values().any(|task| task.holder() == Some(*agent));
+            match (here, holds) {
+                (true, _) => "resumed on its own connection",
+                (false, true) => "resumed with a task",
+                (false, false) => "resumed over another connection",
+            }
+        }
+        Event::Registered { agent } => {
+            let same = |other: &&engine::agent::Agent| other.name == agent.name && other.left.is_none();
+            seen.before
+                .agents
+                .values()
+                .find(same)
+                .map(|_| "registered with the name of an agent that lives elsewhere")?
+        }
+        Event::Renewed { task, .. } => {
+            let lease = seen.before.tasks.get(task).and_then(|task| task.state.running_lease())?;
+            match (lease.is_over(seen.step.now), &seen.step.command) {
+                (true, Command::Sweep { .. }) => "lease of a sleeping process renewed by a sweep",
+                (true, _) => "lease renewed after its end",
+                (false, _) => "lease renewed",
+            }
+        }
+        Event::LeaseEnded { .. } => "lease ended",
+        Event::TaskRemoved { .. } if agent => "task_removed by an agent",
+        Event::Moved(moved) if agent && moved.state.status() == engine::task::Status::Skipped => "skipped by an agent",
+        other => other.name(),
+    };
+    Some(found.to_owned())
+}

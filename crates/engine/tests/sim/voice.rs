@@ -1,0 +1,100 @@
+//! Which agent a caller speaks for, worked out from the rows alone and differently from `engine::identity`.
+
+use engine::agent::Agent;
+use engine::caller::Standing;
+use engine::id::AgentId;
+use engine::limits;
+use engine::tables::Tables;
+use engine::task::Task;
+use engine::{Actor, Rights, Timestamp};
+
+use crate::machine::Step;
+
+/// Returns whether the caller speaks for the agent: the door vouches for it, or the agent registered last on this very
+/// connection. A call that names another agent does not speak for this one.
+pub(crate) fn speaks_as(tables: &Tables, step: &Step, agent: AgentId) -> bool {
+    let named = step.caller.agent;
+    let vouched = step.caller.standing == Standing::Vouched && named == Some(agent);
+    vouched || (is_at_home(tables, step, agent) && named.is_none_or(|named| named == agent))
+}
+
+fn is_at_home(tables: &Tables, step: &Step, agent: AgentId) -> bool {
+    let home = tables.agents.get(&agent).and_then(|agent| agent.session);
+    home.is_some() && home == step.caller.session
+}
+
+/// Returns the agent that acts in this step, or None when the caller has none, several, or names one at home elsewhere.
+pub(crate) fn acting(tables: &Tables, step: &Step, task: Option<&Task>) -> Option<AgentId> {
+    if let Some(named) = step.caller.agent {
+        let row = tables.agents.get(&named)?;
+        // An agent that unregistered has no home; the rules refuse it by themselves.
+        return (row.left.is_some() || speaks_as(tables, step, named)).then_some(named);
+    }
+    let session = step.caller.session?;
+    let here = || tables.agents.values().filter(|agent| agent.left.is_none() && agent.session == Some(session));
+    let holder = task.and_then(Task::holder);
+    if holder.is_some() && here().any(|agent| Some(agent.id) == holder) {
+        return holder;
+    }
+    let last = || here().max_by_key(|agent| (agent.registered, agent.created, agent.id)).map(|agent| agent.id);
+    match step.caller.standing {
+        Standing::Vouched | Standing::Client => last(),
+        Standing::Shared if here().count() < 2 => last(),
+        Standing::Shared => {
+            let heard = || here().filter(|agent| is_heard_of(tables, agent, step.now));
+            match (heard().count(), heard().next()) {
+                (1, Some(only)) => Some(only.id),
+                _ => None,
+            }
+        }
+    }
+}
+
+/// Returns the caller's rights in this step. A person who names an agent of their own connection acts as that agent.
+pub(crate) fn rights(tables: &Tables, step: &Step) -> Rights {
+    let as_agent = step.caller.standing != Standing::Vouched
+        && step.caller.agent.is_some_and(|named| is_at_home(tables, step, named));
+    if step.caller.rights == Rights::Person && as_agent { Rights::Agent } else { step.caller.rights }
+}
+
+/// Returns how the log names the caller.
+pub(crate) fn sender(tables: &Tables, step: &Step) -> Actor {
+    match rights(tables, step) {
+        Rights::Agent | Rights::Runner => acting(tables, step, None).map_or(Actor::Engine, Actor::Agent),
+        Rights::Coordinator => Actor::Coordinator,
+        Rights::Person => Actor::Person,
+        Rights::Engine => Actor::Engine,
+    }
+}
+
+/// Returns whether the caller acts on others under its own name.
+pub(crate) fn overrides(tables: &Tables, step: &Step) -> bool {
+    rights(tables, step).may_override()
+}
+
+/// Returns whether the agent's connection is gone, as far as the caller's machine can tell.
+pub(crate) fn is_home_dead(tables: &Tables, step: &Step, agent: &Agent) -> bool {
+    let watched =
+        agent.session.is_some_and(|home| step.caller.session == Some(home) || step.caller.alive.contains(&home));
+    agent.session.is_none() || (!watched && !is_heard_of(tables, agent, step.now))
+}
+
+/// Returns whether the agent's last sign of life is recent: within its lease while it holds a claim, otherwise within a
+/// quarter of an hour.
+fn is_heard_of(tables: &Tables, agent: &Agent, now: Timestamp) -> bool {
+    let mut leases = tables.tasks.values().filter_map(|task| task.state.running_lease());
+    let held: Vec<_> = leases.by_ref().filter(|lease| lease.agent == agent.id).map(|lease| lease.until).collect();
+    let fresh = if held.is_empty() {
+        now.0 - agent.seen.0 < i64::from(limits::HOME_SILENCE_MS.0)
+    } else {
+        held.iter().any(|until| until.0 > now.0)
+    };
+    agent.left.is_none() && fresh
+}
+
+/// Returns whether the same user or token registered the agent last. Every local user may resume agents of version 0.1.0,
+/// which have no principal.
+pub(crate) fn is_same_principal(step: &Step, agent: &Agent) -> bool {
+    let Some(own) = &step.caller.principal else { return false };
+    agent.principal.as_ref().map_or_else(|| own.starts_with("user:"), |other| other == own)
+}

@@ -1,0 +1,135 @@
+//! Whether this process runs below an agent: a person decides and operates, an agent works.
+//!
+//! Three things say so, each enough by itself: a mark in the environment, an ancestor that is an agent's client or a turn host
+//! of ours, and an ancestor that started a `handover mcp` that still lives. Ancestors are read from `/proc`; where there is
+//! none, only the marks count.
+//!
+//! This keeps agents from deciding by accident and by what they read. It is no wall: a program of the same user can leave its
+//! ancestors and clear its environment.
+
+mod acting;
+mod ancestry;
+mod client;
+mod record;
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::Path;
+
+use engine::id::SessionId;
+
+pub use acting::ClientAgents;
+pub use record::ClientRecord;
+
+/// Names that clients' shell tools, and the runner, put into the environment of what they start. One name a line.
+const MARKS: &str = include_str!("below/marks.txt");
+
+/// What shows that a process runs below an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BelowAgent {
+    /// The first sign that was found.
+    pub sign: AgentSign,
+    /// The connections of living `handover mcp` processes that an ancestor started, nearest ancestor first.
+    pub sessions: Vec<SessionId>,
+}
+
+/// One sign of an agent above this process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AgentSign {
+    /// A variable of the environment.
+    Mark(&'static str),
+    /// A turn of the runner.
+    TurnHost { pid: u32 },
+    /// A known client's program.
+    KnownClient { name: &'static str, pid: u32 },
+    /// A program that started a `handover mcp` that still lives.
+    McpClient { name: String, pid: u32 },
+}
+
+impl fmt::Display for AgentSign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mark(name) => write!(f, "{name} is set"),
+            Self::TurnHost { pid } => write!(f, "this runs below a turn of the runner (pid {pid})"),
+            Self::KnownClient { name, pid } => write!(f, "this runs below {name} (pid {pid})"),
+            Self::McpClient { name, pid } => {
+                write!(f, "this runs below {name} (pid {pid}), which started a `handover mcp` that still runs")
+            }
+        }
+    }
+}
+
+/// Returns the names of the environment's marks.
+pub fn marks() -> impl Iterator<Item = &'static str> {
+    MARKS.lines().filter(|line| !line.is_empty())
+}
+
+/// Returns what shows that this process runs below an agent, or `None` when nothing does. `live` is the folder in which the
+/// processes of a store show that they live.
+pub fn look(live: Option<&Path>) -> Option<BelowAgent> {
+    let mark = marked(|name| std::env::var_os(name));
+    let ancestors = ancestry::ancestors();
+    let clients = live.filter(|_| !ancestors.is_empty()).map(record::living).unwrap_or_default();
+    let started =
+        |ancestor: &ancestry::Ancestor| clients.iter().filter(|client| client.is(ancestor)).collect::<Vec<_>>();
+    let sessions = ancestors.iter().flat_map(started).filter_map(|client| client.session()).collect();
+    let sign = mark.or_else(|| {
+        ancestors.iter().find_map(|ancestor| {
+            if client::is_turn_host(ancestor) {
+                return Some(AgentSign::TurnHost { pid: ancestor.pid });
+            }
+            if let Some(name) = client::known(ancestor) {
+                return Some(AgentSign::KnownClient { name, pid: ancestor.pid });
+            }
+            let name = || ancestor.name().chars().filter(|letter| !letter.is_control()).take(64).collect();
+            (!started(ancestor).is_empty()).then(|| AgentSign::McpClient { name: name(), pid: ancestor.pid })
+        })
+    })?;
+    Some(BelowAgent { sign, sessions })
+}
+
+/// Returns the first mark that is set. An empty value is a mark, too.
+fn marked(variable: impl Fn(&str) -> Option<OsString>) -> Option<AgentSign> {
+    marks().find(|name| variable(name).is_some()).map(AgentSign::Mark)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_counts_by_its_exact_name_whatever_its_value() {
+        let set = |wanted: &'static str, value: &'static str| {
+            marked(move |name| (name == wanted).then(|| OsString::from(value)))
+        };
+        for mark in marks() {
+            assert_eq!(set(mark, "1"), Some(AgentSign::Mark(mark)));
+            assert_eq!(set(mark, ""), Some(AgentSign::Mark(mark)), "an empty {mark} is a mark");
+        }
+        // Settings and marks that people have in their own shells.
+        let peoples = [
+            "AGENT_SESSION_ID",
+            "AGENT",
+            "GOOSE_PROVIDER",
+            "GOOSE_MODEL",
+            "OPENCODE_CONFIG",
+            "OPENCODE_CONFIG_CONTENT",
+            "CLAUDE_CONFIG_DIR",
+            "CLAUDE_CODE_MAX_OUTPUT_TOKENS",
+            "CODEX_HOME",
+            "GEMINI_API_KEY",
+            "GEMINI_CLI_HOME",
+            "COPILOT_MODEL",
+            "CURSOR_TRACE_ID",
+            "HANDOVER_STORE",
+            "HANDOVER_TOKEN",
+            "TERM_PROGRAM",
+            "VSCODE_PID",
+            "ZED_TERM",
+        ];
+        for name in peoples {
+            assert_eq!(set(name, "1"), None, "{name}");
+        }
+        assert!(marks().all(|name| name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')));
+    }
+}

@@ -1,0 +1,80 @@
+//! As which agent a command below an agent acts: as the one that its client registered.
+
+use engine::id::{AgentId, SessionId};
+use engine::{Need, Rights};
+use wire::lifecycle::Said;
+
+use super::BelowAgent;
+use crate::desk::Visitor;
+use crate::error::Error;
+use crate::service::Service;
+
+/// The agents of the client that a command runs below.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientAgents {
+    /// Its connection, when there is exactly one.
+    session: Option<SessionId>,
+    /// Those that have not unregistered, with their names.
+    agents: Vec<(AgentId, String)>,
+}
+
+impl ClientAgents {
+    /// Finds the agents that are registered on the connections of the client.
+    pub async fn find(service: &Service, below: &BelowAgent) -> Result<Self, Error> {
+        let sessions = below.sessions.clone();
+        let session = if let [only] = sessions.as_slice() { Some(*only) } else { None };
+        let agents = service.view(move |world| {
+            world.want(sessions.iter().map(|session| Need::SessionAgents(*session)))?;
+            let mut found: Vec<AgentId> = Vec::new();
+            for session in &sessions {
+                found.extend(world.agent_ids(&Need::SessionAgents(*session))?);
+            }
+            world.want(found.iter().map(|agent| Need::Agent(*agent)))?;
+            let mut living = Vec::new();
+            for id in found {
+                let agent = world.agent(id)?;
+                if agent.left.is_none() {
+                    living.push((id, agent.slug.clone()));
+                }
+            }
+            Ok(living)
+        });
+        Ok(Self { session, agents: agents.await? })
+    }
+
+    /// Returns the one agent that is meant when none is named.
+    pub fn only(&self) -> Result<AgentId, Said> {
+        match self.agents.as_slice() {
+            [(only, _)] => Ok(*only),
+            several => Err(required(several)),
+        }
+    }
+
+    /// Returns whether an agent is one of the client's.
+    pub fn has(&self, agent: AgentId) -> bool {
+        self.agents.iter().any(|(known, _)| *known == agent)
+    }
+
+    /// Returns who stands at the desk: with an agent's rights, and joined to its client's connection.
+    pub fn visitor(&self) -> Visitor {
+        let agent = self.only().ok();
+        let owner = agent.map_or_else(|| "below an agent".to_owned(), |agent| agent.to_string());
+        Visitor { rights: Rights::Agent, session: self.session, agent, owner, ..Visitor::person() }
+    }
+}
+
+/// Says which agent has to be named, or how one is made.
+fn required(agents: &[(AgentId, String)]) -> Said {
+    let names = agents.iter().map(|(_, slug)| slug.as_str()).collect::<Vec<_>>().join(", ");
+    let (message, suggestion) = if agents.is_empty() {
+        let message = "this runs below an agent, whose client has registered no agent here".to_owned();
+        (
+            message,
+            "register with the tool agent_register of the MCP server handover, then give this command again".to_owned(),
+        )
+    } else {
+        let message = format!("this runs below a client that has registered several agents: {names}");
+        (message, "name one of them with --agent-id".to_owned())
+    };
+    Said { code: "AGENT_REQUIRED", message, recoverable: true, suggestion, details: None }
+}

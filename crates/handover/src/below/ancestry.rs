@@ -1,0 +1,132 @@
+//! The processes above this one, as `/proc` shows them.
+
+/// The deepest chain that is followed. A terminal in an editor below a session manager has about ten.
+const DEPTH_MAX: usize = 64;
+/// As much of a command line as is read: its program and script stand at the beginning.
+#[cfg(target_os = "linux")]
+const COMMAND_BYTES_MAX: u64 = 16 << 10;
+
+/// One process above this one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Ancestor {
+    pub(super) pid: u32,
+    pub(super) parent: u32,
+    /// When it started, in the kernel's ticks since boot. A number that is used again belongs to a process with another start.
+    pub(super) start: u64,
+    /// The name the kernel shows, at most 15 bytes.
+    pub(super) title: String,
+    /// The file it runs; empty when it cannot be read.
+    pub(super) program: String,
+    pub(super) arguments: Vec<String>,
+}
+
+impl Ancestor {
+    /// Returns the name that a person knows it by.
+    pub(super) fn name(&self) -> &str {
+        if self.program.is_empty() { &self.title } else { base(&self.program) }
+    }
+}
+
+/// Returns the last part of a path.
+pub(super) fn base(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Returns the processes above this one, the parent first.
+pub(super) fn ancestors() -> Vec<Ancestor> {
+    let mut found = Vec::new();
+    let mut next = parent_id();
+    while let Some(process) = next.filter(|_| found.len() < DEPTH_MAX).and_then(read) {
+        next = (process.parent != 0 && process.parent != process.pid).then_some(process.parent);
+        found.push(process);
+    }
+    found
+}
+
+/// Returns the parent's number, or `None` when the parent is outside of what this process can see.
+pub(super) fn parent_id() -> Option<u32> {
+    #[cfg(unix)]
+    return rustix::process::getppid().map(|pid| pid.as_raw_pid().unsigned_abs());
+    #[cfg(not(unix))]
+    None
+}
+
+/// Returns one process, or `None` when it has ended or there is no `/proc`.
+#[cfg(target_os = "linux")]
+pub(super) fn read(pid: u32) -> Option<Ancestor> {
+    use std::io::Read as _;
+
+    let folder = std::path::PathBuf::from(format!("/proc/{pid}"));
+    let stat = std::fs::read(folder.join("stat")).ok()?;
+    let (title, parent, start) = fields(&String::from_utf8_lossy(&stat))?;
+    // Another user's program cannot be read; its title can.
+    let program = std::fs::read_link(folder.join("exe")).map(|path| path.to_string_lossy().into_owned());
+    let program = program.unwrap_or_default();
+    let program = program.strip_suffix(" (deleted)").unwrap_or(&program).to_owned();
+    let mut command = Vec::new();
+    if let Ok(file) = std::fs::File::open(folder.join("cmdline")) {
+        let _cut = file.take(COMMAND_BYTES_MAX).read_to_end(&mut command);
+    }
+    let words = command.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
+    let arguments = words.filter(|word| !word.is_empty()).collect();
+    Some(Ancestor { pid, parent, start, title, program, arguments })
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn read(_pid: u32) -> Option<Ancestor> {
+    None
+}
+
+/// Returns title, parent and start of a line of `/proc/PID/stat`. The title stands in parentheses and can hold any byte, so
+/// the last parenthesis ends it.
+#[cfg(any(target_os = "linux", test))]
+fn fields(stat: &str) -> Option<(String, u32, u64)> {
+    let (_, rest) = stat.split_once('(')?;
+    let (title, rest) = rest.rsplit_once(')')?;
+    let mut words = rest.split_ascii_whitespace();
+    let parent = words.nth(1)?.parse().ok()?;
+    // Field 22 of the line; the third was the first after the title, and two are taken.
+    let start = words.nth(17)?.parse().ok()?;
+    Some((title.to_owned(), parent, start))
+}
+
+/// What makes a process number mean the same process: the namespace it is counted in, and the boot it was given in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct NumberSpace {
+    pub(super) namespace: String,
+    pub(super) boot: String,
+}
+
+/// Returns where this process's numbers are valid, or `None` where there is no `/proc`.
+pub(super) fn number_space() -> Option<NumberSpace> {
+    let namespace = std::fs::read_link("/proc/self/ns/pid").ok()?.to_string_lossy().into_owned();
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned();
+    Some(NumberSpace { namespace, boot })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_may_hold_parentheses_and_spaces() {
+        let line = "42 (a) R 7 (b)) S 9 1 1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 777 1 2 3\n";
+        assert_eq!(fields(line), Some(("a) R 7 (b)".to_owned(), 9, 777)));
+        for bad in ["", "42", "42 (sh", "42 (sh) S", "42 (sh) S x 1 1 0"] {
+            assert_eq!(fields(bad), None, "{bad}");
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_chain_begins_with_the_parent_and_has_starts() {
+        let found = ancestors();
+        let first = found.first().map(|process| process.pid);
+        assert_eq!(first, parent_id());
+        assert!(
+            found.windows(2).all(|pair| pair[0].parent == pair[1].pid && pair[0].start >= pair[1].start),
+            "{found:?}"
+        );
+        assert!(number_space().is_some());
+    }
+}

@@ -1,0 +1,182 @@
+//! Which process started a `handover mcp`: a file beside that server's sign of life, locked as long as it lives.
+//!
+//! The lock is the evidence that the server lives, as with [`crate::live`]; what is written says which process started it. A
+//! file gets its name when it is locked and whole, so a reader finds all of it or nothing.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use engine::id::SessionId;
+use serde::{Deserialize, Serialize};
+
+use super::ancestry::{self, Ancestor, NumberSpace};
+use super::client;
+use crate::random;
+
+/// How the files end.
+const ENDING: &str = ".client";
+/// A longer file is none of ours.
+const BYTES_MAX: u64 = 4_096;
+/// A machine has far fewer agents.
+const FILES_MAX: usize = 10_000;
+
+/// The record of this process's client. It ends with this value, or with the process.
+#[derive(Debug)]
+pub struct ClientRecord {
+    /// Keeps the lock.
+    _file: Option<File>,
+    path: PathBuf,
+}
+
+/// A process that started a `handover mcp` that lives.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct McpParent {
+    pid: u32,
+    /// In the kernel's ticks since boot.
+    start: u64,
+    namespace: String,
+    boot: String,
+    session: Option<String>,
+}
+
+impl McpParent {
+    /// Returns whether this is the very process.
+    pub(super) fn is(&self, ancestor: &Ancestor) -> bool {
+        (self.pid, self.start) == (ancestor.pid, ancestor.start)
+    }
+
+    pub(super) fn session(&self) -> Option<SessionId> {
+        self.session.as_ref()?.parse().ok()
+    }
+}
+
+impl ClientRecord {
+    /// Records the process that started this one. Nothing is recorded where processes cannot be seen, and for a parent below
+    /// which people work, too: the first process, a session manager, an editor.
+    pub fn keep(folder: &Path, session: Option<SessionId>) -> io::Result<Self> {
+        let parent = ancestry::parent_id().and_then(ancestry::read).filter(|parent| !client::is_launcher(parent));
+        let (Some(parent), Some(NumberSpace { namespace, boot })) = (parent, ancestry::number_space()) else {
+            return Ok(Self { _file: None, path: PathBuf::new() });
+        };
+        let name = match session {
+            Some(session) => session.to_string(),
+            None => format!("turn_{}", random::token().map_err(io::Error::other)?),
+        };
+        let session = session.map(|session| session.to_string());
+        let record = McpParent { pid: parent.pid, start: parent.start, namespace, boot, session };
+        let path = folder.join(format!("{name}{ENDING}"));
+        let file = write(folder, &path, &record)?;
+        Ok(Self { _file: Some(file), path })
+    }
+}
+
+impl Drop for ClientRecord {
+    fn drop(&mut self) {
+        if self._file.is_some() {
+            // A file that stays is without a lock, and the next reader removes it.
+            let _stays = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn write(folder: &Path, path: &Path, record: &McpParent) -> io::Result<File> {
+    std::fs::create_dir_all(folder)?;
+    let mut fresh = tempfile::NamedTempFile::new_in(folder)?;
+    fresh.as_file().lock()?;
+    fresh.write_all(serde_json::to_string(record)?.as_bytes())?;
+    fresh.flush()?;
+    fresh.persist(path).map_err(|failed| failed.error)
+}
+
+/// Returns the processes that started what lives in a folder, and in the folders in it: one clone can have several stores.
+/// Only those whose numbers mean the same here are among them. What a killed server left is removed.
+pub(super) fn living(folder: &Path) -> Vec<McpParent> {
+    let Some(here) = ancestry::number_space() else { return Vec::new() };
+    let entries = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten().take(FILES_MAX);
+    let is_folder = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    let inner = entries(folder).filter(is_folder).map(|entry| entry.path());
+    let files = std::iter::once(folder.to_owned()).chain(inner).flat_map(|folder| entries(&folder));
+    let named = files.filter(|entry| entry.file_name().to_string_lossy().ends_with(ENDING));
+    let found = named.filter_map(|entry| living_one(&entry.path()));
+    found.filter(|one| one.namespace == here.namespace && one.boot == here.boot).collect()
+}
+
+fn living_one(path: &Path) -> Option<McpParent> {
+    let file = open(path).ok()?;
+    // Shared, so that two readers do not take each other for the owner.
+    match file.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => {}
+        Ok(()) => {
+            let _stays = std::fs::remove_file(path);
+            return None;
+        }
+        Err(TryLockError::Error(_)) => return None,
+    }
+    let mut text = String::new();
+    file.take(BYTES_MAX).read_to_string(&mut text).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+/// Opens a file and no link or pipe, which could keep the reader waiting.
+#[cfg(unix)]
+fn open(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path)
+}
+
+#[cfg(not(unix))]
+fn open(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parent_is_known_as_long_as_the_record_is_kept() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let session: SessionId = "ses_0123456789ab".parse().map_err(io::Error::other)?;
+        assert_eq!(living(folder.path()), []);
+        let own = ancestry::parent_id().and_then(ancestry::read);
+        let record = ClientRecord::keep(folder.path(), Some(session))?;
+        let Some(own) = own.filter(|parent| !client::is_launcher(parent)) else { return Ok(()) };
+        let found = living(folder.path());
+        assert!(found.iter().all(|one| one.is(&own)) && found.len() == 1, "{found:?}");
+        assert_eq!(found[0].session(), Some(session));
+        // The number of a process that ended is given to another one.
+        assert!(!found[0].is(&Ancestor { start: own.start + 1, ..own }));
+        drop(record);
+        assert_eq!(living(folder.path()), []);
+        Ok(())
+    }
+
+    #[test]
+    fn what_a_killed_server_left_says_nothing_and_is_removed() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("ses_0123456789ab.client");
+        let record = ClientRecord::keep(folder.path(), Some("ses_0123456789ab".parse().map_err(io::Error::other)?))?;
+        let text = std::fs::read_to_string(&path).unwrap_or_else(|_| "{}".to_owned());
+        drop(record);
+        std::fs::write(&path, text)?;
+        assert_eq!(living(folder.path()), []);
+        assert!(!path.exists());
+        Ok(())
+    }
+
+    #[test]
+    fn numbers_of_another_namespace_or_boot_mean_other_processes() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let Some(NumberSpace { namespace, boot }) = ancestry::number_space() else { return Ok(()) };
+        let record = McpParent { pid: 1, start: 1, namespace, boot, session: None };
+        let elsewhere = McpParent { namespace: "pid:[1]".to_owned(), ..record.clone() };
+        let before = McpParent { boot: "another".to_owned(), ..record.clone() };
+        let _kept = [("a", &record), ("b", &elsewhere), ("c", &before)]
+            .map(|(name, record)| write(folder.path(), &folder.path().join(format!("{name}{ENDING}")), record));
+        assert_eq!(living(folder.path()), [record]);
+        Ok(())
+    }
+}

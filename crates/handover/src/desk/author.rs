@@ -1,0 +1,50 @@
+//! Records which agent wrote a task: another agent reads it later, and its prompt names the author.
+
+use engine::plan::PlanTask;
+use engine::{Command, Json, Rights};
+
+use super::{Desk, Request, Stopped};
+use crate::runner::brief::PLANNED_BY;
+
+/// How a coordinator that is no registered agent is named.
+const COORDINATOR: &str = "coordinator";
+
+impl Desk {
+    /// Returns the name of the agent that the call comes from; None for a person.
+    pub(super) async fn author(&self, request: &Request<'_>) -> Result<Option<String>, Stopped> {
+        match request.caller.rights {
+            Rights::Person | Rights::Engine => return Ok(None),
+            Rights::Agent | Rights::Runner | Rights::Coordinator => {}
+        }
+        let Some(agent) = self.acting(request).await? else {
+            let named = (request.caller.rights == Rights::Coordinator).then(|| COORDINATOR.to_owned());
+            return Ok(named);
+        };
+        let slug = self.service.view(move |world| world.agent(agent).map(|agent| agent.slug.clone())).await?;
+        Ok(Some(slug))
+    }
+}
+
+/// Writes the author into each task. A person's tasks stay as they are.
+pub(super) fn signed(mut tasks: Vec<PlanTask>, author: Option<&str>) -> Vec<PlanTask> {
+    if let Some(author) = author {
+        tasks.iter_mut().for_each(|task| sign(task, author));
+    }
+    tasks
+}
+
+fn sign(task: &mut PlanTask, author: &str) {
+    let patch = Json::from(&serde_json::json!({ PLANNED_BY: author }));
+    task.extra = Some(Json::merged(task.extra.as_ref(), &patch));
+}
+
+/// Writes the author into a command that adds a task.
+pub(super) fn signed_command(command: Command, author: Option<&str>) -> Command {
+    match (command, author) {
+        (Command::AddTask { workflow, mut task, after }, Some(author)) => {
+            sign(&mut task, author);
+            Command::AddTask { workflow, task, after }
+        }
+        (command, _) => command,
+    }
+}

@@ -1,0 +1,129 @@
+//! Where agents may have workspaces: in the project's repository, and in those that a person registered.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use engine::{Actor, view};
+use wire::lifecycle::{Said, WorkspaceUpdate};
+
+use super::places::refused;
+use super::{Desk, Request, Stopped};
+use crate::worktree::name::check_commit;
+use crate::worktree::repository::Repository;
+use crate::worktree::{Git, Problem};
+
+/// Repositories that one read returns.
+const PAGE: u32 = 500;
+/// Each of them may take one call of git.
+const REGISTERED_MAX: usize = 1_000;
+
+impl Desk {
+    /// Refuses a repository that is not the project's and that no person registered.
+    pub(super) async fn may_work_in(&self, request: &Request<'_>, path: &Path) -> Result<(), Stopped> {
+        if request.is_person() {
+            return Ok(());
+        }
+        let git = Git::default();
+        let home = Repository::find(&git, path).await.map_err(|problem| refused(&problem))?.home;
+        if self.is_open_to_agents(&git, &home).await? { Ok(()) } else { Err(self.not_permitted(path)) }
+    }
+
+    /// Refuses to record a path outside of these repositories. The path need not exist yet.
+    pub(super) async fn may_record_in(&self, request: &Request<'_>, path: &Path) -> Result<(), Stopped> {
+        if request.is_person() {
+            return Ok(());
+        }
+        let git = Git::default();
+        let is_open = match Repository::find(&git, path).await {
+            Ok(repository) => self.is_open_to_agents(&git, &repository.home).await?,
+            Err(Problem::NotARepository { .. }) => self.is_below_open(path).await?,
+            Err(problem) => return Err(refused(&problem)),
+        };
+        if is_open { Ok(()) } else { Err(self.not_permitted(path)) }
+    }
+
+    async fn is_open_to_agents(&self, git: &Git, home: &Path) -> Result<bool, Stopped> {
+        let registered = self.registered_by_people().await?;
+        for known in self.surroundings.root.iter().chain(&registered) {
+            if known == home {
+                return Ok(true);
+            }
+            // A person may have named a folder of the repository, or a link to it.
+            if let Ok(found) = Repository::find(git, known).await
+                && found.home == home
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Tells whether a path that has no repository yet lies in an open one. A path with `..` could leave it.
+    async fn is_below_open(&self, path: &Path) -> Result<bool, Stopped> {
+        if path.components().any(|part| part == std::path::Component::ParentDir) {
+            return Ok(false);
+        }
+        let registered = self.registered_by_people().await?;
+        let mut open = self.surroundings.root.iter().chain(&self.surroundings.worktrees).chain(&registered);
+        Ok(open.any(|open| path.starts_with(open)))
+    }
+
+    /// Returns the paths that a person registered.
+    async fn registered_by_people(&self) -> Result<BTreeSet<PathBuf>, Stopped> {
+        let mut paths = BTreeSet::new();
+        let mut after = None;
+        loop {
+            let page = self.service.view(move |world| view::repositories(world, after, 0, PAGE)).await?;
+            let known = page.rows.iter().map(|(repository, _)| repository);
+            let by_people = known.filter(|repository| repository.by == Some(Actor::Person));
+            paths.extend(by_people.map(|repository| PathBuf::from(&repository.path)));
+            after = page.next;
+            if after.is_none() || paths.len() >= REGISTERED_MAX {
+                return Ok(paths);
+            }
+        }
+    }
+
+    fn not_permitted(&self, path: &Path) -> Stopped {
+        let path = path.display();
+        let own = match &self.surroundings.root {
+            Some(_) => "leave the path out to work in the project's repository, or ",
+            None => "",
+        };
+        Stopped::Said(Said {
+            code: "NOT_PERMITTED",
+            message: format!(
+                "{path} is neither in the project's repository nor in one that a person registered; workspaces are only there"
+            ),
+            recoverable: true,
+            suggestion: format!("{own}ask a person to run `handover repository register {path}`, then call again"),
+            details: None,
+        })
+    }
+
+    /// Refuses a merge commit that git does not find. Where no repository is at hand, only its form is checked.
+    pub(super) async fn merge_is_found(&self, asked: &WorkspaceUpdate) -> Result<(), Stopped> {
+        let Some(commit) = asked.merge_commit.as_ref().map(ToString::to_string) else { return Ok(()) };
+        check_commit(&commit).map_err(|problem| refused(&problem))?;
+        let id = asked.id;
+        let (row, repository) = self
+            .service
+            .view(move |world| {
+                let row = world.workspace(id)?.clone();
+                let repository = row.repository.map(|id| world.repository(id).cloned()).transpose()?;
+                Ok((row, repository))
+            })
+            .await?;
+        let git = Git::default();
+        let places = [repository.map(|known| PathBuf::from(known.path)), Some(PathBuf::from(row.path))];
+        for place in places.into_iter().flatten() {
+            let Ok(found) = Repository::find(&git, &place).await else { continue };
+            if found.commit(&git, &commit).await.map_err(|problem| refused(&problem))?.is_some() {
+                return Ok(());
+            }
+            let problem = format!("is no commit that git finds in {}: {commit}", found.home.display());
+            return Err(refused(&Problem::InvalidInput { field: "merge_commit", problem }));
+        }
+        Ok(())
+    }
+}

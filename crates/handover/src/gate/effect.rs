@@ -1,0 +1,297 @@
+//! What a command does, by its table: the paths it writes, the commands it holds, and what cannot be told.
+
+mod archive;
+mod awk;
+pub(super) mod copy;
+mod fetch;
+mod sed;
+
+use super::command::{Arg, Spot};
+use super::git;
+use super::options::{ParsedOptions, base, parse};
+use super::table::{self, OptionEffect, ProgramTable};
+
+/// One thing that a command does. The order counts: a folder holds for what follows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ProgramEffect {
+    /// The words from this place on are a command.
+    Rest(usize),
+    /// These words are a command.
+    Command(Vec<Arg>),
+    /// A text for a shell.
+    Script(String),
+    /// A variable is set.
+    Sets(String),
+    /// What follows happens there.
+    Folder(Arg),
+    /// A path is written; with what is below, if so marked.
+    Writes(Arg, Tree),
+    /// It cannot be looked into: it asks whatever the rules say.
+    Ask(String),
+    /// It asks unless a rule names the program.
+    AskUnlessNamed(String),
+    /// It may write or run something: it asks where a rule could be reached.
+    Doubt(String),
+    /// It is a doubt where a variable of the same text was given words that could change its meaning.
+    Fragile(Fragility, String),
+    /// It runs or writes more than its words tell.
+    Opaque(String),
+    /// The work tree is moved to another state of the repository.
+    Moves(String),
+    /// A setting of git is changed, by its key and value.
+    Setting(Arg, Option<Arg>),
+    /// A text in a language that is not read here.
+    Code(String),
+    /// Commands come from its input.
+    Input,
+}
+
+/// Where a variable stands whose value could change what a command does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fragility {
+    /// Where an option may stand.
+    Option,
+    /// In a script or a pattern.
+    Text,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tree {
+    Yes,
+    No,
+}
+
+/// How operands of a program are read, by the word in its table.
+#[cfg(test)]
+const KINDS: &[&str] = &[
+    "none",
+    "all",
+    "first",
+    "second",
+    "second-traditional",
+    "last",
+    "modes",
+    "template",
+    "split",
+    "split-words",
+    "dd",
+    "script",
+    "logsave",
+    "inplace-code",
+    "patch",
+    "openssl",
+    "copy",
+    "move",
+    "link",
+    "copy-remote",
+    "rsync",
+    "tar",
+    "unzip",
+    "zip",
+    "squeeze",
+    "cpio",
+    "ar",
+    "unpack",
+    "curl",
+    "wget",
+    "sed",
+    "awk",
+    "command",
+    "after",
+    "assignments",
+    "login",
+    "joined",
+    "remote",
+    "input",
+    "shell",
+];
+
+/// Whether a table's `does` is read by something.
+#[cfg(test)]
+pub(super) fn knows(does: &str) -> bool {
+    let kind = does.split(' ').next().unwrap_or_default();
+    KINDS.contains(&kind) || git::knows_kind(kind)
+}
+
+/// Says what a command does, when its program has a table.
+pub(super) fn effects(words: &[Arg]) -> Option<Vec<ProgramEffect>> {
+    let name = base(words.first()?.as_text());
+    if git::is_git(name) {
+        return Some(git::effects(words));
+    }
+    let table = table::find(name)?;
+    if super::wrapper::is_wrapper(name) {
+        return None;
+    }
+    if name == "openssl" {
+        return Some(fetch::openssl(words));
+    }
+    let parsed = parse(table, words);
+    let mut found = of_options(name, table, &parsed);
+    found.extend(of_operands(name, table, &parsed));
+    if table.style.opaque {
+        found.push(ProgramEffect::Opaque(format!("{name} does more than its words tell")));
+    }
+    Some(found)
+}
+
+/// What options do by themselves. Kinds that need more than one option to tell have their own readers.
+pub(super) fn of_options(name: &str, table: &ProgramTable, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
+    let own = matches!(table.does.as_str(), "copy" | "move" | "link" | "curl" | "wget" | "unzip" | "rsync");
+    let mut found = Vec::new();
+    for given in &parsed.given {
+        let value = || given.value.clone().unwrap_or_else(Arg::unknown);
+        let shown = || format!("{name} with {}, which can run other commands", given.name);
+        match given.effect {
+            OptionEffect::Nothing => {}
+            OptionEffect::Write | OptionEffect::Tree if own => {}
+            OptionEffect::Run if table.does == "rsync" => {}
+            OptionEffect::Write => {
+                if given.value.as_ref().is_some_and(|value| value.text.as_deref() != Some("-")) {
+                    found.push(ProgramEffect::Writes(value(), Tree::No));
+                }
+            }
+            OptionEffect::Tree => found.push(ProgramEffect::Writes(value(), Tree::Yes)),
+            OptionEffect::Run => found.push(match &value().text {
+                Some(text) => ProgramEffect::Script(text.clone()),
+                None => ProgramEffect::Ask(format!("{} and the command is not literal", shown())),
+            }),
+            OptionEffect::Folder => found.push(ProgramEffect::Folder(value())),
+            OptionEffect::Setting => found.push(git::setting(&value())),
+            OptionEffect::Asks => found.push(ProgramEffect::AskUnlessNamed(shown())),
+            OptionEffect::Doubt => found.push(ProgramEffect::Doubt(format!("the option {}", given.name))),
+        }
+    }
+    found.extend(parsed.unknown.iter().cloned().map(ProgramEffect::Doubt));
+    let open = |word: &Arg| word.text.is_none() && word.lead.is_empty() && word.spot.is_none();
+    if table.reaches() && !parsed.has_dashes && parsed.operands.iter().any(open) {
+        let reason = "a variable where an option may stand".to_owned();
+        found.push(ProgramEffect::Fragile(Fragility::Option, reason));
+    }
+    found
+}
+
+fn write(path: &Arg) -> ProgramEffect {
+    ProgramEffect::Writes(path.clone(), Tree::No)
+}
+
+fn of_operands(name: &str, table: &ProgramTable, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
+    let operands = parsed.operands.as_slice();
+    let recursive = parsed.has(&["-r", "-R", "-a", "--recursive", "--archive"]);
+    let tree = if recursive && name != "touch" && name != "tee" { Tree::Yes } else { Tree::No };
+    let all = |operands: &[Arg]| operands.iter().map(|word| ProgramEffect::Writes(word.clone(), tree)).collect();
+    let (kind, rest) = table.does.split_once(' ').unwrap_or((&table.does, ""));
+    match kind {
+        "all" => all(operands),
+        "first" => all(operands.get(..1).unwrap_or_default()),
+        "second" => all(operands.get(1..2).unwrap_or_default()),
+        "second-traditional" if parsed.has(&["-G", "--traditional"]) => all(operands.get(1..2).unwrap_or_default()),
+        "last" => all(operands.last().map(std::slice::from_ref).unwrap_or_default()),
+        "modes" => {
+            let skipped = usize::from(!parsed.has(&["--reference"]));
+            all(operands.get(skipped..).unwrap_or_default())
+        }
+        "template" => operands.iter().map(write).collect(),
+        "split" if parsed.has(&["--filter"]) => Vec::new(),
+        "split" => vec![ProgramEffect::Writes(starting(operands.get(1), "x"), Tree::No)],
+        "split-words" => vec![ProgramEffect::Writes(starting(None, "xx"), Tree::No)],
+        "dd" => dd(operands),
+        "script" => script(parsed),
+        "logsave" => {
+            let mut found: Vec<ProgramEffect> = operands.first().map(write).into_iter().collect();
+            found.extend((operands.len() > 1).then_some(ProgramEffect::Rest(parsed.rest + 1)));
+            found
+        }
+        "inplace-code" => inplace_code(name, parsed),
+        "patch" => patch(parsed),
+        "copy" | "move" | "link" | "copy-remote" => copy::operands(name, kind, parsed),
+        "rsync" => copy::rsync(parsed),
+        "tar" => archive::tar(parsed),
+        "unzip" => archive::unzip(parsed),
+        "zip" => archive::zip(parsed),
+        "squeeze" => archive::squeeze(name, rest, parsed),
+        "cpio" => archive::cpio(parsed),
+        "ar" => operands.iter().take(2).map(write).collect(),
+        "unpack" => vec![ProgramEffect::Doubt("files that it names itself".to_owned())],
+        "curl" => fetch::curl(parsed),
+        "wget" => fetch::wget(parsed),
+        "sed" => sed::effects(parsed),
+        "awk" => awk::effects(name, parsed),
+        _ => Vec::new(),
+    }
+}
+
+/// Files whose names begin with a word: `part-aa` of `split x part-`.
+fn starting(prefix: Option<&Arg>, default: &str) -> Arg {
+    let prefix = match prefix {
+        Some(prefix) => match &prefix.text {
+            Some(text) => text.as_str(),
+            None => return Arg::unknown(),
+        },
+        None => default,
+    };
+    let (folder, start) = prefix.rsplit_once('/').unwrap_or((".", prefix));
+    let folder = if folder.is_empty() { "/" } else { folder }.to_owned();
+    let mut pattern = String::new();
+    for letter in start.chars() {
+        if "*?[]{}\\".contains(letter) {
+            pattern.push('\\');
+        }
+        pattern.push(letter);
+    }
+    pattern.push('*');
+    Arg { spot: Some(Spot::Matching { folder, pattern }), ..Arg::unknown() }
+}
+
+fn dd(operands: &[Arg]) -> Vec<ProgramEffect> {
+    let of = |word: &Arg| match word.lead.strip_prefix("of=") {
+        Some(_) => Some(write(&word.behind(3))),
+        None if word.text.is_none() && word.lead.is_empty() => Some(write(&Arg::unknown())),
+        None => None,
+    };
+    operands.iter().filter_map(of).collect()
+}
+
+fn script(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
+    let mut found: Vec<ProgramEffect> = match parsed.operands.first() {
+        Some(file) => vec![write(file)],
+        None => vec![write(&Arg::known("typescript"))],
+    };
+    if !parsed.has(&["-c", "--command"]) {
+        found.push(ProgramEffect::Input);
+    }
+    found
+}
+
+fn patch(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
+    if parsed.has(&["--dry-run", "-o", "--output"]) {
+        return Vec::new();
+    }
+    match parsed.operands.first() {
+        Some(file) => vec![write(file)],
+        // It refuses paths that lead out of its folder.
+        None => vec![ProgramEffect::Writes(Arg::inside("."), Tree::Yes)],
+    }
+}
+
+/// The folder in which the name of a backup lies: `old` of `old/*`. Without a slash it lies beside its file.
+fn backup(parsed: &ParsedOptions, options: &[&str]) -> Vec<ProgramEffect> {
+    let value = |suffix: &Arg| match &suffix.text {
+        Some(text) => text.rsplit_once('/').map(|(folder, _)| write(&Arg::inside(folder))),
+        None => Some(write(&Arg::unknown())),
+    };
+    parsed.values(options).filter_map(value).collect()
+}
+
+/// perl and ruby: code that is not read here, and files that `-i` edits.
+fn inplace_code(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
+    let codes: Vec<&Arg> = parsed.values(&["-e", "-E"]).collect();
+    let mut found = vec![ProgramEffect::Opaque(format!("{name} runs a script, a text or its input"))];
+    found.extend(codes.iter().filter_map(|code| code.text.clone()).map(ProgramEffect::Code));
+    if parsed.has(&["-i"]) {
+        let skipped = usize::from(codes.is_empty());
+        found.extend(parsed.operands.iter().skip(skipped).map(write));
+        found.extend(backup(parsed, &["-i"]));
+    }
+    found
+}

@@ -1,0 +1,123 @@
+//! Paths that decide over agents, hooks and repositories. The list is `tables/guarded.txt`.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use super::glob::{Fit, Glob};
+use super::place::{self, Entries};
+
+const PATHS: &str = include_str!("tables/guarded.txt");
+
+/// One line of the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct GuardedPath {
+    glob: Glob,
+    /// What is below the path is not meant.
+    only: bool,
+}
+
+/// Returns the list, with the folders that this process's environment names. It is read once.
+pub(super) fn paths() -> &'static [GuardedPath] {
+    static READ: OnceLock<Vec<GuardedPath>> = OnceLock::new();
+    READ.get_or_init(|| {
+        let lines = PATHS.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        lines.filter_map(|line| path(line, |name| std::env::var(name).ok())).collect()
+    })
+}
+
+fn path(line: &str, variable: impl Fn(&str) -> Option<String>) -> Option<GuardedPath> {
+    let (only, text) = line.strip_prefix("only ").map_or((false, line), |text| (true, text));
+    let whole = match text.strip_prefix('$').and_then(|text| text.split_once('/')) {
+        None => text.to_owned(),
+        Some((name, rest)) => {
+            let folder = variable(name).filter(|folder| folder.starts_with('/'))?;
+            let plain: String = folder.chars().flat_map(|letter| escaped(letter).into_iter().flatten()).collect();
+            format!("{}/{rest}", plain.trim_end_matches('/'))
+        }
+    };
+    Some(GuardedPath { glob: Glob::new(&whole).ok()?, only })
+}
+
+/// Returns the folder of a repository's hooks, where its settings name another than git's own: `.husky` and the like.
+pub(super) fn hooks_folder(root: &Path) -> Option<PathBuf> {
+    let git = root.join(".git");
+    // In a linked worktree it is a file that leads to the repository, whose settings lie two folders above.
+    let folder = match std::fs::read_to_string(&git) {
+        Ok(text) => root.join(text.strip_prefix("gitdir:")?.trim()).parent()?.parent()?.to_owned(),
+        Err(_) => git,
+    };
+    let text = std::fs::read_to_string(folder.join("config")).ok()?;
+    let value = |line: &str| {
+        let (key, value) = line.trim().split_once('=')?;
+        key.trim().eq_ignore_ascii_case("hookspath").then(|| value.trim().trim_matches('"').to_owned())
+    };
+    let named = text.lines().filter_map(value).next_back().filter(|named| !named.is_empty())?;
+    Some(place::tidy(&root.join(named)))
+}
+
+fn escaped(letter: char) -> [Option<char>; 2] {
+    [Some('\\').filter(|_| "*?[]{}\\".contains(letter)), Some(letter)]
+}
+
+impl GuardedPath {
+    /// Whether writing a path, or with `tree` what is below it, writes what is guarded.
+    pub(super) fn is_written(&self, path: &Path, roots: &[PathBuf], tree: bool, entries: Option<Entries<'_>>) -> bool {
+        match place::fit(&self.glob, path, roots, entries) {
+            Fit::Yes if self.only => self.is_itself(path, roots),
+            Fit::Yes => true,
+            Fit::Below { certain } => (tree && certain || entries.is_some()) && !self.only,
+            Fit::No => false,
+        }
+    }
+
+    /// Whether it may lie below a folder under a name that fits a pattern.
+    pub(super) fn may_be_found(&self, folder: &Path, pattern: &str, roots: &[PathBuf]) -> bool {
+        place::may_find(&self.glob, folder, pattern, roots)
+    }
+
+    /// The path itself: the glob fits, and does not fit the folder above it.
+    fn is_itself(&self, path: &Path, roots: &[PathBuf]) -> bool {
+        path.parent().is_none_or(|above| place::fit(&self.glob, above, roots, None) != Fit::Yes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_the_list_is_read() {
+        let lines: Vec<&str> = PATHS.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+        assert!(lines.len() > 80, "{}", lines.len());
+        for line in lines {
+            assert!(path(line, |_| Some("/somewhere".to_owned())).is_some(), "{line}");
+        }
+    }
+
+    #[test]
+    fn hooks_are_where_the_settings_of_git_say() -> std::io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let root = folder.path();
+        std::fs::create_dir_all(root.join("main/.git/worktrees/other"))?;
+        std::fs::create_dir_all(root.join("other"))?;
+        assert_eq!(hooks_folder(&root.join("main")), None);
+        std::fs::write(root.join("main/.git/config"), "[core]\n\tbare = false\n\thooksPath = .husky/_\n")?;
+        let link = format!("gitdir: {}/main/.git/worktrees/other\n", root.display());
+        std::fs::write(root.join("other/.git"), link)?;
+        assert_eq!(hooks_folder(&root.join("main")), Some(root.join("main/.husky/_")));
+        assert_eq!(hooks_folder(&root.join("other")), Some(root.join("other/.husky/_")));
+        Ok(())
+    }
+
+    #[test]
+    fn a_folder_alone_is_guarded_without_what_is_below() {
+        let root = [PathBuf::from("/repo")];
+        let guarded = path("only .claude", |_| None).expect("a path");
+        assert!(guarded.is_written(Path::new("/repo/.claude"), &root, false, None));
+        assert!(!guarded.is_written(Path::new("/repo/.claude/notes.md"), &root, false, None));
+        let settings = path(".claude/settings*.json", |_| None).expect("a path");
+        assert!(settings.is_written(Path::new("/repo/.claude"), &root, true, None));
+        assert!(settings.is_written(Path::new("/repo/.claude/settings.local.json"), &root, false, None));
+        assert!(!settings.is_written(Path::new("/repo/src"), &root, true, None));
+    }
+}

@@ -1,0 +1,128 @@
+//! Rules in the arguments of programs that are not known: they may run or write what they name.
+
+use super::{Judge, shown};
+use crate::gate::command::{Arg, By, Folders, Found, Level, Spot, Write};
+use crate::gate::{Decision, rule};
+
+/// Options of programs that are not known whose value, or whose operands, are mostly files that they write.
+const OUTPUTS: &[&str] = &[
+    "-o",
+    "-O",
+    "-w",
+    "-i",
+    "--output",
+    "--output-file",
+    "--out",
+    "--outfile",
+    "--out-file",
+    "--out-dir",
+    "--outdir",
+    "--output-dir",
+    "--output-path",
+    "--outFile",
+    "--outDir",
+    "--dest",
+    "--destination",
+    "--target-dir",
+    "--write",
+    "--in-place",
+    "--inplace",
+    "--fix",
+    "--save",
+    "--dist-dir",
+    "--log-file",
+    "--logfile",
+];
+
+/// Paths in the arguments of one command that are looked at.
+const PATHS_MAX: usize = 500;
+
+impl Judge<'_> {
+    /// An argument of a program that is not known: what a rule asks about or denies in it is asked about, and nothing else.
+    pub(super) fn suspect(&mut self, found: &Found) {
+        // The first that asks is enough.
+        if self.decision != Decision::Allow {
+            return;
+        }
+        let mut inner = Self::new(self.rules, (Decision::Allow, Decision::Allow), self.directory);
+        for level in found.commands.iter().flat_map(|seen| &seen.levels) {
+            for (number, words, rule) in self.commands().filter(|(_, _, rule)| rule.decision != Decision::Allow) {
+                if rule::is_likely(words, &level.words) {
+                    let text = format!("gate {number} ({}) is for `{}`", rule.shown(), shown(level));
+                    inner.decide(Decision::Ask, text);
+                }
+            }
+        }
+        for write in found.writes.iter().filter(|write| write.spot.is_some()).take(super::WRITES_MAX) {
+            if inner.decision == Decision::Allow {
+                inner.write(write);
+            }
+        }
+        if found.writes.len() > super::WRITES_MAX {
+            inner.decide(Decision::Ask, "more paths are written than are looked at");
+        }
+        for reason in &found.guarded {
+            inner.decide(Decision::Ask, reason.clone());
+        }
+        if inner.decision != Decision::Allow {
+            let reason = inner.reasons.first().cloned().unwrap_or_default();
+            self.decide(Decision::Ask, format!("an argument that may be run: {reason}"));
+        }
+    }
+
+    /// Looks for rules in the arguments of a program that may run or write what they name.
+    pub(super) fn search(&mut self, level: &Level) {
+        let arguments = level.words.get(1..).unwrap_or_default();
+        let shown = shown(level);
+        for (number, words, rule) in self.commands().filter(|(_, _, rule)| rule.decision != Decision::Allow) {
+            let in_text = || level.codes.iter().any(|text| rule::stands_in_text(words, text));
+            if rule::stands_in(words, arguments) || in_text() {
+                let text = format!("`{shown}` may run what gate {number} ({}) is for", rule.shown());
+                self.decide(Decision::Ask, text);
+            }
+        }
+        let mut written: Vec<String> = self.outputs(arguments);
+        written.extend(level.codes.iter().flat_map(|text| paths_in(text)));
+        written.sort();
+        written.dedup();
+        if written.len() > PATHS_MAX {
+            self.decide(Decision::Ask, format!("`{shown}` has more paths in its text than are looked at"));
+        }
+        for path in written.into_iter().take(PATHS_MAX) {
+            let folders = Folders::Known(vec![self.directory.to_owned()]);
+            let write = Write { spot: Some(Spot::At(path.clone())), folders, tree: false, by: By::Program };
+            let mut inner = Self::new(self.rules, (Decision::Allow, Decision::Allow), self.directory);
+            inner.write(&write);
+            if inner.decision != Decision::Allow {
+                self.decide(Decision::Ask, format!("`{shown}` may write {path:?}, which a gate is for"));
+            }
+        }
+    }
+
+    /// Arguments of a program that is not known which are likely to be written.
+    fn outputs(&self, arguments: &[Arg]) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut writes = false;
+        for word in arguments {
+            let Some(text) = word.text.as_deref() else { continue };
+            let (option, value) = text.split_once('=').map_or((text, None), |(option, value)| (option, Some(value)));
+            if OUTPUTS.contains(&option) {
+                writes = true;
+                found.extend(value.map(str::to_owned));
+            } else if let Some(value) = text.strip_prefix("-o").filter(|value| !value.is_empty()) {
+                found.push(value.to_owned());
+            }
+        }
+        if writes {
+            found.extend(arguments.iter().filter_map(|word| word.text.clone()).filter(|text| !text.starts_with('-')));
+        }
+        found
+    }
+}
+
+/// Words of a text that may be paths.
+fn paths_in(text: &str) -> Vec<String> {
+    let part = |letter: char| !(letter.is_alphanumeric() || "_-./~@+".contains(letter));
+    let like = |word: &&str| word.contains(['/', '.']) && word.chars().any(char::is_alphanumeric);
+    text.split(part).filter(like).map(str::to_owned).collect()
+}

@@ -1,0 +1,76 @@
+//! Arguments that a program which is not known may run, and texts that an interpreter is given.
+
+use super::{Scope, StandardInput, Walk};
+use crate::gate::command::{Arg, Spot};
+use crate::gate::options;
+
+/// Arguments of programs that are not known which are read as commands; a call with more of them asks.
+const SUSPECTS_MAX: usize = 64;
+/// Arguments with the name of a program that are read as commands.
+const COMMANDS_MAX: usize = 8;
+/// Programs that are hardly named in the arguments of another one but to be run.
+const LIKELY_COMMANDS: &[&str] = &[
+    "rm", "rmdir", "mv", "cp", "tee", "touch", "mkdir", "truncate", "dd", "ln", "chmod", "chown", "sed", "tar",
+    "unzip", "curl", "wget", "rsync", "sh", "bash", "zsh", "dash", "git", "awk", "perl", "shred", "unlink", "rimraf",
+    "trash", "sponge", "rename",
+];
+
+impl Walk {
+    /// A program that is not known may run its arguments: those that can be read as commands are looked at.
+    pub(super) fn suspect(&mut self, words: &[Arg], scope: &Scope) {
+        if self.suspicious {
+            return;
+        }
+        let within = Scope { depth: scope.depth + 1, input: StandardInput::Unknown, ..scope.clone() };
+        let reads = |text: &&str| text.contains([' ', '\t', '\n', ';', '|', '&', '>', '$', '`']);
+        let arguments = words.get(1..).unwrap_or_default();
+        for text in arguments.iter().filter_map(|word| word.text.as_deref()) {
+            let value = text.split_once('=').map(|(_, value)| value);
+            for text in [Some(text), value].into_iter().flatten().filter(reads) {
+                self.suspected(|walk| walk.text(text, &mut within.clone()));
+            }
+        }
+        if let StandardInput::Text(text) = &scope.input {
+            self.suspected(|walk| walk.text(text, &mut within.clone()));
+        }
+        let likely = |word: &Arg| LIKELY_COMMANDS.contains(&options::base(word.as_text()));
+        let places = arguments.iter().enumerate().filter(|(_, word)| likely(word)).map(|(at, _)| at);
+        for (number, at) in places.enumerate() {
+            if number == COMMANDS_MAX {
+                return self.ask("more arguments that may be commands than are looked at");
+            }
+            self.suspected(|walk| walk.command(&arguments[at..], &[], &mut within.clone()));
+        }
+    }
+
+    fn suspected(&mut self, read: impl FnOnce(&mut Self)) {
+        if self.found.suspects.len() >= SUSPECTS_MAX {
+            return self.ask("more arguments that may be commands than are looked at");
+        }
+        let mut walk = Self { suspicious: true, ..Self::new() };
+        read(&mut walk);
+        self.found.suspects.push(walk.found);
+    }
+}
+
+/// Writes `~/bin/x` as the path it stands for, where it is the first word.
+pub(super) fn from_home(words: &[Arg]) -> Option<Vec<Arg>> {
+    let (program, rest) = words.split_first()?;
+    match (&program.text, &program.spot) {
+        (None, Some(Spot::At(path))) => Some(std::iter::once(Arg::known(path)).chain(rest.iter().cloned()).collect()),
+        _ => None,
+    }
+}
+
+/// Texts of a language that an interpreter is given: arguments that are no plain words, and its input.
+pub(super) fn codes(words: &[Arg], input: &StandardInput) -> Vec<String> {
+    let code = |text: &&String| text.contains([' ', '\t', '\n', '(', ')', ';', '"', '\'', '`']);
+    let mut found: Vec<String> =
+        words[1..].iter().filter_map(|word| word.text.as_ref()).filter(code).cloned().collect();
+    match input {
+        StandardInput::Text(text) => found.push(text.clone()),
+        StandardInput::Pipe(words) => found.push(words.join(" ")),
+        StandardInput::Inherited | StandardInput::File | StandardInput::Unknown => {}
+    }
+    found
+}

@@ -1,0 +1,175 @@
+//! Whether a store that was found is ours: nobody else owns it, and it did not come with the repository.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{By, FOLDER, Place};
+use crate::worktree::Git;
+use crate::worktree::git::Call;
+
+/// The folder of the state, from the root of the repository.
+pub const STATE: &str = ".handover/state";
+
+/// Why a store is not opened. Its content would decide which work, mail and tokens count here.
+#[derive(Debug, thiserror::Error)]
+pub enum ForeignStore {
+    #[error(
+        "STORE_FOREIGN {path} is tracked by git, so it may have come with the repository; if it did, remove it with `git rm -r \
+         {path}`; if it is your own, take it out of git with `git rm -r --cached {path}`; or name another store with --store"
+    )]
+    Tracked { path: String },
+    #[error(
+        "STORE_FOREIGN {path} belongs to another user of this machine; have them work with it, delete it, or name another \
+         store with --store"
+    )]
+    Owner { path: String },
+    #[error("look at the store {path}")]
+    Unreadable {
+        path: String,
+        #[source]
+        cause: io::Error,
+    },
+}
+
+/// Refuses a store that is not ours, and narrows the rights of one that is. Returns what was changed, for a person. A store
+/// that the caller named is the caller's own.
+pub async fn judge(place: &Place) -> Result<Vec<String>, ForeignStore> {
+    if place.by == By::Name || place.store == "memory:" {
+        return Ok(Vec::new());
+    }
+    let mut kept: Vec<(PathBuf, u32)> = Vec::new();
+    if let Some(root) = &place.root {
+        let state = root.join(STATE);
+        is_untracked(root, STATE).await?;
+        kept.push((state, 0o700));
+    }
+    if !place.store.contains("://") {
+        let file = PathBuf::from(place.store.strip_prefix("sqlite:").unwrap_or(&place.store));
+        if let Some(inside) = place.root.as_ref().and_then(|root| file.strip_prefix(root).ok())
+            && !inside.starts_with(STATE)
+        {
+            is_untracked(place.root.as_deref().unwrap_or(&file), &inside.display().to_string()).await?;
+        }
+        for ending in ["", "-wal", "-shm"] {
+            let mut path = file.clone().into_os_string();
+            path.push(ending);
+            kept.push((path.into(), 0o600));
+        }
+    }
+    let mut notes = Vec::new();
+    for (path, mode) in kept {
+        notes.extend(narrowed(&path, mode)?);
+    }
+    Ok(notes)
+}
+
+/// Takes the rights of others away from a file or folder of ours. What is not there is made later, with the right ones.
+#[cfg(unix)]
+fn narrowed(path: &Path, mode: u32) -> Result<Option<String>, ForeignStore> {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+
+    let shown = || path.display().to_string();
+    let found = match std::fs::metadata(path) {
+        Ok(found) => found,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(cause) => return Err(ForeignStore::Unreadable { path: shown(), cause }),
+    };
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        return Err(ForeignStore::Owner { path: shown() });
+    }
+    let before = found.mode() & 0o777;
+    if before & 0o077 == 0 {
+        return Ok(None);
+    }
+    match std::fs::set_permissions(path, std::fs::Permissions::from_mode(before & mode)) {
+        Ok(()) => Ok(Some(format!("{} was open to other users ({before:o}) and is yours alone now", shown()))),
+        // Another process may have removed a file beside the database.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(cause) => Err(ForeignStore::Unreadable { path: shown(), cause }),
+    }
+}
+
+#[cfg(not(unix))]
+fn narrowed(_: &Path, _: u32) -> Result<Option<String>, ForeignStore> {
+    Ok(None)
+}
+
+/// Refuses a path that git tracks. Git itself is asked only when its index may have it: every command comes by here.
+async fn is_untracked(root: &Path, path: &str) -> Result<(), ForeignStore> {
+    if !may_have(root, path) {
+        return Ok(());
+    }
+    let call = Call::read(root, &["ls-files", "-z", "--cached", "--"]).and(format!(":(top,icase){path}"));
+    let tracked = || ForeignStore::Tracked { path: path.to_owned() };
+    // Where git cannot say that the path is free, it is not taken for free.
+    let output = call.run(&Git::default()).await.map_err(|_| tracked())?;
+    if output.is_success() && output.stdout.is_empty() { Ok(()) } else { Err(tracked()) }
+}
+
+/// Whether the index may have a path: its bytes stand in it, or it is written in a form that hides them.
+fn may_have(root: &Path, path: &str) -> bool {
+    let git = root.join(".git");
+    let folder = match std::fs::read_to_string(&git) {
+        Ok(text) => match text.strip_prefix("gitdir:") {
+            Some(named) => root.join(named.trim()),
+            None => return true,
+        },
+        Err(_) => git,
+    };
+    let index = match std::fs::read(folder.join("index")) {
+        Ok(index) => index,
+        Err(error) => return !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
+    };
+    let (Some(b"DIRC"), Some(&[0, 0, 0, version])) = (index.get(..4), index.get(4..8)) else { return true };
+    // Version 4 leaves out what two names have in common; a split index has its names in another file.
+    let is_plain = matches!(version, 2 | 3) && !is_split(&index);
+    !is_plain || contains(&index, path.as_bytes())
+}
+
+/// Whether the index may have the part that names another file: a word, its length, and as many bytes.
+fn is_split(index: &[u8]) -> bool {
+    const HASH_BYTES_MIN: usize = 20;
+    memchr::memmem::find_iter(index, b"link").any(|at| {
+        let rest = &index[at + 4..];
+        let length = rest.first_chunk::<4>().map_or(0, |bytes| u32::from_be_bytes(*bytes) as usize);
+        (HASH_BYTES_MIN..=rest.len()).contains(&length)
+    })
+}
+
+/// Names that differ in letters of another case are one file on some disks.
+fn contains(index: &[u8], path: &[u8]) -> bool {
+    let Some(&first) = path.first() else { return true };
+    let starts = memchr::memchr2_iter(first.to_ascii_lowercase(), first.to_ascii_uppercase(), index);
+    starts.into_iter().any(|at| index[at..].get(..path.len()).is_some_and(|found| found.eq_ignore_ascii_case(path)))
+}
+
+/// Makes a new database that only its owner can read; the files beside it get the same rights.
+pub(super) fn make(file: &Path) -> io::Result<()> {
+    let mut options = std::fs::File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(file) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes a folder that only its owner can look into.
+pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
+    let mut maker = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut maker, 0o700);
+    maker.recursive(true).create(folder)
+}
+
+/// Says whether a path of the repository lies in its state, which no agent's output may write. On some disks letters of
+/// another case are the same.
+pub fn is_state(path: &str) -> bool {
+    let mut parts = path.split('/').filter(|part| !part.is_empty() && *part != ".");
+    let is = |part: Option<&str>, name: &str| part.is_some_and(|part| part.eq_ignore_ascii_case(name));
+    is(parts.next(), FOLDER) && is(parts.next(), "state")
+}

@@ -1,0 +1,44 @@
+//! On whose behalf a connection acts: a user of this machine, a token, or a runner. The same principal may resume an agent
+//! whose connection is gone.
+
+use engine::id::{Ids, SessionId, TokenId};
+use engine::identity::USER_PREFIX;
+use sha2::{Digest, Sha256};
+
+/// Returns the principal of processes that this user starts.
+pub fn of_user() -> String {
+    format!("{USER_PREFIX}{}", user_id())
+}
+
+/// Returns the principal of calls with a token.
+pub fn of_token(token: TokenId) -> String {
+    format!("token:{token}")
+}
+
+/// Returns the principal of a runner's agents. Nobody else resumes them.
+pub fn of_runner(name: &str) -> String {
+    format!("runner:{name}")
+}
+
+/// Returns the connection of the command line: one for each user and host, the same each time. Stores keep theirs apart
+/// because each store has its own agents.
+pub fn command_line() -> SessionId {
+    derived(&format!("handover command line {} {}", user_id(), crate::runner::open::host()))
+}
+
+/// Returns a connection that is always the same for the same text.
+pub fn derived(text: &str) -> SessionId {
+    let hash = Sha256::digest(text.as_bytes());
+    let seed = hash.iter().take(16).fold(0_u128, |seed, byte| (seed << 8) | u128::from(*byte));
+    SessionId::next(&mut Ids::new(seed))
+}
+
+#[cfg(unix)]
+fn user_id() -> String {
+    rustix::process::getuid().as_raw().to_string()
+}
+
+#[cfg(not(unix))]
+fn user_id() -> String {
+    std::env::var("USERNAME").unwrap_or_default()
+}

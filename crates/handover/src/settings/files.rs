@@ -1,0 +1,102 @@
+//! The files that the settings are read from, each read once: what is judged, hashed and accepted is the same text.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use super::{Settings, Unreadable, parse};
+use crate::place::FOLDER;
+
+const CONFIG: &str = "config.toml";
+/// The folder of schemas, in `.handover/`.
+pub(crate) const CONTRACTS: &str = "contracts";
+/// A configuration is some kilobytes; a person cannot look through more than this.
+const CONFIG_BYTES_MAX: u64 = 4 << 20;
+/// One more than a schema may have, so that the schema's own limit is the one that is reported.
+const CONTRACT_BYTES_MAX: u64 = (1 << 20) + 1;
+/// Files in `contracts/`; more of them are not read.
+const CONTRACTS_MAX: usize = 1_000;
+
+/// The text of `config.toml`, and the files in `contracts/` by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SettingsFiles {
+    /// Empty when there is no file.
+    pub config: String,
+    /// The text of each file, or why it cannot be read.
+    pub contracts: BTreeMap<String, Result<String, String>>,
+}
+
+impl SettingsFiles {
+    /// Reads both.
+    pub fn read(root: &Path) -> Result<Self, Unreadable> {
+        let config = Self::config(root)?;
+        let folder = root.join(FOLDER).join(CONTRACTS);
+        let unreadable =
+            |error: io::Error| Unreadable { path: folder.display().to_string(), problem: error.to_string() };
+        let mut contracts = BTreeMap::new();
+        let entries = match std::fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if is_absent(&error) => return Ok(Self { config, contracts }),
+            Err(error) => return Err(unreadable(error)),
+        };
+        for entry in entries.take(CONTRACTS_MAX) {
+            let entry = entry.map_err(unreadable)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            contracts.insert(name, text(&entry.path(), CONTRACT_BYTES_MAX).map_err(|error| error.to_string()));
+        }
+        Ok(Self { config, contracts })
+    }
+
+    /// Reads `config.toml` alone: a gate decides before every call of a tool, and needs no schema.
+    pub fn config(root: &Path) -> Result<String, Unreadable> {
+        let path = root.join(FOLDER).join(CONFIG);
+        match text(&path, CONFIG_BYTES_MAX) {
+            Ok(text) => Ok(text),
+            Err(error) if is_absent(&error) => Ok(String::new()),
+            Err(error) => Err(Unreadable { path: path.display().to_string(), problem: error.to_string() }),
+        }
+    }
+
+    /// Parses what was read. `root` names the file in a problem.
+    pub fn settings(&self, root: &Path) -> Result<Settings, Unreadable> {
+        let path = || root.join(FOLDER).join(CONFIG).display().to_string();
+        let mut settings = parse(&self.config).map_err(|problem| Unreadable { path: path(), problem })?;
+        settings.team.schemas = self.contracts.clone();
+        Ok(settings)
+    }
+}
+
+/// `.handover` may be a file of somebody else's.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// Reads a regular file. A pipe or a device, also behind a link, would block or never end.
+fn text(path: &Path, most: u64) -> io::Result<String> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("is no file"));
+    }
+    let file = open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("is no file"));
+    }
+    let mut text = String::new();
+    file.take(most + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > most {
+        return Err(io::Error::other(format!("is larger than {most} bytes")));
+    }
+    Ok(text)
+}
+
+/// The file may be replaced by a pipe after it was looked at, which then must not block.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+    }
+    options.open(path)
+}

@@ -1,0 +1,330 @@
+//! The canonical list of what a person accepts: everything in the settings that runs something or widens access.
+
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::script::ScriptMarks;
+use crate::gate::Decision;
+use crate::notify::redacted;
+use crate::runner::adapter::Permissions;
+use crate::settings::team::{Agent, Check, Home, Limits};
+use crate::settings::{Approvals, Settings, Webhook};
+
+/// How two values of an item compare.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum ItemOrder {
+    /// A new or changed value waits for a person; an item that is gone is gone at once.
+    Grant,
+    /// As a grant, but taking it away loosens something, too: any change waits.
+    Fixed,
+    /// A bound: a lower number is in force at once, a higher one waits.
+    Bound(f64),
+    /// A demand: a new or stronger one is in force at once; a weaker one, or its end, waits. Two of the same strength that
+    /// differ wait, because neither is the stricter one.
+    Demand(u8),
+    /// Shown and accepted, but a change of it stops nothing: the script of a check is compared where the check runs.
+    Noted,
+}
+
+/// One line of the list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrustItem {
+    /// The key of the settings, as `keys::KEYS` writes it, or `script`.
+    pub key: &'static str,
+    /// Which of several: an agent, a contract, a member of a list.
+    pub subject: String,
+    /// The whole value, secrets included: it is hashed and compared.
+    pub value: Value,
+    /// The line for a person, secrets left out.
+    pub text: String,
+    /// Nobody wrote it: it is the value without a setting.
+    pub is_default: bool,
+    pub(super) order: ItemOrder,
+}
+
+/// All items, in a fixed order.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TrustList(pub Vec<TrustItem>);
+
+impl TrustList {
+    /// Makes the list of some settings. `stores` says what of `store` asks; `scripts` are the contents that commands name.
+    pub(super) fn of(settings: &Settings, store: Option<&str>, scripts: &ScriptMarks) -> Self {
+        let mut list = Items::default();
+        if let Some(store) = store {
+            list.grant("store", "", json!(store), format!("store: {}", redacted(store)));
+        }
+        if let Some(path) = &settings.worktrees {
+            list.grant("worktrees", "", json!(path), format!("worktrees in: {}", path.display()));
+        }
+        list.serve(settings);
+        list.approvals(settings.approvals);
+        list.notify(settings);
+        list.limits(&settings.team.limits);
+        if let Some(evaluator) = &settings.team.evaluator {
+            let text = format!("evaluator: {}", evaluator.agent);
+            list.add(("evaluator.agent", ""), json!(evaluator.agent), text, ItemOrder::Fixed);
+        }
+        settings.team.agents.iter().for_each(|agent| list.agent(agent));
+        list.contracts(settings);
+        list.gates(settings);
+        for client in &settings.mcp.coordinators {
+            list.grant("mcp.coordinators", client, json!(client), format!("coordinator over MCP: {client}"));
+        }
+        list.scripts(scripts);
+        for item in &mut list.0 {
+            item.text = visible(&item.text);
+        }
+        Self(list.0)
+    }
+
+    /// Returns the hash of the list: the same for two files that ask for the same.
+    pub fn sha256(&self) -> String {
+        let mut whole = Sha256::new();
+        for item in &self.0 {
+            whole.update(format!("{}\n", json!([item.key, item.subject, item.value])));
+        }
+        crate::digest::hexadecimal(&whole.finalize())
+    }
+
+    /// Returns the lines for a person, without values that no file names.
+    pub fn lines(&self) -> Vec<String> {
+        self.0.iter().filter(|item| !item.is_default).map(|item| item.text.clone()).collect()
+    }
+
+    /// Returns the lines of what is run or called.
+    pub fn commands(&self) -> Vec<String> {
+        let runs = ["agent.command", "contract.*.checks.command", "notify.command", "notify.webhook.url"];
+        self.0.iter().filter(|item| runs.contains(&item.key)).map(|item| item.text.clone()).collect()
+    }
+}
+
+#[derive(Debug, Default)]
+struct Items(Vec<TrustItem>);
+
+impl Items {
+    fn add(&mut self, (key, subject): (&'static str, &str), value: Value, text: String, order: ItemOrder) {
+        let (subject, is_default) = (subject.to_owned(), false);
+        self.0.push(TrustItem { key, subject, value, text, is_default, order });
+    }
+
+    fn grant(&mut self, key: &'static str, subject: &str, value: Value, text: String) {
+        self.add((key, subject), value, text, ItemOrder::Grant);
+    }
+
+    /// A bound that holds whether or not a file names it. `None` is no bound.
+    fn bound(&mut self, key: &'static str, name: &str, value: Option<f64>, default: Option<f64>) {
+        let shown = value.map_or_else(|| "no limit".to_owned(), |value| value.to_string());
+        let order = ItemOrder::Bound(value.unwrap_or(f64::INFINITY));
+        let text = format!("{name}: {shown}");
+        let item = TrustItem { key, subject: String::new(), value: json!(value), text, is_default: false, order };
+        self.0.push(TrustItem { is_default: value == default, ..item });
+    }
+
+    fn serve(&mut self, settings: &Settings) {
+        let serve = &settings.serve;
+        for host in &serve.hosts {
+            self.grant("serve.hosts", host, json!(host), format!("the server is reached as: {host}"));
+        }
+        for origin in &serve.origins {
+            self.grant("serve.origins", origin, json!(origin), format!("pages that may call the server: {origin}"));
+        }
+        let default = f64::from(crate::http::RATE_DEFAULT);
+        let rate = serve.rate_per_second.map_or(default, f64::from);
+        self.bound("serve.rate_per_second", "requests per second", Some(rate), Some(default));
+    }
+
+    fn approvals(&mut self, approvals: Approvals) {
+        let Approvals { pending_seconds, approved_seconds } = approvals;
+        let default = Approvals::default();
+        let rows = [
+            ("approvals.pending_seconds", "seconds to decide", pending_seconds, default.pending_seconds),
+            ("approvals.approved_seconds", "seconds to use an approval", approved_seconds, default.approved_seconds),
+        ];
+        for (key, name, value, default) in rows {
+            self.bound(key, name, Some(value.into()), Some(default.into()));
+        }
+    }
+
+    fn notify(&mut self, settings: &Settings) {
+        if let Some(words) = &settings.notify.command {
+            self.grant("notify.command", "", json!(words), format!("notify: {}", shown(words)));
+        }
+        let Some(webhook) = &settings.notify.webhook else { return };
+        let Webhook { url, secret_file, secret_env, allow, private } = webhook;
+        let signs = match (secret_file, secret_env) {
+            (Some(file), _) => format!("the file {}", file.display()),
+            (None, name) => format!("the variable {}", name.as_deref().unwrap_or_default()),
+        };
+        let near = if *private { ", also addresses of this machine and of private networks" } else { "" };
+        let calls = allow.join(", ");
+        let text = format!("notify: POST {}, signed with {signs}, may call {calls}{near}", redacted(url));
+        // One value: half of an address and half of another one would be neither.
+        let value = json!([url, secret_file, secret_env, allow, private]);
+        self.grant("notify.webhook.url", "", value, text);
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "compared with numbers that people write")]
+    fn limits(&mut self, limits: &Limits) {
+        let Limits { repairs, turn_seconds, output_bytes, usd, tokens, turns, seconds } = limits.clone();
+        let of = Limits::default();
+        let whole = |number: Option<u64>| number.map(|number| number as f64);
+        let rows = [
+            ("limits.repairs", "limit repairs", Some(repairs.into()), Some(of.repairs.into())),
+            ("limits.turn_seconds", "limit turn_seconds", Some(turn_seconds.into()), Some(of.turn_seconds.into())),
+            ("limits.output_bytes", "limit output_bytes", whole(Some(output_bytes)), whole(Some(of.output_bytes))),
+            ("limits.usd", "limit usd", usd, of.usd),
+            ("limits.tokens", "limit tokens", whole(tokens), whole(of.tokens)),
+            ("limits.turns", "limit turns", turns.map(f64::from), of.turns.map(f64::from)),
+            ("limits.seconds", "limit seconds", whole(seconds), whole(of.seconds)),
+        ];
+        for (key, name, value, default) in rows {
+            self.bound(key, name, value, default);
+        }
+    }
+
+    fn agent(&mut self, agent: &Agent) {
+        let Agent { slug, adapter, command, args, model, permissions, max_parallel, home, env, .. } = agent;
+        let at = |what: &str| format!("agent {slug}: {what}");
+        self.grant("agent.command", slug, json!(command), at(&shown(command)));
+        self.grant("agent.adapter", slug, json!(adapter.name()), at(&format!("adapter {}", adapter.name())));
+        if !args.is_empty() {
+            let text = at(&format!("arguments {}", shown(args)));
+            self.add(("agent.args", slug), json!(args), text, ItemOrder::Fixed);
+        }
+        // Leaving out an argument or a variable can widen as much as adding one: `--sandbox`, `SANDBOX=1`.
+        for (name, value) in env {
+            let text = at(&format!("env {}", variable(name, value)));
+            self.add(("agent.env.*", &format!("{slug} {name}")), json!(value), text, ItemOrder::Fixed);
+        }
+        if let Some(model) = model {
+            self.add(("agent.model", slug), json!(model), at(&format!("model {model}")), ItemOrder::Fixed);
+        }
+        let (word, rank) = permissions_rank(*permissions);
+        let text = at(&format!("permissions {word}"));
+        self.add(("agent.permissions", slug), json!(word), text, ItemOrder::Bound(rank));
+        let (word, rank) = home_rank(*home);
+        self.add(("agent.home", slug), json!(word), at(&format!("home {word}")), ItemOrder::Bound(rank));
+        let text = at(&format!("at most {max_parallel} at once"));
+        let order = ItemOrder::Bound((*max_parallel).into());
+        self.add(("agent.max_parallel", slug), json!(max_parallel), text, order);
+        if agent.plans {
+            self.grant("agent.plans", slug, json!(true), at("adds tasks to the plan it works on"));
+        }
+        for section in &agent.writable_sections {
+            let (subject, text) = (format!("{slug} {section}"), at(&format!("writes the section {section}")));
+            self.grant("agent.writable_sections", &subject, json!(section), text);
+        }
+        match &agent.readable_sections {
+            None => {
+                let (subject, text) = (format!("{slug} *"), at("reads every section"));
+                self.grant("agent.readable_sections", &subject, json!("*"), text);
+            }
+            Some(sections) => {
+                for section in sections {
+                    let (subject, text) = (format!("{slug} {section}"), at(&format!("reads the section {section}")));
+                    self.grant("agent.readable_sections", &subject, json!(section), text);
+                }
+            }
+        }
+    }
+
+    fn contracts(&mut self, settings: &Settings) {
+        for (name, contract) in &settings.team.contracts {
+            for check in &contract.checks {
+                let Check { command, seconds } = check;
+                let subject = format!("{name} {}", json!(command));
+                let text = format!("check of {name}: {}", shown(command));
+                self.add(("contract.*.checks.command", &subject), json!(command), text, ItemOrder::Fixed);
+                let text = format!("check of {name}: {} has at most {seconds} s", shown(command));
+                let order = ItemOrder::Bound((*seconds).into());
+                self.add(("contract.*.checks.seconds", &subject), json!(seconds), text, order);
+            }
+            if let Some(schema) = &contract.schema {
+                let text = format!("contract {name}: schema {}", schema.display());
+                self.add(("contract.*.schema", name), json!(schema), text, ItemOrder::Demand(1));
+            }
+        }
+        // A new schema only demands; another one in its place may demand less.
+        for (name, text) in &settings.team.schemas {
+            let Ok(text) = text else { continue };
+            let hash = crate::digest::sha256(text.as_bytes());
+            let shown = format!("schema contracts/{name}: sha256 {}", &hash[..16]);
+            self.add(("contract.*.schema", &format!("file {name}")), json!(hash), shown, ItemOrder::Demand(1));
+        }
+    }
+
+    fn gates(&mut self, settings: &Settings) {
+        let (word, strength) = match settings.gates.otherwise() {
+            Decision::Allow => ("allow", 1),
+            Decision::Ask | Decision::Deny => ("ask", 2),
+        };
+        let text = format!("gates: what no rule names: {word}");
+        let (key, subject) = ("gates.default", String::new());
+        let (is_default, order) = (settings.gates.is_empty(), ItemOrder::Demand(strength));
+        self.0.push(TrustItem { key, subject, value: json!(word), text, is_default, order });
+        let (word, strength) = match settings.gates.opaque() {
+            Decision::Allow => ("allow", 1),
+            Decision::Ask | Decision::Deny => ("ask", 2),
+        };
+        let text = format!("gates: programs that cannot be looked into: {word}");
+        let (key, subject, order) = ("gates.opaque", String::new(), ItemOrder::Demand(strength));
+        // Without the key the default holds for them, too, and is shown by itself.
+        let is_default = settings.gates.opaque() == settings.gates.otherwise();
+        self.0.push(TrustItem { key, subject, value: json!(word), text, is_default, order });
+        for (matter, decision) in settings.gates.strictest() {
+            let key = if matter.starts_with("write ") { "gate.write" } else { "gate.command" };
+            let (word, order) = match decision {
+                Decision::Allow => ("allow", ItemOrder::Grant),
+                Decision::Ask => ("ask", ItemOrder::Demand(2)),
+                Decision::Deny => ("deny", ItemOrder::Demand(3)),
+            };
+            self.add((key, &matter), json!(word), format!("gate: {word} {matter}"), order);
+        }
+    }
+
+    fn scripts(&mut self, scripts: &ScriptMarks) {
+        for (name, script) in &scripts.0 {
+            let text = format!("script {name}: {}", script.shown());
+            let order = if script.starts_something { ItemOrder::Grant } else { ItemOrder::Noted };
+            self.add((super::SCRIPT, name), json!(script.marks), text, order);
+        }
+    }
+}
+
+pub(super) fn permissions_rank(permissions: Permissions) -> (&'static str, f64) {
+    match permissions {
+        Permissions::Read => ("read", 0.0),
+        Permissions::Edit => ("edit", 1.0),
+        Permissions::All => ("all", 2.0),
+    }
+}
+
+pub(super) fn home_rank(home: Home) -> (&'static str, f64) {
+    match home {
+        Home::Own => ("own", 0.0),
+        Home::User => ("user", 1.0),
+    }
+}
+
+/// A variable, its value left out where it looks like a secret.
+fn variable(name: &str, value: &str) -> String {
+    redacted(&format!("{name}={}", quoted(value)))
+}
+
+fn shown<'a>(words: impl IntoIterator<Item = &'a String>) -> String {
+    let words: Vec<String> = words.into_iter().map(|word| quoted(word)).collect();
+    redacted(&words.join(" "))
+}
+
+/// A name may hide what it is by characters that move or erase others.
+fn visible(text: &str) -> String {
+    let escaped =
+        |letter: char| if "'\"\\".contains(letter) { letter.to_string() } else { letter.escape_debug().to_string() };
+    text.chars().map(escaped).collect()
+}
+
+fn quoted(word: &str) -> String {
+    let is_plain =
+        !word.is_empty() && word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_./=:,@+".contains(letter));
+    if is_plain { word.to_owned() } else { format!("{word:?}") }
+}

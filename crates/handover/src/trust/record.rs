@@ -1,0 +1,100 @@
+//! The accepted copy: one file for each clone in the user's data folder, which no other user can read.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::script::ScriptMarks;
+use crate::settings::SettingsFiles;
+
+/// The folder of all copies, in the user's data folder.
+const FOLDER: &str = "handover/trust";
+/// Larger than all that is accepted together.
+const BYTES_MAX: u64 = 1 << 30;
+
+/// What a person accepted for one clone.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct AcceptedCopy {
+    /// The clone.
+    pub(super) path: String,
+    /// Of the list that was shown.
+    pub(super) sha256: String,
+    /// The whole `config.toml`: what counts is read from it again.
+    pub(super) config: String,
+    pub(super) contracts: BTreeMap<String, String>,
+    pub(super) scripts: ScriptMarks,
+}
+
+impl AcceptedCopy {
+    pub(super) fn files(&self) -> SettingsFiles {
+        let contracts = self.contracts.iter().map(|(name, text)| (name.clone(), Ok(text.clone()))).collect();
+        SettingsFiles { config: self.config.clone(), contracts }
+    }
+}
+
+/// Returns the folder that holds all accepted copies: an agent that writes there would accept in a person's name.
+pub fn folder(data: &Path) -> PathBuf {
+    data.join(FOLDER)
+}
+
+/// Returns the file of a clone.
+pub(super) fn file(data: &Path, clone: &str) -> PathBuf {
+    folder(data).join(format!("{}.json", crate::digest::sha256(clone.as_bytes())))
+}
+
+/// Reads a copy; none when nothing was accepted. A copy that another user could have written counts for nothing.
+pub(super) fn read(file: &Path) -> io::Result<Option<AcceptedCopy>> {
+    let opened = match File::open(file) {
+        Ok(opened) => opened,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    judge(&opened, file)?;
+    let mut text = String::new();
+    opened.take(BYTES_MAX).read_to_string(&mut text)?;
+    let copy = serde_json::from_str(&text);
+    copy.map(Some).map_err(|error| {
+        let advice = "delete it and accept the settings again with `handover trust`";
+        io::Error::other(format!("{}: {error}; {advice}", file.display()))
+    })
+}
+
+#[cfg(unix)]
+fn judge(opened: &File, file: &Path) -> io::Result<()> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let found = opened.metadata()?;
+    if found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0 {
+        return Ok(());
+    }
+    let advice = "delete it and accept the settings again with `handover trust`";
+    Err(io::Error::other(format!("{}: another user could have written it; {advice}", file.display())))
+}
+
+#[cfg(not(unix))]
+fn judge(_: &File, _: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+/// Changes a copy while no other process does, and writes it whole: a reader finds the old file or the new one.
+pub(super) fn change(file: &Path, make: impl FnOnce(Option<AcceptedCopy>) -> AcceptedCopy) -> io::Result<()> {
+    let folder = file.parent().ok_or_else(|| io::Error::other("has no folder"))?;
+    let mut maker = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut maker, 0o700);
+    maker.recursive(true).create(folder)?;
+    let lock = File::options().create(true).truncate(false).write(true).open(folder.join("lock"))?;
+    lock.lock()?;
+    // A copy that cannot be read is replaced: the person has just accepted another one.
+    let known = read(file).ok().flatten();
+    let text = serde_json::to_string_pretty(&make(known)).map_err(io::Error::other)?;
+    // Only its owner can read such a file.
+    let mut fresh = tempfile::NamedTempFile::new_in(folder)?;
+    fresh.write_all(text.as_bytes())?;
+    fresh.as_file().sync_all()?;
+    fresh.persist(file).map_err(|late| late.error)?;
+    Ok(())
+}

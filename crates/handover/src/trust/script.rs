@@ -1,0 +1,231 @@
+//! Scripts of the repository that a command runs: which words name one, and what was in it when a person accepted it.
+//!
+//! A command names a script when it runs it as a program (`./ci/check.sh`), gives it to an interpreter (`bash ci/check`,
+//! `python tools/x.py`), or passes a file that can be run, or has the name of a script, to a program that may run it. What a
+//! script calls in turn, and what `npm test` or `make test` find in their own files, is named by no command.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::words::{self, Atom};
+use crate::settings::Settings;
+
+/// A larger script counts as changed: reading it at every check would take too long.
+const BYTES_MAX: u64 = 64 << 20;
+const MISSING: &str = "missing";
+const NO_FILE: &str = "no file";
+const TOO_LARGE: &str = "too large";
+
+/// Scripts by the name that commands give them, relative to where they run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScriptMarks(pub BTreeMap<String, ScriptRecord>);
+
+/// The accepted contents of one script.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScriptRecord {
+    /// SHA-256 of each content, or a word for what is no content.
+    pub marks: BTreeSet<String>,
+    /// An agent or a notice is started with it, from the main worktree.
+    pub starts_something: bool,
+    /// The beginning of the content that was accepted last, to show what a task changed.
+    #[serde(default)]
+    pub content: Option<String>,
+}
+
+/// A script that differs from all that was accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedScript {
+    pub name: String,
+    pub path: PathBuf,
+    pub mark: String,
+}
+
+impl ScriptRecord {
+    /// Returns the content for a person: the beginning of its hash, or why there is none.
+    pub(super) fn shown(&self) -> String {
+        let mark = self.marks.iter().next_back().map_or(MISSING, String::as_str);
+        if is_hash(mark) { format!("sha256 {}", &mark[..16]) } else { mark.to_owned() }
+    }
+}
+
+fn is_hash(mark: &str) -> bool {
+    mark.len() == 64
+}
+
+impl ScriptMarks {
+    /// Looks at every script that the settings name, in the main worktree.
+    pub(super) fn look(root: &Path, settings: &Settings) -> Self {
+        let mut found = Self::default();
+        let mut add = |words: &[String], starts_something: bool| {
+            for script in named(Folders { root, runs_in: root }, words, &BTreeSet::new()) {
+                let known = found.0.entry(script.name).or_default();
+                known.marks.insert(script.mark);
+                known.content = beginning(&script.path);
+                known.starts_something |= starts_something;
+            }
+        };
+        for agent in &settings.team.agents {
+            let words: Vec<String> = agent.command.iter().chain(&agent.args).cloned().collect();
+            add(&words, true);
+        }
+        if let Some(words) = &settings.notify.command {
+            add(words, true);
+        }
+        for check in settings.team.contracts.values().flat_map(|contract| &contract.checks) {
+            add(&check.command, false);
+        }
+        found
+    }
+
+    /// Returns the scripts of a command whose content nobody accepted.
+    pub(super) fn changed(&self, folders: Folders<'_>, command: &[String]) -> Vec<ChangedScript> {
+        let known: BTreeSet<&str> = self.0.keys().map(String::as_str).collect();
+        let is_accepted = |script: &ChangedScript| {
+            is_content(&script.mark) && self.0.get(&script.name).is_some_and(|known| known.marks.contains(&script.mark))
+        };
+        named(folders, command, &known).into_iter().filter(|script| !is_accepted(script)).collect()
+    }
+}
+
+/// Where a command is written down, and where it runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Folders<'a> {
+    /// The main worktree.
+    pub root: &'a Path,
+    /// The worktree of a task, or the main one.
+    pub runs_in: &'a Path,
+}
+
+/// Returns every script that a command names. Words in `known` were scripts when they were accepted, whatever they are now.
+fn named(folders: Folders<'_>, command: &[String], known: &BTreeSet<&str>) -> Vec<ChangedScript> {
+    let mut found: Vec<ChangedScript> = Vec::new();
+    for Atom { text, place } in words::atoms(command) {
+        let Some((name, path)) = spot(folders, &text) else { continue };
+        let is_named = known.contains(name.as_str())
+            // What is not there is seen as changed once it is.
+            || path.exists() && match place {
+                words::Spot::Program => text.contains('/'),
+                words::Spot::Script => path.is_file(),
+                words::Spot::Whole => path.is_file() && (words::has_script_name(&path) || can_run(&path)),
+                words::Spot::Argument => words::has_script_name(&path) || can_run(&path),
+                words::Spot::Data => false,
+            };
+        if is_named && !found.iter().any(|script| script.name == name) {
+            let mark = mark(&path);
+            found.push(ChangedScript { name, path, mark });
+        }
+    }
+    found
+}
+
+/// Returns the words of a command with its scripts as whole paths in the main worktree; the program itself stays as it is.
+pub(super) fn with_whole_paths(root: &Path, command: &[String]) -> Vec<String> {
+    let scripts = named(Folders { root, runs_in: root }, command, &BTreeSet::new());
+    let whole = |word: &str| {
+        let is_named = |script: &&ChangedScript| Path::new(&script.name) == plain(Path::new(word));
+        scripts.iter().find(is_named).map(|script| script.path.display().to_string())
+    };
+    let words = command.iter().enumerate().map(|(number, word)| match word.split_once('=') {
+        _ if number == 0 => word.clone(),
+        Some((option, value)) if option.starts_with('-') => {
+            whole(value).map_or_else(|| word.clone(), |path| format!("{option}={path}"))
+        }
+        Some(_) | None => whole(word).unwrap_or_else(|| word.clone()),
+    });
+    words.collect()
+}
+
+/// The name that a word gives to a file, and the file. Absolute paths outside of the repository are the person's own.
+fn spot(folders: Folders<'_>, text: &str) -> Option<(String, PathBuf)> {
+    let path = Path::new(text);
+    if path.is_absolute() {
+        let path = plain(path);
+        let name = path.strip_prefix(folders.runs_in).or_else(|_| path.strip_prefix(folders.root)).ok()?;
+        return Some((name.display().to_string(), path.clone()));
+    }
+    let name = plain(path);
+    let is_something = name.components().any(|part| matches!(part, Component::Normal(_)));
+    is_something.then(|| (name.display().to_string(), folders.runs_in.join(&name)))
+}
+
+/// The path without `.`, and with `..` taken back where it can be.
+fn plain(path: &Path) -> PathBuf {
+    let mut parts = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if matches!(parts.components().next_back(), Some(Component::Normal(_))) => {
+                parts.pop();
+            }
+            Component::ParentDir | Component::Normal(_) | Component::RootDir | Component::Prefix(_) => parts.push(part),
+        }
+    }
+    parts
+}
+
+/// A file that the system runs by itself.
+fn can_run(path: &Path) -> bool {
+    let Ok(found) = std::fs::metadata(path) else { return false };
+    if !found.is_file() {
+        return false;
+    }
+    #[cfg(unix)]
+    if std::os::unix::fs::PermissionsExt::mode(&found.permissions()) & 0o111 != 0 {
+        return true;
+    }
+    let mut start = [0; 2];
+    File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *b"#!"
+}
+
+/// Returns the hash of a file's content. Links are followed: what runs is what they lead to.
+pub(super) fn mark(path: &Path) -> String {
+    let read = || -> io::Result<String> {
+        let found = std::fs::metadata(path)?;
+        if !found.is_file() {
+            return Ok(NO_FILE.to_owned());
+        }
+        if found.len() > BYTES_MAX {
+            return Ok(TOO_LARGE.to_owned());
+        }
+        let mut whole = Sha256::new();
+        let mut file = File::open(path)?.take(BYTES_MAX + 1);
+        let mut buffer = vec![0; 64 << 10];
+        loop {
+            match file.read(&mut buffer) {
+                Ok(0) => return Ok(crate::digest::hexadecimal(&whole.finalize())),
+                Ok(count) => whole.update(&buffer[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    };
+    read().unwrap_or_else(|error| {
+        if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) {
+            return MISSING.to_owned();
+        }
+        format!("unreadable: {}", error.kind())
+    })
+}
+
+/// Of a script that is kept or shown; a longer one is told from another by its hash alone.
+pub(crate) const BEGINNING_BYTES: u64 = 64 << 10;
+
+/// Returns the beginning of a file as text; none when it is no file.
+pub(crate) fn beginning(path: &Path) -> Option<String> {
+    if !std::fs::metadata(path).ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(BEGINNING_BYTES).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Two files that are too large to be read may differ, so such a mark never counts as accepted.
+fn is_content(mark: &str) -> bool {
+    is_hash(mark) || mark == MISSING
+}

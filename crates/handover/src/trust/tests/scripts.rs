@@ -1,0 +1,168 @@
+//! Which words of a command are scripts, and when one of them has changed.
+
+use std::collections::BTreeSet;
+
+use super::Clone;
+use crate::trust::script::{Folders, ScriptMarks};
+
+/// What a task does to a file.
+type Change = fn(&std::path::Path);
+
+fn command(text: &str) -> Vec<String> {
+    // One blank between words; a word in brackets is one word.
+    let mut words = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (word, next) = match rest.strip_prefix('[') {
+            Some(inner) => inner.split_once(']').unwrap(),
+            None => rest.split_once(' ').unwrap_or((rest, "")),
+        };
+        words.push(word.to_owned());
+        rest = next.trim_start();
+    }
+    words
+}
+
+#[test]
+fn a_command_names_scripts_in_many_ways() {
+    let clone = Clone::new("");
+    for name in ["ci/check.sh", "ci/plain", "tools/x.py", "src/app.py", "README.md", "web/test.js", "x.mk", "run"] {
+        clone.file(name, "text\n");
+    }
+    clone.file("ci/shebang", "#!/bin/sh\n");
+    clone.file("my script.sh", "\n");
+    clone.file("../outside.sh", "\n");
+    let cases = [
+        ("./ci/check.sh", "ci/check.sh"),
+        ("ci/check.sh", "ci/check.sh"),
+        ("ci/../ci/./check.sh --all", "ci/check.sh"),
+        ("./ci/plain", "ci/plain"),
+        ("./ci/not-there-yet", ""),
+        ("../outside.sh", "../outside.sh"),
+        ("bash ci/check.sh", "ci/check.sh"),
+        ("bash -eu ci/plain", "ci/plain"),
+        ("/bin/sh ci/plain", "ci/plain"),
+        ("python3.12 tools/x.py --fast", "tools/x.py"),
+        ("python -m pytest tools/x.py", "tools/x.py"),
+        ("env A=1 timeout 60 bash ci/plain", "ci/plain"),
+        ("unknown-wrapper ci/shebang", "ci/shebang"),
+        ("unknown-wrapper --script=tools/x.py", "tools/x.py"),
+        ("node web/test.js", "web/test.js"),
+        ("make -f x.mk", "x.mk"),
+        ("make -fx.mk", "x.mk"),
+        ("sh -c [cd . && ./ci/plain; tools/x.py]", "ci/plain tools/x.py"),
+        ("sh -c [. ci/plain]", "ci/plain"),
+        ("sh -c [bash<ci/plain]", "ci/plain"),
+        ("sh -c [\"$PWD/ci/check.sh\"]", "ci/check.sh"),
+        ("sh -c [$(pwd)/ci/check.sh]", "ci/check.sh"),
+        ("bash -c ci/check.sh", "ci/check.sh"),
+        ("[my script.sh]", "my script.sh"),
+        // These run no file of the repository that they name.
+        ("npm test", ""),
+        ("make test", ""),
+        ("cargo test", ""),
+        ("bun run check", "run"),
+        ("test -e ci/check.sh", ""),
+        ("grep -q x src/app.py", ""),
+        ("sh -c [echo checked; test -e tools/x.py]", ""),
+        ("cat README.md", ""),
+        ("unknown README.md", ""),
+        ("/usr/bin/env true", ""),
+        ("sh -c [exit 0]", ""),
+    ];
+    let root = clone.root();
+    for (text, expected) in cases {
+        let folders = Folders { root: &root, runs_in: &root };
+        let found = ScriptMarks::default().changed(folders, &command(text));
+        let names: BTreeSet<&str> = found.iter().map(|script| script.name.as_str()).collect();
+        let expected: BTreeSet<&str> = match text {
+            "[my script.sh]" => [expected].into(),
+            _ => expected.split_whitespace().collect(),
+        };
+        assert_eq!(names, expected, "{text}");
+    }
+    let absolute = root.join("ci/plain").display().to_string();
+    let folders = Folders { root: &root, runs_in: &root };
+    let found = ScriptMarks::default().changed(folders, std::slice::from_ref(&absolute));
+    assert_eq!(found.len(), 1, "{absolute}");
+}
+
+/// What a task does to a script in its worktree, and whether the check that runs it still counts.
+#[test]
+fn a_script_is_compared_where_it_runs() {
+    let clone = Clone::new("[contract.code]\nchecks = [{ command = [\"bash\", \"ci/check\"] }]\n");
+    clone.file("ci/check", "exit 1\n");
+    clone.file("ci/lib", "exit 0\n");
+    let view = clone.view();
+    assert!(view.list.lines().iter().any(|line| line.starts_with("script ci/check: sha256 ")), "{:?}", view.list);
+    clone.accept();
+    let record = crate::trust::record_of(&clone.root(), &clone.data()).unwrap();
+    let worktree = clone.folder.path().join("worktree");
+    let at = |name: &str| worktree.join(name);
+    let words = command("bash ci/check");
+    let changed = || {
+        let folders = Folders { root: &clone.root(), runs_in: &worktree };
+        crate::trust::changed_scripts(&record, folders, &words).unwrap()
+    };
+    std::fs::create_dir_all(at("ci")).unwrap();
+    std::fs::write(at("ci/check"), "exit 1\n").unwrap();
+    std::fs::write(at("ci/lib"), "exit 0\n").unwrap();
+    assert_eq!(changed(), []);
+    let attacks: [(&str, Change); 5] = [
+        ("another content", |path| std::fs::write(path, "exit 0\n").unwrap()),
+        ("no script any more", |path| std::fs::write(path, "").unwrap()),
+        ("it is gone", |path| std::fs::remove_file(path).unwrap()),
+        ("a link to another one", |path| {
+            std::fs::remove_file(path).unwrap();
+            std::os::unix::fs::symlink("lib", path).unwrap();
+        }),
+        ("a folder", |path| {
+            std::fs::remove_file(path).unwrap();
+            std::fs::create_dir(path).unwrap();
+        }),
+    ];
+    for (attack, make) in attacks {
+        make(&at("ci/check"));
+        assert_eq!(changed().len(), 1, "{attack}");
+        if at("ci/check").is_dir() {
+            std::fs::remove_dir(at("ci/check")).unwrap();
+        } else {
+            let _gone = std::fs::remove_file(at("ci/check"));
+        }
+        std::fs::write(at("ci/check"), "exit 1\n").unwrap();
+        assert_eq!(changed(), [], "{attack}");
+    }
+    // A person has seen the other content; both count from then on.
+    std::fs::write(at("ci/check"), "exit 0\n").unwrap();
+    let seen: Vec<_> = changed().into_iter().map(|script| (script.name, script.mark)).collect();
+    crate::trust::remember(&record, &seen).unwrap();
+    assert_eq!(changed(), []);
+    std::fs::write(at("ci/check"), "exit 1\n").unwrap();
+    assert_eq!(changed(), []);
+    // Accepting the settings again forgets nothing that was seen.
+    clone.accept();
+    std::fs::write(at("ci/check"), "exit 0\n").unwrap();
+    assert_eq!(changed(), []);
+}
+
+/// The script of a check stops nothing when it changes in the main worktree; the program of an agent is asked about again.
+#[test]
+fn a_program_that_starts_an_agent_is_asked_about_again() {
+    let clone = Clone::new(
+        "[contract.code]\nchecks = [{ command = [\"./check\"] }]\n\
+         [[agent]]\nslug = \"quinn\"\nadapter = \"exec\"\ncommand = [\"python\", \"agents/run.py\"]\n",
+    );
+    clone.file("check", "1");
+    clone.file("agents/run.py", "1");
+    clone.accept();
+    clone.file("check", "2");
+    assert_eq!(clone.required(), Ok(()));
+    assert_eq!(clone.view().changes.len(), 1);
+    clone.file("agents/run.py", "2");
+    let refused = clone.required().unwrap_err();
+    assert!(refused.contains("~ script agents/run.py: sha256 "), "{refused}");
+    clone.accept();
+    assert_eq!(clone.required(), Ok(()));
+    clone.file("agents/run.py", "1");
+    assert!(clone.required().is_err(), "only the last accepted program starts");
+}

@@ -1,0 +1,244 @@
+//! The words of a command, also those inside of a shell's text, and what each may be: a program, a script, or data.
+
+use std::path::Path;
+
+/// Words of one command that are looked at.
+const ATOMS_MAX: usize = 2_000;
+
+/// One word and what stands there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Atom {
+    pub(super) text: String,
+    pub(super) place: Spot,
+}
+
+/// What a word may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spot {
+    /// The program of a command.
+    Program,
+    /// What an interpreter runs.
+    Script,
+    /// An argument of a program that may run it.
+    Argument,
+    /// An argument of a program that only reads it.
+    Data,
+    /// A word with blanks or signs of a shell in it: a file only if there is one of this name.
+    Whole,
+}
+
+/// Programs that run the first file they are given.
+const INTERPRETERS: &[&str] = &[
+    ".",
+    "source",
+    "sh",
+    "bash",
+    "dash",
+    "zsh",
+    "ksh",
+    "ash",
+    "fish",
+    "python",
+    "pypy",
+    "node",
+    "nodejs",
+    "deno",
+    "bun",
+    "tsx",
+    "ts-node",
+    "ruby",
+    "perl",
+    "php",
+    "lua",
+    "luajit",
+    "Rscript",
+    "julia",
+    "pwsh",
+    "powershell",
+    "osascript",
+    "tclsh",
+    "expect",
+    "groovy",
+    "awk",
+    "gawk",
+    "mawk",
+];
+/// Options of theirs after which no file comes: the next word is a text or a module.
+const TEXT_OPTIONS: &[&str] = &["-c", "-e", "-m", "-p", "-E", "--eval", "--print", "-Command"];
+/// Programs that read, compare or write the files they are given, and run none of them.
+const READERS: &[&str] = &[
+    "[",
+    "test",
+    "true",
+    "false",
+    "echo",
+    "printf",
+    "cat",
+    "grep",
+    "egrep",
+    "fgrep",
+    "rg",
+    "diff",
+    "cmp",
+    "wc",
+    "head",
+    "tail",
+    "ls",
+    "stat",
+    "file",
+    "jq",
+    "sort",
+    "uniq",
+    "cut",
+    "tr",
+    "sed",
+    "sha256sum",
+    "sha1sum",
+    "md5sum",
+    "cksum",
+    "mkdir",
+    "touch",
+    "rm",
+    "cp",
+    "mv",
+    "ln",
+    "cd",
+    "git",
+    "eslint",
+    "prettier",
+    "biome",
+    "tsc",
+    "ruff",
+    "mypy",
+    "black",
+    "flake8",
+    "pylint",
+    "pyflakes",
+    "isort",
+    "rubocop",
+    "shellcheck",
+    "shfmt",
+    "rustfmt",
+    "gofmt",
+    "gcc",
+    "cc",
+    "clang",
+];
+/// How the names of scripts end.
+const ENDINGS: &[&str] = &[
+    "sh", "bash", "zsh", "ksh", "fish", "py", "pyw", "js", "mjs", "cjs", "ts", "mts", "cts", "rb", "pl", "pm", "php",
+    "lua", "r", "jl", "ps1", "bat", "cmd", "tcl", "awk", "mk", "jar", "groovy", "gradle", "kts", "exs", "nu",
+];
+
+/// Whether a file is called like a script.
+pub(super) fn has_script_name(path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    ENDINGS.iter().any(|known| known.eq_ignore_ascii_case(ending))
+}
+
+/// Takes a command apart. A word with blanks in it may be a shell's text and is taken apart, too.
+pub(super) fn atoms(command: &[String]) -> Vec<Atom> {
+    let mut reader = Reader::default();
+    for word in command {
+        if !word.chars().any(|letter| letter.is_whitespace() || is_break(letter) || is_quote(letter)) {
+            reader.word(word);
+            continue;
+        }
+        reader.add(word, Spot::Whole);
+        // The program of the text is not the one that was given it.
+        let outer = (reader.program.take(), std::mem::take(&mut reader.wants_script));
+        reader.text(word);
+        (reader.program, reader.wants_script) = outer;
+    }
+    reader.atoms
+}
+
+fn is_break(letter: char) -> bool {
+    ";|&()`{}\n".contains(letter)
+}
+
+fn is_quote(letter: char) -> bool {
+    "<>\"'$\\".contains(letter)
+}
+
+#[derive(Debug, Default)]
+struct Reader {
+    atoms: Vec<Atom>,
+    /// Whose arguments these are.
+    program: Option<String>,
+    /// The next word that is no option is run.
+    wants_script: bool,
+}
+
+impl Reader {
+    /// The commands of a shell's text, roughly: it is enough to see each word once.
+    fn text(&mut self, text: &str) {
+        for command in text.split(is_break) {
+            self.program = None;
+            self.wants_script = false;
+            for word in command.split(|letter: char| letter.is_whitespace() || is_quote(letter)) {
+                let word = word.strip_prefix("PWD/").unwrap_or(word);
+                // `{PWD}/ci/check.sh` and `$(pwd)/ci/check.sh` were broken before their slash.
+                if let Some(rest) = word.strip_prefix('/').filter(|rest| !rest.is_empty()) {
+                    self.word(rest);
+                }
+                self.word(word);
+            }
+        }
+        self.program = None;
+        self.wants_script = false;
+    }
+
+    fn word(&mut self, word: &str) {
+        if word.is_empty() || self.atoms.len() >= ATOMS_MAX {
+            return;
+        }
+        let Some(program) = self.program.clone() else {
+            // `NAME=value program`
+            if word.contains('=') && !word.contains('/') {
+                return;
+            }
+            self.program = Some(base(word).to_owned());
+            self.wants_script = is_interpreter(word);
+            return self.add(word, Spot::Program);
+        };
+        let data = READERS.contains(&program.as_str());
+        if word.starts_with('-') && word != "-" {
+            if TEXT_OPTIONS.contains(&word) {
+                self.wants_script = false;
+            }
+            // `--file=x`, `-fx`
+            let value = word.split_once('=').map(|(_, value)| value).or_else(|| word.get(2..));
+            if let Some(value) = value.filter(|value| !value.is_empty() && !data) {
+                self.add(value, Spot::Argument);
+            }
+            return;
+        }
+        if !data && is_interpreter(word) {
+            self.wants_script = true;
+            return self.add(word, Spot::Program);
+        }
+        let place = match (data, self.wants_script) {
+            (true, _) => Spot::Data,
+            (false, true) => Spot::Script,
+            (false, false) => Spot::Argument,
+        };
+        self.wants_script = false;
+        self.add(word, place);
+    }
+
+    fn add(&mut self, text: &str, place: Spot) {
+        self.atoms.push(Atom { text: text.to_owned(), place });
+    }
+}
+
+fn base(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or(word)
+}
+
+/// By its name, with or without a version: `python3.12`.
+fn is_interpreter(word: &str) -> bool {
+    let name = base(word);
+    let plain = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+    INTERPRETERS.contains(&name) || (!plain.is_empty() && INTERPRETERS.contains(&plain))
+}

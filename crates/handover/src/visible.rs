@@ -1,0 +1,134 @@
+//! Foreign text as a person can judge it: characters that hide, reorder or steer are made visible, secrets are left out.
+//!
+//! A text that an agent wrote can look like another one: `U+202E` turns the reading direction round, `U+200B` parts a word
+//! without a trace, and an escape sequence erases what stood before it.
+
+pub use crate::notify::redacted;
+
+/// Tells whether a character shows nothing of its own. Line feed and tab count, too: callers that keep them say so.
+pub fn is_hidden(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter,
+            // Soft hyphen, grapheme joiner, Arabic letter mark, fillers.
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}' | '\u{ffa0}'
+            // Mongolian separators and selectors.
+            | '\u{180b}'..='\u{180f}'
+            // Zero width, joiners, direction marks.
+            | '\u{200b}'..='\u{200f}'
+            // Line and paragraph separators, embeddings and overrides of direction.
+            | '\u{2028}'..='\u{202e}'
+            // Word joiner, invisible operators, isolates, deprecated format characters.
+            | '\u{2060}'..='\u{206f}'
+            // Byte order mark, interlinear annotation.
+            | '\u{feff}' | '\u{fff0}'..='\u{fffb}'
+            // Format characters of scripts and music.
+            | '\u{13430}'..='\u{1345f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            // Tags, selectors and what is reserved for more of them.
+            | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Variation selectors choose between two looks of the character before them. Several in a row can carry a hidden text.
+fn is_selector(letter: char) -> bool {
+    matches!(letter, '\u{fe00}'..='\u{fe0f}')
+}
+
+/// Tells whether a selector after this character chooses a look of it: emoji, keycaps, ideographs.
+fn takes_selector(letter: char) -> bool {
+    (!letter.is_ascii() && !is_hidden(letter) && !is_selector(letter))
+        || letter.is_ascii_digit()
+        || "#*".contains(letter)
+}
+
+/// Returns a text in one line. A line break or a tab becomes a blank, every other hidden character `<U+202E>`.
+pub fn one_line(text: &str) -> String {
+    let text = text.replace("\r\n", " ");
+    marked(&text, |letter| if matches!(letter, '\n' | '\t') { Some(' ') } else { None })
+}
+
+/// Returns a text with its line breaks and tabs. Every other hidden character is shown as `<U+202E>`.
+pub fn lines(text: &str) -> String {
+    marked(&text.replace("\r\n", "\n"), |letter| matches!(letter, '\n' | '\t').then_some(letter))
+}
+
+fn marked(text: &str, keep: impl Fn(char) -> Option<char>) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut before = ' ';
+    for letter in text.chars() {
+        let is_shown = if is_selector(letter) { takes_selector(before) } else { !is_hidden(letter) };
+        match keep(letter) {
+            Some(kept) => shown.push(kept),
+            None if is_shown => shown.push(letter),
+            None => shown.push_str(&format!("<U+{:04X}>", u32::from(letter))),
+        }
+        before = letter;
+    }
+    shown
+}
+
+/// Returns JSON text that means the same, with hidden characters escaped (`\u202e`). Outside of strings JSON has none but
+/// blanks, so the whole text can be passed.
+pub fn json(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        let is_blank = matches!(letter, '\n' | '\r' | '\t');
+        if (is_hidden(letter) || is_selector(letter)) && !is_blank {
+            let mut units = [0; 2];
+            letter.encode_utf16(&mut units).iter().for_each(|unit| escaped.push_str(&format!("\\u{unit:04x}")));
+        } else {
+            escaped.push(letter);
+        }
+    }
+    escaped
+}
+
+/// Returns a text for a decision: in one line, without what looks like a secret.
+pub fn decided(text: &str) -> String {
+    one_line(&redacted(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What an agent wrote, and what a person reads in one line.
+    const CASES: &[(&str, &str)] = &[
+        ("git push origin main", "git push origin main"),
+        ("rm -rf \u{202e}gpj.", "rm -rf <U+202E>gpj."),
+        ("a\u{2066}b\u{2069}c", "a<U+2066>b<U+2069>c"),
+        ("left\u{200e}right\u{200f}mark\u{61c}", "left<U+200E>right<U+200F>mark<U+061C>"),
+        ("pass\u{200b}word\u{200d}\u{2060}\u{feff}", "pass<U+200B>word<U+200D><U+2060><U+FEFF>"),
+        ("\x1b[2K\rharmless", "<U+001B>[2K<U+000D>harmless"),
+        ("bell\x07 back\x08 del\x7f c1\u{9b}31m", "bell<U+0007> back<U+0008> del<U+007F> c1<U+009B>31m"),
+        ("tag\u{e0041}\u{e007f}", "tag<U+E0041><U+E007F>"),
+        ("one\ntwo\tthree\r\nfour", "one two three four"),
+        ("heart \u{2764}\u{fe0f}, key 1\u{fe0f}\u{20e3}", "heart \u{2764}\u{fe0f}, key 1\u{fe0f}\u{20e3}"),
+        ("x\u{fe0f}\u{fe01}", "x<U+FE0F><U+FE01>"),
+        ("\u{2764}\u{fe0f}\u{fe01}", "\u{2764}\u{fe0f}<U+FE01>"),
+        ("soft\u{ad}hyphen \u{3164}filler", "soft<U+00AD>hyphen <U+3164>filler"),
+        ("Réinitialiser — 重置 שלום", "Réinitialiser — 重置 שלום"),
+    ];
+
+    #[test]
+    fn hidden_characters_are_shown() {
+        for (text, shown) in CASES {
+            assert_eq!(one_line(text), *shown, "{text:?}");
+        }
+        assert_eq!(lines("a\n\tb\r\n\u{202e}c\r"), "a\n\tb\n<U+202E>c<U+000D>");
+    }
+
+    #[test]
+    fn json_means_the_same_and_hides_nothing() {
+        for (text, _) in CASES {
+            let plain = serde_json::json!({ "text": text }).to_string();
+            let escaped = json(&plain);
+            assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).unwrap(), serde_json::json!({"text": text}));
+            assert!(!escaped.chars().any(|letter| is_hidden(letter) || is_selector(letter)), "{escaped:?}");
+        }
+        assert_eq!(json("\"\u{202e}\u{e0041}\""), "\"\\u202e\\udb40\\udc41\"");
+    }
+
+    #[test]
+    fn a_decision_shows_no_secret() {
+        assert_eq!(decided("deploy with token=hnd_0123456789abcdef\u{202e}"), "deploy with token=[redacted]");
+    }
+}

@@ -1,0 +1,136 @@
+//! A git is killed together with its runner: its locks, half-made and half-removed worktrees stop no later runner.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::kills::workflow;
+use crate::points::{plan, scene, script, worked};
+use crate::process::Runner;
+use crate::scene::Scene;
+
+/// What a killed git did of a call, as a shell script that gets the call's words: which call, what it left, the script.
+/// The last word of `worktree add` is the branch and the one before it the path; the last of `worktree remove` is the path.
+const HALF: &[(&str, &str, &str)] = &[
+    ("worktree add", "nothing but the reserved folder", ":"),
+    ("worktree add", "an empty registration", r#"mkdir -p ".git/worktrees/$name""#),
+    (
+        "worktree add",
+        "a registration whose files are empty",
+        r#"mkdir -p ".git/worktrees/$name" && cd ".git/worktrees/$name" && : >commondir && : >gitdir && echo initializing >locked"#,
+    ),
+    (
+        "worktree add",
+        "a registration without a head, and a link to it",
+        r#"at=$PWD/.git/worktrees/$name && mkdir -p "$at" && echo ../.. >"$at/commondir" && echo "$path/.git" >"$at/gitdir" &&
+           echo "gitdir: $at" >"$path/.git" && echo initializing >"$at/locked""#,
+    ),
+    (
+        "worktree add",
+        "a whole registration, and some of the files",
+        r#"git worktree add --quiet --no-checkout -- "$path" "$branch" && echo initializing >".git/worktrees/$name/locked" &&
+           echo half >"$path/README.md""#,
+    ),
+    ("add --all", "the lock of the index", r#": >"$(git rev-parse --git-dir)/index.lock""#),
+    ("add --all", "an index without content", r#": >"$(git rev-parse --git-dir)/index""#),
+    (
+        "commit --quiet",
+        "the locks of index, head and branch",
+        r#"at=$(git rev-parse --git-dir) && : >"$at/index.lock" && : >"$at/HEAD.lock" &&
+           : >"$(git rev-parse --git-common-dir)/$(git symbolic-ref HEAD).lock""#,
+    ),
+    ("worktree remove", "half of the files", r#"rm -r "$last/out""#),
+    ("worktree remove", "the files without the link", r#"rm "$last/.git" "$last/README.md""#),
+    ("worktree remove", "the registration alone", r#"rm -r "$last""#),
+    ("update-ref -d", "the lock of the branch", r#": >".git/$reference.lock""#),
+];
+
+/// The same where other gits write, too: the next runner waits first whether a living one holds the lock.
+const SHARED: &[(&str, &str, &str)] = &[
+    (
+        "handover: merged",
+        "the lock of the workflow's branch",
+        r#": >".git/refs/heads/handover/$(cat "$SIM/workflow").lock""#,
+    ),
+    ("update-ref -d", "the lock of the packed references", ": >.git/packed-refs.lock"),
+];
+
+/// The script, with names for the words of the call.
+fn half(scene: &Scene, text: &str) {
+    let names = "for word; do case $word in refs/heads/*) reference=$word ;; esac; before=$last; last=$word; done\n\
+                 branch=$last path=$before name=$(basename \"$before\")";
+    let sim = scene.sim();
+    script(&sim.join("half"), &format!("SIM={}\n{names}\n{text}\n", sim.display()));
+}
+
+#[test]
+fn a_git_that_was_killed_with_its_runner_stops_no_later_one() {
+    all_are_cleaned_up(HALF);
+}
+
+#[test]
+fn a_shared_lock_of_a_git_that_was_killed_with_its_runner_stops_no_later_one() {
+    all_are_cleaned_up(SHARED);
+}
+
+fn all_are_cleaned_up(cases: &[(&str, &str, &str)]) {
+    let scene = scene();
+    let mut problems = Vec::new();
+    for (words, left, text) in cases {
+        let point = format!("{words} left {left}");
+        half(&scene, text);
+        let workflow = workflow(&scene, &plan("finished", "judge-pass"));
+        fs::write(scene.sim().join("workflow"), &workflow).unwrap();
+        fs::write(scene.sim().join("git"), format!("half {words}\n")).unwrap();
+        let runner = Runner::start(&scene, "here", &[&workflow]);
+        problems.extend(worked(&scene, &point, &workflow, runner, 1));
+        if scene.sim().join("git").exists() {
+            problems.push(format!("{point}: nobody was killed"));
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+}
+
+/// What an agent wrote and nobody committed is on the attempt's branch, though a lock kept git from committing it.
+#[test]
+fn work_in_a_worktree_with_a_lock_of_a_killed_git_is_kept() {
+    let scene = scene();
+    half(&scene, r#": >"$(git rev-parse --git-dir)/index.lock""#);
+    fs::write(scene.sim().join("git"), "half add --all\n").unwrap();
+    let workflow = workflow(&scene, &plan("writes", "judge-pass"));
+    let ran = Runner::start(&scene, "here", &[&workflow]).end();
+    assert!(ran.code < 0, "the runner was not killed: {:#?}", ran.events);
+    // The task is taken away from the runner while it is gone.
+    let shown = scene.json(&["workflow", "show", &workflow, "--include-tasks"]);
+    let task = shown["tasks"][0]["id"].as_str().unwrap().to_owned();
+    scene.json(&["task", "release", &task]);
+    scene.json(&["task", "status", &task, "skipped", "--reason", "not needed"]);
+    let ran = Runner::start(&scene, "here", &[&workflow]).end();
+    assert_eq!(ran.code, 0, "{:#?}\n{}", ran.events, ran.stderr);
+    assert_eq!(files(&scene.project().join(".handover/state/worktrees")), Vec::<PathBuf>::new(), "{:#?}", ran.events);
+    let kept = scene.git(&["show", &format!("handover/{task}-1:left-{task}.txt")]);
+    assert_eq!(kept, format!("by hand, {task}\n"));
+}
+
+/// A worktree that cannot be removed because of another git is removed before the run ends, and nothing of it is forgotten.
+#[test]
+fn a_worktree_whose_removal_fails_is_removed_later() {
+    let scene = scene();
+    // The runner is not killed; its git fails as one does that meets the registration of another.
+    let failing = "echo \"fatal: something else\" >&2; exit 1";
+    let git = scene.sim().join("bin/git");
+    let text = fs::read_to_string(&git).unwrap();
+    let fails = format!(
+        "case \"$*\" in *\"worktree remove\"*) if [ -e {0}/fails ]; then rm {0}/fails; {failing}; fi ;; esac\n",
+        scene.sim().display()
+    );
+    script(&git, &text.replacen("#!/bin/sh\n", &format!("#!/bin/sh\n{fails}"), 1));
+    fs::write(scene.sim().join("fails"), "").unwrap();
+    let workflow = workflow(&scene, &plan("finished", "judge-pass"));
+    let runner = Runner::start(&scene, "here", &[&workflow]);
+    assert_eq!(worked(&scene, "a removal that fails", &workflow, runner, 0), Vec::<String>::new());
+    assert!(!scene.sim().join("fails").exists(), "no removal failed");
+}

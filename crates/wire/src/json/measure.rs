@@ -1,0 +1,65 @@
+//! Counts what a text holds before it is parsed: every value of a parsed document takes memory.
+
+/// How much a JSON text holds. A text that is not JSON gives numbers without meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct JsonMeasure {
+    /// Values of all kinds, or a few more.
+    pub(crate) values: usize,
+    /// The entries of the longest list.
+    pub(crate) longest_list: usize,
+}
+
+/// Deeper lists are not counted; the parser refuses them.
+const DEPTH_MAX: usize = 256;
+
+/// Measures a text in one pass and without a copy of it.
+pub(crate) fn measure(bytes: &[u8]) -> JsonMeasure {
+    let mut measure = JsonMeasure { values: 1, longest_list: 0 };
+    // The commas so far of each list that is open; None for an object.
+    let mut open: Vec<Option<usize>> = Vec::new();
+    let (mut in_string, mut is_escaped) = (false, false);
+    for byte in bytes {
+        if in_string {
+            in_string = is_escaped || *byte != b'"';
+            is_escaped = !is_escaped && *byte == b'\\';
+            continue;
+        }
+        match byte {
+            b'"' => in_string = true,
+            b'[' | b'{' if open.len() >= DEPTH_MAX => return measure,
+            b'[' | b'{' => {
+                measure.values += 1;
+                open.push((*byte == b'[').then_some(0));
+            }
+            b']' | b'}' => drop(open.pop()),
+            b',' => {
+                measure.values += 1;
+                if let Some(Some(commas)) = open.last_mut() {
+                    *commas += 1;
+                    measure.longest_list = measure.longest_list.max(*commas + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+    measure
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_measured_outside_of_strings() {
+        let cases = [
+            ("[]", 2, 0),
+            ("[1,2,3]", 4, 3),
+            (r#"{"a":[1,2],"b":{"c":[1,2,3,4]}}"#, 10, 4),
+            (r#"{"a":"[1,2,3,\"4,5\\","b":[1,2]}"#, 5, 2),
+            ("[[1,2],[3,4,5]]", 8, 3),
+        ];
+        for (text, values, longest_list) in cases {
+            assert_eq!(measure(text.as_bytes()), JsonMeasure { values, longest_list }, "{text}");
+        }
+    }
+}

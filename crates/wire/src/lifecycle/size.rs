@@ -1,0 +1,30 @@
+//! Bounds the arguments of a tool before they are parsed: a parsed value takes many times the memory of its text.
+
+use crate::document::BYTES_MAX;
+use crate::json::{Span, measure};
+use crate::report::{At, Report};
+
+/// The entries of one list: as many as a plan may have tasks.
+const LIST_ITEMS_MAX: usize = engine::limits::PLAN_TASKS_MAX;
+/// The values of a document in all. A parsed value takes up to 100 bytes, and a plan with the most tasks and many
+/// dependencies has half as many.
+const VALUES_MAX: usize = 4_000_000;
+
+/// Refuses a large document before it is parsed when its values would take too much memory. A small one cannot.
+pub(super) fn too_many(bytes: &[u8], bytes_max: usize) -> Option<Report<'_>> {
+    if bytes.len() <= BYTES_MAX || bytes.len() > bytes_max {
+        return None;
+    }
+    let found = measure(bytes);
+    let hint = if found.longest_list > LIST_ITEMS_MAX {
+        format!(
+            "a list has {} entries; at most {LIST_ITEMS_MAX} are allowed, also for the tasks of a plan",
+            found.longest_list
+        )
+    } else if found.values > VALUES_MAX {
+        format!("there are more than {VALUES_MAX} values; a plan of this size has too many dependencies or fields")
+    } else {
+        return None;
+    };
+    Some(Report::only("", "TOO_LONG", Some(&At::top()), Span::default(), hint.into()))
+}
