@@ -266,14 +266,19 @@ impl Loop {
                 continue;
             }
             let mut offered = prospect::offered(&self.shop, workflow.id).await?;
+            // After a sleep another machine may have opened the task of a turn that still runs here. That turn asks for its
+            // claim again; a claim by this loop would end it.
+            offered.retain(|offered| !self.working.contains_key(&offered.task.id));
             for seat in self.shop.seats.values().cloned().collect::<Vec<_>>() {
                 while let Some(fits) = self.fitting(&seat, &offered)
                     && !self.rests(&seat.member.settings.slug)
                 {
                     let Some(room) = self.room(&seat) else { break };
-                    // Not everybody may take what comes first.
-                    let chosen = self.is_evaluator(&seat) || offered.iter().any(|offered| offered.review.is_some());
-                    let claim = if chosen {
+                    // The engine picks the first task that is open, which may be one that this seat must not take.
+                    let is_chosen_here = self.is_evaluator(&seat)
+                        || !self.working.is_empty()
+                        || offered.iter().any(|offered| offered.review.is_some());
+                    let claim = if is_chosen_here {
                         Command::Claim { task: fits }
                     } else {
                         Command::ClaimNext { workflow: workflow.id, include_failed: false }
@@ -287,7 +292,9 @@ impl Loop {
                             self.claimed(&seat, task, attempt).await;
                             self.spawn(&seat, task, attempt, Some(room));
                         }
-                        // Somebody was faster, or the workflow moved.
+                        // Another runner took this task; the next one may still be open.
+                        Ok(_) if is_chosen_here => offered.retain(|offered| offered.task.id != fits),
+                        // Nothing is open any more, or the workflow moved.
                         Ok(_) | Err(Error::Refused(_)) => break,
                         Err(error) => return Err(error),
                     }
