@@ -1,5 +1,9 @@
 //! Several processes on one SQLite file. The others are this same test binary, told by the environment what to do.
 
+// The binary's tests have it, too: a bound in seconds grows with the load of the machine.
+#[path = "../../handover/tests/proof/busy.rs"]
+mod busy;
+
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -279,7 +283,8 @@ async fn a_change_by_another_process_is_seen_within_a_tenth_of_a_second() {
     other.end();
     late.sort_unstable();
     let p95 = late[late.len() * 95 / 100];
-    assert!(p95 <= 100, "the last commit of a burst was seen after so many milliseconds: {late:?}");
+    let bound = busy::patience(Duration::from_millis(100)).as_millis();
+    assert!(u128::from(p95) <= bound, "the last commit of a burst was seen after so many milliseconds: {late:?}");
 }
 
 /// Waits until so many entries came, by being woken only, and says when.
