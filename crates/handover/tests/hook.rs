@@ -2,6 +2,8 @@
 #![expect(clippy::disallowed_methods, reason = "starts the program it tests")]
 #![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
+#[path = "proof/busy.rs"]
+mod busy;
 #[path = "hook/faults.rs"]
 mod faults;
 #[path = "hook/gates.rs"]

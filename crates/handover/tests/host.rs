@@ -2,6 +2,8 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test fails where something unforeseen happens")]
 
+#[path = "proof/busy.rs"]
+mod busy;
 #[path = "host/crowd.rs"]
 mod crowd;
 #[path = "host/ends.rs"]

@@ -1,5 +1,8 @@
 //! The store on PostgreSQL does what every store must do.
 
+// The binary's tests have it, too: a bound in seconds grows with the load of the machine.
+#[path = "../../handover/tests/proof/busy.rs"]
+mod busy;
 mod server;
 
 use std::sync::Arc;

@@ -10,6 +10,7 @@ use handover::runner::host::{End, settle};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::task::JoinSet;
 
+use crate::busy::patience;
 use crate::scene::{BINARY, Scene, living, now, processes, started, stat};
 
 fn descriptors() -> usize {
@@ -65,7 +66,7 @@ async fn cut_at_any_moment_nothing_lives_on() {
                 // As a killed runner does: nobody waits for it.
                 drop(host);
                 let end = tokio::task::spawn_blocking(move || settle(&folder)).await.unwrap().unwrap();
-                assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+                assert!(begun.elapsed() < patience(Duration::from_secs(10)), "{:?}", begun.elapsed());
                 assert_eq!(living(&launch.turn), Vec::<String>::new(), "{end:?}");
                 assert!(matches!(end.how, End::CutOff | End::Lost { .. }), "{end:?}");
             });
@@ -162,7 +163,7 @@ async fn measure() {
     times.1.sort();
     let (hosted, bare) = (times.0[50], times.1[50]);
     eprintln!("true: {hosted:?} with a host, {bare:?} without");
-    assert!(hosted - bare < Duration::from_millis(50));
+    assert!(hosted - bare < patience(Duration::from_millis(50)));
 
     let launch = scene.launch(&["silent"]);
     let mut host = scene.start(&launch);

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use handover::runner::host::{End, Ended, Event, Host, Inherit, Input, Launch};
 use tempfile::TempDir;
 
+use crate::busy::patience;
+
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_handover");
 static TURNS: AtomicU32 = AtomicU32::new(0);
 
@@ -66,7 +68,7 @@ impl Scene {
         let begun = now();
         host.cut_off();
         let ended = host.wait().await.unwrap();
-        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < patience(Duration::from_secs(10)), "{:?}", begun.elapsed());
         assert_eq!(living(&launch.turn), Vec::<String>::new());
         assert_eq!((&ended.how, ended.leaked), (&End::CutOff, false));
         ended

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::busy::patience;
 use crate::client::StdioAgent;
 use crate::machine::Machine;
 use crate::postgres::schema_of;
@@ -45,7 +46,7 @@ fn dead_are_recorded_in_their_own_store(first: &str, second: &str) {
     with_store(&mut scene, first);
     let mut heir = StdioAgent::start(&scene, &Machine::here(), "heir", "worker");
     while heir.claim(&task) != Ok(2) {
-        assert!(killed.elapsed() < RECOVERY_MAX, "the task of a killed agent is not offered");
+        assert!(killed.elapsed() < patience(RECOVERY_MAX), "the task of a killed agent is not offered");
         rest(Duration::from_millis(100));
     }
     let found: Value = scene.json(&["task", "show", &task, "--include-checkpoints"]);

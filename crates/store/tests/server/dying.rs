@@ -106,7 +106,7 @@ async fn a_lost_answer_to_a_commit_is_found_out() {
             break sending;
         }
     };
-    let answer = tokio::time::timeout(Duration::from_secs(20), &mut last).await;
+    let answer = tokio::time::timeout(crate::busy::patience(Duration::from_secs(20)), &mut last).await;
     wait_for("").await;
     assert!(sent <= 1_000, "no commit ever waited");
     let answer = must(must(must(answer, "an answer"), "the sender"), "the command whose answer was lost");
