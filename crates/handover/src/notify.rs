@@ -7,7 +7,6 @@
 mod address;
 mod body;
 mod command;
-mod redact;
 mod webhook;
 
 use std::path::{Path, PathBuf};
@@ -21,7 +20,6 @@ use engine::{Caller, Command, Fact, Reply, Rights};
 
 pub use address::is_public;
 pub use body::body;
-pub use redact::redacted;
 pub use webhook::{Target, signature};
 
 use crate::error::Error;

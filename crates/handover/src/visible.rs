@@ -3,7 +3,9 @@
 //! A text that an agent wrote can look like another one: `U+202E` turns the reading direction round, `U+200B` parts a word
 //! without a trace, and an escape sequence erases what stood before it.
 
-pub use crate::notify::redacted;
+mod redact;
+
+pub use redact::redacted;
 
 /// Tells whether a character shows nothing of its own. Line feed and tab count, too: callers that keep them say so.
 pub fn is_hidden(letter: char) -> bool {

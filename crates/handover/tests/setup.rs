@@ -351,8 +351,8 @@ fn a_difference_shows_no_secrets_and_no_control_characters() {
     let path = folder.path(".mcp.json").display().to_string();
     let shown = diff(&plan.edits[0]).replace(&path, ".mcp.json");
     let expected = "--- .mcp.json\n+++ .mcp.json\n@@ -1,5 +1,10 @@\n {\n   \"mcpServers\": {\n\
-                    -    \"a\u{fffd}[2J\": { \"env\": { \"API_KEY\": …\n\
-                    +    \"a\u{fffd}[2J\": { \"env\": { \"API_KEY\": …\n\
+                    -    \"a\u{fffd}[2J\": { \"env\": { \"API_KEY\": \"[redacted]\" } }\n\
+                    +    \"a\u{fffd}[2J\": { \"env\": { \"API_KEY\": \"[redacted]\" } },\n\
                     +    \"handover\": {\n+      \"type\": \"stdio\",\n+      \"command\": \"handover\",\n\
                     +      \"args\": [\"mcp\"]\n+    }\n   }\n }\n";
     assert_eq!(shown, expected);

@@ -7,13 +7,10 @@ use similar::TextDiff;
 
 use super::client::Client;
 use super::plan::{Edit, Plan, Reach, Surroundings};
-use crate::visible::is_hidden;
+use crate::visible::{is_hidden, redacted};
 
 /// A line of a file that was written by a machine may be the whole file.
 const LINE_CHARS_MAX: usize = 300;
-
-/// What comes after one of these is not shown: configurations lie next to what opens other doors.
-const SECRETS: &[&str] = &["token", "secret", "password", "passwd", "apikey", "api_key", "api-key", "authorization"];
 
 /// Whether to colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,20 +111,12 @@ fn paint(line: &str, ink: Ink) -> String {
     format!("\u{1b}[{colour}m{line}\u{1b}[0m")
 }
 
-/// A line that is safe to show: no control characters, no secret, no end of the world in one line.
+/// Returns a line that is safe to show: no hidden characters, no secret, and not the whole file of a machine.
 fn veil(line: &str) -> String {
-    let lower = line.to_ascii_lowercase();
-    let after = |word: &&str| lower.find(word).map(|at| at + word.len());
-    let opened = SECRETS.iter().filter_map(after).min();
-    let value = opened.and_then(|from| lower[from..].find([':', '=']).map(|at| from + at + 1));
-    let (shown, cut) = match value {
-        Some(end) if end < line.trim_end().len() => (&line[..end], true),
-        Some(_) | None => (line, false),
-    };
-    let long = shown.chars().count() > LINE_CHARS_MAX;
+    let line = redacted(line);
     let clean = |c: char| if is_hidden(c) && c != '\t' { '\u{fffd}' } else { c };
-    let mut shown = shown.chars().take(LINE_CHARS_MAX).map(clean).collect::<String>();
-    if cut || long {
+    let mut shown = line.chars().take(LINE_CHARS_MAX).map(clean).collect::<String>();
+    if line.chars().nth(LINE_CHARS_MAX).is_some() {
         shown.push_str(" …");
     }
     shown

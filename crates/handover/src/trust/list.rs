@@ -5,10 +5,10 @@ use sha2::{Digest as _, Sha256};
 
 use super::script::ScriptMarks;
 use crate::gate::Decision;
-use crate::notify::redacted;
 use crate::runner::adapter::Permissions;
 use crate::settings::team::{Agent, Check, Home, Limits};
 use crate::settings::{Approvals, Settings, Webhook};
+use crate::visible::redacted;
 
 /// How two values of an item compare.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,4 +1,4 @@
-//! What looks like a secret is left out of what leaves this machine. It errs on the side of leaving out.
+//! What looks like a secret is left out of every view and of what leaves this machine. It errs on the side of leaving out.
 
 /// What stands in its place.
 const HIDDEN: &str = "[redacted]";
@@ -79,18 +79,41 @@ pub fn redacted(text: &str) -> String {
         let (word, behind) = rest.split_at(end);
         let breaks = behind.find(|letter| !is_break(letter)).unwrap_or(behind.len());
         let (between, next) = behind.split_at(breaks);
-        if !word.is_empty() {
-            let hides = (named && !is_scheme(word)) || is_secret(word);
-            out.push_str(if hides { HIDDEN } else { word });
-            let assigned = between.trim_matches([' ', '"', '\'']);
-            named = is_scheme(word)
-                || (is_name(word) && (assigned.starts_with(['=', ':']) || word.starts_with('-')))
-                || (named && !hides);
+        if word.is_empty() {
+            out.push_str(between);
+            rest = next;
+            continue;
         }
+        let is_switch = ["true", "false", "null"].contains(&word);
+        let hides = (named && !is_scheme(word) && !is_switch) || is_secret(word);
+        out.push_str(if hides { HIDDEN } else { word });
         out.push_str(between);
         rest = next;
+        let assigned = between.trim_matches([' ', '"', '\'']);
+        let names = is_name(word) && (assigned.starts_with(['=', ':']) || word.starts_with('-'));
+        named = is_scheme(word) || names || (named && !hides && !is_switch);
+        // Between quotes a secret may have several words.
+        if let Some((before, value, after)) = quoted(behind).filter(|_| names) {
+            out.truncate(out.len() - between.len());
+            out.push_str(before);
+            out.push_str(if value.is_empty() { "" } else { HIDDEN });
+            rest = after;
+            named = false;
+        }
     }
     without_users(&out)
+}
+
+/// Splits what comes behind a name at a value in quotes: up to the value, the value, and from the quote that ends it. Returns
+/// `None` when the value has no quotes.
+fn quoted(behind: &str) -> Option<(&str, &str, &str)> {
+    let sign = behind.trim_start_matches(['"', '\'', '`', ' ']);
+    let value = sign.strip_prefix(['=', ':']).unwrap_or(behind).trim_start();
+    let quote = value.chars().next().filter(|first| "\"'`".contains(*first))?;
+    let inside = &value[1..];
+    let ends = |at: &usize| !inside[..*at].ends_with('\\');
+    let end = inside.match_indices(quote).map(|(at, _)| at).find(ends)?;
+    Some((&behind[..behind.len() - inside.len()], &inside[..end], &inside[end..]))
 }
 
 fn is_break(letter: char) -> bool {
@@ -165,6 +188,11 @@ mod tests {
             "eyJhbGciOiJI.SECRETsecret.x",
             "aB3SECRETsecret4567890123456789012345",
             "token: SECRETsecret",
+            "{\"password\": \"correct horse SECRETsecret\"}",
+            "password='correct horse SECRETsecret' run",
+            "mysql --password 'correct horse SECRETsecret'",
+            "{\"password\": \"(correct) \\\"SECRETsecret\"}",
+            "\"headers\": { \"Authorization\": \"Bearer SECRETsecret\" }",
         ];
         for text in hides {
             let found = redacted(text);
@@ -177,6 +205,8 @@ mod tests {
             "https://example.org/a?b=c",
             "Réinitialiser la base — 重置",
             "begin the task tokens of the parser",
+            "{\"oauth\": false, \"url\": \"http://127.0.0.1:4747/mcp\"}",
+            "{\"token\": \"\", \"name\": \"a b\"}",
             "",
         ];
         for text in keeps {
