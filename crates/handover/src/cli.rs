@@ -207,7 +207,10 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
         Verb::DemoAgent(asked) => runtime()?.block_on(demo::agent(&asked)),
         Verb::Doctor(asked) => runtime()?.block_on(doctor::run(arguments.store.as_deref(), &asked)),
         Verb::Hook(asked) => Ok(hook::run(arguments.store.as_deref(), &asked)),
-        Verb::Setup(setup) => handover::setup::run(&setup, &crate::begin::root()?),
+        Verb::Setup(setup) => {
+            let root = crate::begin::root()?;
+            runtime()?.block_on(handover::setup::run(&setup, &root, arguments.store.as_deref()))
+        }
         Verb::Trust(asked) => trust::run(&asked),
         Verb::Completions { shell } => {
             let mut out = Vec::new();

@@ -9,6 +9,7 @@
 
 mod client;
 mod disk;
+mod entry;
 mod hooks;
 mod json;
 mod layout;
@@ -18,6 +19,7 @@ mod propose;
 mod receipt;
 mod section;
 mod show;
+mod token;
 mod toml;
 mod want;
 mod write;
@@ -32,6 +34,7 @@ use anyhow::Context as _;
 use clap::Args;
 
 pub use client::Client;
+pub use entry::{HttpEntry, URL_DEFAULT};
 pub use plan::{Edit, Plan, Reach, Surroundings, plan, undo};
 pub use problem::Problem;
 pub use show::{Action, diff};
@@ -43,6 +46,7 @@ Examples:
   handover setup claude-code            for everyone in this project: shows what would change, then asks
   handover setup codex --user           for you, in all projects
   handover setup claude-code --hooks    with gates and handoffs, too: docs/hooks.md
+  handover setup claude-code --http     over HTTP, with a token of its own: docs/clients.md
   handover setup gemini --print         only show
   handover setup opencode --undo --yes  take it all back
 
@@ -63,7 +67,22 @@ pub struct Setup {
     /// a machine that has no handover.
     #[arg(long, conflicts_with = "undo")]
     hooks: bool,
-    /// Take out what an earlier setup put in
+    /// Let the client reach `handover serve` over HTTP, at URL, instead of starting a server
+    ///
+    /// Makes a token of scope agent for the client, bound to the agent of the client's name, and writes it into your own
+    /// configuration of the client, never into a file that git would take. The token is one of the store that is meant here
+    /// (--store); the server must serve the same one. --undo revokes it.
+    #[arg(
+        long,
+        value_name = "URL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = URL_DEFAULT,
+        value_parser = url,
+        conflicts_with_all = ["undo", "program"]
+    )]
+    http: Option<String>,
+    /// Take out what an earlier setup put in, and revoke the token that it made
     #[arg(long)]
     undo: bool,
     /// Only show what would change
@@ -81,12 +100,27 @@ pub struct Setup {
     program: Option<String>,
 }
 
-/// Shows the difference, and writes it when that is wanted. The root is that of the project.
-pub fn run(arguments: &Setup, root: &Path) -> anyhow::Result<ExitCode> {
+/// Reads an address that `serve` can have.
+fn url(text: &str) -> Result<String, String> {
+    let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+    let (host, path) = rest.and_then(|rest| rest.split_once('/')).unwrap_or_default();
+    let is_plain = |part: &str| !part.is_empty() && part.chars().all(|letter| letter.is_ascii_graphic());
+    if is_plain(host) && is_plain(path) && !host.contains('@') {
+        Ok(text.to_owned())
+    } else {
+        Err(format!("must be the address of a server's MCP, such as {URL_DEFAULT}"))
+    }
+}
+
+/// Shows the difference, and writes it when that is wanted. The root is that of the project, the store the one that was named.
+pub async fn run(arguments: &Setup, root: &Path, store: Option<&str>) -> anyhow::Result<ExitCode> {
     let (around, absolute) = surroundings(arguments.program.as_deref(), root)?;
-    let around = Surroundings { hooks: arguments.hooks, ..around };
     let reach = if arguments.user { Reach::User } else { Reach::Project };
+    let mut around = Surroundings { hooks: arguments.hooks, ..around };
+    let mut tokens = token::ClientTokens::of(arguments.client, reach, &around, store).await?;
+    around.http = arguments.http.as_deref().map(|url| tokens.entry(url));
     let decided = if arguments.undo { undo } else { plan }(arguments.client, reach, &around)?;
+    token::is_private(&decided, arguments.undo).await?;
     let changes = decided.edits.iter().any(Edit::changes);
     let mut out = std::io::stdout().lock();
     if !arguments.json {
@@ -95,17 +129,32 @@ pub fn run(arguments: &Setup, root: &Path) -> anyhow::Result<ExitCode> {
         out.write_all(show::text(&decided, &around, ink).as_bytes())?;
     }
     let write = changes && !arguments.print && agreed(arguments)?;
+    let mut notes = decided.notes.clone();
     if write {
-        apply(&decided, &around.receipts)?;
+        notes.extend(match &mut around.http {
+            Some(http) => tokens.make(http).await?,
+            None => None,
+        });
+        let written = match &around.http {
+            Some(_) => plan(arguments.client, reach, &around).and_then(|plan| apply(&plan, &around.receipts)),
+            None => apply(&decided, &around.receipts),
+        };
+        if let Err(problem) = written {
+            tokens.take_back().await?;
+            return Err(problem.into());
+        }
+        if arguments.undo {
+            notes.extend(tokens.revoke().await?);
+        }
     }
     if arguments.json {
         writeln!(out, "{}", show::json(arguments.client, reach, &decided, write))?;
     }
     out.flush()?;
-    for note in &decided.notes {
+    for note in &notes {
         eprintln!("note: {note}");
     }
-    if absolute && !arguments.undo && reach == Reach::Project {
+    if absolute && !arguments.undo && arguments.http.is_none() && reach == Reach::Project {
         let program = &around.program;
         eprintln!("note: other machines may not have {program}: put `handover` in the PATH and run this again");
     }
@@ -180,7 +229,7 @@ fn surroundings(named: Option<&str>, root: &Path) -> anyhow::Result<(Surrounding
         None => (this.display().to_string(), true),
     };
     let root = root.canonicalize().with_context(|| format!("find {}", root.display()))?;
-    Ok((Surroundings { root, home, environment, program, receipts, hooks: false }, absolute))
+    Ok((Surroundings { root, home, environment, program, receipts, hooks: false, http: None }, absolute))
 }
 
 /// Whether the name `handover` starts this very program.

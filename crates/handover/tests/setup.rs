@@ -12,7 +12,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum as _;
-use handover::setup::{Action, Client, Edit, Plan, Reach, Surroundings, apply, diff, plan, undo};
+use handover::setup::{
+    Action, Client, Edit, HttpEntry, Plan, Reach, Surroundings, URL_DEFAULT, apply, diff, plan, undo,
+};
 
 /// The parts of a case, by name.
 struct Case {
@@ -47,7 +49,12 @@ impl Case {
         self.parts.get(name).map(String::as_str)
     }
 
-    /// `run client [--user] [--hooks] [NAME=VALUE]`
+    fn wants_http(&self) -> Option<HttpEntry> {
+        let asked = self.head.lines().any(|line| line.starts_with("run ") && line.contains(" --http"));
+        asked.then(|| HttpEntry { url: URL_DEFAULT.to_owned(), secret: "hnd_new".to_owned() })
+    }
+
+    /// `run client [--user] [--hooks] [--http] [NAME=VALUE]`
     fn call(&self) -> (Client, Reach, BTreeMap<String, String>) {
         let line = self.head.lines().find_map(|line| line.strip_prefix("run ")).unwrap();
         let mut words = line.split(' ');
@@ -55,7 +62,7 @@ impl Case {
         let mut reach = Reach::Project;
         let mut environment = BTreeMap::new();
         for word in words {
-            if word == "--hooks" {
+            if matches!(word, "--hooks" | "--http") {
                 continue;
             }
             match word.split_once('=') {
@@ -91,6 +98,7 @@ impl Folder {
             program: "handover".to_owned(),
             receipts: self.base.join("receipts"),
             hooks: false,
+            http: None,
         }
     }
 
@@ -202,7 +210,7 @@ fn exercise(name: &str, case: &Case) -> Case {
     let mut out = Case { head: case.head.clone(), parts: BTreeMap::new() };
     let folder = Folder::new();
     folder.fill(case.part("before").unwrap_or_default());
-    let around = Surroundings { hooks: case.wants_hooks(), ..folder.around(&environment) };
+    let around = Surroundings { hooks: case.wants_hooks(), http: case.wants_http(), ..folder.around(&environment) };
     let before = folder.show();
     out.parts.insert("before".to_owned(), before.clone());
     let first = match plan(client, reach, &around) {
@@ -278,6 +286,48 @@ fn instructions_stay_while_another_client_reads_them() {
     assert!(agents.exists() && !folder.path("opencode.json").exists());
     apply(&undo(Client::Codex, Reach::Project, &around).unwrap(), &around.receipts).unwrap();
     assert_eq!(folder.show(), "");
+}
+
+/// Claude Code keeps what it has over HTTP for all projects in one file.
+#[test]
+fn what_others_reach_over_http_stays() {
+    let folder = Folder::new();
+    let users = "-- ~/.claude.json\n{\n  \"numStartups\": 7\n}\n";
+    folder.fill(users);
+    let stdio = folder.around(&BTreeMap::new());
+    let of = |project: &str| {
+        let http = Some(HttpEntry { url: URL_DEFAULT.to_owned(), secret: format!("hnd_{project}") });
+        fs::create_dir_all(folder.base.join(project)).unwrap();
+        Surroundings { root: folder.base.join(project), http, ..stdio.clone() }
+    };
+    let file = || fs::read_to_string(folder.path("~/.claude.json")).unwrap();
+    let (one, two) = (of("one"), of("two"));
+    for (reach, around) in [(Reach::User, &stdio), (Reach::Project, &one), (Reach::Project, &two)] {
+        apply(&plan(Client::ClaudeCode, reach, around).unwrap(), &around.receipts).unwrap();
+    }
+    assert_eq!(file().matches("\"handover\": {").count(), 3, "{}", file());
+    apply(&undo(Client::ClaudeCode, Reach::Project, &one).unwrap(), &one.receipts).unwrap();
+    assert!(!file().contains("hnd_one") && file().contains("hnd_two") && file().contains("\"stdio\""), "{}", file());
+    apply(&undo(Client::ClaudeCode, Reach::User, &stdio).unwrap(), &stdio.receipts).unwrap();
+    assert!(file().contains("hnd_two") && !file().contains("\"stdio\""), "{}", file());
+    apply(&undo(Client::ClaudeCode, Reach::Project, &two).unwrap(), &two.receipts).unwrap();
+    assert_eq!(folder.show(), users);
+    assert_eq!(fs::read_dir(&stdio.receipts).unwrap().count(), 0, "no receipt is left");
+}
+
+/// A project's undo does not reach into what `--user` set up.
+#[test]
+fn what_the_user_has_in_all_projects_stays() {
+    for client in [Client::Codex, Client::Opencode, Client::Gemini, Client::Copilot, Client::Qwen] {
+        let folder = Folder::new();
+        let around = folder.around(&BTreeMap::new());
+        apply(&plan(client, Reach::User, &around).unwrap(), &around.receipts).unwrap();
+        let before = folder.show();
+        assert_eq!(changed(&undo(client, Reach::Project, &around).unwrap()), Vec::<&Edit>::new(), "{client:?}");
+        fs::remove_dir_all(&around.receipts).unwrap();
+        assert_eq!(changed(&undo(client, Reach::Project, &around).unwrap()), Vec::<&Edit>::new(), "{client:?}");
+        assert_eq!(folder.show(), before);
+    }
 }
 
 #[test]

@@ -27,8 +27,11 @@ impl Place {
     }
 
     fn run(&self, arguments: &[&str], path: &Path) -> Output {
+        self.handover(&[&["setup"], arguments].concat(), path)
+    }
+
+    fn handover(&self, arguments: &[&str], path: &Path) -> Output {
         Command::new(env!("CARGO_BIN_EXE_handover"))
-            .arg("setup")
             .args(arguments)
             .env_clear()
             .env("HOME", self.base.join("home"))
@@ -131,4 +134,93 @@ fn a_file_that_cannot_be_read_is_named_with_its_line() {
     assert_eq!(output.status.code(), Some(2));
     let expected = format!("handover: {}:2: not valid JSON: unterminated array\n", path.display());
     assert_eq!((said(&output.stdout), said(&output.stderr)), (String::new(), expected));
+}
+
+/// The tokens of a place's store, as `name revoked`.
+fn tokens(place: &Place) -> Vec<String> {
+    let output = place.handover(&["token", "list", "--json"], Path::new("/nowhere"));
+    let found: serde_json::Value = serde_json::from_str(&said(&output.stdout)).unwrap();
+    let row = |token: &serde_json::Value| {
+        assert_eq!((&token["scope"], token["agent"].is_string()), (&"agent".into(), true), "bound, of scope agent");
+        format!("{} {}", token["name"].as_str().unwrap(), token["revoked"])
+    };
+    found["tokens"].as_array().unwrap().iter().map(row).collect()
+}
+
+#[test]
+fn over_http_each_client_has_one_token_until_it_is_undone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::new();
+    let path = std::env::var_os("PATH").unwrap();
+    let run = |arguments: &[&str]| place.run(arguments, Path::new(&path));
+    let config = place.base.join("home/.codex/config.toml");
+    let shown = run(&["codex", "--http", "--print"]);
+    assert_eq!(shown.status.code(), Some(0), "{}", said(&shown.stderr));
+    assert!(said(&shown.stdout).contains("Authorization = \"[redacted]\""), "{}", said(&shown.stdout));
+    assert!(!config.exists() && !place.project().join(".handover/state").exists(), "--print makes nothing");
+
+    let written = run(&["codex", "--http", "--yes"]);
+    assert_eq!(written.status.code(), Some(0), "{}", said(&written.stderr));
+    assert_eq!(tokens(&place), ["codex false"]);
+    let text = fs::read_to_string(&config).unwrap();
+    let secret = text.split("Bearer ").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    assert!(secret.starts_with("hnd_") && secret.len() == 68, "{text}");
+    assert_eq!(fs::metadata(&config).unwrap().permissions().mode() & 0o777, 0o600);
+    for output in [&shown, &written] {
+        assert!(!said(&output.stdout).contains(&secret) && !said(&output.stderr).contains(&secret));
+    }
+
+    let again = run(&["codex", "--http", "--yes"]);
+    assert!(said(&again.stderr).ends_with("nothing to do\n"), "{}", said(&again.stderr));
+    let moved = run(&["codex", "--http=http://127.0.0.1:4800/mcp", "--yes"]);
+    assert_eq!(moved.status.code(), Some(0), "{}", said(&moved.stderr));
+    let text = fs::read_to_string(&config).unwrap();
+    assert!(text.contains(":4800/mcp") && text.contains(&secret), "the address is another, the token is not: {text}");
+    run(&["gemini", "--http", "--yes"]);
+    assert_eq!(tokens(&place), ["codex false", "gemini false"]);
+
+    let undone = run(&["codex", "--undo", "--yes"]);
+    assert!(said(&undone.stderr).contains("note: revoked the token tok_"), "{}", said(&undone.stderr));
+    assert!(!config.exists());
+    assert_eq!(tokens(&place), ["codex true", "gemini false"]);
+    // A token that lets nobody in any more is replaced.
+    run(&["codex", "--http", "--yes"]);
+    assert_eq!(tokens(&place), ["codex true", "gemini false", "codex false"]);
+}
+
+#[test]
+fn a_token_is_never_written_where_git_would_take_it() {
+    let place = Place::new();
+    let path = std::env::var_os("PATH").unwrap();
+    let git = |arguments: &[&str]| {
+        let done = Command::new("git").args(arguments).current_dir(place.base.join("home")).output().unwrap();
+        assert!(done.status.success(), "{}", said(&done.stderr));
+    };
+    git(&["init", "-q"]);
+    let refused = place.run(&["codex", "--http", "--yes"], Path::new(&path));
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        said(&refused.stderr).contains("is in a git repository that does not ignore it"),
+        "{}",
+        said(&refused.stderr)
+    );
+    assert!(!place.base.join("home/.codex").exists() && !place.project().join(".handover/state").exists());
+    fs::write(place.base.join("home/.git/info/exclude"), ".codex/\n").unwrap();
+    let written = place.run(&["codex", "--http", "--yes"], Path::new(&path));
+    assert_eq!(written.status.code(), Some(0), "{}", said(&written.stderr));
+    // A file that git tracks is not ignored, whatever the patterns say.
+    fs::write(place.base.join("home/.codex/config.toml"), "").unwrap();
+    git(&["add", "-f", ".codex/config.toml"]);
+    let refused = place.run(&["codex", "--http", "--yes"], Path::new(&path));
+    assert_eq!(refused.status.code(), Some(2), "{}", said(&refused.stderr));
+    assert_eq!(tokens(&place), ["codex false"]);
+}
+
+#[test]
+fn an_address_that_no_server_has_is_refused() {
+    let place = Place::new();
+    for url in ["127.0.0.1:4747", "ftp://h/mcp", "http://h", "http://user:x@h/mcp", "http:///mcp", "http://h/m cp"] {
+        let output = place.run(&["codex", "--print", &format!("--http={url}")], Path::new("/nowhere"));
+        assert_eq!(output.status.code(), Some(2), "{url}: {}", said(&output.stderr));
+    }
 }

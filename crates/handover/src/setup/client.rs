@@ -66,6 +66,8 @@ pub(super) struct Piece {
     pub(super) path: PathBuf,
     pub(super) about: &'static str,
     pub(super) form: Form,
+    /// A token is in it: it must be the user's alone, and git must not take it.
+    pub(super) private: bool,
 }
 
 #[derive(Debug)]

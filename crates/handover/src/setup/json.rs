@@ -7,7 +7,7 @@ use jsonc_parser::{CollectOptions, ParseOptions};
 use serde_json::Value;
 
 use super::hooks::is_older;
-use super::want::{Made, REMOTE, Rest, Trouble, Want, Written, item_place, place, will_do};
+use super::want::{Made, Met, Rest, STARTS, Trouble, Want, Written, completed, is_remote, item_place, place, will_do};
 
 /// JSON with comments, and nothing looser: what a client cannot read must not look fine to us.
 const OPTIONS: ParseOptions = ParseOptions {
@@ -32,7 +32,7 @@ pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<Written, Troub
     let mut written = Written { text: String::new(), made: Vec::new(), kept: false };
     let object = root.object_value_or_set();
     for want in wants.iter().filter(|want| new || !matches!(want, Want::Seed { .. })) {
-        put(&object, want, &mut written);
+        put(&object, want, &mut written).map_err(|problem| Trouble { line: 1, problem })?;
     }
     written.text = root.to_string();
     Ok(written)
@@ -104,7 +104,7 @@ fn follow(text: &str, root: &ast::Value<'_>, want: &Want) -> Result<(), Trouble>
     }
 }
 
-fn put(root: &CstObject, want: &Want, written: &mut Written) {
+fn put(root: &CstObject, want: &Want, written: &mut Written) -> Result<(), String> {
     let mut object = root.clone();
     let mut fresh = false;
     for (depth, key) in want.tables().iter().enumerate() {
@@ -116,22 +116,29 @@ fn put(root: &CstObject, want: &Want, written: &mut Written) {
     }
     match want {
         Want::Table { keys, .. } => {
-            if !fresh && REMOTE.iter().any(|key| object.get(key).is_some()) {
-                written.kept = true;
-                return;
+            match Met::of(keys, |key| object.get(key).is_some()) {
+                Met::Network if !fresh => {
+                    written.kept = true;
+                    return Ok(());
+                }
+                Met::Program => return Err(STARTS.to_owned()),
+                Met::Network | Met::Fitting => {}
+            }
+            if is_remote(keys) {
+                written.made.push(if fresh { want.record() } else { want.amended() });
             }
             for (key, value) in keys {
                 set(&object, key, value);
             }
         }
         Want::Key { at, value } | Want::Seed { at, value } => {
-            let Some(key) = at.last() else { return };
+            let Some(key) = at.last() else { return Ok(()) };
             if set(&object, key, value) {
                 written.made.push(place(at));
             }
         }
         Want::Item { at, item } => {
-            let Some(key) = at.last() else { return };
+            let Some(key) = at.last() else { return Ok(()) };
             if object.get(key).is_none() {
                 written.made.push(place(at));
             }
@@ -147,6 +154,7 @@ fn put(root: &CstObject, want: &Want, written: &mut Written) {
             }
         }
     }
+    Ok(())
 }
 
 /// Sets a key unless what it has will do. Says whether the key is new.
@@ -156,8 +164,8 @@ fn set(object: &CstObject, key: &str, value: &Value) -> bool {
         return true;
     };
     let there = property.value().and_then(|value| value.to_serde_value());
-    if !there.is_some_and(|there| will_do(&there, value)) {
-        property.set_value(input(value));
+    if !there.as_ref().is_some_and(|there| will_do(there, value)) {
+        property.set_value(input(&completed(there.as_ref(), value)));
     }
     false
 }
@@ -169,8 +177,8 @@ fn take(root: &CstObject, want: &Want, made: Made<'_>) {
     let Some(property) = parent.get(key) else { return };
     let ours = match want {
         Want::Table { .. } => {
-            let foreign = |object: CstObject| REMOTE.iter().any(|key| object.get(key).is_some());
-            made.has(&place(at)) && !property.object_value().is_some_and(foreign)
+            let entry = property.object_value();
+            want.may_remove(made, |key| entry.as_ref().is_some_and(|entry| entry.get(key).is_some()))
         }
         Want::Key { .. } => made.has(&place(at)),
         // Without a record a seed may have been the owner's from the start.

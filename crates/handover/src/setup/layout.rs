@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::client::{Client, Form, Layout, Piece, SERVER};
+use super::entry::{HttpEntry, keys};
 use super::plan::{Reach, Surroundings};
 use super::problem::Problem;
 use super::section::Marks;
@@ -32,37 +33,66 @@ pub(super) fn layout(client: Client, reach: Reach, around: &Surroundings) -> Res
     }
 }
 
+/// Returns everything of ours that a client can have, over HTTP and not. What is in one file comes as one piece.
+pub(super) fn whole(client: Client, reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
+    let with = |http| layout(client, reach, &Surroundings { http, ..around.clone() });
+    let mut all = with(None)?;
+    for piece in with(Some(HttpEntry::new("")))?.pieces {
+        let Some(same) = all.pieces.iter_mut().find(|same| same.path == piece.path) else {
+            all.pieces.push(piece);
+            continue;
+        };
+        same.private |= piece.private;
+        if let (Form::Json(all), Form::Json(more))
+        | (Form::Toml(all), Form::Toml(more))
+        | (Form::Yaml(all), Form::Yaml(more)) = (&mut same.form, piece.form)
+        {
+            let new = more.into_iter().filter(|want| !all.contains(want)).collect::<Vec<_>>();
+            all.extend(new);
+        }
+    }
+    Ok(all)
+}
+
 fn claude_code(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
-    let server = table(
-        &["mcpServers", SERVER],
-        vec![("type", json!("stdio")), ("command", json!(around.program)), ("args", json!(["mcp"]))],
-    );
     let allow = item(&["permissions", "allow"], json!("mcp__handover"));
     let hooks = if around.hooks { hooks::claude_code(&around.program) } else { Vec::new() };
     let permissions = if around.hooks { WIRED } else { PERMISSIONS };
+    let own = around.set("CLAUDE_CONFIG_DIR");
+    let of_user = || own.clone().map_or_else(|| around.in_home(".claude.json"), |own| Ok(own.join(".claude.json")));
+    let entry = |above: &[&str]| table(&[above, &["mcpServers", SERVER]].concat(), keys(Client::ClaudeCode, around));
     Ok(match reach {
-        Reach::Project => Layout {
-            pieces: vec![
-                json_file(around.root.join(".mcp.json"), SERVERS, vec![server]),
-                json_file(
-                    around.root.join(".claude/settings.json"),
-                    permissions,
-                    [allow, item(&["enabledMcpjsonServers"], json!(SERVER))].into_iter().chain(hooks).collect(),
-                ),
-                markdown(around.root.join("CLAUDE.md")),
-            ],
-            wide: None,
-            notes: vec![
-                "Claude Code takes the project's server once you trust the folder: start `claude` in it and accept",
-            ],
-        },
-        Reach::User => {
-            let own = around.set("CLAUDE_CONFIG_DIR");
-            let folder = own.clone().map_or_else(|| around.in_home(".claude"), Ok)?;
-            let servers = own.map_or_else(|| around.in_home(".claude.json"), |own| Ok(own.join(".claude.json")))?;
+        Reach::Project => {
+            let here = around.root.display().to_string();
+            let (servers, wants, note) = if around.http.is_some() {
+                // What Claude Code calls the local scope: for one user in one project.
+                (
+                    of_user()?,
+                    vec![entry(&["projects", &here])],
+                    "Claude Code takes the project's permissions once you trust the folder: start `claude` in it and accept",
+                )
+            } else {
+                let note =
+                    "Claude Code takes the project's server once you trust the folder: start `claude` in it and accept";
+                (around.root.join(".mcp.json"), vec![entry(&[])], note)
+            };
+            let enabled = around.http.is_none().then(|| item(&["enabledMcpjsonServers"], json!(SERVER)));
+            let settings = [allow].into_iter().chain(enabled).chain(hooks).collect();
             Layout {
                 pieces: vec![
-                    json_file(servers, SERVERS, vec![server]),
+                    server_file(servers, SERVERS, wants, around),
+                    json_file(around.root.join(".claude/settings.json"), permissions, settings),
+                    markdown(around.root.join("CLAUDE.md")),
+                ],
+                wide: None,
+                notes: vec![note],
+            }
+        }
+        Reach::User => {
+            let folder = own.clone().map_or_else(|| around.in_home(".claude"), Ok)?;
+            Layout {
+                pieces: vec![
+                    server_file(of_user()?, SERVERS, vec![entry(&[])], around),
                     json_file(folder.join("settings.json"), permissions, [allow].into_iter().chain(hooks).collect()),
                     markdown(folder.join("CLAUDE.md")),
                 ],
@@ -74,7 +104,7 @@ fn claude_code(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
 }
 
 fn opencode(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
-    let (folder, names): (_, &[&str]) = match reach {
+    let (folder, names): (_, &[&str]) = match around.entry_reach(reach) {
         Reach::Project => {
             let names = &["opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"];
             (around.root.clone(), names)
@@ -84,12 +114,9 @@ fn opencode(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
     let config = first(&folder, names);
     let wants = vec![
         Want::Seed { at: at(&["$schema"]), value: json!("https://opencode.ai/config.json") },
-        table(
-            &["mcp", SERVER],
-            vec![("type", json!("local")), ("command", json!([around.program, "mcp"])), ("enabled", json!(true))],
-        ),
+        table(&["mcp", SERVER], keys(Client::Opencode, around)),
     ];
-    let mut layout = Layout { pieces: Vec::new(), wide: None, notes: Vec::new() };
+    let mut layout = Layout { pieces: Vec::new(), wide: around.wide(reach), notes: Vec::new() };
     let one_word = disk::peek(&config)?.and_then(|text| jsonc::value(&text, &["permission"])).filter(Value::is_string);
     let rule = Want::Key { at: at(&["permission", "handover_*"]), value: json!("allow") };
     let wants = match one_word {
@@ -102,59 +129,62 @@ fn opencode(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
             wants
         }
     };
-    layout.pieces = vec![json_file(config, ALLOWED, wants), markdown(folder.join("AGENTS.md"))];
+    let instructions = match reach {
+        Reach::Project => around.root.join("AGENTS.md"),
+        Reach::User => folder.join("AGENTS.md"),
+    };
+    layout.pieces = vec![server_file(config, ALLOWED, wants, around), markdown(instructions)];
     Ok(layout)
 }
 
 fn codex(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
-    let server = table(
-        &["mcp_servers", SERVER],
-        vec![
-            ("command", json!(around.program)),
-            ("args", json!(["mcp"])),
-            ("default_tools_approval_mode", json!("approve")),
-        ],
-    );
-    let (config, instructions, mut notes) = match reach {
-        Reach::Project => {
-            let note = "Codex reads .codex/config.toml once you trust the project: start `codex` in it and accept";
-            (around.root.join(".codex/config.toml"), around.root.join("AGENTS.md"), vec![note])
-        }
-        Reach::User => {
-            let folder = around.folder("CODEX_HOME", ".codex")?;
-            (folder.join("config.toml"), folder.join("AGENTS.md"), Vec::new())
-        }
+    let server = table(&["mcp_servers", SERVER], keys(Client::Codex, around));
+    let mut notes = Vec::new();
+    let folder_of = |reach| match reach {
+        Reach::Project => Ok(around.root.join(".codex")),
+        Reach::User => around.folder("CODEX_HOME", ".codex"),
     };
-    let wired = config.with_file_name("hooks.json");
-    let config = Piece { path: config, about: ALLOWED, form: Form::Toml(vec![server]) };
+    let instructions = match reach {
+        Reach::Project => around.root.join("AGENTS.md"),
+        Reach::User => folder_of(reach)?.join("AGENTS.md"),
+    };
+    if around.entry_reach(reach) == Reach::Project {
+        notes.push("Codex reads .codex/config.toml once you trust the project: start `codex` in it and accept");
+    }
+    let config = Piece {
+        path: folder_of(around.entry_reach(reach))?.join("config.toml"),
+        about: ALLOWED,
+        form: Form::Toml(vec![server]),
+        private: around.http.is_some(),
+    };
     let mut pieces = vec![config, markdown(instructions)];
     if around.hooks {
-        pieces.push(json_file(wired, HOOKS, hooks::codex(&around.program)));
+        pieces.push(json_file(folder_of(reach)?.join("hooks.json"), HOOKS, hooks::codex(&around.program)));
         notes.push("Codex runs a new hook only after you looked at it: start `codex`, type /hooks and trust ours");
     }
-    Ok(Layout { pieces, wide: None, notes })
+    Ok(Layout { pieces, wide: around.wide(reach), notes })
 }
 
 fn gemini(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
     let user = match around.set("GEMINI_CLI_HOME") {
         Some(home) => home.join(".gemini"),
-        None if reach == Reach::User => around.in_home(".gemini")?,
+        None if around.entry_reach(reach) == Reach::User => around.in_home(".gemini")?,
         None => PathBuf::new(),
     };
-    let mut layout = trusting(reach, around, (".gemini", &user), "GEMINI.md")?;
-    if reach == Reach::Project {
+    let mut layout = trusting(Client::Gemini, reach, around, (".gemini", &user))?;
+    if around.entry_reach(reach) == Reach::Project {
         layout.notes.push("Gemini CLI starts servers in trusted folders only: start `gemini` in this one and trust it");
     }
     Ok(layout)
 }
 
 fn qwen(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
-    let user = match reach {
+    let user = match around.entry_reach(reach) {
         Reach::User => around.folder("QWEN_HOME", ".qwen")?,
         Reach::Project => PathBuf::new(),
     };
-    let mut layout = trusting(reach, around, (".qwen", &user), "QWEN.md")?;
-    if reach == Reach::Project {
+    let mut layout = trusting(Client::Qwen, reach, around, (".qwen", &user))?;
+    if around.entry_reach(reach) == Reach::Project {
         layout.notes.push("Qwen Code asks once for a project's server: run `qwen mcp approve handover`");
     }
     Ok(layout)
@@ -162,42 +192,39 @@ fn qwen(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
 
 /// Gemini CLI and what descends from it: a server that is trusted is not asked about.
 fn trusting(
+    client: Client,
     reach: Reach,
     around: &Surroundings,
     (hidden, user): (&str, &Path),
-    instructions: &str,
 ) -> Result<Layout, Problem> {
-    let mut entry = vec![("command", json!(around.program)), ("args", json!(["mcp"])), ("trust", json!(true))];
-    if hidden == ".qwen" {
-        // It would keep every tool back until its model looks for it.
-        entry.push(("alwaysLoadTools", json!(true)));
-    }
-    let server = table(&["mcpServers", SERVER], entry);
-    let (folder, beside) = match reach {
-        Reach::Project => (around.root.join(hidden), around.root.clone()),
-        Reach::User => (user.to_owned(), user.to_owned()),
+    let server = table(&["mcpServers", SERVER], keys(client, around));
+    let settings_of = |reach| match reach {
+        Reach::Project => around.root.join(hidden).join("settings.json"),
+        Reach::User => user.join("settings.json"),
     };
-    let settings = folder.join("settings.json");
+    let beside = match reach {
+        Reach::Project => around.root.as_path(),
+        Reach::User => user,
+    };
     // The name of the file is a setting, and many projects set it to the one they share among clients.
-    let named = disk::peek(&settings)?.and_then(|text| jsonc::value(&text, &["context", "fileName"]));
+    let named = disk::peek(&settings_of(reach))?.and_then(|text| jsonc::value(&text, &["context", "fileName"]));
     let named = named.map(|name| name.get(0).cloned().unwrap_or(name));
     let plain = |name: &&str| !name.is_empty() && !name.contains(['/', '\\']) && *name != "..";
-    let name = named.as_ref().and_then(Value::as_str).filter(plain).unwrap_or(instructions);
-    let pieces = vec![json_file(settings, ALLOWED, vec![server]), markdown(beside.join(name))];
-    Ok(Layout { pieces, wide: None, notes: Vec::new() })
+    let usual = if client == Client::Qwen { "QWEN.md" } else { "GEMINI.md" };
+    let name = named.as_ref().and_then(Value::as_str).filter(plain).unwrap_or(usual);
+    let settings = settings_of(around.entry_reach(reach));
+    let pieces = vec![server_file(settings, ALLOWED, vec![server], around), markdown(beside.join(name))];
+    Ok(Layout { pieces, wide: around.wide(reach), notes: Vec::new() })
 }
 
 fn copilot(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
-    let server = table(
-        &["mcpServers", SERVER],
-        vec![
-            ("type", json!("local")),
-            ("command", json!(around.program)),
-            ("args", json!(["mcp"])),
-            ("tools", json!(["*"])),
-        ],
-    );
+    let server = table(&["mcpServers", SERVER], keys(Client::Copilot, around));
     let folder = around.folder("COPILOT_HOME", ".copilot")?;
+    let servers = match around.entry_reach(reach) {
+        Reach::Project => around.root.join(".github/mcp.json"),
+        Reach::User => folder.join("mcp-config.json"),
+    };
+    let servers = server_file(servers, SERVERS, vec![server], around);
     Ok(match reach {
         Reach::Project => {
             let here = around.root.display().to_string();
@@ -205,24 +232,20 @@ fn copilot(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
                 &["locations", &here, "tool_approvals"],
                 json!({"kind": "mcp", "serverName": SERVER, "toolName": null}),
             );
+            let trust = "Copilot reads a project's servers once you trust the folder: start `copilot` in it and accept";
+            let own = "Copilot keeps permissions in your own folder, by project: others who use this one run this, too";
             Layout {
                 pieces: vec![
-                    json_file(around.root.join(".github/mcp.json"), SERVERS, vec![server]),
+                    servers,
                     json_file(folder.join("permissions-config.json"), PERMISSIONS, vec![allow]),
                     markdown(around.root.join("AGENTS.md")),
                 ],
-                wide: None,
-                notes: vec![
-                    "Copilot reads a project's servers once you trust the folder: start `copilot` in it and accept",
-                    "Copilot keeps permissions in your own folder, by project: others who use this one run this, too",
-                ],
+                wide: around.wide(reach),
+                notes: if around.http.is_some() { Vec::new() } else { vec![trust, own] },
             }
         }
         Reach::User => Layout {
-            pieces: vec![
-                json_file(folder.join("mcp-config.json"), SERVERS, vec![server]),
-                markdown(folder.join("copilot-instructions.md")),
-            ],
+            pieces: vec![servers, markdown(folder.join("copilot-instructions.md"))],
             wide: None,
             notes: vec![
                 "Copilot keeps permissions by project only: in a project it asks once for each tool, or run this there",
@@ -232,18 +255,7 @@ fn copilot(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
 }
 
 fn goose(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
-    let server = table(
-        &["extensions", SERVER],
-        vec![
-            ("enabled", json!(true)),
-            ("type", json!("stdio")),
-            ("name", json!(SERVER)),
-            ("description", json!("Hands work between agents")),
-            ("cmd", json!(around.program)),
-            ("args", json!(["mcp"])),
-            ("timeout", json!(300)),
-        ],
-    );
+    let server = table(&["extensions", SERVER], keys(Client::Goose, around));
     let folder = match around.set("GOOSE_PATH_ROOT") {
         Some(root) => root.join("config"),
         None => around.config("goose")?,
@@ -256,8 +268,13 @@ fn goose(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
         }
         Reach::User => (folder.join(".goosehints"), None),
     };
-    let config = Piece { path: folder.join("config.yaml"), about: SERVERS, form: Form::Yaml(vec![server]) };
-    let hints = Piece { path: hints, about: INSTRUCTIONS, form: Form::Section(Marks::Sign) };
+    let config = Piece {
+        path: folder.join("config.yaml"),
+        about: SERVERS,
+        form: Form::Yaml(vec![server]),
+        private: around.http.is_some(),
+    };
+    let hints = Piece { path: hints, about: INSTRUCTIONS, form: Form::Section(Marks::Sign), private: false };
     Ok(Layout { pieces: vec![config, hints], wide, notes })
 }
 
@@ -281,11 +298,16 @@ fn item(keys: &[&str], item: Value) -> Want {
 }
 
 fn json_file(path: PathBuf, about: &'static str, wants: Vec<Want>) -> Piece {
-    Piece { path, about, form: Form::Json(wants) }
+    Piece { path, about, form: Form::Json(wants), private: false }
+}
+
+/// Returns the file with the entry of our server. Over HTTP the token is in it.
+fn server_file(path: PathBuf, about: &'static str, wants: Vec<Want>, around: &Surroundings) -> Piece {
+    Piece { path, about, form: Form::Json(wants), private: around.http.is_some() }
 }
 
 fn markdown(path: PathBuf) -> Piece {
-    Piece { path, about: INSTRUCTIONS, form: Form::Section(Marks::Comment) }
+    Piece { path, about: INSTRUCTIONS, form: Form::Section(Marks::Comment), private: false }
 }
 
 #[cfg(test)]
@@ -304,11 +326,12 @@ mod tests {
             program: "handover".to_owned(),
             receipts: root.join("receipts"),
             hooks: true,
+            http: None,
         };
         let mut seen = 0;
         for client in Client::ALL {
             for reach in [Reach::Project, Reach::User] {
-                let pieces = layout(*client, reach, &around).expect("a layout").pieces;
+                let pieces = whole(*client, reach, &around).expect("a layout").pieces;
                 for piece in pieces.iter().filter(|piece| !matches!(piece.form, Form::Section(_))) {
                     assert!(crate::gate::is_guarded(&piece.path, &root), "{}", piece.path.display());
                     seen += 1;

@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use super::client::{Client, Form, Layout, Piece};
 use super::disk;
-use super::layout::layout;
+use super::entry::{self, HttpEntry};
+use super::layout::{layout, whole};
 use super::problem::Problem;
 use super::receipt::Receipt;
-use super::want::{Made, Rest, Trouble, Want, Written};
+use super::want::{Made, Rest, Trouble, Want, Written, is_entry, is_over_http, place};
 use super::{json, section, toml, yaml};
 
 /// Whom the configuration is for.
@@ -43,9 +46,24 @@ pub struct Surroundings {
     pub receipts: PathBuf,
     /// The client's hooks are wanted, too.
     pub hooks: bool,
+    /// The client shall reach a server over HTTP instead of starting one.
+    pub http: Option<HttpEntry>,
 }
 
 impl Surroundings {
+    /// Returns whose configuration the entry of our server is in. A token belongs to one user, so it is never the project's.
+    pub(super) fn entry_reach(&self, reach: Reach) -> Reach {
+        if self.http.is_some() { Reach::User } else { reach }
+    }
+
+    /// Returns the note about an entry that goes further than was asked for.
+    pub(super) fn wide(&self, reach: Reach) -> Option<&'static str> {
+        (self.entry_reach(reach) != reach).then_some(
+            "the token is yours, so it is in your own configuration and not in the project's: the client reaches this server \
+             in all projects",
+        )
+    }
+
     /// A folder that the environment names.
     pub(super) fn set(&self, name: &str) -> Option<PathBuf> {
         self.environment.get(name).filter(|value| !value.is_empty()).map(|value| self.root.join(value))
@@ -77,6 +95,8 @@ pub struct Edit {
     pub after: Option<String>,
     /// What is in the file, for the reader of the plan.
     pub about: &'static str,
+    /// A token is in the file: it is written for its owner alone, and git must not take it.
+    pub private: bool,
     pub(super) trace: Trace,
 }
 
@@ -120,7 +140,8 @@ pub fn plan(client: Client, reach: Reach, around: &Surroundings) -> Result<Plan,
         } else {
             Trace::Keep(receipt(&piece, around, (&target, before.as_deref()), (&after, made))?)
         };
-        let edit = Edit { path: piece.path, target, before, after: Some(after), about: piece.about, trace };
+        let (path, about, private) = (piece.path, piece.about, piece.private);
+        let edit = Edit { path, target, before, after: Some(after), about, private, trace };
         plan.edits.push(writable(edit)?);
     }
     Ok(plan)
@@ -130,7 +151,9 @@ pub fn plan(client: Client, reach: Reach, around: &Surroundings) -> Result<Plan,
 pub fn undo(client: Client, reach: Reach, around: &Surroundings) -> Result<Plan, Problem> {
     // An earlier setup may have been asked for them.
     let around = &Surroundings { hooks: true, ..around.clone() };
-    let Layout { pieces, wide, .. } = layout(client, reach, around)?;
+    let Layout { pieces, wide, .. } = whole(client, reach, around)?;
+    let plain = layout(client, reach, &Surroundings { http: None, ..around.clone() })?;
+    let within = plain.pieces.into_iter().map(|piece| piece.path).collect::<Vec<_>>();
     let mut plan = Plan { edits: Vec::new(), notes: wide.into_iter().map(str::to_owned).collect() };
     for piece in pieces {
         let (target, before) = open(&piece, reach, around, &plan)?;
@@ -143,10 +166,26 @@ pub fn undo(client: Client, reach: Reach, around: &Surroundings) -> Result<Plan,
             continue;
         }
         let known = Receipt::find(&around.receipts, &target)?;
-        let after = clear(&piece, &text, known.as_ref())?;
-        let folders = known.map_or_else(Vec::new, |known| known.folders);
-        let trace = if after.as_ref() == Some(&text) { Trace::Leave } else { Trace::Drop(folders) };
-        let edit = Edit { path: piece.path, target, before: Some(text), after, about: piece.about, trace };
+        let recorded = |record: &String| known.as_ref().is_some_and(|known| known.made.contains(record));
+        let (own, others) = (piece.entries(), piece.others(known.as_ref()));
+        // A file beyond what was asked for has something of ours only when a receipt says so.
+        if piece.private && !within.contains(&piece.path) && !own.iter().any(|own| is_over_http(own) && recorded(own)) {
+            continue;
+        }
+        let after = if others.is_empty() {
+            clear(&piece, &text, known.as_ref())?
+        } else {
+            // To go back to the time before us would take out entries that stay.
+            remove(&piece, &text, known.as_ref())?
+        };
+        let trace = match known {
+            _ if after.as_ref() == Some(&text) => Trace::Leave,
+            Some(known) if !others.is_empty() => Trace::Keep(known.without(|made| own.iter().any(|own| own == made))),
+            Some(known) => Trace::Drop(known.folders),
+            None => Trace::Drop(Vec::new()),
+        };
+        let (path, about, private) = (piece.path, piece.about, piece.private);
+        let edit = Edit { path, target, before: Some(text), after, about, private, trace };
         plan.edits.push(writable(edit)?);
     }
     Ok(plan)
@@ -192,6 +231,38 @@ impl Piece {
         }
     }
 
+    fn wants(&self) -> &[Want] {
+        match &self.form {
+            Form::Json(wants) | Form::Toml(wants) | Form::Yaml(wants) => wants,
+            Form::Section(_) => &[],
+        }
+    }
+
+    /// Returns the value at a place of its text.
+    fn value(&self, text: &str, at: &[&str]) -> Option<Value> {
+        match &self.form {
+            Form::Json(_) => json::value(text, at),
+            Form::Toml(_) => toml::value(text, at),
+            Form::Yaml(_) => yaml::value(text, at),
+            Form::Section(_) => None,
+        }
+    }
+
+    /// Returns the records of the entries of our server in it.
+    fn entries(&self) -> Vec<String> {
+        let tables = self.wants().iter().filter(|want| matches!(want, Want::Table { .. }));
+        let mut records = tables.flat_map(|want| [place(want.at()), want.record(), want.amended()]).collect::<Vec<_>>();
+        records.dedup();
+        records
+    }
+
+    /// Returns the records of entries of our server that are in the same file for others: another project, or all of them.
+    fn others(&self, known: Option<&Receipt>) -> Vec<String> {
+        let own = self.entries();
+        let made = known.map_or(&[][..], |known| known.made.as_slice());
+        made.iter().filter(|made| is_entry(made) && !own.contains(made)).cloned().collect()
+    }
+
     /// Whether our server is named in it.
     fn names_us(&self) -> Result<bool, Problem> {
         let Some(text) = disk::peek(&self.path)? else { return Ok(false) };
@@ -205,6 +276,21 @@ impl Piece {
             Form::Section(_) => false,
         })
     }
+}
+
+/// Returns the secrets that a client's entries of our server hold now, over HTTP.
+pub(super) fn secrets(client: Client, reach: Reach, around: &Surroundings) -> Result<Vec<String>, Problem> {
+    let mut found = Vec::new();
+    for piece in whole(client, reach, around)?.pieces.iter().filter(|piece| piece.private) {
+        let Some(text) = disk::peek(&piece.path)? else { continue };
+        for want in piece.wants().iter().filter(|want| matches!(want, Want::Table { .. })) {
+            let keys = want.at().iter().map(String::as_str).chain([entry::headers_key(client)]).collect::<Vec<_>>();
+            found.extend(piece.value(&text, &keys).as_ref().and_then(entry::secret_of).map(str::to_owned));
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
 }
 
 /// Where a piece really is, and its text.
@@ -260,6 +346,11 @@ fn clear(piece: &Piece, text: &str, known: Option<&Receipt>) -> Result<Option<St
     {
         return Ok(known.existed.then_some(before));
     }
+    remove(piece, text, known)
+}
+
+/// A file as it is without what is ours. `None` when only we were in it.
+fn remove(piece: &Piece, text: &str, known: Option<&Receipt>) -> Result<Option<String>, Problem> {
     let made = known.map_or(Made::Unknown, |known| Made::Recorded(&known.made));
     let rest = piece.remove(text, made).map_err(|trouble| Problem::content(piece.path.clone(), trouble))?;
     let ours = known.is_none_or(|known| !known.existed) && rest.text != text;
@@ -270,12 +361,12 @@ fn clear(piece: &Piece, text: &str, known: Option<&Receipt>) -> Result<Option<St
 fn sharer(client: Client, reach: Reach, around: &Surroundings, target: &Path) -> Result<Option<Client>, Problem> {
     for other in Client::ALL.iter().copied().filter(|other| *other != client) {
         // What cannot even be laid out is not set up.
-        let Ok(layout) = layout(other, reach, around) else { continue };
+        let Ok(layout) = whole(other, reach, around) else { continue };
         let mut shared = false;
         for piece in &layout.pieces {
             shared |= matches!(piece.form, Form::Section(_)) && disk::resolve(&piece.path)? == target;
         }
-        if shared && layout.pieces.first().is_some_and(|piece| piece.names_us().unwrap_or(false)) {
+        if shared && layout.pieces.iter().any(|piece| piece.names_us().unwrap_or(false)) {
             return Ok(Some(other));
         }
     }

@@ -26,6 +26,12 @@ pub enum Problem {
         path.display(), other.display()
     )]
     Same { path: PathBuf, other: PathBuf },
+    #[error(
+        "{} is in a git repository that does not ignore it, and a token must not be committed: add it to .gitignore or \
+         .git/info/exclude there, take it out of git if it is tracked (git rm --cached), then try again",
+        path.display()
+    )]
+    Shared { path: PathBuf },
     #[error("{} is read-only: make it writable, then try again", path.display())]
     ReadOnly { path: PathBuf },
     #[error("{} was changed by someone else just now: try again", path.display())]

@@ -83,6 +83,12 @@ impl Receipt {
         Ok(serde_json::from_slice(&bytes).ok())
     }
 
+    /// Returns the receipt of what is left after the places of `gone` were taken out. It leads back to no earlier text.
+    pub(super) fn without(self, gone: impl Fn(&str) -> bool) -> Self {
+        let made = self.made.into_iter().filter(|made| !gone(made)).collect();
+        Self { made, after: String::new(), back: Vec::new(), ..self }
+    }
+
     pub(super) fn text(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string_pretty(self).map(|text| text + "\n")
     }

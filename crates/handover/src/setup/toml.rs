@@ -1,9 +1,9 @@
 //! Edits of TOML files that keep comments, order and layout.
 
 use serde_json::Value;
-use toml_edit::{Array, Document, DocumentMut, Item, Table, TableLike};
+use toml_edit::{Array, Document, DocumentMut, InlineTable, Item, Table, TableLike};
 
-use super::want::{Made, REMOTE, Rest, Trouble, Want, Written, place, will_do};
+use super::want::{Made, Met, Rest, STARTS, Trouble, Want, Written, completed, is_remote, place, will_do};
 
 /// Puts in what is missing.
 pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<Written, Trouble> {
@@ -12,7 +12,7 @@ pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<Written, Troub
     let mut document = parse(text, wants)?;
     let mut written = Written { text: text.to_owned(), made: Vec::new(), kept: false };
     for want in wants {
-        if put(&mut document, want, &mut written) {
+        if put(&mut document, want, &mut written).map_err(|problem| Trouble { line: 1, problem })? {
             written.text = ends.restore(&document);
         }
     }
@@ -29,10 +29,13 @@ pub(super) fn remove(text: &str, wants: &[Want], made: Made<'_>) -> Result<Rest,
             let (above, key) = (&want.at()[..depth - 1], &want.at()[depth - 1]);
             let Some(table) = descend(document.as_table_mut(), above) else { break };
             let Some(there) = table.get(key).and_then(Item::as_table_like) else { break };
-            let foreign = REMOTE.iter().any(|key| there.contains_key(key));
-            let ours = if depth == want.at().len() { !foreign } else { there.is_empty() };
             // A table above ours goes only when that left it empty: one that was empty before is not ours.
-            if !ours || !made.has(&place(&want.at()[..depth])) {
+            let ours = if depth == want.at().len() {
+                want.may_remove(made, |key| there.contains_key(key))
+            } else {
+                there.is_empty() && made.has(&place(&want.at()[..depth]))
+            };
+            if !ours {
                 break;
             }
             table.remove(key);
@@ -41,6 +44,16 @@ pub(super) fn remove(text: &str, wants: &[Want], made: Made<'_>) -> Result<Rest,
     }
     let text = if touched { ends.restore(&document) } else { text.to_owned() };
     Ok(Rest { empty: text.trim().is_empty(), text })
+}
+
+/// Returns the value at a place, for a setting that decides about ours.
+pub(super) fn value(text: &str, at: &[&str]) -> Option<Value> {
+    let document = text.parse::<DocumentMut>().ok()?;
+    let mut here = document.as_item();
+    for key in at {
+        here = here.get(key)?;
+    }
+    json(here)
 }
 
 /// Whether there is a table at this place.
@@ -92,8 +105,8 @@ fn parse(text: &str, wants: &[Want]) -> Result<DocumentMut, Trouble> {
 }
 
 /// Puts one thing in, and says whether anything had to change.
-fn put(document: &mut DocumentMut, want: &Want, written: &mut Written) -> bool {
-    let Want::Table { at, keys } = want else { return false };
+fn put(document: &mut DocumentMut, want: &Want, written: &mut Written) -> Result<bool, String> {
+    let Want::Table { at, keys } = want else { return Ok(false) };
     let mut table: &mut dyn TableLike = document.as_table_mut();
     let mut fresh = false;
     for (depth, key) in at.iter().enumerate() {
@@ -105,20 +118,27 @@ fn put(document: &mut DocumentMut, want: &Want, written: &mut Written) -> bool {
             new.set_implicit(depth + 1 < at.len());
             table.insert(key, Item::Table(new));
         }
-        let Some(next) = table.get_mut(key).and_then(Item::as_table_like_mut) else { return false };
+        let Some(next) = table.get_mut(key).and_then(Item::as_table_like_mut) else { return Ok(false) };
         table = next;
     }
-    if !fresh && REMOTE.iter().any(|key| table.contains_key(key)) {
-        written.kept = true;
-        return false;
+    match Met::of(keys, |key| table.contains_key(key)) {
+        Met::Network if !fresh => {
+            written.kept = true;
+            return Ok(false);
+        }
+        Met::Program => return Err(STARTS.to_owned()),
+        Met::Network | Met::Fitting => {}
+    }
+    if is_remote(keys) {
+        written.made.push(if fresh { want.record() } else { want.amended() });
     }
     let mut touched = fresh;
     for (key, value) in keys {
         let there = table.get(key).and_then(json);
-        if there.is_some_and(|there| will_do(&there, value)) {
+        if there.as_ref().is_some_and(|there| will_do(there, value)) {
             continue;
         }
-        let Some(new) = toml(value) else { continue };
+        let Some(new) = toml(&completed(there.as_ref(), value)) else { continue };
         touched = true;
         match table.get_mut(key).and_then(Item::as_value_mut) {
             // The comment behind a value stays.
@@ -132,7 +152,7 @@ fn put(document: &mut DocumentMut, want: &Want, written: &mut Written) -> bool {
             }
         }
     }
-    touched
+    Ok(touched)
 }
 
 fn descend<'a>(table: &'a mut Table, at: &[String]) -> Option<&'a mut dyn TableLike> {
@@ -143,8 +163,12 @@ fn descend<'a>(table: &'a mut Table, at: &[String]) -> Option<&'a mut dyn TableL
     Some(here)
 }
 
-/// What we compare: words, switches, whole numbers and lists of them.
+/// What we compare: words, switches, whole numbers, lists of words and tables of all these.
 fn json(item: &Item) -> Option<Value> {
+    if let Some(table) = item.as_table_like() {
+        let pairs = table.iter().map(|(key, item)| Some((key.to_owned(), json(item)?)));
+        return pairs.collect::<Option<serde_json::Map<_, _>>>().map(Value::from);
+    }
     let value = item.as_value()?;
     if let Some(list) = value.as_array() {
         return list.iter().map(|value| value.as_str().map(Value::from)).collect::<Option<Vec<_>>>().map(Value::from);
@@ -159,6 +183,10 @@ fn toml(value: &Value) -> Option<toml_edit::Value> {
         Value::Number(value) => value.as_i64().map(Into::into),
         Value::String(value) => Some(value.into()),
         Value::Array(items) => items.iter().map(toml).collect::<Option<Array>>().map(Into::into),
-        Value::Null | Value::Object(_) => None,
+        Value::Object(pairs) => {
+            let pairs = pairs.iter().map(|(key, value)| Some((key.as_str(), toml(value)?)));
+            pairs.collect::<Option<InlineTable>>().map(Into::into)
+        }
+        Value::Null => None,
     }
 }

@@ -5,7 +5,7 @@
 
 use std::fs::{OpenOptions, Permissions};
 use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use super::disk;
@@ -30,6 +30,21 @@ pub fn apply(plan: &Plan, receipts: &Path) -> Result<(), Problem> {
     result
 }
 
+/// Who may read a file once it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Audience {
+    /// Those who could before.
+    AsBefore,
+    /// Its owner: a token or a receipt is in it.
+    Owner,
+}
+
+impl Audience {
+    fn of(edit: &Edit) -> Self {
+        if edit.private { Self::Owner } else { Self::AsBefore }
+    }
+}
+
 /// What is on the disk for the time being.
 #[derive(Default)]
 struct Staged {
@@ -43,7 +58,7 @@ fn carry_out(edits: &[&Edit], receipts: &Path, staged: &mut Staged) -> Result<()
         unchanged(edit)?;
         if let Some(after) = &edit.after {
             staged.folders.extend(disk::missing_folders(&edit.target));
-            ready.push(Some(stage(&edit.target, after, staged)?));
+            ready.push(Some(stage(&edit.target, after, Audience::of(edit), staged)?));
         } else {
             ready.push(None);
         }
@@ -54,7 +69,7 @@ fn carry_out(edits: &[&Edit], receipts: &Path, staged: &mut Staged) -> Result<()
             let path = receipt::file(receipts, &edit.target);
             let text = kept.text().map_err(|cause| Problem::Unwritable { path: path.clone(), cause: cause.into() })?;
             private(receipts)?;
-            let beside = stage(&path, &text, staged)?;
+            let beside = stage(&path, &text, Audience::Owner, staged)?;
             rename(&beside, &path)?;
         }
     }
@@ -89,7 +104,7 @@ fn unchanged(edit: &Edit) -> Result<(), Problem> {
 }
 
 /// Writes a text beside the file it is for, with that file's permissions.
-fn stage(target: &Path, text: &str, staged: &mut Staged) -> Result<PathBuf, Problem> {
+fn stage(target: &Path, text: &str, audience: Audience, staged: &mut Staged) -> Result<PathBuf, Problem> {
     let (Some(folder), Some(name)) = (target.parent(), target.file_name()) else {
         return Err(unwritable(target, std::io::ErrorKind::InvalidFilename.into()));
     };
@@ -98,10 +113,16 @@ fn stage(target: &Path, text: &str, staged: &mut Staged) -> Result<PathBuf, Prob
     let failed = |cause| unwritable(target, cause);
     // Nothing of that name may be there, so a link cannot catch what we write.
     let _ = std::fs::remove_file(&beside);
-    let mut file = OpenOptions::new().write(true).create_new(true).open(&beside).map_err(failed)?;
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    if audience == Audience::Owner {
+        options.mode(0o600);
+    }
+    let mut file = options.open(&beside).map_err(failed)?;
     staged.files.push(beside.clone());
     if let Ok(about) = std::fs::metadata(target) {
-        file.set_permissions(about.permissions()).map_err(failed)?;
+        let mode = about.permissions().mode() & if audience == Audience::Owner { 0o700 } else { 0o7777 };
+        file.set_permissions(Permissions::from_mode(mode)).map_err(failed)?;
     }
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
     Ok(beside)
@@ -121,7 +142,8 @@ fn give_back(done: &[&Edit], staged: &mut Staged) {
     for edit in done.iter().rev() {
         match &edit.before {
             Some(before) => {
-                let _ = stage(&edit.target, before, staged).and_then(|beside| rename(&beside, &edit.target));
+                let kept = stage(&edit.target, before, Audience::of(edit), staged);
+                let _ = kept.and_then(|beside| rename(&beside, &edit.target));
             }
             None => {
                 let _ = std::fs::remove_file(&edit.target);

@@ -6,7 +6,7 @@ mod lines;
 use serde_json::{Map, Value};
 
 use self::lines::{Node, Outline, render};
-use super::want::{Made, REMOTE, Rest, Trouble, Want, Written, place, will_do};
+use super::want::{Made, Met, Rest, STARTS, Trouble, Want, Written, completed, is_remote, place, will_do};
 
 /// Puts in what is missing.
 pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<Written, Trouble> {
@@ -14,7 +14,7 @@ pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<Written, Troub
     let mut written = Written { text: before.to_owned(), made: Vec::new(), kept: false };
     for want in wants {
         if let Want::Table { at, keys } = want {
-            put(at, keys, &mut written)?;
+            put(want, (at, keys), &mut written)?;
         }
     }
     let mut expected = Outline::read(before)?.value;
@@ -32,13 +32,10 @@ pub(super) fn remove(text: &str, wants: &[Want], made: Made<'_>) -> Result<Rest,
     let mut text = text.to_owned();
     for want in wants {
         let [outer, inner] = want.at() else { continue };
-        if !made.has(&place(want.at())) {
-            continue;
-        }
         let outline = Outline::read(&text)?;
         let Some(parent) = outline.root.get(outer) else { continue };
         let Some(node) = parent.get(inner) else { continue };
-        if REMOTE.iter().any(|key| node.get(key).is_some()) {
+        if !want.may_remove(made, |key| node.get(key).is_some()) {
             continue;
         }
         let mut expected = outline.value.clone();
@@ -69,19 +66,25 @@ pub(super) fn remove(text: &str, wants: &[Want], made: Made<'_>) -> Result<Rest,
     Ok(Rest { empty: text.trim().is_empty(), text })
 }
 
+/// Returns the value at a place, for a setting that decides about ours.
+pub(super) fn value(text: &str, at: &[&str]) -> Option<Value> {
+    let outline = Outline::read(text).ok()?;
+    at.iter().try_fold(&outline.value, |value, key| value.get(key)).cloned()
+}
+
 /// Whether there is a table at this place.
 pub(super) fn holds(text: &str, at: &[String]) -> bool {
     let Ok(outline) = Outline::read(text) else { return false };
     at.iter().try_fold(&outline.root, |node, key| node.get(key)).is_some()
 }
 
-fn put(at: &[String], keys: &[(&'static str, Value)], written: &mut Written) -> Result<(), Trouble> {
+fn put(want: &Want, (at, keys): (&[String], &[(&'static str, Value)]), written: &mut Written) -> Result<(), Trouble> {
     let [outer, inner] = at else { return Ok(()) };
     let outline = Outline::read(&written.text)?;
     let entry = || Value::Object(keys.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect());
     let Some(parent) = outline.root.get(outer) else {
         outline.root.must_be_table("the file")?;
-        written.made.extend([place(&at[..1]), place(at)]);
+        written.made.extend([place(&at[..1]), place(at), want.record()]);
         let table = Value::Object(Map::from_iter([(inner.clone(), entry())]));
         let column = outline.root.children.first().map_or(0, |child| child.column);
         let lines = lines::of(&written.text).len();
@@ -89,16 +92,23 @@ fn put(at: &[String], keys: &[(&'static str, Value)], written: &mut Written) -> 
     };
     parent.must_be_table(&format!("`{outer}`"))?;
     let Some(node) = parent.get(inner) else {
-        written.made.push(place(at));
+        written.made.extend([place(at), want.record()]);
         let column = parent.children.first().map_or(parent.column + 2, |child| child.column);
         let first = parent.first;
         open(&mut written.text, parent);
         return insert(&mut written.text, first + 1, &render(inner, &entry(), column));
     };
     node.must_be_table(&format!("`{outer}.{inner}`"))?;
-    if REMOTE.iter().any(|key| node.get(key).is_some()) {
-        written.kept = true;
-        return Ok(());
+    match Met::of(keys, |key| node.get(key).is_some()) {
+        Met::Network => {
+            written.kept = true;
+            return Ok(());
+        }
+        Met::Program => return Err(node.trouble(STARTS)),
+        Met::Fitting => {}
+    }
+    if is_remote(keys) {
+        written.made.push(want.amended());
     }
     keys.iter().try_for_each(|(key, value)| set(&mut written.text, at, key, value))
 }
@@ -112,7 +122,7 @@ fn set(text: &mut String, at: &[String], key: &str, value: &Value) -> Result<(),
         return Ok(());
     }
     let column = table.children.first().map_or(table.column + 2, |child| child.column);
-    let new = render(key, value, column);
+    let new = render(key, &completed(there, value), column);
     match table.get(key) {
         Some(old) => {
             let mut lines = lines::of(text);
@@ -169,7 +179,7 @@ fn expect(value: &mut Value, at: &[String], keys: &[(&'static str, Value)]) {
         let Some(table) = here.as_object_mut() else { return };
         let there = table.entry(*key).or_insert(Value::Null);
         if !will_do(there, wanted) {
-            *there = wanted.clone();
+            *there = completed(Some(there), wanted);
         }
     }
 }

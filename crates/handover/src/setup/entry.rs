@@ -1,0 +1,120 @@
+//! The entry of our server in each client: a program that the client starts, or a server that it reaches over HTTP.
+
+use serde_json::{Value, json};
+
+use super::client::{Client, SERVER};
+use super::plan::Surroundings;
+
+/// Where `handover serve` listens unless it is told otherwise.
+pub const URL_DEFAULT: &str = "http://127.0.0.1:4747/mcp";
+
+/// Stands for a secret that is not made yet.
+pub(super) const TO_BE_MADE: &str = "hnd_made_when_this_is_written";
+
+/// What stands before the secret in a header.
+const BEARER: &str = "Bearer ";
+
+/// A server that a client reaches over HTTP, and the token it shows there.
+#[derive(Clone, PartialEq, Eq)]
+pub struct HttpEntry {
+    pub url: String,
+    pub secret: String,
+}
+
+/// The secret is not for logs.
+impl std::fmt::Debug for HttpEntry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpEntry").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+impl HttpEntry {
+    /// Returns an entry whose token is made later.
+    pub fn new(url: &str) -> Self {
+        Self { url: url.to_owned(), secret: TO_BE_MADE.to_owned() }
+    }
+
+    /// Returns the headers that let the client in.
+    fn headers(&self) -> Value {
+        json!({"Authorization": format!("{BEARER}{}", self.secret)})
+    }
+}
+
+/// Returns the secret in the headers of an entry.
+pub(super) fn secret_of(headers: &Value) -> Option<&str> {
+    headers.get("Authorization")?.as_str()?.strip_prefix(BEARER)
+}
+
+/// Returns the keys of our entry in a client's configuration.
+pub(super) fn keys(client: Client, around: &Surroundings) -> Vec<(&'static str, Value)> {
+    let keys = match &around.http {
+        Some(http) => reaching(client, http),
+        None => starting(client, &around.program),
+    };
+    keys.into_iter().chain(common(client)).collect()
+}
+
+/// Returns the key that holds the headers.
+pub(super) fn headers_key(client: Client) -> &'static str {
+    match client {
+        Client::Codex => "http_headers",
+        Client::ClaudeCode | Client::Opencode | Client::Gemini | Client::Copilot | Client::Goose | Client::Qwen => {
+            "headers"
+        }
+    }
+}
+
+fn starting(client: Client, program: &str) -> Vec<(&'static str, Value)> {
+    let args = ("args", json!(["mcp"]));
+    match client {
+        Client::ClaudeCode => vec![("type", json!("stdio")), ("command", json!(program)), args],
+        Client::Opencode => vec![("type", json!("local")), ("command", json!([program, "mcp"]))],
+        Client::Codex | Client::Gemini | Client::Qwen => vec![("command", json!(program)), args],
+        Client::Copilot => vec![("type", json!("local")), ("command", json!(program)), args],
+        Client::Goose => {
+            let mut keys = goose("stdio");
+            keys.extend([("cmd", json!(program)), args]);
+            keys
+        }
+    }
+}
+
+fn reaching(client: Client, http: &HttpEntry) -> Vec<(&'static str, Value)> {
+    let headers = (headers_key(client), http.headers());
+    let url = json!(http.url);
+    match client {
+        Client::ClaudeCode | Client::Copilot => vec![("type", json!("http")), ("url", url), headers],
+        // It would look for a way to log in before it shows the header.
+        Client::Opencode => vec![("type", json!("remote")), ("url", url), headers, ("oauth", json!(false))],
+        Client::Codex => vec![("url", url), headers],
+        Client::Gemini | Client::Qwen => vec![("httpUrl", url), headers],
+        Client::Goose => {
+            let mut keys = goose("streamable_http");
+            keys.extend([("uri", url), headers]);
+            keys
+        }
+    }
+}
+
+fn goose(kind: &str) -> Vec<(&'static str, Value)> {
+    vec![
+        ("enabled", json!(true)),
+        ("type", json!(kind)),
+        ("name", json!(SERVER)),
+        ("description", json!("Hands work between agents")),
+    ]
+}
+
+/// Returns what an entry has whichever way the client comes to us: the permission to use our tools, mostly.
+fn common(client: Client) -> Vec<(&'static str, Value)> {
+    match client {
+        Client::ClaudeCode => Vec::new(),
+        Client::Opencode => vec![("enabled", json!(true))],
+        Client::Codex => vec![("default_tools_approval_mode", json!("approve"))],
+        Client::Gemini => vec![("trust", json!(true))],
+        Client::Copilot => vec![("tools", json!(["*"]))],
+        Client::Goose => vec![("timeout", json!(300))],
+        // It would keep every tool back until its model looks for it.
+        Client::Qwen => vec![("trust", json!(true)), ("alwaysLoadTools", json!(true))],
+    }
+}

@@ -1,0 +1,127 @@
+//! The token of a client that reaches us over HTTP: made once, found again in the client's own configuration, and revoked when the
+//! client is taken out.
+
+use std::path::Path;
+
+use engine::id::TokenId;
+use engine::token::Scope;
+
+use super::client::Client;
+use super::entry::{HttpEntry, TO_BE_MADE};
+use super::plan::{Plan, Reach, Surroundings, secrets};
+use super::problem::Problem;
+use crate::office::{self, Office};
+use crate::token::{self, TokenHolder};
+use crate::worktree::git::{Call, Git};
+
+/// What is known of the token of one client.
+pub(super) struct ClientTokens {
+    client: Client,
+    /// The store that was named on the command line.
+    store: Option<String>,
+    /// The store, opened when it was needed.
+    office: Option<Office>,
+    /// The secrets in the client's configuration, with those of this store's tokens that let their bearer in.
+    found: Vec<(String, Option<TokenId>)>,
+    /// The token that was made just now.
+    made: Option<TokenId>,
+}
+
+impl ClientTokens {
+    /// Looks for tokens in a client's configuration. The store is opened only when there is one.
+    pub(super) async fn of(
+        client: Client,
+        reach: Reach,
+        around: &Surroundings,
+        store: Option<&str>,
+    ) -> anyhow::Result<Self> {
+        let mut tokens = Self { client, store: store.map(str::to_owned), office: None, found: Vec::new(), made: None };
+        for secret in secrets(client, reach, around)? {
+            let office = tokens.office().await?;
+            let known = token::find(office.desk.service(), &secret).await?;
+            let own = known.filter(|token| token.scope == Scope::Agent && token.agent.is_some());
+            let own = own.filter(|token| token.name == client.as_str());
+            tokens.found.push((secret, own.map(|token| token.id)));
+        }
+        Ok(tokens)
+    }
+
+    async fn office(&mut self) -> anyhow::Result<&Office> {
+        let office = match self.office.take() {
+            Some(office) => office,
+            None => office::open(self.store.as_deref()).await?,
+        };
+        Ok(self.office.insert(office))
+    }
+
+    /// Returns the entry that the client shall have: with the token it has already, if that lets it in.
+    pub(super) fn entry(&self, url: &str) -> HttpEntry {
+        let known = self.found.iter().find(|(_, token)| token.is_some());
+        match known {
+            Some((secret, _)) => HttpEntry { url: url.to_owned(), secret: secret.clone() },
+            None => HttpEntry::new(url),
+        }
+    }
+
+    /// Makes the token of an entry that has none yet, and returns what to say about it.
+    pub(super) async fn make(&mut self, entry: &mut HttpEntry) -> anyhow::Result<Option<String>> {
+        if entry.secret != TO_BE_MADE {
+            return Ok(None);
+        }
+        let name = self.client.as_str();
+        let service = self.office().await?.desk.service();
+        let agent = token::holder(service, &TokenHolder::Named(name.to_owned())).await?;
+        let made = token::create(service, name, Scope::Agent, agent).await?;
+        entry.secret = made.secret;
+        self.made = Some(made.id);
+        Ok(Some(format!("made the token {} for the agent {name}; --undo revokes it", made.id)))
+    }
+
+    /// Revokes a token that could not be written down.
+    pub(super) async fn take_back(&mut self) -> anyhow::Result<()> {
+        if let Some(made) = self.made.take() {
+            token::revoke(self.office().await?.desk.service(), made).await?;
+        }
+        Ok(())
+    }
+
+    /// Revokes the tokens that were in the configuration, and returns what to say about them.
+    pub(super) async fn revoke(&mut self) -> anyhow::Result<Vec<String>> {
+        let mut said = Vec::new();
+        for (_, token) in std::mem::take(&mut self.found) {
+            let Some(token) = token else {
+                said.push(
+                    "the token that was there is none that setup made in this store, so it is not revoked; see \
+                     `handover token list` where its server runs"
+                        .to_owned(),
+                );
+                continue;
+            };
+            token::revoke(self.office().await?.desk.service(), token).await?;
+            said.push(format!("revoked the token {token}"));
+        }
+        Ok(said)
+    }
+}
+
+/// Refuses a plan that would write a token into a file that git has, or would take with `git add`.
+pub(super) async fn is_private(plan: &Plan, undo: bool) -> Result<(), Problem> {
+    for edit in plan.edits.iter().filter(|edit| !undo && edit.private && edit.changes()) {
+        if is_taken_by_git(&edit.target).await {
+            return Err(Problem::Shared { path: edit.path.clone() });
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether a file is in a repository that does not ignore it.
+async fn is_taken_by_git(file: &Path) -> bool {
+    let Some(folder) = file.ancestors().skip(1).find(|folder| folder.is_dir()) else { return false };
+    let inside = Call::read(folder, &["rev-parse", "--is-inside-work-tree"]).run(&Git::default()).await;
+    // Without git nothing is taken by it.
+    if !inside.is_ok_and(|inside| inside.is_success() && inside.text().trim() == "true") {
+        return false;
+    }
+    let ignored = Call::read(folder, &["check-ignore", "--quiet", "--"]).and(file).run(&Git::default()).await;
+    !ignored.is_ok_and(|ignored| ignored.is_success())
+}
