@@ -26,6 +26,8 @@ mod impostor;
 mod inside;
 #[path = "siege/intrusion.rs"]
 mod intrusion;
+#[path = "siege/lifecycle.rs"]
+mod lifecycle;
 #[path = "siege/many.rs"]
 mod many;
 #[path = "siege/openapi.rs"]

@@ -1,0 +1,134 @@
+//! The whole lifecycle over HTTP as real clients called it, without `agent_id`: `handover setup --http` lets them in.
+//!
+//! A transcript in `clients/lifecycle` has what a client sent (`>`) and what it was answered (`<`). A model that followed a script
+//! stood behind the client, and a proxy wrote down what passed; `-` is another method. Ids are numbered by their kind, and times are 0.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::place::Place;
+use crate::serve::{Era, Server, tool_call};
+
+/// The word of `handover setup`, where the client's entry is, and what the client and the server said.
+const DRIVEN: [(&str, &str, &str); 3] = [
+    ("claude-code", ".claude.json", include_str!("clients/lifecycle/claude.txt")),
+    ("copilot", ".copilot/mcp-config.json", include_str!("clients/lifecycle/copilot.txt")),
+    ("goose", ".config/goose/config.yaml", include_str!("clients/lifecycle/goose.txt")),
+];
+
+/// Real ids and the numbered ones of a transcript.
+#[derive(Debug, Default)]
+struct NumberedIds {
+    numbered: BTreeMap<String, String>,
+}
+
+impl NumberedIds {
+    /// Returns the numbered form of an id: the next number of its kind when it is new.
+    fn number(&mut self, id: &str) -> String {
+        if let Some(known) = self.numbered.get(id) {
+            return known.clone();
+        }
+        let (kind, _) = id.split_once('_').unwrap();
+        let next = self.numbered.values().filter(|known| known.starts_with(&format!("{kind}_"))).count() + 1;
+        let new = format!("{kind}_{next}");
+        self.numbered.insert(id.to_owned(), new.clone());
+        new
+    }
+
+    /// Returns a reply as a transcript shows it.
+    fn masked(&mut self, value: &Value) -> Value {
+        match value {
+            Value::String(text) if is_id(text) => self.number(text).into(),
+            Value::Number(number) if number.as_u64().is_some_and(|number| number >= 1_000_000_000_000) => json!(0),
+            Value::Array(items) => items.iter().map(|item| self.masked(item)).collect(),
+            Value::Object(pairs) => {
+                let pairs = pairs.iter().map(|(key, value)| {
+                    let masked = match key.as_str() {
+                        "handoff_id" => json!("H"),
+                        // Ids are of chance, and some make more tokens than others.
+                        "token_estimate" => json!(0),
+                        _ => self.masked(value),
+                    };
+                    (key.clone(), masked)
+                });
+                Value::Object(pairs.collect())
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+        }
+    }
+
+    /// Returns arguments of a transcript with the ids of this store.
+    fn real(&self, arguments: &str) -> Value {
+        let mut text = arguments.to_owned();
+        for (real, numbered) in &self.numbered {
+            text = text.replace(&format!("\"{numbered}\""), &format!("\"{real}\""));
+        }
+        serde_json::from_str(&text).unwrap()
+    }
+}
+
+fn is_id(text: &str) -> bool {
+    let parts = text.split_once('_').filter(|(kind, rest)| (2..=3).contains(&kind.len()) && rest.len() == 12);
+    parts.is_some_and(|(_, rest)| rest.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()))
+}
+
+/// Finds the secret of a client's entry, wherever in its configuration it is.
+fn secret(configuration: &str) -> String {
+    let bearers: Vec<&str> = configuration.split("Bearer ").skip(1).collect();
+    let [one] = bearers.as_slice() else { panic!("{} tokens", bearers.len()) };
+    one.split(['"', '\n']).next().unwrap().to_owned()
+}
+
+#[test]
+fn real_clients_finish_tasks_over_http_without_naming_themselves() {
+    for (client, file, transcript) in DRIVEN {
+        for has_session in [false, true] {
+            let place = Place::new();
+            let workflow = place.json(&["workflow", "create", "demo", "--json"])["id"].as_str().unwrap().to_owned();
+            let plan = r#"{"summary": "one", "tasks": [{"name": "a"}, {"name": "b"}]}"#;
+            place.json(&["workflow", "plan", &workflow, plan, "--json"]);
+            let mut ids = NumberedIds::default();
+            for task in place.json(&["task", "list", "--json"])["tasks"].as_array().unwrap() {
+                ids.number(task["id"].as_str().unwrap());
+            }
+            let server = Server::start(&place);
+            let url = format!("--http=http://127.0.0.1:{}/mcp", server.port);
+            let ran = place.run(&["setup", client, &url, "--yes"]);
+            assert_eq!(ran.code, Some(0), "{}", ran.err);
+            let token = secret(&std::fs::read_to_string(place.outside().join(file)).unwrap());
+            let era = if has_session { server.session(&token) } else { Era::New };
+            replay(&server, &token, &era, transcript, &mut ids);
+            let progress = place.json(&["workflow", "progress", &workflow, "--json"]);
+            assert_eq!(progress["all_complete"], json!(true), "{client}: {progress}");
+            let undone = place.run(&["setup", client, "--undo", "--yes"]);
+            assert!(undone.err.contains("revoked the token"), "{}", undone.err);
+            let shut_out = server.post_mcp(&token, &Era::New, b"{}");
+            assert_eq!(shut_out.status, 401, "{client}: {}", shut_out.text());
+            server.stop();
+        }
+    }
+}
+
+/// Sends what the client sent, and compares what it is answered.
+fn replay(server: &Server, token: &str, era: &Era, transcript: &str, ids: &mut NumberedIds) {
+    // A client that speaks with sessions says it once, in the session's opening.
+    let meta = transcript.lines().find_map(|line| line.strip_prefix("meta: "));
+    let lines: Vec<&str> = transcript.lines().collect();
+    let mut calls = 0;
+    for pair in lines.windows(2) {
+        let (Some(asked), Some(told)) = (pair[0].strip_prefix("> "), pair[1].strip_prefix("< ")) else { continue };
+        let (tool, arguments) = asked.split_once(' ').unwrap();
+        assert!(!arguments.contains("agent_id"), "{asked}");
+        let mut message = tool_call(era, tool, &ids.real(arguments));
+        if let Some(meta) = meta.filter(|_| *era == Era::New) {
+            message["params"]["_meta"] = serde_json::from_str(meta).unwrap();
+        }
+        let answer = server.post_mcp(token, era, message.to_string().as_bytes());
+        let reply = &answer.message()["result"]["structuredContent"];
+        let expected: Value = serde_json::from_str(told).unwrap();
+        assert_eq!(ids.masked(reply), expected, "{asked} in {era:?}: {}", answer.text());
+        calls += 1;
+    }
+    assert!(calls >= 15, "only {calls} calls");
+}
