@@ -52,6 +52,8 @@ mod stand_in;
 mod stop;
 #[path = "support/terminal.rs"]
 mod terminal;
+#[path = "siege/terminals.rs"]
+mod terminals;
 #[path = "siege/ways.rs"]
 mod ways;
 #[path = "siege/webhook.rs"]
