@@ -43,8 +43,15 @@ pub(super) fn ancestors() -> Vec<Ancestor> {
     found
 }
 
-/// Returns the parent's number, or `None` when the parent is outside of what this process can see.
+/// Returns the parent's number, or `None` when the parent is outside of what this process can see. In a process namespace of its
+/// own the kernel counts otherwise than a `/proc` from outside, so the number is the one that `/proc` knows.
 pub(super) fn parent_id() -> Option<u32> {
+    #[cfg(target_os = "linux")]
+    if let Some((_, parent, _)) =
+        std::fs::read("/proc/self/stat").ok().and_then(|stat| fields(&String::from_utf8_lossy(&stat)))
+    {
+        return (parent != 0).then_some(parent);
+    }
     #[cfg(unix)]
     return rustix::process::getppid().map(|pid| pid.as_raw_pid().unsigned_abs());
     #[cfg(not(unix))]

@@ -110,6 +110,43 @@ fn a_known_client_gives_no_commands_of_people() {
     }
 }
 
+/// Ways out of an agent's shell that leave its program above: a session, an environment, a terminal or process numbers of one's
+/// own, another name of the program, an editor, another path of the store.
+const WAYS_OUT: &[&str] = &[
+    "setsid -w HANDOVER approval approve ap_000000000000",
+    "env -i HANDOVER approval approve ap_000000000000",
+    "env -i setsid -w script -qec 'HANDOVER approval approve ap_000000000000' FILE",
+    "env -i bash -c \"exec -a vim script -qec 'HANDOVER approval approve ap_000000000000' FILE\"",
+    "env -i unshare -Urpf script -qec 'HANDOVER approval approve ap_000000000000' FILE",
+    "cp HANDOVER FILE.copy; env -i script -qec 'FILE.copy approval approve ap_000000000000' FILE",
+    "cd /; env -i script -qec 'HANDOVER --store STORE approval approve ap_000000000000' FILE",
+    "env -i HANDOVER_TOKEN=$(cat STATE/token) HANDOVER approval approve ap_000000000000",
+    "env -i timeout 60 vim -Nu NONE -n -i NONE -es -c 'silent !HANDOVER approval approve ap_000000000000 >FILE.out 2>&1' -c qa; \
+     cat FILE.out",
+];
+
+#[test]
+fn an_agents_way_out_that_leaves_its_program_above_is_refused() {
+    let team = Team::new();
+    let scratch = tempfile::tempdir().unwrap();
+    let state = team.place.state();
+    for (number, way) in WAYS_OUT.iter().enumerate() {
+        let file = scratch.path().join(number.to_string());
+        let line = way
+            .replace("HANDOVER ", &format!("{} ", env!("CARGO_BIN_EXE_handover")))
+            .replace("FILE", &file.display().to_string())
+            .replace("STORE", &state.join("handover.db").display().to_string())
+            .replace("STATE", &state.display().to_string());
+        // With `-c` a shell would become its last command, and the agent would be gone.
+        let output = shell(&team.place, Some("claude")).args(["-c", &format!("{line}; true")]).output().unwrap();
+        let told = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        // A kernel that forbids namespaces closes that way itself.
+        let is_closed = way.contains("unshare") && told.contains("unshare failed");
+        assert!(is_closed || told.contains("NOT_A_PERSON this runs below claude (pid "), "{line}: {told}");
+    }
+    team.server.stop();
+}
+
 /// The server of an agent in an editor, and a person in the terminal of the same editor.
 #[test]
 fn a_person_in_an_editor_decides() {
