@@ -30,6 +30,9 @@ pub struct Caller {
     pub origin: Origin,
     /// How long approvals live here, as the settings say.
     pub lifetimes: Lifetimes,
+    /// The state of a task's work, as the door saw it when the task was to be completed. A review of another state does not
+    /// count.
+    pub work: Option<String>,
 }
 
 /// How a caller is tied to the agents it may act as.
@@ -95,6 +98,7 @@ impl Caller {
             present: Vec::new(),
             origin: Origin::default(),
             lifetimes: Lifetimes::default(),
+            work: None,
         }
     }
 }

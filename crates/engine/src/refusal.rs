@@ -219,6 +219,8 @@ pub enum Refusal {
     },
     ReviewRequired {
         task: TaskId,
+        /// The review that was answered, when the work is no longer what it reviewed.
+        changed_since: Option<ReviewId>,
     },
     FindingsOpen {
         task: TaskId,
@@ -391,7 +393,12 @@ impl Refusal {
                 false,
                 "a person decides about the findings that are open, and completes the task",
             ),
-            Self::ReviewRequired { .. } => Row(
+            Self::ReviewRequired { changed_since: Some(_), .. } => Row(
+                "REVIEW_REQUIRED",
+                true,
+                "have it reviewed again (review_request with its task_id), then complete it without changing it",
+            ),
+            Self::ReviewRequired { changed_since: None, .. } => Row(
                 "REVIEW_REQUIRED",
                 true,
                 "have the work reviewed (review_request with its task_id), then complete it",

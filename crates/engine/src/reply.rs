@@ -102,6 +102,9 @@ pub enum Reply {
         task: TaskId,
         attempt: u32,
         until: Timestamp,
+        /// It is to be reviewed, so the door keeps where its work began.
+        #[serde(default)]
+        review: bool,
     },
     AlreadyClaimedBy {
         agent: AgentId,

@@ -279,11 +279,12 @@ impl Desk {
 
     /// A call that is one command.
     async fn command(&self, request: &Request<'_>, call: &Call, command: Command) -> Answer {
-        self.is_reviewed_as_it_is(request, call).await?;
+        let caller = self.with_work(request, &command).await?;
         let command = self.with_card(call, command);
         let asks = wires::Asks::by(call, &command);
-        let reply = self.service.execute(request.caller.clone(), command).await;
+        let reply = self.service.execute(caller, command).await;
         let reply = reply.map_err(|error| mail::of_a_sender(call, error))?;
+        self.keep_base(&reply).await;
         if let (Call::WorkflowSetConfig(asked), Reply::Configured) = (call, &reply) {
             return self.config(asked.id).await;
         }

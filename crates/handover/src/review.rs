@@ -10,12 +10,14 @@
 //! requester gets a response that is well formed.
 
 pub mod ask;
+pub mod base;
 pub mod program;
 pub mod prompt;
 pub mod provider;
 pub mod request;
 pub mod round;
 pub mod show;
+pub mod task_work;
 pub mod work;
 
 pub use provider::{NoProvider, Provider};

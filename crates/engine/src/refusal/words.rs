@@ -131,7 +131,12 @@ impl fmt::Display for Refusal {
             Self::RoundsUsedUp { review, rounds } => {
                 write!(f, "{review} had {rounds} rounds, which is as many as it may have without a person")
             }
-            Self::ReviewRequired { task } => write!(f, "{task} is completed after a review only"),
+            Self::ReviewRequired { task, changed_since: None } => {
+                write!(f, "{task} is completed after a review only")
+            }
+            Self::ReviewRequired { task, changed_since: Some(review) } => {
+                write!(f, "the work of {task} is not what {review} reviewed last: it was changed since")
+            }
             Self::FindingsOpen { task, review, open } => {
                 write!(f, "{task} waits for the undecided findings of {review}: {open}")
             }

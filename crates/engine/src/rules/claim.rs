@@ -25,7 +25,7 @@ pub(crate) fn claim(case: &mut Case<'_>, id: TaskId) -> Result<Reply, Stop> {
         }
         case.touch(agent)?;
         let until = case.renew(task, workflow);
-        return Ok(Reply::Claimed { task: id, attempt: task.attempt, until });
+        return Ok(Reply::Claimed { task: id, attempt: task.attempt, until, review: task.review });
     }
     // An expired lease may be taken before the sweep has come by.
     let failed = task.holder().and_then(|holder| case.end_lease(task, holder, Cause::Expired, None));
@@ -160,7 +160,7 @@ fn give(case: &mut Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId, s
         gate::pass(case, approval, agent)?;
     }
     case.touch(agent)?;
-    Ok(Reply::Claimed { task: task.id, attempt, until })
+    Ok(Reply::Claimed { task: task.id, attempt, until, review: task.review })
 }
 
 /// Picks and claims in one decision, so that nobody can come in between.

@@ -47,7 +47,7 @@ pub(crate) fn regain(case: &mut Case<'_>, id: TaskId, attempt: u32) -> Result<Re
         if task.state.running_lease().is_some_and(|lease| lease.until < until) {
             case.events.push(Event::Renewed { task: id, workflow: workflow.id, until });
         }
-        return Ok(Reply::Claimed { task: id, attempt, until });
+        return Ok(Reply::Claimed { task: id, attempt, until, review: task.review });
     }
     if task.attempt != attempt || !is_open(task) || !ended_by_clock(case, task, agent)? {
         return Err(Refusal::ClaimLost { task: id, holder: case.live_holder(task)?, attempt: task.attempt }.into());
@@ -60,7 +60,7 @@ pub(crate) fn regain(case: &mut Case<'_>, id: TaskId, attempt: u32) -> Result<Re
     }
     case.events.push(Event::Regained { task: id, workflow: workflow.id, agent, attempt, until });
     case.touch(agent)?;
-    Ok(Reply::Claimed { task: id, attempt, until })
+    Ok(Reply::Claimed { task: id, attempt, until, review: task.review })
 }
 
 /// Nobody has it, and nobody decided about it: the end of its lease made it pending, or failed when its attempts were used up.

@@ -281,9 +281,26 @@ pub(crate) fn is_passed(case: &Case<'_>, task: &Task) -> Result<(), Stop> {
     if let Some(review) = open.next() {
         return Err(Refusal::FindingsOpen { task: task.id, review: review.id, open: review.open }.into());
     }
-    let newest = rows.iter().find(own);
-    if newest.is_some_and(|review| review.status == ReviewStatus::Answered) || case.rights == Rights::Person {
+    if case.rights == Rights::Person {
         return Ok(());
     }
-    Err(Refusal::ReviewRequired { task: task.id }.into())
+    let newest = rows.iter().find(own).filter(|review| review.status == ReviewStatus::Answered);
+    let Some(review) = newest else {
+        return Err(Refusal::ReviewRequired { task: task.id, changed_since: None }.into());
+    };
+    is_what_was_reviewed(case, task, review)
+}
+
+/// Refuses work that is not what its reviewer saw last. The runner names no state at the end of a turn: it reviews and
+/// merges the same commit itself.
+fn is_what_was_reviewed(case: &Case<'_>, task: &Task, review: &Review) -> Result<(), Stop> {
+    let work = &case.caller.work;
+    if case.rights == Rights::Runner && work.is_none() {
+        return Ok(());
+    }
+    let round = case.world.rounds(&Need::Round(review.id, review.rounds))?.first();
+    if round.is_some_and(|round| round.artifact.reference == *work) {
+        return Ok(());
+    }
+    Err(Refusal::ReviewRequired { task: task.id, changed_since: Some(review.id) }.into())
 }

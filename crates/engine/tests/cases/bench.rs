@@ -122,6 +122,7 @@ impl Bench {
         };
         caller.principal = words.named("by").or(caller.principal);
         caller.alive = words.list("alive").iter().map(|name| self.session(name)).collect();
+        caller.work = words.named("work");
         caller.lock_owner = words.named("lock").map(|owner| self.lock_owner(&owner));
         if let Some(key) = words.named("key") {
             // What a door hashes: everything that was asked, in however many pieces it passes it on.

@@ -81,7 +81,7 @@ fn every() -> Vec<Refusal> {
         Refusal::FindingNotFound { review: ReviewId::FIRST, finding: text() },
         Refusal::WrongIteration { review: ReviewId::FIRST, expected: 1 },
         Refusal::RoundsUsedUp { review: ReviewId::FIRST, rounds: 5 },
-        Refusal::ReviewRequired { task },
+        Refusal::ReviewRequired { task, changed_since: None },
         Refusal::FindingsOpen { task, review: ReviewId::FIRST, open: 1 },
         Refusal::ApprovalRequired { task, approval: Some(ApprovalId::FIRST) },
         Refusal::AgentElsewhere { agent, name: text(), runtime: text(), home: ElsewhereHome::Alive },

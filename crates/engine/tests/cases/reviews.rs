@@ -38,7 +38,7 @@ pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Resul
             turn: None,
             artifact: Artifact {
                 media_type: "text/plain".to_owned(),
-                reference: None,
+                reference: words.named("shows"),
                 request: Object { hash: "00".to_owned(), bytes: 2 },
             },
             decisions,

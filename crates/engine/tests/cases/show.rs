@@ -86,7 +86,7 @@ fn reply(bench: &mut Bench, command: &Command, reply: &Reply) -> String {
         Reply::Unlocked => "unlocked".to_owned(),
         Reply::RepositoryAttached { added, .. } => format!("attached at {}", time(*added)),
         Reply::RepositoryDetached => "detached".to_owned(),
-        Reply::Claimed { task, attempt, until } => {
+        Reply::Claimed { task, attempt, until, .. } => {
             let which = if matches!(command, Command::ClaimNext { .. }) { format!("{task} ") } else { String::new() };
             format!("{which}attempt {attempt} until {}", time(*until))
         }

@@ -16,6 +16,7 @@ use handover::keeper;
 use handover::office::{self, Office};
 use handover::review::program::{Here, Trouble};
 use handover::review::request::{Artifact, request};
+use handover::review::task_work::{TaskWork, WorkGround, WorkProblem};
 use handover::review::{self, Answered, Bench, NoProvider, Provider, Round, show};
 use handover::runner::open::{absolute, host};
 use handover::runner::program::Cut;
@@ -206,6 +207,7 @@ async fn ask(office: &Office, asked: &Ask) -> anyhow::Result<ExitCode> {
         Err(code) => return Ok(code),
     };
     let artifact = shown(&asked.file, asked.media_type.as_deref())?;
+    let artifact = of_task(office, artifact, asked.task).await?;
     let gate = match asked.task {
         None => None,
         Some(task) => match office.desk.service().view(move |world| world.task(task).map(|task| task.attempt)).await {
@@ -230,8 +232,25 @@ async fn again(office: &Office, asked: &Again) -> anyhow::Result<ExitCode> {
         Err(code) => return Ok(code),
     };
     let artifact = shown(&asked.file, asked.media_type.as_deref())?;
+    let artifact = of_task(office, artifact, known.review.gate.map(|gate| gate.task)).await?;
     let document = request(known.review.next(), &artifact, &known.findings);
     held(office, &provider, known.review.id, &document, asked.json).await
+}
+
+/// Names what a person shows of a task by the state of the task's work, so that the worker can complete what was reviewed.
+async fn of_task(office: &Office, artifact: Artifact, task: Option<TaskId>) -> anyhow::Result<Artifact> {
+    let Some(task) = task else { return Ok(artifact) };
+    let (service, state) = (office.desk.service(), Some(office.state.as_path()));
+    let ground = WorkGround { service, root: office.place.root.as_deref(), state };
+    match TaskWork::look(ground, task).await {
+        Ok(work) => {
+            let source = Some("A person chose this file to be reviewed.".to_owned());
+            Ok(Artifact { reference: Some(work.name().to_owned()), source, ..artifact })
+        }
+        // A task that is not there is refused when its review is opened.
+        Err(WorkProblem::Error(handover::Error::Refused(_))) => Ok(artifact),
+        Err(problem) => Err(problem.into()),
+    }
 }
 
 fn shown(file: &Path, media_type: Option<&str>) -> anyhow::Result<Artifact> {
@@ -326,7 +345,7 @@ async fn one(office: &Office, named: Option<ReviewId>, json: bool) -> anyhow::Re
         return Ok(ExitCode::SUCCESS);
     }
     let rounds: Vec<Value> = found.rounds.iter().map(show::round).collect();
-    say(&table(&["iteration", "status", "media_type", "artifact_ref", "confidence", "found"], &rounds))?;
+    say(&table(&["iteration", "status", "media_type", "shown", "artifact_ref", "confidence", "found"], &rounds))?;
     for row in &found.findings {
         say(&format!("\n{} ({}, iteration {})", plain(&row.name), row.status(), row.round))?;
         for text in [&row.aspect, &row.description, &row.recommendation] {

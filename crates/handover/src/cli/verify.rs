@@ -137,6 +137,7 @@ async fn verify(office: &Office, asked: &Verify, prepared: &Prepared) -> anyhow:
         outcome: asked.outcome.as_deref(),
         worktree: &prepared.worktree,
         root: &prepared.root,
+        state: &office.state,
         folder: &folder,
         mark: &mark,
     };

@@ -69,7 +69,7 @@ impl Desk {
     }
 
     /// Returns the paths that a person registered.
-    async fn registered_by_people(&self) -> Result<BTreeSet<PathBuf>, Stopped> {
+    pub(super) async fn registered_by_people(&self) -> Result<BTreeSet<PathBuf>, Stopped> {
         let mut paths = BTreeSet::new();
         let mut after = None;
         loop {

@@ -244,6 +244,7 @@ pub(super) fn content(asked: &ReviewRequest) -> Option<Artifact> {
             media_type: media_type.unwrap_or_else(|| "application/json".to_owned()),
             content: value.clone(),
             reference,
+            source: None,
         },
     })
 }

@@ -164,7 +164,7 @@ impl Desk {
             Some(Command::Claim { task }) if task == seat.task => {
                 let found = self.service.view(move |world| world.task(task).cloned()).await?;
                 let until = found.state.lease().map_or_else(|| self.service.now(), |lease| lease.until);
-                Reply::Claimed { task, attempt: seat.attempt, until }
+                Reply::Claimed { task, attempt: seat.attempt, until, review: found.review }
             }
             Some(Command::Claim { .. }) => return Err(seat.elsewhere()),
             Some(Command::Register(_)) => {

@@ -1,22 +1,20 @@
 //! Reviews that a task waits for: the plan says who reviews, and what is shown is the task's own work.
 
-use std::path::PathBuf;
-
-use engine::command::OpenReview;
-use engine::id::{ReviewId, TaskId};
-use engine::review::RoundState;
+use engine::command::{OpenReview, Target};
+use engine::id::TaskId;
 use engine::view::{self, Reviewed};
-use engine::{Command, Rights};
-use wire::lifecycle::{Call, ReviewRequest, Said, TaskStatus};
+use engine::{Caller, Command, Reply};
+use wire::lifecycle::{ReviewRequest, Said};
 
 use super::places::refused;
 use super::reviews::{content, said};
-use super::{Desk, Request, Stopped};
+use super::{Desk, Request, Stopped, Surroundings};
+use crate::review::base::ClaimBase;
 use crate::review::provider::{own_slug, slug};
 use crate::review::request::Artifact;
-use crate::review::work::{TaskDiff, WorkPlace, task_diff};
+use crate::review::task_work::{DIFF, TaskWork, WorkGround, WorkProblem, state_to_complete};
 use crate::runner::brief;
-use crate::settings;
+use crate::trust;
 use crate::worktree::Git;
 
 /// A task that is to be reviewed, as it stands.
@@ -29,7 +27,6 @@ pub(super) struct TaskGate {
     /// Who reviews, by the plan: an agent or a role.
     named: Option<String>,
     worker: Option<String>,
-    place: Option<WorkPlace>,
 }
 
 impl Desk {
@@ -67,35 +64,21 @@ impl Desk {
     }
 
     async fn gate_of(&self, task: TaskId, attempt: u32) -> Result<TaskGate, Stopped> {
-        let (gate, row) = self
-            .service
-            .view(move |world| {
-                let (row, detail) = (world.task(task)?, world.detail(task)?);
-                let worker = row.holder().map(|agent| world.agent(agent)).transpose()?;
-                let workspace = row.workspace.map(|id| world.workspace(id).cloned()).transpose()?;
-                let text = |name: &str| brief::extra(detail, name);
-                let rounds = text("limits").and_then(|limits| limits.get("review_rounds").cloned());
-                let gate = TaskGate {
-                    task,
-                    attempt,
-                    known: view::gating(world, task, attempt)?,
-                    rounds_max: rounds.and_then(|rounds| rounds.to_string().parse().ok()),
-                    named: text("review").and_then(|named| named.as_text().map(str::to_owned)),
-                    worker: worker.map(|agent| agent.slug.clone()),
-                    place: None,
-                };
-                let repository = workspace.as_ref().and_then(|row| row.repository);
-                let repository = repository.map(|id| world.repository(id).cloned()).transpose()?;
-                Ok((gate, workspace.map(|workspace| (workspace, repository))))
+        let found = self.service.view(move |world| {
+            let (row, detail) = (world.task(task)?, world.detail(task)?);
+            let worker = row.holder().map(|agent| world.agent(agent)).transpose()?;
+            let text = |name: &str| brief::extra(detail, name);
+            let rounds = text("limits").and_then(|limits| limits.get("review_rounds").cloned());
+            Ok(TaskGate {
+                task,
+                attempt,
+                known: view::gating(world, task, attempt)?,
+                rounds_max: rounds.and_then(|rounds| rounds.to_string().parse().ok()),
+                named: text("review").and_then(|named| named.as_text().map(str::to_owned)),
+                worker: worker.map(|agent| agent.slug.clone()),
             })
-            .await?;
-        let place = row.map(|(workspace, repository)| WorkPlace {
-            path: PathBuf::from(workspace.path),
-            branch: workspace.branch,
-            base: workspace.base_branch,
-            repository: repository.map(|row| PathBuf::from(row.path)).or_else(|| self.surroundings.root.clone()),
         });
-        Ok(TaskGate { place, ..gate })
+        Ok(found.await?)
     }
 
     /// Returns the agent that reviews the task. Another one is refused, and so is the worker.
@@ -106,7 +89,10 @@ impl Desk {
         asked: &ReviewRequest,
     ) -> Result<String, Stopped> {
         let asked = asked.provider.as_ref().map(|named| named.as_str());
-        let settings = settings::read(self.surroundings.root.as_deref()).unwrap_or_default().team;
+        // An agent that no person accepted reviews nothing.
+        let Surroundings { root, data, .. } = &*self.surroundings;
+        let view = root.as_deref().and_then(|root| trust::view(root, data.as_deref()).ok());
+        let settings = view.map(|view| view.settings.team).unwrap_or_default();
         let worker = gate.worker.as_deref().map(|worker| own_slug(&settings, worker));
         let named = match known {
             Some(known) => Some(known.review.provider.as_str()),
@@ -134,53 +120,57 @@ impl Desk {
 
     /// Returns what the reviewer is shown: the task's changes, and only without any the content of the call.
     pub(super) async fn work_of(&self, gate: &TaskGate, asked: &ReviewRequest) -> Result<Artifact, Stopped> {
-        if let Some(TaskDiff { text, state }) = self.diff_of(gate).await? {
-            return Ok(Artifact::of_text(text, "text/x-diff".to_owned(), Some(state)));
-        }
-        content(asked).ok_or_else(|| {
-            let problem = "is needed: the task has no worktree with changes, so give what is to be reviewed".to_owned();
-            engine::Refusal::InvalidInput { field: "content".to_owned(), problem }.into()
-        })
+        let work = TaskWork::look(self.work_ground(), gate.task).await.map_err(unseen)?;
+        let artifact = match work.diff() {
+            Some(text) => Artifact::of_text(text.to_owned(), DIFF.to_owned(), None),
+            None => content(asked).ok_or_else(|| {
+                let problem =
+                    "is needed: the task has no changes that could be gathered, so give what is to be reviewed";
+                engine::Refusal::InvalidInput { field: "content".to_owned(), problem: problem.to_owned() }
+            })?,
+        };
+        // The name is ours: a completion is compared with it.
+        let (reference, source) = (Some(work.name().to_owned()), Some(work.source().to_owned()));
+        Ok(Artifact { reference, source, ..artifact })
     }
 
-    async fn diff_of(&self, gate: &TaskGate) -> Result<Option<TaskDiff>, Stopped> {
-        let Some(place) = &gate.place else { return Ok(None) };
-        task_diff(&Git::default(), place).await.map_err(|problem| refused(&problem))
+    fn work_ground(&self) -> WorkGround<'_> {
+        let Surroundings { root, state, .. } = &*self.surroundings;
+        WorkGround { service: &self.service, root: root.as_deref(), state: state.as_deref() }
     }
 
-    /// Refuses to complete a reviewed task whose work is not what was reviewed last.
-    pub(super) async fn is_reviewed_as_it_is(&self, request: &Request<'_>, call: &Call) -> Result<(), Stopped> {
-        let Call::TaskUpdateStatus(asked) = call else { return Ok(()) };
-        let is_worker = !request.is_person() && request.caller.rights != Rights::Engine;
-        if !is_worker || asked.status != TaskStatus::Completed {
-            return Ok(());
+    /// Keeps where the repositories stand when a task is claimed that is to be reviewed. Without it a review compares with
+    /// less, so a failure stops nothing.
+    pub(super) async fn keep_base(&self, reply: &Reply) {
+        let (Reply::Claimed { task, review: true, .. }, Some(state)) = (reply, &self.surroundings.state) else {
+            return;
+        };
+        if ClaimBase::is_kept(state, *task) {
+            return;
         }
-        let id = asked.id;
-        let found = self.service.view(move |world| world.task(id).map(|task| (task.review, task.attempt))).await;
-        // A task that does not exist is refused by the command itself.
-        let Ok((true, attempt)) = found else { return Ok(()) };
-        let gate = self.gate_of(id, attempt).await?;
-        let Some(session) = gate.known.as_ref().map(|known| known.review.id) else { return Ok(()) };
-        let Some(diff) = self.diff_of(&gate).await? else { return Ok(()) };
-        let last = gate.known.as_ref().and_then(Reviewed::last);
-        let reviewed = last.filter(|round| matches!(round.state, RoundState::Answered(_)));
-        match reviewed.and_then(|round| round.artifact.reference.as_deref()) {
-            Some(state) if state == diff.state => Ok(()),
-            // Without an answered round the engine says that a review is needed.
-            _ if reviewed.is_none() => Ok(()),
-            _ => Err(changed_since(id, session)),
+        let registered = self.registered_by_people().await.unwrap_or_default();
+        let folders = self.surroundings.root.iter().cloned().chain(registered);
+        let base = ClaimBase::look(&Git::default(), folders).await;
+        let _unkept = base.keep(state, *task);
+    }
+
+    /// Returns the caller of a command with the state of the work that it would complete.
+    pub(super) async fn with_work(&self, request: &Request<'_>, command: &Command) -> Result<Caller, Stopped> {
+        let caller = request.caller.clone();
+        let Command::Move { task, to: Target::Completed { .. }, .. } = command else { return Ok(caller) };
+        if request.is_person() {
+            return Ok(caller);
         }
+        let work = state_to_complete(self.work_ground(), *task, None).await.map_err(unseen)?;
+        Ok(Caller { work, ..caller })
     }
 }
 
-fn changed_since(task: TaskId, session: ReviewId) -> Stopped {
-    Stopped::Said(Said {
-        code: "REVIEW_REQUIRED",
-        message: format!("the work of {task} is not what {session} reviewed last: it was changed since"),
-        recoverable: true,
-        suggestion: "have it reviewed again (review_request with its task_id), then complete it".to_owned(),
-        details: None,
-    })
+fn unseen(problem: WorkProblem) -> Stopped {
+    match problem {
+        WorkProblem::Error(error) => error.into(),
+        WorkProblem::Git(problem) => refused(&problem),
+    }
 }
 
 /// Why an agent does not review a task.

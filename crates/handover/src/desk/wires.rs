@@ -84,6 +84,7 @@ impl Desk {
             let command = signed_command(command, author.as_deref());
             request.visitor.seat.map_or(Ok(()), |seat| seat.allows(&command))?;
             let reply = self.service.execute(request.caller.clone(), command).await?;
+            self.keep_base(&reply).await;
             note(&mut posted, &reply);
         }
         if let Payload::Inbox(inbox) = &document.payload

@@ -158,6 +158,7 @@ impl Desk {
                 let claim = Command::ClaimNext { workflow, include_failed: failed };
                 let caller = engine::Caller { agent: Some(agent), ..request.caller.clone() };
                 let reply = self.service.execute(caller, claim).await?;
+                self.keep_base(&reply).await;
                 if matches!(reply, Reply::Claimed { .. }) || request.caller.key.is_some() {
                     return self.taken(&reply, budget, Some(waiting.cursor()), asked.workflow_id).await;
                 }
@@ -174,12 +175,12 @@ impl Desk {
     async fn seated(&self, seat: Seat, budget: u32) -> Answer {
         let lease = self.service.view(move |world| Ok(world.task(seat.task)?.state.lease().map(|lease| lease.until)));
         let until = lease.await?.ok_or(Refusal::ClaimLost { task: seat.task, holder: None, attempt: seat.attempt })?;
-        let held = Reply::Claimed { task: seat.task, attempt: seat.attempt, until };
+        let held = Reply::Claimed { task: seat.task, attempt: seat.attempt, until, review: false };
         self.taken(&held, budget, None, None).await
     }
 
     async fn taken(&self, reply: &Reply, budget: u32, cursor: Option<String>, workflow: Option<WorkflowId>) -> Answer {
-        let Reply::Claimed { task, attempt, until } = reply else {
+        let Reply::Claimed { task, attempt, until, .. } = reply else {
             let now = self.service.now();
             let (reason, retry_after_ms) = self.service.view(move |world| idle(world, workflow, now)).await?;
             let reply = NextTask {

@@ -15,6 +15,7 @@ use super::{Answer, Hook, Trouble};
 use crate::digest::sha256;
 use crate::error::Error;
 use crate::office::{self, Office};
+use crate::review::task_work::{WorkGround, WorkProblem, state_to_complete};
 use crate::runner::learn::{Learner, Lesson, lessons, note};
 use crate::runner::route::{self, To};
 use crate::runner::verify::{Asked, Finished, Order, Said, Unfinished, finish};
@@ -91,6 +92,15 @@ impl Taking<'_> {
 
     /// What the handoff teaches and what it does, in one commit. Nothing when the same words had their effect before.
     async fn hand_over(&self, acts: impl IntoIterator<Item = Act>) -> Result<Option<Reply>, Trouble> {
+        self.hand_over_with(None, acts).await
+    }
+
+    /// The same, with the state of the work that is completed.
+    async fn hand_over_with(
+        &self,
+        work: Option<String>,
+        acts: impl IntoIterator<Item = Act>,
+    ) -> Result<Option<Reply>, Trouble> {
         let (service, task, attempt) = (self.office.desk.service(), self.due.task.id, self.due.task.attempt);
         let (mut all, mut best) = (Vec::new(), None);
         for lesson in lessons(self.contract) {
@@ -109,7 +119,8 @@ impl Taking<'_> {
         if all.is_empty() {
             return Ok(None);
         }
-        let reply = match service.execute_all(self.once("hands over"), all).await? {
+        let caller = Caller { work, ..self.once("hands over") };
+        let reply = match service.execute_all(caller, all).await? {
             Done::Before => None,
             Done::Now { reply, left_out } => {
                 left_out.iter().for_each(|refusal| eprintln!("handover: not learned: {refusal}"));
@@ -173,6 +184,11 @@ impl Taking<'_> {
         }))
     }
 
+    fn ground(&self) -> WorkGround<'_> {
+        let (service, state) = (self.office.desk.service(), Some(self.office.state.as_path()));
+        WorkGround { service, root: self.office.place.root.as_deref(), state }
+    }
+
     /// Where the session works.
     fn folder(&self) -> PathBuf {
         let here = self.hook.payload.cwd.clone().or_else(|| self.hook.folder()).unwrap_or_default();
@@ -182,7 +198,8 @@ impl Taking<'_> {
     /// "Done" is checked as the brief says.
     async fn complete(&self) -> Result<Answer, Trouble> {
         if !self.due.task.verify {
-            self.hand_over(self.acts().into_iter().map(Act::of)).await?;
+            let work = state_to_complete(self.ground(), self.due.task.id, None).await.map_err(unseen)?;
+            self.hand_over_with(work, self.acts().into_iter().map(Act::of)).await?;
             return Ok(Answer::Nothing);
         }
         let (task, attempt) = (self.due.task.id, Some(self.due.task.attempt));
@@ -214,6 +231,7 @@ impl Taking<'_> {
             outcome: Some(&said.summary),
             worktree: &self.folder(),
             root,
+            state: &self.office.state,
             folder: &folder,
             mark: &mark,
         };
@@ -244,7 +262,14 @@ impl Taking<'_> {
         ) {
             return Ok(let_go(self.due, refusal));
         }
-        let problems = vec![(refusal.code().to_owned(), refusal.to_string())];
+        let problems = vec![(refusal.code().to_owned(), format!("{refusal}; {}", refusal.suggestion()))];
         send_back(self.office, self.due, self.said(), REFUSED, problems).await
+    }
+}
+
+fn unseen(problem: WorkProblem) -> Trouble {
+    match problem {
+        WorkProblem::Error(error) => error.into(),
+        WorkProblem::Git(problem) => Trouble::Other(problem.to_string()),
     }
 }

@@ -50,6 +50,8 @@ pub struct Question<'a> {
     pub who: &'a wire::prompt::Who,
     pub request: &'a Value,
     pub asked: &'a Asked,
+    /// Where a task's work is from, in our own words.
+    pub source: Option<String>,
     /// What the session has found so far.
     pub earlier: &'a [Finding],
     pub conversation: Option<String>,
@@ -79,7 +81,7 @@ pub async fn ask<S: Stage>(stage: &mut S, question: &Question<'_>) -> Result<Hea
     let mut conversation = None;
     loop {
         let message = if is_talked_with {
-            prompt::message(question.request, &wrong)
+            prompt::message(question.request, question.source.as_deref(), &wrong)
         } else {
             prompt::input(question.request, &wrong)
         };

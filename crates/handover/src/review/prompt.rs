@@ -66,7 +66,7 @@ fn history(earlier: &[Finding]) -> String {
 }
 
 /// The message to a program that is talked with.
-pub fn message(request: &Value, wrong: &[(String, String)]) -> String {
+pub fn message(request: &Value, source: Option<&str>, wrong: &[(String, String)]) -> String {
     let mut text = String::new();
     if !wrong.is_empty() {
         text.push_str("Your last answer is outside of the protocol:\n");
@@ -74,6 +74,9 @@ pub fn message(request: &Value, wrong: &[(String, String)]) -> String {
             text.push_str(&format!("- {code}: {message}\n"));
         }
         text.push_str("Send the whole answer again, mended.\n\n");
+    }
+    if let Some(source) = source {
+        text.push_str(&format!("This is the work of a task. {source}\n\n"));
     }
     text.push_str("Review this, and answer with one JSON object as your instructions say:\n");
     text.push_str(&fenced("the requester", &request.to_string()));

@@ -10,12 +10,17 @@ use crate::digest::sha256;
 /// The largest file that is read: a request has at most a mebibyte, and says so itself when it is more.
 const FILE_BYTES_MAX: u64 = 8 << 20;
 
+/// The field of an artifact that says where a task's work is from. Only requests that we make have it.
+pub(super) const SOURCE: &str = "x-source";
+
 /// What is to be reviewed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Artifact {
     pub media_type: String,
     pub content: Value,
     pub reference: Option<String>,
+    /// Where the work of a task is from, in our own words.
+    pub source: Option<String>,
 }
 
 /// Why a file cannot be shown to anybody.
@@ -51,7 +56,7 @@ impl Artifact {
         let json = if is_json { parse(&text).ok().map(|node| node.to_value()) } else { None };
         // The protocol has no null for content.
         let content = json.filter(|value| *value != Value::Null).unwrap_or_else(|| text.into());
-        Self { media_type, content, reference }
+        Self { media_type, content, reference, source: None }
     }
 }
 
@@ -62,6 +67,7 @@ pub fn request(iteration: u32, artifact: &Artifact, findings: &[Finding]) -> Val
         ("content".to_owned(), artifact.content.clone()),
     ];
     shown.extend(artifact.reference.as_ref().map(|text| ("artifact_ref".to_owned(), text.as_str().into())));
+    shown.extend(artifact.source.as_ref().map(|text| (SOURCE.to_owned(), text.as_str().into())));
     let mut members: Object = vec![
         ("protocol_version".to_owned(), "1.2".into()),
         ("iteration".to_owned(), u64::from(iteration).into()),

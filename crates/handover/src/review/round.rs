@@ -11,6 +11,7 @@ use engine::turn::{Object, Spent};
 use engine::view::{self, Reviewed};
 use engine::{Caller, Command, Refusal, Rights, Timestamp};
 use wire::feedback::{self, Asked, DecisionStatus, Feedback, Outcome, Request, Response};
+use wire::json::Value;
 use wire::shape::Shape as _;
 
 use super::ask::{self, Heard, Question, Reply, Stage};
@@ -127,6 +128,7 @@ async fn heard<S: Stage>(
         who: &bench.provider.member.who,
         request: &request.render(),
         asked,
+        source: source(known, request),
         earlier: &known.findings,
         conversation: known.review.conversation.clone(),
     };
@@ -139,6 +141,14 @@ async fn heard<S: Stage>(
         Reply::Cut(_) => return Ok(None),
     };
     Ok(Some((answered, conversation, spent)))
+}
+
+/// Returns where the work of a task is from, as we said it. A request that is no task's was made by others.
+fn source(known: &Reviewed, request: &Request) -> Option<String> {
+    known.review.gate?;
+    let Value::Object(members) = request.render().get("artifact")?.clone() else { return None };
+    let found = members.into_iter().find(|(name, _)| name == super::request::SOURCE)?;
+    found.1.as_text().map(str::to_owned)
 }
 
 fn unsupported(provider: &Provider, request: &Request) -> Option<String> {

@@ -4,6 +4,7 @@ use engine::review::{Finding, Review, Round, RoundState};
 use engine::view::Reviewed;
 use wire::json::{Value, object};
 
+use super::task_work::shown;
 use crate::turns::spent;
 
 fn time(at: engine::Timestamp) -> Value {
@@ -46,6 +47,7 @@ pub fn round(row: &Round) -> Value {
         ("status", row.state.status().as_str().into()),
         ("media_type", row.artifact.media_type.as_str().into()),
         ("artifact_ref", row.artifact.reference.clone().into()),
+        ("shown", row.artifact.reference.as_deref().and_then(|name| shown(name, &row.artifact.media_type)).into()),
         ("turn_id", row.turn.map(|turn| turn.to_string()).into()),
         ("started_at", time(row.started)),
         ("ended_at", ended.map(time).into()),

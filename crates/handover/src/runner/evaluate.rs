@@ -69,7 +69,9 @@ impl Attempt {
         let mechanical = if evidence.has_passed() { Verdict::Pass } else { Verdict::Fail };
         let semantic = match &contract.evaluate {
             Some(evaluate) if mechanical == Verdict::Pass => {
-                let asked = verify::ask(evaluate, output_ref.as_deref(), text.as_deref().unwrap_or_default());
+                let author = super::brief::author(&facts.detail);
+                let criterion = verify::Criterion { text: evaluate, author: author.as_deref() };
+                let asked = verify::ask(criterion, output_ref.as_deref(), text.as_deref().unwrap_or_default());
                 let Some(judged) = self.semantic(facts, &asked).await? else { return Ok(None) };
                 match judged {
                     Ok(Judgement::Pass(said)) => {

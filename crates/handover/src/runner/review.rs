@@ -22,6 +22,7 @@ use crate::review::ask::{Said, Stage, Try};
 use crate::review::program::said;
 use crate::review::provider::{own_slug, slug};
 use crate::review::request::{Artifact, by_extension, request};
+use crate::review::task_work::DIFF;
 use crate::review::{self, Bench, Provider, Round};
 use crate::worktree::git::Call;
 use crate::worktree::repository::reference;
@@ -31,6 +32,12 @@ pub(super) const FOUND: &str = "Your work was reviewed. Decide on each finding b
     task.feedback): mend your work where you follow it. Say what became of each with a line of `notes` (or `key_outputs`) of \
     the form `feedback ID accepted: TEXT`, `feedback ID partial: TEXT` or `feedback ID rejected: TEXT`, or with the tool \
     review_answer. What you do not answer stays open. Then end again with your whole output.";
+
+/// Where the work of a turn is from, as its reviewer is told.
+const GATHERED: &str = "Handover gathered it from the task's worktree: everything that the task changed.";
+const GIVEN_FILE: &str = "The worker named this file as its output. Its worktree has no changes.";
+const GIVEN_TEXT: &str =
+    "The worker gave this text as its output: Handover did not gather it. Its worktree has no changes.";
 
 /// Of a finding in a list, what is shown.
 const SHOWN_CHARS_MAX: usize = 400;
@@ -130,11 +137,12 @@ impl Attempt {
             let line = reference(&line.branch);
             let call = Call::read(&workspace.path, &arguments).here_only().and(&line).and("HEAD");
             let output = call.run(&self.shop.ground.git).await?.whole()?;
-            let head =
-                Call::read(&workspace.path, &["rev-parse", "HEAD"]).here_only().run(&self.shop.ground.git).await?;
+            let tree = Call::read(&workspace.path, &["rev-parse", "HEAD^{tree}"]).here_only();
+            let tree = tree.run(&self.shop.ground.git).await?;
             if !output.stdout.is_empty() {
                 let text = String::from_utf8_lossy(&output.stdout).into_owned();
-                return Ok(Artifact::of_text(text, "text/x-diff".to_owned(), Some(head.text())));
+                let artifact = Artifact::of_text(text, DIFF.to_owned(), Some(format!("tree:{}", tree.text())));
+                return Ok(Artifact { source: Some(GATHERED.to_owned()), ..artifact });
             }
         }
         let claimed = self.claimed(turn)?;
@@ -149,11 +157,13 @@ impl Attempt {
             if let Some(path) = path.filter(small)
                 && let Ok(text) = std::fs::read_to_string(&path)
             {
-                return Ok(Artifact::of_text(text, by_extension(&path).to_owned(), Some(name.clone())));
+                let artifact = Artifact::of_text(text, by_extension(&path).to_owned(), Some(format!("given: {name}")));
+                return Ok(Artifact { source: Some(GIVEN_FILE.to_owned()), ..artifact });
             }
         }
         let text = named.filter(|text| !text.trim().is_empty()).unwrap_or(claimed.summary);
-        Ok(Artifact::of_text(text, "text/plain".to_owned(), Some(turn.to_string())))
+        let artifact = Artifact::of_text(text, "text/plain".to_owned(), Some(format!("given: {turn}")));
+        Ok(Artifact { source: Some(GIVEN_TEXT.to_owned()), ..artifact })
     }
 
     /// The worker gets what was found as mail, once, also when it is begun again.

@@ -285,7 +285,7 @@ impl Loop {
                     };
                     let now = self.shop.service.now();
                     match self.shop.service.execute(self.shop.caller(seat.agent), claim).await {
-                        Ok(Reply::Claimed { task, attempt, until }) => {
+                        Ok(Reply::Claimed { task, attempt, until, .. }) => {
                             offered.retain(|offered| offered.task.id != task);
                             let lease = u64::try_from(until.0 - now.0).unwrap_or(0);
                             self.lease = self.lease.min(Duration::from_millis(lease));

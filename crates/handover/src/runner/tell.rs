@@ -100,6 +100,7 @@ impl Attempt {
             },
             Because::Reviewed => Resume {
                 codes: facts.review.as_ref().map(super::review::codes).unwrap_or_default(),
+                reviewer: facts.review.as_ref().map(|known| known.review.provider.clone()),
                 ..resume(super::review::FOUND)
             },
             Because::Failed { evidence } => Resume {

@@ -23,7 +23,7 @@ mod tree;
 pub(crate) use changed::{ChangedCheck, CheckAnswer, CheckWait};
 pub use check::{KEPT, Place};
 pub use contract::{Contract, Unresolved, resolve, survey};
-pub use evaluation::{Asked, Judgement, ask, judge};
+pub use evaluation::{Asked, Criterion, Judgement, ask, judge};
 pub use evidence::{Checked, Code, Ended, Evaluation, Evidence, Output, Problem};
 pub use finish::{Completed, Finished, Order, Unfinished, finish};
 pub use mechanical::{Progress, Verified, verify};

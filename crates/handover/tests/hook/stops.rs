@@ -1,8 +1,12 @@
 //! Stops: who owes a handoff, what is sent back, how often, and what a valid one does.
 
 use engine::approval::{ApprovalStatus, Decision, Source};
+use engine::command::{EndRound, OpenReview, RoundAnswer, RoundEnd, StartRound};
 use engine::plan::PlanTask;
+use engine::review::Artifact;
 use engine::task::{BlockKind, State, Status};
+use engine::turn::{Object, Spent};
+use engine::{Caller, Command, Reply, Rights, Timestamp};
 use serde_json::{Value, json};
 
 use crate::scene::{HANDS_OVER, Said, Scene, handoff};
@@ -96,6 +100,55 @@ fn a_valid_handoff_has_its_effect() {
     assert_eq!(scene.task(task).status(), Status::Paused);
     // While it waits nothing is owed.
     scene.stop("p4", "still waiting").is_nothing();
+}
+
+#[test]
+fn complete_is_refused_for_work_that_is_not_what_was_reviewed() {
+    let scene = Scene::new(HANDS_OVER);
+    let quinn = scene.agent("quinn", None);
+    let task = scene.held(quinn, PlanTask { review: true, ..PlanTask::named("one") });
+    let complete = handoff(quinn, "COMPLETE", json!({"user_facing_summary": "It builds."}));
+    let said = scene.stop("p1", &complete);
+    assert!(reason(&said).contains("REVIEW_REQUIRED") && reason(&said).contains("review_request with its task_id"));
+    let open = OpenReview { provider: "critic".to_owned(), gate: Some((task, 1)), rounds_max: None };
+    let opened = scene.run(Caller::agent(quinn), Command::OpenReview(open));
+    let Reply::ReviewOpened { review } = opened else { panic!("{opened:?}") };
+    // The folder has no repository, which is what the second round was shown.
+    for (number, shown) in [(1, "tree:0123"), (2, "given: no repository")] {
+        let artifact = Artifact {
+            media_type: "text/plain".to_owned(),
+            reference: Some(shown.to_owned()),
+            request: Object { hash: "00".to_owned(), bytes: 2 },
+        };
+        let start = StartRound {
+            review,
+            number,
+            turn: None,
+            artifact,
+            decisions: Vec::new(),
+            host: "here".to_owned(),
+            until: Timestamp(i64::MAX),
+        };
+        scene.run(Caller::agent(quinn), Command::StartRound(Box::new(start)));
+        let answer = RoundAnswer {
+            confidence: "high".to_owned(),
+            summary: "fine".to_owned(),
+            found: Vec::new(),
+            conversation: None,
+            response: None,
+            spent: Spent::default(),
+        };
+        let end = EndRound { review, number, tries: 1, end: RoundEnd::Answered(answer) };
+        scene.run(Caller::with_rights(Rights::Runner), Command::EndRound(Box::new(end)));
+        let said = scene.stop(&format!("p{}", number + 1), &complete);
+        if number == 1 {
+            assert!(reason(&said).contains("it was changed since"), "{said:?}");
+            assert_eq!(scene.task(task).holder(), Some(quinn));
+        } else {
+            said.is_nothing();
+        }
+    }
+    assert_eq!(scene.task(task).status(), Status::Completed);
 }
 
 #[test]

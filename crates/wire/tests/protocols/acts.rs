@@ -166,7 +166,12 @@ fn answers_have_the_shape_of_the_specification() {
         ),
         (
             "task_claim",
-            Reply::Claimed { task: "tk_0123456789ab".parse().unwrap(), attempt: 2, until: engine::Timestamp(0) },
+            Reply::Claimed {
+                task: "tk_0123456789ab".parse().unwrap(),
+                attempt: 2,
+                until: engine::Timestamp(0),
+                review: false,
+            },
             r#"{"success":true,"attempt":2,"lease_expires_at":0}"#,
         ),
         ("agent_unregister", Reply::Unregistered { released: 1 }, r#"{"success":true,"tasks_released":1}"#),

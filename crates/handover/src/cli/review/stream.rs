@@ -61,6 +61,17 @@ pub(super) async fn run(office: &Office, asked: &Run) -> anyhow::Result<ExitCode
             return Ok(ExitCode::from(1));
         }
     };
+    if let (Some(known), engine::Rights::Agent) = (&known, caller.rights)
+        && let Some(gate) = known.gate
+    {
+        let task = gate.task;
+        eprintln!(
+            "NOT_PERMITTED {} reviews the work of {task}, which Handover gathers itself; use `handover review request --task-id \
+             {task}` or the tool review_request with its task_id",
+            known.id
+        );
+        return Ok(ExitCode::from(1));
+    }
     let mut bytes = Vec::new();
     std::io::stdin().lock().take(REQUEST_BYTES_MAX).read_to_end(&mut bytes).context("read the request")?;
     let id = match known {

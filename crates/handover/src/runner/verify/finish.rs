@@ -13,9 +13,10 @@ use engine::{Caller, Command, Json, Refusal, Reply, Rights};
 use wire::json::{Value, object};
 
 use super::changed::{ChangedCheck, CheckAnswer, CheckWait};
-use super::evaluation::{Asked, Judgement, ask};
+use super::evaluation::{Asked, Criterion, Judgement, ask};
 use super::{Contract, Facts, Fault, Place, Progress, Said, Unresolved, Verified, resolve, tree, verify};
-use crate::runner::host;
+use crate::review::task_work::{WorkGround, WorkProblem, state_to_complete};
+use crate::runner::{brief, host};
 use crate::settings::Team;
 use crate::worktree::git::Git;
 use crate::{Error, Service, worktree};
@@ -40,6 +41,8 @@ pub struct Order<'a> {
     pub worktree: &'a Path,
     /// The main worktree, whose configuration was accepted.
     pub root: &'a Path,
+    /// Our own state on this machine.
+    pub state: &'a Path,
     /// For the hosts of the checks.
     pub folder: &'a Path,
     /// Told to everything below the checks; of this verification alone.
@@ -104,13 +107,21 @@ pub async fn finish<E>(
 where
     E: AsyncFnOnce(Asked) -> Result<Judgement, String>,
 {
-    let (held, contract) = prepare(service, team, order).await?;
+    let (mut held, contract) = prepare(service, team, order).await?;
     if contract.evaluate.is_some() && evaluate.is_none() {
         return Err(Unfinished::EvaluatorNeeded);
     }
     // Whoever lost the claim is told before a check runs for ten minutes.
     let nothing = held.found(Verdict::Pass, Verdict::Skipped, None, Json::from_stored("{}".to_owned()));
     service.would(held.caller(), nothing).await?;
+    // The state before the checks: what they leave behind is no work. Work that was not reviewed is told now, too.
+    let ground = WorkGround { service, root: Some(order.root), state: Some(order.state) };
+    held.work = state_to_complete(ground, held.task, Some(order.worktree)).await.map_err(|problem| match problem {
+        WorkProblem::Error(error) => Unfinished::Error(error),
+        WorkProblem::Git(problem) => Unfinished::Git(problem),
+    })?;
+    let done = Target::Completed { outcome: Some("verified".to_owned()), detail: None };
+    service.would(held.caller(), Command::Move { task: held.task, attempt: Some(held.attempt), to: done }).await?;
     let mut verified = held.working(service, mechanical(&contract, order, progress)).await?;
     if let (true, Some(scripts)) = (verified.evidence.waits_for_a_person(), &contract.scripts) {
         let check = ChangedCheck {
@@ -130,6 +141,7 @@ where
     let mut semantic = Verdict::Skipped;
     if let (Verdict::Pass, Some(criterion), Some(evaluate)) = (verified.mechanical(), &contract.evaluate, evaluate) {
         let text = verified.text.as_deref().unwrap_or_default();
+        let criterion = Criterion { text: criterion, author: held.author.as_deref() };
         let asked = ask(criterion, verified.output_ref.as_deref(), text);
         let (verdict, said) = match held.working(service, evaluate(asked)).await.map_err(Unfinished::NotEvaluated)? {
             Judgement::Pass(said) => (Verdict::Pass, said),
@@ -153,6 +165,10 @@ struct Held {
     task: TaskId,
     attempt: u32,
     holder: AgentId,
+    /// The agent that wrote the task; None when a person did.
+    author: Option<String>,
+    /// The state of the work that is verified, where it has to be what was reviewed.
+    work: Option<String>,
 }
 
 async fn prepare(service: &Service, team: &Team, order: Order<'_>) -> Result<(Held, Contract), Unfinished> {
@@ -164,12 +180,13 @@ async fn prepare(service: &Service, team: &Team, order: Order<'_>) -> Result<(He
         Some(holder) if order.agent.is_none_or(|agent| agent == holder) => holder,
         Some(_) | None => return Err(Error::from(Refusal::ClaimLost { task: id, holder, attempt }).into()),
     };
+    let author = brief::author(&detail);
     let stored = detail.brief.ok_or(Unfinished::NoContract(id))?;
     let judged = wire::message::judge_brief(stored.as_str().as_bytes());
     let problems = judged.report.codes().0.join(", ");
     let brief = judged.value.ok_or(Unfinished::Brief(problems))?;
     let contract = resolve(team, &brief.output_contract)?;
-    Ok((Held { task: id, attempt, holder }, contract))
+    Ok((Held { task: id, attempt, holder, author, work: None }, contract))
 }
 
 async fn mechanical(
@@ -201,7 +218,7 @@ async fn mechanical(
 impl Held {
     /// The runner's right to complete, in the name of whoever holds the task.
     fn caller(&self) -> Caller {
-        Caller { agent: Some(self.holder), ..Caller::with_rights(Rights::Runner) }
+        Caller { agent: Some(self.holder), work: self.work.clone(), ..Caller::with_rights(Rights::Runner) }
     }
 
     fn found(&self, mechanical: Verdict, semantic: Verdict, output_ref: Option<String>, evidence: Json) -> Command {

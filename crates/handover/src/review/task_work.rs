@@ -1,0 +1,324 @@
+//! The work of a task that is to be reviewed: where it is, and what of it its reviewer is shown. The worker chooses neither.
+//!
+//! ```text
+//! the task's workspace, verified with git    changes since the first claim  ─┐
+//!   none, or it has no changes                                               ├─> gathered, named by its tree
+//! the main worktree                          changes since the first claim  ─┘
+//!   none, or no repository ───────────────────────────────────────────────────> given by the worker, and said to be
+//! ```
+
+use std::path::{Path, PathBuf};
+
+use engine::id::{AgentId, TaskId, WorkspaceId};
+use engine::task::Task;
+use engine::workspace::{Workspace, WorkspaceStatus};
+use engine::{Refusal, Stop, World, view};
+
+use super::base::ClaimBase;
+use super::work::{GitWork, WorkDiff, WorkSource, worktree_tree};
+use crate::error::Error;
+use crate::service::Service;
+use crate::worktree::Problem;
+use crate::worktree::git::Git;
+use crate::worktree::repository::{Repository, reference};
+
+/// Names of what is reviewed that no tree has.
+const GIVEN_UNCHANGED: &str = "given: no changes in the repository";
+const GIVEN_ANYWHERE: &str = "given: no repository";
+/// How gathered work is shown.
+pub const DIFF: &str = "text/x-diff";
+/// Tasks of a workflow that one read returns, and reads until we give up looking for those that share a worktree.
+const PAGE: u32 = 500;
+const PAGES_MAX: usize = 20;
+
+/// Where work is looked for.
+#[derive(Debug, Clone, Copy)]
+pub struct WorkGround<'a> {
+    pub service: &'a Service,
+    /// The project's main worktree.
+    pub root: Option<&'a Path>,
+    /// Our own state on this machine, which knows where the task began.
+    pub state: Option<&'a Path>,
+}
+
+/// Why the work of a task cannot be looked at.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkProblem {
+    #[error(transparent)]
+    Error(#[from] Error),
+    #[error(transparent)]
+    Git(#[from] Problem),
+}
+
+/// The work of a task, as it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskWork {
+    diff: Option<WorkDiff>,
+    has_repository: bool,
+    source: String,
+}
+
+impl TaskWork {
+    /// Looks at the work of a task.
+    pub async fn look(ground: WorkGround<'_>, task: TaskId) -> Result<Self, WorkProblem> {
+        let git = Git::default();
+        let base = ground.state.map(|state| ClaimBase::read(state, task)).unwrap_or_default();
+        let main = main_worktree(&git, ground.root).await?;
+        let own = own_worktree(ground, &git, &base, task).await?;
+        let has_repository = main.is_some() || own.is_some();
+        let main_base = main.as_ref().and_then(|main| base.head(&main.repository.home).map(str::to_owned));
+        if let Some(OwnWork { work, base, name }) = own
+            && let Some(diff) = work.diff(&git, base.as_deref()).await?
+        {
+            let mut source =
+                format!("Handover gathered it from {name}: everything that was changed since the task was claimed.");
+            // The worker may have worked in the main worktree, and so may anybody else.
+            if let Some(main) = main.filter(|main| main.source != work.source) {
+                let (names, more) = main.names(&git, main_base.as_deref()).await?;
+                source.push_str(&elsewhere(&names, more));
+            }
+            return Ok(Self { diff: Some(diff), has_repository, source });
+        }
+        let diff = match &main {
+            Some(main) => main.diff(&git, main_base.as_deref()).await?,
+            None => None,
+        };
+        let source = match (&diff, has_repository) {
+            (Some(_), _) => {
+                "Handover gathered it from the main worktree: everything that was changed since the task was claimed."
+            }
+            (None, true) => {
+                "The worker gave it: Handover did not gather it. The repository has no changes since the task was claimed."
+            }
+            (None, false) => "The worker gave it: Handover did not gather it. There is no repository.",
+        };
+        Ok(Self { diff, has_repository, source: source.to_owned() })
+    }
+
+    /// Returns the changes as text; None when the worker has to give what is reviewed.
+    pub fn diff(&self) -> Option<&str> {
+        self.diff.as_ref().map(|diff| diff.text.as_str())
+    }
+
+    /// Returns the name of this state. A review counts for the state that it was shown.
+    pub fn name(&self) -> &str {
+        match (&self.diff, self.has_repository) {
+            (Some(diff), _) => &diff.state,
+            (None, true) => GIVEN_UNCHANGED,
+            (None, false) => GIVEN_ANYWHERE,
+        }
+    }
+
+    /// Returns where it is from, in sentences for its reviewer.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+}
+
+/// Returns the state of the work of a task that is to be completed, for the rule that compares it with what was reviewed.
+/// None when there is nothing to compare. Work that was verified counts as it is in the folder where that was done: checks
+/// of one folder say nothing of another.
+pub async fn state_to_complete(
+    ground: WorkGround<'_>,
+    task: TaskId,
+    verified_in: Option<&Path>,
+) -> Result<Option<String>, WorkProblem> {
+    let found = ground.service.view(move |world| {
+        let row = world.task(task)?;
+        if !row.review {
+            return Ok(false);
+        }
+        Ok(view::gating(world, task, row.attempt)?.is_some())
+    });
+    match found.await {
+        Ok(true) => {}
+        // The rule refuses a task that is not there or was not reviewed.
+        Ok(false) | Err(Error::Refused(_)) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    }
+    let work = TaskWork::look(ground, task).await?;
+    Ok(Some(match (&work.diff, verified_in) {
+        (Some(_), Some(folder)) => format!("tree:{}", worktree_tree(&Git::default(), folder).await?),
+        (Some(_), None) | (None, _) => work.name().to_owned(),
+    }))
+}
+
+/// Tells in a few words how a round came by what it showed, by its name. None when no task's work was shown.
+pub fn shown(name: &str, media_type: &str) -> Option<&'static str> {
+    if name.starts_with("given: ") {
+        return Some("given by the worker, not gathered");
+    }
+    // A person may show a file of the same state.
+    (name.starts_with("tree:") && media_type == DIFF).then_some("gathered by Handover")
+}
+
+fn elsewhere(names: &[String], more: usize) -> String {
+    if names.is_empty() {
+        return String::new();
+    }
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    // A file's name is the worker's text.
+    let names: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
+    format!(
+        " The main worktree was changed in that time, too, by the worker or by others, and these changes are not shown: {}{more}.",
+        names.join(", ")
+    )
+}
+
+async fn main_worktree(git: &Git, root: Option<&Path>) -> Result<Option<GitWork>, Problem> {
+    let Some(root) = root else { return Ok(None) };
+    match Repository::find(git, root).await {
+        Ok(repository) => {
+            let source = WorkSource::Worktree(repository.home.clone());
+            Ok(Some(GitWork { repository, source }))
+        }
+        Err(Problem::NotARepository { .. }) => Ok(None),
+        Err(problem) => Err(problem),
+    }
+}
+
+/// The work in a workspace, what it is compared with, and how it is called.
+struct OwnWork {
+    work: GitWork,
+    base: Option<String>,
+    name: String,
+}
+
+/// A task's workspace, as it is recorded.
+struct Recorded {
+    workspace: Workspace,
+    repository: Option<PathBuf>,
+    sharing: Sharing,
+}
+
+/// Who else works in a worktree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sharing {
+    Alone,
+    /// Another task was worked on there before.
+    Before,
+    /// Another agent holds a task there.
+    Now {
+        task: TaskId,
+        agent: AgentId,
+    },
+}
+
+async fn own_worktree(
+    ground: WorkGround<'_>,
+    git: &Git,
+    base: &ClaimBase,
+    task: TaskId,
+) -> Result<Option<OwnWork>, WorkProblem> {
+    let recorded = ground.service.view(move |world| recorded(world, task)).await?;
+    let Some(Recorded { workspace, repository, sharing }) = recorded else { return Ok(None) };
+    if let Sharing::Now { task: other, agent } = sharing {
+        let problem = format!(
+            "the workspace {} is shared with {other}, which {agent} holds, so nobody can tell whose changes are in it; make a \
+             worktree for {task} (workspace_create with create_worktree and task_ids), move its work there, and ask again",
+            workspace.id
+        );
+        return Err(Error::from(Refusal::InvalidState { problem }).into());
+    }
+    let path = PathBuf::from(&workspace.path);
+    let home = [Some(path.clone()), repository, ground.root.map(Path::to_owned)];
+    let mut found = None;
+    for folder in home.into_iter().flatten() {
+        match Repository::find(git, &folder).await {
+            Ok(repository) => {
+                found = Some(repository);
+                break;
+            }
+            Err(Problem::NotARepository { .. }) => {}
+            Err(problem) => return Err(problem.into()),
+        }
+    }
+    let Some(repository) = found else { return Ok(None) };
+    let branch = reference(&workspace.branch);
+    let Some(source) = located(git, &repository, (task, &workspace), &path).await? else { return Ok(None) };
+    let at_claim = match sharing {
+        // What others made there before is not this task's.
+        Sharing::Before => base.tip(&repository.home, &branch),
+        Sharing::Alone | Sharing::Now { .. } => None,
+    };
+    let at_claim = at_claim.or_else(|| base.head(&repository.home)).map(str::to_owned);
+    let base = match at_claim {
+        Some(commit) => Some(commit),
+        // Claimed on another machine: the base that the workspace was made from.
+        None => match repository.base(git, workspace.base_branch.as_deref()).await {
+            Ok(base) => Some(base.commit),
+            Err(Problem::BaseNotFound(_)) => None,
+            Err(problem) => return Err(problem.into()),
+        },
+    };
+    let name = match &source {
+        // Both are the worker's text.
+        WorkSource::Worktree(path) => format!("the task's worktree {path:?} (branch {:?})", workspace.branch),
+        WorkSource::Commit(_) => format!("the task's branch {:?}, whose worktree is gone", workspace.branch),
+    };
+    Ok(Some(OwnWork { work: GitWork { repository, source }, base, name }))
+}
+
+/// Finds the worktree of a workspace, else its branch. Refuses a record that git contradicts.
+async fn located(
+    git: &Git,
+    repository: &Repository,
+    (task, workspace): (TaskId, &Workspace),
+    path: &Path,
+) -> Result<Option<WorkSource>, WorkProblem> {
+    let Ok(path) = path.canonicalize() else {
+        let tip = repository.commit(git, &reference(&workspace.branch)).await?;
+        return Ok(tip.map(WorkSource::Commit));
+    };
+    let entries = repository.worktrees(git).await?;
+    let entry = entries.iter().find(|entry| entry.path.canonicalize().is_ok_and(|found| found == path));
+    if entry.is_some_and(|entry| entry.branch.as_deref() == Some(reference(&workspace.branch).as_str())) {
+        return Ok(Some(WorkSource::Worktree(path)));
+    }
+    let seen = match entry.map(|entry| entry.branch.as_deref()) {
+        None => "is no worktree of the repository".to_owned(),
+        Some(None) => "has no branch checked out".to_owned(),
+        Some(Some(branch)) => format!("has {} checked out", branch.trim_start_matches("refs/heads/")),
+    };
+    let problem = format!(
+        "the workspace {} of {task} is recorded as the branch {} in {}, but that folder {seen}; check the branch out there, or \
+         make a worktree for the task (workspace_create with create_worktree and task_ids), then call again",
+        workspace.id,
+        workspace.branch,
+        path.display()
+    );
+    Err(Error::from(Refusal::InvalidState { problem }).into())
+}
+
+fn recorded(world: &World, task: TaskId) -> Result<Option<Recorded>, Stop> {
+    let row = world.task(task)?;
+    let Some(id) = row.workspace else { return Ok(None) };
+    let workspace = world.workspace(id)?.clone();
+    if workspace.status != WorkspaceStatus::Active {
+        return Ok(None);
+    }
+    let repository = workspace.repository.map(|id| world.repository(id)).transpose()?;
+    let repository = repository.map(|row| PathBuf::from(&row.path));
+    Ok(Some(Recorded { sharing: sharing(world, row, id)?, workspace, repository }))
+}
+
+fn sharing(world: &World, task: &Task, workspace: WorkspaceId) -> Result<Sharing, Stop> {
+    let (mut after, mut found) = (None, Sharing::Alone);
+    for _ in 0..PAGES_MAX {
+        let page = view::tasks(world, task.workflow, &[], after, PAGE)?;
+        let others = page.rows.iter().map(|row| &row.task);
+        for other in others.filter(|other| other.id != task.id && other.workspace == Some(workspace)) {
+            match other.holder() {
+                Some(agent) if task.holder() != Some(agent) => return Ok(Sharing::Now { task: other.id, agent }),
+                Some(_) => found = Sharing::Before,
+                None if other.attempt > 0 => found = Sharing::Before,
+                None => {}
+            }
+        }
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    Ok(found)
+}
