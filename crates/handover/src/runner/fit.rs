@@ -26,7 +26,10 @@ pub(super) async fn lacks(shop: &Shop, workflow: WorkflowId) -> Result<Vec<Strin
         for row in &page.rows {
             let reviewer = brief::extra(&row.detail, "review").and_then(|named| named.as_text().map(str::to_owned));
             if let Some(named) = reviewer.filter(|named| slug(&shop.settings, named, None).is_none()) {
-                let what = format!("it is to be reviewed by `{named}`, and no agent of .handover/config.toml is that");
+                let what = format!(
+                    "it is to be reviewed by `{named}`, and no agent of .handover/config.toml has that name or role; add one, \
+                     accept it with `handover trust`, and run again"
+                );
                 lacks.insert(format!("{}: {what}", row.task.name));
             }
             let brief = match brief::of(&row.task, &row.detail) {
@@ -41,7 +44,8 @@ pub(super) async fn lacks(shop: &Shop, workflow: WorkflowId) -> Result<Vec<Strin
                 lacks.insert(format!("{}: {problem}", row.task.name));
             }
             if brief.output_contract.evaluate.get().is_some() && shop.settings.evaluator.is_none() {
-                let what = "its output is to be evaluated, and [evaluator] in .handover/config.toml names nobody";
+                let what = "its output is to be evaluated, and no agent does that; add `[evaluator]` with `agent = \"SLUG\"` to \
+                            .handover/config.toml, accept it with `handover trust`, and run again";
                 lacks.insert(format!("{}: {what}", row.task.name));
             }
         }

@@ -99,6 +99,20 @@ fn offers(world: &World, workflow: WorkflowId, now: Timestamp) -> Result<Vec<Off
     tasks.into_iter().map(|task| Ok(Offered { judged: judged(&task)?, review: review(&task)?, task })).collect()
 }
 
+/// Tells why nobody takes tasks that can be claimed.
+pub(super) fn unwanted(offered: &[Offered]) -> impl Iterator<Item = String> + '_ {
+    offered.iter().map(|offered| {
+        let name = &offered.task.name;
+        stuck(&offered.task).unwrap_or_else(|| match (&offered.review, offered.judged) {
+            (Some(named), _) => {
+                format!("{name} is to be reviewed by `{named}`, and no other agent is there to work on it")
+            }
+            (None, true) => format!("{name} is judged by the evaluator, and no other agent is there to work on it"),
+            (None, false) => format!("{name} is taken by no agent of .handover/config.toml"),
+        })
+    })
+}
+
 /// Why a task does not go on, in a line.
 fn stuck(task: &Task) -> Option<String> {
     use engine::task::State;
@@ -112,7 +126,10 @@ fn stuck(task: &Task) -> Option<String> {
         State::Pending { .. } if task.unmet == 0 => {
             let role = task.role.as_ref().map(|role| format!("the role {role}"));
             let needs: Vec<String> = role.into_iter().chain(task.capabilities.iter().cloned()).collect();
-            (!needs.is_empty()).then(|| format!("{name} waits for an agent with {}", needs.join(", ")))
+            (!needs.is_empty()).then(|| {
+                let needs = needs.join(", ");
+                format!("{name} waits for an agent with {needs}: no agent of .handover/config.toml has it")
+            })
         }
         State::Pending { .. }
         | State::Planning { .. }

@@ -29,6 +29,8 @@ const BREATH: Duration = Duration::from_millis(20);
 const REST_MIN: Duration = Duration::from_millis(250);
 const REST_MAX: Duration = Duration::from_secs(60);
 const WORKFLOWS_MAX: u32 = 200;
+/// Of what keeps workflows from going on, what is told at the end.
+const REASONS_MAX: usize = 20;
 
 /// What to work on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,8 +70,8 @@ pub struct Loop {
     working: HashMap<TaskId, String>,
     rests: BTreeMap<String, Rest>,
     lease: Duration,
-    /// Workflows that were looked at: whether everything their tasks need is there.
-    fits: HashMap<WorkflowId, bool>,
+    /// Workflows that were looked at: what their tasks need and nobody has.
+    lacking: HashMap<WorkflowId, Vec<String>>,
     held: Arc<Mutex<Held>>,
 }
 
@@ -85,7 +87,7 @@ impl Loop {
             working: HashMap::new(),
             rests: BTreeMap::new(),
             lease,
-            fits: HashMap::new(),
+            lacking: HashMap::new(),
         }
     }
 
@@ -96,7 +98,7 @@ impl Loop {
             if !lacks.is_empty() {
                 return Ok(Ended::Stuck(lacks.join("\n")));
             }
-            self.fits.insert(id, true);
+            self.lacking.insert(id, lacks);
         }
         lease::show_life(&self.shop).await?;
         self.clean_locks().await;
@@ -306,8 +308,8 @@ impl Loop {
 
     /// A workflow that lacks something is told once and passed over.
     async fn is_fit(&mut self, workflow: &Workflow) -> Result<bool, Error> {
-        if let Some(known) = self.fits.get(&workflow.id) {
-            return Ok(*known);
+        if let Some(known) = self.lacking.get(&workflow.id) {
+            return Ok(known.is_empty());
         }
         let lacks = fit::lacks(&self.shop, workflow.id).await?;
         for text in &lacks {
@@ -315,8 +317,9 @@ impl Loop {
             let what = What::Warning { text: text.clone() };
             self.shop.tell(News { task: TaskId::FIRST, name, agent, what });
         }
-        self.fits.insert(workflow.id, lacks.is_empty());
-        Ok(lacks.is_empty())
+        let is_fit = lacks.is_empty();
+        self.lacking.insert(workflow.id, lacks);
+        Ok(is_fit)
     }
 
     async fn claimed(&self, seat: &Seat, task: TaskId, attempt: u32) {
@@ -354,26 +357,50 @@ impl Loop {
 
     /// Nobody works, nobody rests, and nothing can be claimed.
     async fn is_over(&self) -> Result<Option<Ended>, Error> {
-        let (id, workflows) = match self.scope {
+        let id = match self.scope {
             Scope::All => return Ok(None),
-            Scope::Once => (None, self.workflows().await?.iter().map(|workflow| workflow.id).collect()),
-            Scope::Workflow(id) => (Some(id), vec![id]),
+            Scope::Once => return self.is_idle().await,
+            Scope::Workflow(id) => id,
         };
-        for workflow in workflows {
-            let Prospect { status, held, offered } = prospect::of(&self.shop, workflow).await?;
-            match (status, id) {
-                (WorkflowStatus::Completed, Some(_)) if self.working.is_empty() => return Ok(Some(Ended::Completed)),
-                (WorkflowStatus::Completed, _) => return Ok(None),
-                _ => {}
-            }
-            if held > 0 || self.shop.seats.values().any(|seat| self.fitting(seat, &offered).is_some()) {
+        let Prospect { status, held, offered } = prospect::of(&self.shop, id).await?;
+        if status == WorkflowStatus::Completed {
+            return Ok(self.working.is_empty().then_some(Ended::Completed));
+        }
+        if held > 0 || self.is_wanted(&offered) {
+            return Ok(None);
+        }
+        Ok(Some(Ended::Stuck(prospect::why_stuck(&self.shop, id).await?)))
+    }
+
+    /// The same for all workflows. A workflow that lacks something, or that somebody has locked, is not waited for: nothing
+    /// of it is claimed.
+    async fn is_idle(&self) -> Result<Option<Ended>, Error> {
+        let mut reasons = Vec::new();
+        for workflow in self.workflows().await? {
+            let Prospect { status, held, offered } = prospect::of(&self.shop, workflow.id).await?;
+            if status == WorkflowStatus::Completed || held > 0 {
                 return Ok(None);
             }
+            let name = &workflow.name;
+            let lacks = self.lacking.get(&workflow.id).into_iter().flatten();
+            let lacks: Vec<String> = lacks.map(|text| format!("{name}: {text}")).collect();
+            let lock = workflow.lock.as_ref().filter(|lock| lock.until > self.shop.service.now());
+            match (lock, lacks.is_empty()) {
+                (_, false) => reasons.extend(lacks),
+                (Some(lock), true) => {
+                    reasons.push(format!("{name}: it is locked by {}; run again when it is unlocked", lock.owner));
+                }
+                (None, true) if self.is_wanted(&offered) => return Ok(None),
+                (None, true) => reasons.extend(prospect::unwanted(&offered).map(|text| format!("{name}: {text}"))),
+            }
         }
-        match id {
-            None => Ok(Some(Ended::Idle)),
-            Some(id) => Ok(Some(Ended::Stuck(prospect::why_stuck(&self.shop, id).await?))),
-        }
+        reasons.truncate(REASONS_MAX);
+        Ok(Some(if reasons.is_empty() { Ended::Idle } else { Ended::Stuck(reasons.join("\n")) }))
+    }
+
+    /// Whether some agent would take one of these tasks.
+    fn is_wanted(&self, offered: &[Offered]) -> bool {
+        self.shop.seats.values().any(|seat| self.fitting(seat, offered).is_some())
     }
 
     /// Lets attempts end: those that wait for a person at once, the others with their turns.

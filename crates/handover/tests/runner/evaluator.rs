@@ -27,3 +27,30 @@ fn the_evaluator_takes_no_task_that_it_would_have_to_judge() {
     let by_the_judge = ran.events.iter().filter(|event| event["event"] == "claimed" && event["agent"] == "judge");
     assert_eq!(by_the_judge.count(), 2, "{:#?}", ran.events);
 }
+
+/// Workflows of which nothing can be claimed end a run, with what each of them lacks.
+#[test]
+fn run_once_ends_on_workflows_that_lack_somebody_and_says_who() {
+    let mut scene = Scene::new();
+    scene.agent("worker", "");
+    scene.settle();
+    let judged = "summary: s\ntasks:\n  - name: one\n    brief:\n      goal: finished\n      acceptance_criteria: [It is \
+                  done.]\n      output_contract: {type: file, output_ref_required: true, evaluate: judge-pass}\n";
+    workflow(&scene, judged);
+    workflow(&scene, "summary: s\ntasks:\n  - {name: two, description: finished, review: critic}\n");
+    workflow(&scene, "summary: s\ntasks:\n  - {name: three, description: finished, role: nobody}\n");
+    workflow(&scene, "summary: s\ntasks:\n  - {name: four, description: finished}\n");
+    let ran = scene.run(&["--once"]);
+    assert_eq!((ran.code, ran.events.last().unwrap()["how"].as_str()), (1, Some("stuck")), "{:#?}", ran.events);
+    let reason = ran.events.last().unwrap()["reason"].as_str().unwrap();
+    for expected in [
+        "one: its output is to be evaluated",
+        "add `[evaluator]`",
+        "two: it is to be reviewed by `critic`",
+        "the role nobody",
+    ] {
+        assert!(reason.contains(expected), "{expected} in {reason}");
+    }
+    // The others are worked on.
+    assert!(ran.story("four").ends_with("completed"), "{:#?}", ran.events);
+}
