@@ -1,7 +1,7 @@
 //! Whether this process runs below an agent: a person decides and operates, an agent works.
 //!
-//! Three things say so, each enough by itself: a mark in the environment, an ancestor that is an agent's client or a turn host
-//! of ours, and an ancestor that started a `handover mcp` that still lives. Ancestors are read from `/proc`; where there is
+//! Three things say so, each enough by itself: a mark in the environment, an ancestor that is an agent's client, a turn host
+//! of ours or a git that we started, and an ancestor that started a `handover mcp` that still lives. Ancestors are read from `/proc`; where there is
 //! none, only the marks count.
 //!
 //! This keeps agents from deciding by accident and by what they read. It is no wall: a program of the same user can leave its
@@ -40,6 +40,8 @@ pub enum AgentSign {
     Mark(&'static str),
     /// A turn of the runner.
     TurnHost { pid: u32 },
+    /// A git that Handover started: it runs what the repository's configuration names.
+    OurGit { pid: u32 },
     /// A known client's program.
     KnownClient { name: &'static str, pid: u32 },
     /// A program that started a `handover mcp` that still lives.
@@ -51,6 +53,7 @@ impl fmt::Display for AgentSign {
         match self {
             Self::Mark(name) => write!(f, "{name} is set"),
             Self::TurnHost { pid } => write!(f, "this runs below a turn of the runner (pid {pid})"),
+            Self::OurGit { pid } => write!(f, "this runs below a git that Handover started (pid {pid})"),
             Self::KnownClient { name, pid } => write!(f, "this runs below {name} (pid {pid})"),
             Self::McpClient { name, pid } => {
                 write!(f, "this runs below {name} (pid {pid}), which started a `handover mcp` that still runs")
@@ -73,8 +76,12 @@ pub fn look(live: Option<&Path>) -> Option<BelowAgent> {
     let started =
         |ancestor: &ancestry::Ancestor| clients.iter().filter(|client| client.is(ancestor)).collect::<Vec<_>>();
     let sessions = ancestors.iter().flat_map(started).filter_map(|client| client.session()).collect();
+    let parents = ancestors.iter().skip(1).map(Some).chain([None]);
     let sign = mark.or_else(|| {
-        ancestors.iter().find_map(|ancestor| {
+        ancestors.iter().zip(parents).find_map(|(ancestor, parent)| {
+            if parent.is_some_and(|parent| client::is_our_git(ancestor, parent)) {
+                return Some(AgentSign::OurGit { pid: ancestor.pid });
+            }
             if client::is_turn_host(ancestor) {
                 return Some(AgentSign::TurnHost { pid: ancestor.pid });
             }

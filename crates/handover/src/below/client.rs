@@ -103,9 +103,18 @@ fn stem(script: &str) -> &str {
 
 /// Returns whether this is a host of ours beside an agent's program.
 pub(super) fn is_turn_host(process: &Ancestor) -> bool {
-    let is_ours = base(&process.program) == "handover"
-        || std::env::current_exe().is_ok_and(|own| own.to_string_lossy() == process.program);
-    is_ours && process.arguments.get(1).is_some_and(|word| word == host::COMMAND)
+    is_ours(process) && process.arguments.get(1).is_some_and(|word| word == host::COMMAND)
+}
+
+fn is_ours(process: &Ancestor) -> bool {
+    base(&process.program) == "handover"
+        || std::env::current_exe().is_ok_and(|own| own.to_string_lossy() == process.program)
+}
+
+/// Returns whether this is a git that we started ourselves. Below it run the filters of a repository's configuration, which an
+/// agent can write, and never a person.
+pub(super) fn is_our_git(process: &Ancestor, parent: &Ancestor) -> bool {
+    process.name() == "git" && is_ours(parent)
 }
 
 /// Returns whether people work below this program, too, although it started a `handover mcp`.
@@ -176,6 +185,14 @@ mod tests {
         assert!(is_turn_host(&process("/usr/bin/handover", "handover|turn-host|/x")));
         assert!(!is_turn_host(&process("/usr/bin/handover", "handover|run")));
         assert!(!is_turn_host(&process("/usr/bin/cat", "cat|turn-host")));
+    }
+
+    #[test]
+    fn a_git_of_ours_is_one_that_we_started() {
+        let git = process("/usr/bin/git", "git|worktree|add");
+        assert!(is_our_git(&git, &process("/usr/bin/handover", "handover|run")));
+        assert!(!is_our_git(&git, &process("/usr/bin/bash", "bash")));
+        assert!(!is_our_git(&process("/usr/bin/bash", "bash"), &process("/usr/bin/handover", "handover|run")));
     }
 
     #[test]

@@ -18,6 +18,7 @@ use handover::runner::run::{Ended, Loop, Scope};
 use handover::runner::screen::{Look, Screen};
 use handover::runner::shop::Wish;
 use handover::trust::Untrusted;
+use handover::visible;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -182,12 +183,14 @@ fn report(ended: &Ended, json: bool) -> anyhow::Result<ExitCode> {
         Ended::Stuck(_) => ("stuck", 1),
         Ended::Stopped => ("stopped", 130),
     };
-    let reason = if let Ended::Stuck(reason) = ended { Some(reason.as_str()) } else { None };
+    // Names and reasons are agents' words.
+    let reason = if let Ended::Stuck(reason) = ended { Some(visible::redacted(reason)) } else { None };
     if json {
-        super::say(&serde_json::json!({"event": "run_ended", "how": word, "reason": reason}).to_string())?;
+        let event = serde_json::json!({"event": "run_ended", "how": word, "reason": reason});
+        super::say(&visible::json(&event.to_string()))?;
     } else {
         match reason {
-            Some(reason) => eprintln!("handover: nothing can go on: {reason}"),
+            Some(reason) => eprintln!("handover: nothing can go on: {}", visible::lines(&reason)),
             None => super::say(word)?,
         }
     }

@@ -177,7 +177,7 @@ pub(crate) fn plain_lines(text: &str) -> String {
 /// Texts that agents wrote to people, without what looks like a secret.
 const FROM_AGENTS: [&str; 5] = ["inbox_read", "message_list", "message_get", "review_status", "review_request"];
 
-fn without_secrets(value: &Value) -> Value {
+pub(super) fn without_secrets(value: &Value) -> Value {
     match value {
         Value::Text(text) => visible::redacted(text).into(),
         Value::List(items) => Value::List(items.iter().map(without_secrets).collect()),

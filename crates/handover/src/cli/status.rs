@@ -19,7 +19,7 @@ use handover::{trust, visible};
 use wire::json::{Value, object};
 use wire::lifecycle::{Part as _, presence};
 
-use super::show::{coloured, plain, table};
+use super::show::{coloured, plain, table, without_secrets};
 
 /// Nobody decides on more of them at a glance.
 const REVIEWS_SHOWN: usize = 5;
@@ -53,7 +53,7 @@ pub(super) async fn run(office: &Office, asked: &Status) -> anyhow::Result<ExitC
         let unaccepted = unaccepted(office);
         if asked.json {
             let value = json(&found, now, &unaccepted, &interventions);
-            writeln!(out, "{}", visible::json(&value.to_string()))?;
+            writeln!(out, "{}", visible::json(&without_secrets(&value).to_string()))?;
             return Ok(ExitCode::SUCCESS);
         }
         if asked.watch {

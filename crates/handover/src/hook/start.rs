@@ -14,6 +14,7 @@ use crate::trust;
 const AGENTS_MAX: usize = 5;
 const TASKS_MAX: usize = 10;
 const MAIL_MAX: usize = 10;
+const CHANGES_MAX: usize = 5;
 /// Of a name or a subject.
 const CHARS_MAX: usize = 200;
 /// Of all of it: a client may cut what is longer, at any place.
@@ -29,17 +30,27 @@ struct Known {
 pub(super) async fn context(office: &Office, hook: &Hook<'_>) -> Result<Answer, Trouble> {
     let conversation = hook.payload.session_id.clone();
     let known = office.desk.service().view(move |world| known(world, &conversation)).await?;
-    let mut text = if known.is_empty() { nobody(hook.payload.source.as_deref()) } else { told(&known) };
-    if let Some(notice) = unaccepted(hook) {
-        text.push_str(&notice);
-    }
-    Ok(Answer::Context(text.chars().take(TEXT_CHARS_MAX).collect()))
+    let text = if known.is_empty() { nobody(hook.payload.source.as_deref()) } else { told(&known) };
+    // However much there is to tell, what waits for a person is told whole.
+    let notice = unaccepted(hook).unwrap_or_default();
+    let room = TEXT_CHARS_MAX.saturating_sub(notice.chars().count());
+    Ok(Answer::Context(text.chars().take(room).chain(notice.chars()).collect()))
 }
 
 /// What waits for a person in the settings, which the model can tell them.
 fn unaccepted(hook: &Hook<'_>) -> Option<String> {
-    let notice = trust::view(&hook.root()?, office::data_folder().as_deref()).ok()?.notice()?;
-    Some(format!("\nTell the person, who alone can accept it: {}.\n", short(&notice)))
+    let waiting = trust::view(&hook.root()?, office::data_folder().as_deref()).ok()?.waiting();
+    if waiting.is_empty() {
+        return None;
+    }
+    let shown: Vec<String> = waiting.iter().take(CHANGES_MAX).map(|change| short(change)).collect();
+    let more = waiting.len().saturating_sub(CHANGES_MAX);
+    let more = if more > 0 { format!("\nand {more} more") } else { String::new() };
+    Some(format!(
+        "\nSettings of this project wait for a person and are not in force. Tell the person: look at them with `handover trust`. \
+         Only a person can accept them.\n{}\n",
+        fenced("the settings", &format!("{}{more}", shown.join("\n")))
+    ))
 }
 
 fn known(world: &World, conversation: &str) -> Result<Vec<Known>, Stop> {

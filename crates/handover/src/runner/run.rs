@@ -364,7 +364,8 @@ impl Loop {
         };
         let Prospect { status, held, offered } = prospect::of(&self.shop, id).await?;
         if status == WorkflowStatus::Completed {
-            return Ok(self.working.is_empty().then_some(Ended::Completed));
+            // What still works ends before we do; tasks of other workflows that wait for a person must not keep us.
+            return Ok(Some(Ended::Completed));
         }
         if held > 0 || self.is_wanted(&offered) {
             return Ok(None);

@@ -22,6 +22,7 @@ use super::budget::{Bounds, Over};
 use super::chain::Chain;
 use super::next::{Next, Says, Verdict, next};
 use super::program::NO_CONVERSATION;
+use super::verify::Evidence;
 
 /// Two verifications of one attempt may fail, no more.
 const FAILURES_MAX: usize = 2;
@@ -266,8 +267,13 @@ fn finished(facts: &Attempt, given: &Given<'_>, last: &Turn) -> Step {
     if failures < FAILURES_MAX {
         return Step::Turn(Purpose::Verification, Because::Failed { evidence });
     }
-    let evidence: String = evidence.chars().take(2_000).collect();
-    Step::Block(BlockKind::VerificationFail, format!("its output failed verification {failures} times: {evidence}"))
+    let told = serde_json::from_str::<Evidence>(&evidence).map(|evidence| {
+        let failed = evidence.evaluation.as_ref().filter(|_| evidence.has_passed());
+        let told = |(code, text): (String, String)| format!("{code}: {text}");
+        evidence.complaints(failed).into_iter().map(told).collect::<Vec<_>>().join("; ")
+    });
+    let told: String = told.unwrap_or(evidence).chars().take(2_000).collect();
+    Step::Block(BlockKind::VerificationFail, format!("its output failed verification {failures} times: {told}"))
 }
 
 /// As many rounds as it may have, and something is still open.

@@ -45,6 +45,25 @@ fn a_session_is_told_who_it_is_and_what_waits() {
 
 /// The store may be named in every way that other commands take it.
 #[test]
+fn settings_that_wait_for_a_person_are_told_whole_however_many_there_are() {
+    let agent = |number: u32| {
+        format!(
+            "[[agent]]\nslug = \"a{number}\"\nadapter = \"exec\"\npersona = \"x\"\ncommand = [\"/bin/{}\"]\n",
+            "x".repeat(300)
+        )
+    };
+    let scene = Scene::new(&(0..5).map(agent).collect::<String>());
+    let quinn = scene.agent("quinn", None);
+    for number in 0..40 {
+        scene.held(quinn, PlanTask::named(format!("{number}{}", "y".repeat(400))));
+    }
+    let said = scene.hook("SessionStart", json!({"source": "startup"}));
+    let text = said.text("/hookSpecificOutput/additionalContext");
+    assert!(text.contains("Tell the person: look at them with `handover trust`."), "{text}");
+    assert!(text.contains("untrusted from the settings") && text.contains("more\n```"), "{text}");
+}
+
+#[test]
 fn the_store_may_be_elsewhere() {
     let (scene, folder) = (Scene::new(""), crate::scene::project(""));
     let agent = scene.agent("quinn", None);

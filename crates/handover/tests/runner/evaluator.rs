@@ -38,7 +38,7 @@ fn run_once_ends_on_workflows_that_lack_somebody_and_says_who() {
                   done.]\n      output_contract: {type: file, output_ref_required: true, evaluate: judge-pass}\n";
     workflow(&scene, judged);
     workflow(&scene, "summary: s\ntasks:\n  - {name: two, description: finished, review: critic}\n");
-    workflow(&scene, "summary: s\ntasks:\n  - {name: three, description: finished, role: nobody}\n");
+    workflow(&scene, "summary: s\ntasks:\n  - {name: \"three\\u202e\", description: finished, role: nobody}\n");
     workflow(&scene, "summary: s\ntasks:\n  - {name: four, description: finished}\n");
     let ran = scene.run(&["--once"]);
     assert_eq!((ran.code, ran.events.last().unwrap()["how"].as_str()), (1, Some("stuck")), "{:#?}", ran.events);
@@ -53,4 +53,8 @@ fn run_once_ends_on_workflows_that_lack_somebody_and_says_who() {
     }
     // The others are worked on.
     assert!(ran.story("four").ends_with("completed"), "{:#?}", ran.events);
+    // A person reads the same without --json, and sees what would turn the line round.
+    let output = scene.handover(&["run", "--once"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("three<U+202E> waits for an agent with the role nobody"), "{said}");
 }

@@ -305,3 +305,16 @@ fn whoever_has_several_roles_works_in_all_of_them() {
         .collect();
     assert_eq!(agents, ["both", "both-reviewer"]);
 }
+
+/// A question in one workflow keeps no run of another one from its end.
+#[test]
+fn a_run_ends_though_a_task_of_another_workflow_waits_for_a_person() {
+    let scene = team("");
+    let plan = |name: &str, word: &str| {
+        format!("name: {name}\ntasks:\n  - {{name: {name}, role: worker, description: {word}}}\n")
+    };
+    let asked = scene.run_plan(&plan("first", "asks"));
+    assert_eq!(asked.code, 1, "{:#?}", asked.events);
+    let ran = scene.run_plan(&plan("second", "finished"));
+    assert_eq!((ran.code, ran.events.last().unwrap()["how"].as_str()), (0, Some("completed")), "{:#?}", ran.events);
+}
