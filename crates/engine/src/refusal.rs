@@ -340,9 +340,11 @@ impl Refusal {
             Self::MissingError => Row("MISSING_ERROR", true, "give `error`: what went wrong, in a sentence"),
             Self::MissingReason => Row("MISSING_REASON", true, "give `reason`: why, in a sentence"),
             Self::MissingMergeCommit => Row("MISSING_MERGE_COMMIT", true, "give `merge_commit`"),
-            Self::VerificationRequired { .. } => {
-                Row("VERIFICATION_REQUIRED", true, "have the output verified; the verification completes the task")
-            }
+            Self::VerificationRequired { .. } => Row(
+                "VERIFICATION_REQUIRED",
+                true,
+                "have the output verified, which completes the task: run `handover task verify TASK --output-ref REF` in its folder",
+            ),
             Self::ClaimLost { holder: Some(_), .. } => {
                 Row("CLAIM_LOST", false, "stop working on this task and claim another")
             }
@@ -391,7 +393,8 @@ impl Refusal {
             Self::RoundsUsedUp { .. } => Row(
                 "ROUNDS_USED_UP",
                 false,
-                "a person decides about the findings that are open, and completes the task",
+                "put the work back to what was reviewed last and complete it, or ask a person (message_send to `human`), who \
+                 decides about open findings and may complete the task",
             ),
             Self::ReviewRequired { changed_since: Some(_), .. } => Row(
                 "REVIEW_REQUIRED",

@@ -1,6 +1,10 @@
 //! A worker that would like its reviewer to see something else than its work, in real repositories.
 #![cfg(unix)]
-#![expect(clippy::unwrap_used, reason = "a test fails where something unforeseen happens")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test fails where something unforeseen happens, and runs git as a person does"
+)]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -74,8 +78,8 @@ impl Scene {
         let desk = Desk::new(Service::new(store, Arc::new(SystemClock)), surroundings);
         let worker = Visitor::on_session(new_session().unwrap(), engine::Rights::Agent);
         let mut scene = Self { folder, runtime, desk, worker, workflow: String::new() };
-        scene.worker("agent_register", json!({"name": "mallory", "runtime": "exec"}));
-        scene.workflow = text(&scene.person("workflow_create", json!({"name": "w"})), "id");
+        scene.worker("agent_register", &json!({"name": "mallory", "runtime": "exec"}));
+        scene.workflow = text(&scene.person("workflow_create", &json!({"name": "w"})), "id");
         scene
     }
 
@@ -93,30 +97,30 @@ impl Scene {
         }
     }
 
-    fn person(&self, tool: &str, arguments: Value) -> Value {
-        self.call(&Visitor::person(), tool, &arguments).unwrap_or_else(|said| panic!("{tool}: {said}"))
+    fn person(&self, tool: &str, arguments: &Value) -> Value {
+        self.call(&Visitor::person(), tool, arguments).unwrap_or_else(|said| panic!("{tool}: {said}"))
     }
 
-    fn worker(&self, tool: &str, arguments: Value) -> Value {
-        self.call(&self.worker, tool, &arguments).unwrap_or_else(|said| panic!("{tool}: {said}"))
+    fn worker(&self, tool: &str, arguments: &Value) -> Value {
+        self.call(&self.worker, tool, arguments).unwrap_or_else(|said| panic!("{tool}: {said}"))
     }
 
-    fn refused(&self, tool: &str, arguments: Value) -> Value {
-        self.call(&self.worker, tool, &arguments).expect_err(tool)
+    fn refused(&self, tool: &str, arguments: &Value) -> Value {
+        self.call(&self.worker, tool, arguments).unwrap_err()
     }
 
     /// Adds tasks that the critic reviews.
     fn tasks(&self, names: &[&str]) -> Vec<String> {
         let tasks: Vec<Value> = names.iter().map(|name| json!({"name": name, "review": "critic"})).collect();
         let plan = json!({"id": self.workflow, "plan": {"summary": "s", "tasks": tasks}});
-        let planned = self.person("workflow_set_plan", plan);
+        let planned = self.person("workflow_set_plan", &plan);
         names.iter().map(|name| text(&planned["task_ids"], name)).collect()
     }
 
     /// One task, claimed by the worker.
     fn claimed(&self) -> String {
         let task = self.tasks(&["one"]).remove(0);
-        self.worker("task_claim", json!({"task_id": task}));
+        self.worker("task_claim", &json!({"task_id": task}));
         task
     }
 
@@ -127,7 +131,7 @@ impl Scene {
     /// Has the task reviewed, with praise as the content of the call, and returns what the critic was shown.
     fn reviewed(&self, task: &str) -> Value {
         let ask = json!({"task_id": task, "content": "All is well.", "wait_seconds": 50});
-        let answer = self.worker("review_request", ask);
+        let answer = self.worker("review_request", &ask);
         assert_eq!((&answer["status"], &answer["open"]), (&json!("answered"), &json!(0)), "{answer}");
         let request = std::fs::read_to_string(self.folder.path().join("request")).unwrap();
         let mut shown: Value = serde_json::from_str(&request).unwrap();
@@ -194,7 +198,7 @@ fn a_decoy_workspace_hides_no_work() {
     let task = scene.claimed();
     // A worktree of ours on an empty branch, while the work is done in the main one.
     let make = json!({"workflow_id": scene.workflow, "branch": "empty", "create_worktree": true, "task_ids": [task]});
-    scene.worker("workspace_create", make);
+    scene.worker("workspace_create", &make);
     scene.write("work.txt", "work\n");
     let shown = scene.reviewed(&task);
     assert_shows(&shown, &["work.txt"], &["All is well"]);
@@ -210,7 +214,7 @@ fn a_decoy_workspace_hides_no_work() {
     let make = json!({
         "workflow_id": scene.workflow, "branch": "side", "path": side, "base_branch": "fake-base", "task_ids": [task],
     });
-    scene.worker("workspace_create", make);
+    scene.worker("workspace_create", &make);
     let shown = scene.reviewed(&task);
     assert_shows(&shown, &["first.txt", "second.txt"], &["work.txt"]);
     // The reviewer is told what else was changed.
@@ -226,13 +230,13 @@ fn a_record_that_git_contradicts_is_refused_with_what_to_do() {
     let side = scene.folder.path().join("side");
     git(&scene.root(), &["worktree", "add", "-q", "-b", "side", side.to_str().unwrap()]);
     let make = json!({"workflow_id": scene.workflow, "branch": "main", "path": side, "task_ids": [task]});
-    scene.worker("workspace_create", make);
-    let said = scene.refused("review_request", json!({"task_id": task, "content": "All is well."}));
+    scene.worker("workspace_create", &make);
+    let said = scene.refused("review_request", &json!({"task_id": task, "content": "All is well."}));
     assert_eq!(said["code"], "INVALID_STATE", "{said}");
     assert!(text(&said, "message").contains("that folder has side checked out"), "{said}");
     // The advice can be followed.
     let make = json!({"workflow_id": scene.workflow, "branch": "own", "create_worktree": true, "task_ids": [task]});
-    let made = scene.worker("workspace_create", make);
+    let made = scene.worker("workspace_create", &make);
     std::fs::write(Path::new(&text(&made, "path")).join("work.txt"), "work\n").unwrap();
     assert_shows(&scene.reviewed(&task), &["work.txt"], &[]);
     scene.complete(&task).unwrap();
@@ -243,19 +247,19 @@ fn the_worktree_of_another_task_shows_nothing_of_it() {
     let scene = Scene::new(true);
     let tasks = scene.tasks(&["one", "two"]);
     let amy = Visitor::on_session(new_session().unwrap(), engine::Rights::Agent);
-    let as_amy = |tool: &str, arguments: Value| scene.call(&amy, tool, &arguments).unwrap();
-    as_amy("agent_register", json!({"name": "amy", "runtime": "exec"}));
-    as_amy("task_claim", json!({"task_id": tasks[0]}));
+    let as_amy = |tool: &str, arguments: &Value| scene.call(&amy, tool, arguments).unwrap();
+    as_amy("agent_register", &json!({"name": "amy", "runtime": "exec"}));
+    as_amy("task_claim", &json!({"task_id": tasks[0]}));
     let make = json!({"workflow_id": scene.workflow, "branch": "one", "create_worktree": true, "task_ids": [tasks[0]]});
-    let made = as_amy("workspace_create", make);
+    let made = as_amy("workspace_create", &make);
     let tree = PathBuf::from(text(&made, "path"));
     std::fs::write(tree.join("good.txt"), "good\n").unwrap();
     git(&tree, &["add", "-A"]);
     git(&tree, &["commit", "-q", "-m", "good"]);
-    scene.worker("task_claim", json!({"task_id": tasks[1]}));
+    scene.worker("task_claim", &json!({"task_id": tasks[1]}));
     let borrow = json!({"task_id": tasks[1], "workspace_id": text(&made, "id")});
-    scene.worker("task_assign_workspace", borrow);
-    let said = scene.refused("review_request", json!({"task_id": tasks[1], "content": "All is well."}));
+    scene.worker("task_assign_workspace", &borrow);
+    let said = scene.refused("review_request", &json!({"task_id": tasks[1], "content": "All is well."}));
     assert!(text(&said, "message").contains(&format!("is shared with {}", tasks[0])), "{said}");
     // After the other task has ended, only what was changed since this one was claimed counts.
     let done = json!({"id": tasks[0], "status": "completed", "outcome": "good"});
@@ -293,8 +297,8 @@ fn a_second_attempt_is_reviewed_with_the_work_of_the_first() {
     scene.write("first.txt", "one\n");
     git(&scene.root(), &["add", "-A"]);
     git(&scene.root(), &["commit", "-q", "-m", "first attempt"]);
-    scene.worker("task_release", json!({"task_id": task}));
-    scene.worker("task_claim", json!({"task_id": task}));
+    scene.worker("task_release", &json!({"task_id": task}));
+    scene.worker("task_claim", &json!({"task_id": task}));
     scene.write("second.txt", "two\n");
     assert_shows(&scene.reviewed(&task), &["first.txt", "second.txt"], &[]);
     scene.complete(&task).unwrap();
