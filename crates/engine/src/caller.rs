@@ -56,6 +56,9 @@ pub enum Rights {
     /// Holds like an agent, and may complete what must be verified first.
     Runner,
     Coordinator,
+    /// A script of a person, outside of agents, without a terminal and without a person's token: acts on tasks of others as
+    /// the person, and loosens nothing that a person protected.
+    Script,
     Person,
     /// A timer of ours.
     Engine,
@@ -107,8 +110,16 @@ impl Rights {
     /// Returns whether such a caller may act on tasks of others, under its own name.
     pub fn may_override(self) -> bool {
         match self {
-            Self::Coordinator | Self::Person | Self::Engine => true,
+            Self::Coordinator | Self::Script | Self::Person | Self::Engine => true,
             Self::Agent | Self::Runner => false,
+        }
+    }
+
+    /// Returns whether such a caller acts under a person's name.
+    pub fn is_persons(self) -> bool {
+        match self {
+            Self::Person | Self::Script => true,
+            Self::Agent | Self::Runner | Self::Coordinator | Self::Engine => false,
         }
     }
 }

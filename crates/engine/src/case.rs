@@ -64,7 +64,7 @@ impl<'a> Case<'a> {
             (Rights::Agent, _) => self.agent_of_call().map_or(Actor::Engine, Actor::Agent),
             (Rights::Runner, None) => Actor::Runner,
             (Rights::Coordinator, _) => Actor::Coordinator,
-            (Rights::Person, _) => Actor::Person,
+            (Rights::Person | Rights::Script, _) => Actor::Person,
             (Rights::Engine, _) => Actor::Engine,
         }
     }
@@ -90,7 +90,9 @@ impl<'a> Case<'a> {
                 Err(Stop::Refused(Refusal::AgentNotFound { agent: None })) => Ok(None),
                 Err(refused) => Err(refused),
             },
-            Rights::Runner | Rights::Coordinator | Rights::Person | Rights::Engine => self.actor().map(Some),
+            Rights::Runner | Rights::Coordinator | Rights::Script | Rights::Person | Rights::Engine => {
+                self.actor().map(Some)
+            }
         }
     }
 
@@ -101,9 +103,11 @@ impl<'a> Case<'a> {
             return Ok(());
         }
         // An agent that does not exist is a mistake, also for a caller that acts under its own name.
-        if let (Some(named), Rights::Person | Rights::Coordinator, Standing::Client | Standing::Shared) =
-            (self.caller.agent, self.rights, self.caller.standing)
-        {
+        let own_name = match self.rights {
+            Rights::Coordinator | Rights::Script | Rights::Person => self.caller.standing != Standing::Vouched,
+            Rights::Agent | Rights::Runner | Rights::Engine => false,
+        };
+        if let Some(named) = self.caller.agent.filter(|_| own_name) {
             self.world.agent(named)?;
         }
         if self.rights != Rights::Agent {
@@ -128,6 +132,24 @@ impl<'a> Case<'a> {
             return Err(Refusal::state(format!("{agent} has unregistered; register again")).into());
         }
         Ok(())
+    }
+
+    /// Refuses a call whose agent does not exist, is at home elsewhere or is not told from others. A rule that refused for a
+    /// later reason, such as the task's status, is not heard then: a stranger to the agent learns that first.
+    pub(crate) fn check_voice_first(&self, command: &Command) -> Result<(), Stop> {
+        if matches!(command, Command::Register(_) | Command::CloseSession { .. }) {
+            return Ok(());
+        }
+        let task = match command.task().map(|task| self.world.task(task)).transpose() {
+            Ok(task) => task,
+            Err(missing @ Stop::Missing(_)) => return Err(missing),
+            Err(Stop::Refused(_) | Stop::Recorded(_)) => None,
+        };
+        match self.names_an_agent(task) {
+            // A caller that has not registered hears what its call needs.
+            Err(Stop::Refused(Refusal::AgentNotFound { agent: None })) => Ok(()),
+            found => found,
+        }
     }
 
     /// An agent that did not exist before acts for itself.
@@ -173,7 +195,7 @@ impl<'a> Case<'a> {
             Rights::Runner if self.caller.agent.is_some() => self.present(None).map(Actor::Agent)?,
             Rights::Runner => Actor::Runner,
             Rights::Coordinator => Actor::Coordinator,
-            Rights::Person => Actor::Person,
+            Rights::Person | Rights::Script => Actor::Person,
             Rights::Engine => Actor::Engine,
         };
         self.acted.set(Some(actor));
@@ -213,7 +235,7 @@ impl<'a> Case<'a> {
     pub(crate) fn owner(&self, task: &Task, attempt: Option<u32>) -> Result<Actor, Stop> {
         self.names_an_agent(Some(task))?;
         // A person who names no agent acts under their own name, also where their agents are at home.
-        if self.rights == Rights::Person && self.caller.agent.is_none() {
+        if self.rights.is_persons() && self.caller.agent.is_none() {
             return self.actor();
         }
         let agent = match self.present(Some(task)) {

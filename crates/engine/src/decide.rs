@@ -51,6 +51,12 @@ pub fn decide(world: &World, caller: &Caller, command: &Command, stamp: Stamp) -
             return Ok(Change { events: Vec::new(), sender: case.sender(), reply: Err(refusal) });
         }
     };
+    let result = match result {
+        Err(Stop::Refused(refusal)) if !refusal.comes_before_identity() => {
+            Err(case.check_voice_first(command).err().unwrap_or(Stop::Refused(refusal)))
+        }
+        found => found,
+    };
     let reply = match result {
         Ok(reply) => Ok(reply),
         Err(Stop::Missing(needs)) => return Err(needs),

@@ -145,14 +145,14 @@ fn key_agent(world: &World, caller: &Caller) -> Result<Option<AgentId>, Stop> {
     }
 }
 
-/// Returns the caller's rights in this call. A person who names an agent of their own connection acts as that agent: a
-/// person's rights are for acts under the person's own name.
+/// Returns the caller's rights in this call. A person, or a person's script, that names an agent of its own connection acts
+/// as that agent: a person's rights are for acts under the person's own name.
 pub(crate) fn effective_rights(world: &World, caller: &Caller) -> Result<Rights, Stop> {
     match (caller.rights, caller.standing, caller.agent) {
-        (Rights::Person, Standing::Client | Standing::Shared, Some(named)) => match world.agent(named) {
+        (rights, Standing::Client | Standing::Shared, Some(named)) if rights.is_persons() => match world.agent(named) {
             Ok(agent) if is_home(caller, agent) => Ok(Rights::Agent),
             // The rule refuses an unknown agent in its own order.
-            Ok(_) | Err(Stop::Refused(_) | Stop::Recorded(_)) => Ok(Rights::Person),
+            Ok(_) | Err(Stop::Refused(_) | Stop::Recorded(_)) => Ok(rights),
             Err(missing @ Stop::Missing(_)) => Err(missing),
         },
         (rights, ..) => Ok(rights),

@@ -71,6 +71,9 @@ pub enum Refusal {
         /// What was asked, for example "skip `deploy` (tk_…)".
         act: String,
         by: Vec<Protection>,
+        /// The caller is a person's script: a terminal or a token makes it the person.
+        #[serde(default)]
+        script: bool,
     },
 
     InvalidInput {
@@ -255,6 +258,24 @@ impl Refusal {
         self.row().0
     }
 
+    /// Returns whether the refusal is about the arguments, or about something that does not exist. Such a refusal is reported
+    /// before one about who calls; every other refusal after it.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other refusal comes after identity, also a new one")]
+    pub(crate) fn comes_before_identity(&self) -> bool {
+        match self {
+            Self::InvalidInput { .. }
+            | Self::DependencyCycle { .. }
+            | Self::UnknownDependency { .. }
+            | Self::SelfDependency { .. }
+            | Self::DuplicateTaskName { .. }
+            | Self::MissingVariables { .. }
+            | Self::IdempotencyConflict { .. }
+            | Self::AgentElsewhere { .. }
+            | Self::AgentRequired { .. } => true,
+            _ => self.code().ends_with("_NOT_FOUND"),
+        }
+    }
+
     /// The caller can mend its own request and try again.
     pub fn is_recoverable(&self) -> bool {
         self.row().1
@@ -267,6 +288,11 @@ impl Refusal {
             Self::AgentElsewhere { name, runtime, home: ElsewhereHome::Resumable, .. } => {
                 let (name, runtime) = (quoted(name), quoted(runtime));
                 format!("call agent_register {{\"name\": {name}, \"runtime\": {runtime}}}: it resumes that agent here")
+                    .into()
+            }
+            Self::Protected { script: true, .. } => {
+                "give the command in a terminal, or put a token of scope person into HANDOVER_TOKEN (made in a terminal: \
+                 `handover token create NAME --scope person`)"
                     .into()
             }
             Self::AgentRequired { agents } => {

@@ -2,6 +2,7 @@
 
 use crate::check;
 use crate::command::{Caller, Command, KeyOwner, Report};
+use crate::id::TaskId;
 use crate::key::KeyId;
 use crate::world::Need;
 
@@ -84,6 +85,24 @@ impl Command {
             Self::Archive { .. } => "archive",
             Self::Sweep { .. } => "sweep",
             Self::ForgetKeys => "forget_keys",
+        }
+    }
+
+    /// Returns the one task that the command is about. Without a named agent, its holder acts.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the other commands are about no task, or about several")]
+    pub fn task(&self) -> Option<TaskId> {
+        match self {
+            Self::Claim { task }
+            | Self::Release { task, .. }
+            | Self::Crash { task, .. }
+            | Self::Regain { task, .. }
+            | Self::Move { task, .. }
+            | Self::SetTaskPlan { task, .. }
+            | Self::ReplanTask { task, .. }
+            | Self::AddCheckpoint { task, .. }
+            | Self::AssignWorkspace { task, .. } => Some(*task),
+            Self::Heartbeat { current_task } => *current_task,
+            _ => None,
         }
     }
 

@@ -85,10 +85,10 @@ impl Visitor {
         Self { rights, session: Some(session), standing, principal, owner: session.to_string(), ..Self::person() }
     }
 
-    /// A person, or a script of theirs, at the command line of this machine.
-    pub fn at_command_line() -> Self {
+    /// A person at the command line of this machine, or a script of theirs, which has fewer rights.
+    pub fn at_command_line(rights: Rights) -> Self {
         let (session, principal) = (Some(principal::command_line()), Some(principal::of_user()));
-        Self { session, principal, ..Self::person() }
+        Self { rights, session, principal, ..Self::person() }
     }
 
     fn may_override(&self) -> bool {
@@ -175,6 +175,11 @@ impl Request<'_> {
     /// Whether a person acts under their own name. A person who names an agent of theirs acts as that agent.
     pub(crate) fn is_person(&self) -> bool {
         self.caller.rights == Rights::Person && self.caller.agent.is_none()
+    }
+
+    /// Whether a person or a person's script acts under the person's name.
+    pub(crate) fn is_persons(&self) -> bool {
+        self.caller.rights.is_persons() && self.caller.agent.is_none()
     }
 }
 
@@ -371,7 +376,7 @@ impl Desk {
 
     /// Returns the agent that the caller acts as, where a view needs one. A person who names no agent is none.
     async fn acting(&self, request: &Request<'_>) -> Result<Option<AgentId>, Stopped> {
-        if request.caller.rights == Rights::Person && request.caller.agent.is_none() {
+        if request.is_persons() {
             return Ok(None);
         }
         let (caller, now) = (request.caller.clone(), self.service.now());

@@ -74,6 +74,16 @@ pub async fn decider(service: &Service) -> Result<Result<Caller, NotAPerson>, Er
     Ok(found.map(|token| Caller { agent: token.agent, ..person }).ok_or(NotAPerson::ForeignToken))
 }
 
+/// Returns the rights of a command outside of agents: a person's at a terminal or with a person's token, else a script's.
+pub async fn rights(service: &Service) -> Result<Rights, Error> {
+    if has_terminal() {
+        return Ok(Rights::Person);
+    }
+    let Some(secret) = secret() else { return Ok(Rights::Script) };
+    let is_person = token::find(service, &secret).await?.is_some_and(|token| token.scope == Scope::Person);
+    Ok(if is_person { Rights::Person } else { Rights::Script })
+}
+
 /// A person who can be asked.
 pub fn at_a_terminal() -> Result<(), NotAPerson> {
     here()?;

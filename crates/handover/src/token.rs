@@ -2,9 +2,9 @@
 
 use engine::agent::slug_of;
 use engine::command::Register;
-use engine::id::{AgentId, TokenId};
+use engine::id::{AgentId, SessionId, TokenId};
 use engine::token::{Scope, Token as Kept};
-use engine::{Caller, Command, Refusal, Reply, Rights, Timestamp, view};
+use engine::{Caller, Command, Need, Refusal, Reply, Rights, Timestamp, view};
 
 use crate::digest;
 use crate::error::Error;
@@ -118,9 +118,16 @@ pub async fn keep(
     Ok(token)
 }
 
+/// Revokes a token and ends the homes of all agents on it, however many there are.
 pub async fn revoke(service: &Service, token: TokenId) -> Result<(), Error> {
-    service.execute(Caller::with_rights(Rights::Person), Command::RevokeToken { token }).await?;
-    Ok(())
+    let homes = Need::SessionAgents(SessionId::of_token(token));
+    loop {
+        service.execute(Caller::with_rights(Rights::Person), Command::RevokeToken { token }).await?;
+        let homes = homes.clone();
+        if service.view(move |world| world.agent_ids(&homes).map(<[AgentId]>::is_empty)).await? {
+            return Ok(());
+        }
+    }
 }
 
 pub async fn list(service: &Service) -> Result<Vec<Shown>, Error> {

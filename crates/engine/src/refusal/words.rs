@@ -28,7 +28,7 @@ impl fmt::Display for Refusal {
                 let slugs: Vec<&str> = agents.iter().map(|(_, slug)| slug.as_str()).collect();
                 write!(f, "several agents are registered on this connection: {}", slugs.join(", "))
             }
-            Self::Protected { act, by } => {
+            Self::Protected { act, by, .. } => {
                 let by: Vec<&str> = by.iter().map(|protection| protection.as_words()).collect();
                 write!(f, "only a person may {act}: protected by {}", by.join(", "))
             }

@@ -16,7 +16,7 @@ pub(crate) fn answer(case: &mut Case<'_>, id: MessageId, text: &str) -> Result<R
     check::summary("text", text)?;
     match case.rights {
         Rights::Person => {}
-        Rights::Agent | Rights::Runner | Rights::Coordinator | Rights::Engine => {
+        Rights::Agent | Rights::Runner | Rights::Coordinator | Rights::Script | Rights::Engine => {
             return Err(Refusal::NotPermitted { problem: "only a person answers for people".to_owned() }.into());
         }
     }

@@ -118,7 +118,7 @@ pub(crate) fn room(case: &Case<'_>) -> Result<(), Stop> {
 pub(crate) fn decide(case: &mut Case<'_>, id: ApprovalId, decision: &Decision) -> Result<Reply, Stop> {
     match case.rights {
         Rights::Person => {}
-        Rights::Agent | Rights::Runner | Rights::Coordinator | Rights::Engine => {
+        Rights::Agent | Rights::Runner | Rights::Coordinator | Rights::Script | Rights::Engine => {
             return Err(Refusal::NotPermitted { problem: "only a person decides about approvals".to_owned() }.into());
         }
     }

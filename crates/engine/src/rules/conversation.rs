@@ -17,7 +17,7 @@ use crate::world::{Need, Stop};
 fn by_a_hook(case: &Case<'_>) -> Result<(), Stop> {
     match case.rights {
         Rights::Engine => Ok(()),
-        Rights::Agent | Rights::Runner | Rights::Coordinator | Rights::Person => {
+        Rights::Agent | Rights::Runner | Rights::Coordinator | Rights::Script | Rights::Person => {
             Err(Refusal::NotPermitted { problem: "only a client's hook tells of its conversations".to_owned() }.into())
         }
     }

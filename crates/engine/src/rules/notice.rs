@@ -17,7 +17,8 @@ use crate::world::{Fact, Need, Stop};
 pub(crate) fn show(case: &mut Case<'_>, approvals: &[ApprovalId], via: Via) -> Result<Reply, Stop> {
     match (case.rights, via) {
         (Rights::Person, Via::CommandLine | Via::Http) => {}
-        (Rights::Agent | Rights::Runner | Rights::Coordinator | Rights::Engine, _) | (Rights::Person, _) => {
+        (Rights::Agent | Rights::Runner | Rights::Coordinator | Rights::Script | Rights::Engine, _)
+        | (Rights::Person, _) => {
             return Err(Refusal::NotPermitted { problem: "it was not a person who looked".to_owned() }.into());
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::case::Case;
 use crate::check;
-use crate::command::{Actor, CreateWorkspace, Rights, UpdateWorkspace};
+use crate::command::{Actor, CreateWorkspace, UpdateWorkspace};
 use crate::event::Event;
 use crate::id::{RepositoryId, TaskId, TemplateId, WorkflowId, WorkspaceId};
 use crate::json::Json;
@@ -11,6 +11,7 @@ use crate::plan::Plan;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::workflow::open;
+use crate::task::Task;
 use crate::template::{Template, TemplateBody};
 use crate::workflow::WorkflowStatus;
 use crate::workspace::{Attachment, Repository, Workspace, WorkspaceStatus};
@@ -23,7 +24,7 @@ fn repository(case: &mut Case<'_>, field: &str, path: &str, name: Option<&str>) 
     if let Some(id) = case.world.repository_at(path)? {
         let known = case.world.repository(id)?;
         // From now on it stands under a person's word.
-        if case.rights == Rights::Person && known.by != Some(Actor::Person) {
+        if case.rights.is_persons() && known.by != Some(Actor::Person) {
             let repository = Repository { by: Some(Actor::Person), ..known.clone() };
             case.events.push(Event::RepositoryRegistered { repository });
         }
@@ -95,9 +96,11 @@ pub(crate) fn create_workspace(case: &mut Case<'_>, create: &CreateWorkspace) ->
     open(case, create.workflow)?;
     case.world.want(create.tasks.iter().map(|task| Need::Task(*task)))?;
     for task in &create.tasks {
-        if case.world.task(*task)?.workflow != create.workflow {
-            return Err(Refusal::WorkflowMismatch { task: *task }.into());
+        let task = case.world.task(*task)?;
+        if task.workflow != create.workflow {
+            return Err(Refusal::WorkflowMismatch { task: task.id }.into());
         }
+        may_place(case, task)?;
     }
     let repository = match &create.repository_path {
         Some(path) => Some(repository(case, "repo_path", path, None)?),
@@ -164,10 +167,19 @@ pub(crate) fn update_workspace(case: &mut Case<'_>, update: &UpdateWorkspace) ->
     Ok(Reply::WorkspaceUpdated { cleaned: update.cleaned.clone() })
 }
 
+/// Refuses to say where a task is worked on to a caller that does not hold it, while another agent does.
+fn may_place(case: &Case<'_>, task: &Task) -> Result<(), Stop> {
+    if case.live_holder(task)?.is_some() {
+        case.owner(task, None)?;
+    }
+    Ok(())
+}
+
 pub(crate) fn assign_workspace(case: &mut Case<'_>, task: TaskId, workspace: WorkspaceId) -> Result<Reply, Stop> {
     let (found, _) = case.task(task)?;
     open(case, found.workflow)?;
     let place = case.world.workspace(workspace)?;
+    may_place(case, found)?;
     if place.workflow != found.workflow {
         return Err(Refusal::WorkflowMismatch { task }.into());
     }

@@ -47,18 +47,22 @@ fn protections(case: &Case<'_>, task: &Task) -> Result<Vec<Protection>, Stop> {
         Rights::Agent | Rights::Runner if task.protections() == [Protection::Contract] => {
             task.protections_from(case.present(Some(task))?)
         }
-        Rights::Agent | Rights::Runner => task.protections(),
+        Rights::Agent | Rights::Runner | Rights::Script => task.protections(),
     })
 }
 
-fn refused(task: &Task, loosening: Loosening, by: Vec<Protection>) -> Stop {
-    Refusal::Protected { act: format!("{} `{}` ({})", loosening.as_word(), task.name, task.id), by }.into()
+fn refused(case: &Case<'_>, task: &Task, loosening: Loosening, by: Vec<Protection>) -> Stop {
+    protected(case, format!("{} `{}` ({})", loosening.as_word(), task.name, task.id), by)
+}
+
+fn protected(case: &Case<'_>, act: String, by: Vec<Protection>) -> Stop {
+    Refusal::Protected { act, by, script: case.rights == Rights::Script }.into()
 }
 
 /// Refuses to loosen a protected task for a caller that may not.
 pub(crate) fn task(case: &Case<'_>, task: &Task, loosening: Loosening) -> Result<(), Stop> {
     let by = protections(case, task)?;
-    if by.is_empty() { Ok(()) } else { Err(refused(task, loosening, by)) }
+    if by.is_empty() { Ok(()) } else { Err(refused(case, task, loosening, by)) }
 }
 
 /// Refuses to take a task out of the plan when it is protected, or waits for a protected one: another task of its name could
@@ -70,11 +74,11 @@ pub(crate) fn removal(case: &Case<'_>, removed: &Task, loosening: Loosening) -> 
     }
     let above = case.world.full_tasks(&Need::OpenAncestors(removed.id))?;
     if above.len() > limits::REPLAN_ROWS_MAX {
-        return Err(refused(removed, loosening, vec![Protection::Dependency]));
+        return Err(refused(case, removed, loosening, vec![Protection::Dependency]));
     }
     for dependency in above {
         if !protections(case, dependency)?.is_empty() {
-            return Err(refused(removed, loosening, vec![Protection::Dependency]));
+            return Err(refused(case, removed, loosening, vec![Protection::Dependency]));
         }
     }
     Ok(())
@@ -90,7 +94,7 @@ pub(crate) fn replan(case: &Case<'_>, workflow: WorkflowId, dropped: &BTreeSet<T
     let edges = case.world.edges(&Need::OpenEdges(workflow))?;
     if open.len() > limits::REPLAN_ROWS_MAX || edges.len() > limits::OPEN_EDGES_MAX {
         let act = format!("replan {workflow}, which has too many open tasks to look at");
-        return Err(Refusal::Protected { act, by: vec![Protection::Workflow] }.into());
+        return Err(protected(case, act, vec![Protection::Workflow]));
     }
     let mut dependents: BTreeMap<TaskId, Vec<TaskId>> = BTreeMap::new();
     for (task, dependency) in edges {
@@ -116,7 +120,7 @@ pub(crate) fn replan(case: &Case<'_>, workflow: WorkflowId, dropped: &BTreeSet<T
     match lost {
         Some(task) => {
             let by = guarded.remove(&task.id).unwrap_or_default();
-            Err(refused(task, Loosening::Replace, by))
+            Err(refused(case, task, Loosening::Replace, by))
         }
         None => Ok(()),
     }
@@ -135,14 +139,15 @@ pub(crate) enum Steering {
 pub(crate) fn workflow(case: &Case<'_>, workflow: &Workflow, act: &str, steering: Steering) -> Result<(), Stop> {
     let may = match (case.rights, steering) {
         (Rights::Person | Rights::Engine, _) | (Rights::Coordinator, Steering::Pause) => true,
-        (Rights::Coordinator, Steering::End | Steering::Settings) | (Rights::Agent | Rights::Runner, _) => false,
+        (Rights::Coordinator, Steering::End | Steering::Settings)
+        | (Rights::Agent | Rights::Runner | Rights::Script, _) => false,
     };
     if may {
         return Ok(());
     }
     case.names_an_agent(None)?;
     let act = format!("{act} `{}` ({})", workflow.name, workflow.id);
-    Err(Refusal::Protected { act, by: vec![Protection::Workflow] }.into())
+    Err(protected(case, act, vec![Protection::Workflow]))
 }
 
 /// Keeps dependents of a skipped task waiting for the protected tasks that it waited for. Returns the dependents that wait on.

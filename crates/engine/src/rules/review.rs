@@ -156,7 +156,7 @@ fn check_decision(decision: &Decision) -> Result<(), Refusal> {
 pub(crate) fn end(case: &mut Case<'_>, end: &EndRound) -> Result<Reply, Stop> {
     match case.rights {
         Rights::Runner | Rights::Engine => {}
-        Rights::Agent | Rights::Coordinator | Rights::Person => {
+        Rights::Agent | Rights::Coordinator | Rights::Script | Rights::Person => {
             let problem = "only who asked the provider records what it answered".to_owned();
             return Err(Refusal::NotPermitted { problem }.into());
         }

@@ -34,6 +34,10 @@ pub(crate) fn write(
             let problem = "an agent writes project context with its handoff only".to_owned();
             return Err(Refusal::NotPermitted { problem }.into());
         }
+        Rights::Script => {
+            let problem = "a person writes project context, in a terminal".to_owned();
+            return Err(Refusal::NotPermitted { problem }.into());
+        }
     }
     let by = case.actor()?;
     let stored = case.world.section(name)?;

@@ -150,8 +150,10 @@ fn may_move(case: &Case<'_>, task: &Task, attempt: Option<u32>, target: Status) 
             let actor = case.owner(task, attempt)?;
             let decides = match case.rights {
                 Rights::Person | Rights::Engine => true,
-                // It may take the task away, and not say yes in a person's place.
-                Rights::Coordinator => matches!(target, Status::Pending | Status::Blocked | Status::Failed),
+                // They may take the task away, and not say yes in a person's place.
+                Rights::Coordinator | Rights::Script => {
+                    matches!(target, Status::Pending | Status::Blocked | Status::Failed)
+                }
                 Rights::Agent | Rights::Runner => false,
             };
             if decides {

@@ -50,9 +50,10 @@ pub(crate) fn create(
 pub(crate) fn revoke(case: &mut Case<'_>, id: TokenId) -> Result<Reply, Stop> {
     by_a_person(case)?;
     let token = case.world.token(id)?;
+    // Nobody can call over it any more, so its agents' claims must not wait for their leases. One command ends a bounded
+    // number of homes; revoking again ends the homes that are left.
+    agent::end_home(case, SessionId::of_token(id), SessionEnd::Closed)?;
     if token.revoked.is_none() {
-        // Nobody can call over it any more, so its agents' claims must not wait for their leases.
-        agent::end_home(case, SessionId::of_token(id), SessionEnd::Closed)?;
         let token = Token { revoked: Some(case.now), ..token.clone() };
         case.events.push(Event::TokenRevoked { token: Box::new(token) });
     }
@@ -62,7 +63,7 @@ pub(crate) fn revoke(case: &mut Case<'_>, id: TokenId) -> Result<Reply, Stop> {
 fn by_a_person(case: &Case<'_>) -> Result<(), Stop> {
     match case.rights {
         Rights::Person | Rights::Engine => Ok(()),
-        Rights::Agent | Rights::Runner | Rights::Coordinator => {
+        Rights::Agent | Rights::Runner | Rights::Coordinator | Rights::Script => {
             Err(Refusal::NotPermitted { problem: "only a person makes and revokes tokens".to_owned() }.into())
         }
     }

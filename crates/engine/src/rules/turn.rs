@@ -19,7 +19,7 @@ use crate::world::{Fact, Need, Stop};
 fn by_the_runner(case: &Case<'_>) -> Result<(), Stop> {
     match case.rights {
         Rights::Runner | Rights::Engine => Ok(()),
-        Rights::Agent | Rights::Coordinator | Rights::Person => {
+        Rights::Agent | Rights::Coordinator | Rights::Script | Rights::Person => {
             Err(Refusal::NotPermitted { problem: "only the runner records turns and verifications".to_owned() }.into())
         }
     }

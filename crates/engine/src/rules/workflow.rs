@@ -2,7 +2,7 @@
 
 use crate::case::Case;
 use crate::check;
-use crate::command::{Course, CreateWorkflow, Rights};
+use crate::command::{Course, CreateWorkflow};
 use crate::event::Event;
 use crate::id::WorkflowId;
 use crate::json::Json;
@@ -232,8 +232,8 @@ pub(crate) fn unlock(case: &mut Case<'_>, id: WorkflowId, owner: &str) -> Result
     let Some(lock) = workflow.lock.as_ref().filter(|lock| lock.until > case.now) else {
         return Ok(Reply::Unlocked);
     };
-    // A person may open what an agent that is gone has locked.
-    if case.rights != Rights::Person && !case.owns_lock(&lock.owner, Some(owner))? {
+    // A person may open what an agent that is gone has locked, also by a script.
+    if !case.rights.is_persons() && !case.owns_lock(&lock.owner, Some(owner))? {
         return Err(Refusal::WorkflowLocked { owner: lock.owner.clone(), until: lock.until }.into());
     }
     let owner = lock.owner.clone();

@@ -107,6 +107,7 @@ impl Bench {
         let (rights, agent) = match who.split_once(':').unwrap_or((who, "")) {
             ("person", agent) => (Rights::Person, agent),
             ("coordinator", agent) => (Rights::Coordinator, agent),
+            ("script", agent) => (Rights::Script, agent),
             ("runner", agent) => (Rights::Runner, agent),
             ("engine", agent) => (Rights::Engine, agent),
             (agent, _) => (Rights::Agent, agent),

@@ -86,7 +86,7 @@ fn every() -> Vec<Refusal> {
         Refusal::ApprovalRequired { task, approval: Some(ApprovalId::FIRST) },
         Refusal::AgentElsewhere { agent, name: text(), runtime: text(), home: ElsewhereHome::Alive },
         Refusal::AgentRequired { agents: vec![(agent, text())] },
-        Refusal::Protected { act: text(), by: vec![Protection::Gate] },
+        Refusal::Protected { act: text(), by: vec![Protection::Gate], script: false },
     ]
 }
 

@@ -151,7 +151,7 @@ fn senders(seen: &Seen<'_>) -> Verdict {
     let rights = voice::rights(seen.before, seen.step);
     let is_own = |actor: Actor| match actor {
         Actor::Agent(agent) => speaks_as(seen.before, seen.step, agent) || is_new(seen, agent),
-        Actor::Person => rights == Rights::Person,
+        Actor::Person => rights.is_persons(),
         Actor::Coordinator => rights == Rights::Coordinator,
         Actor::Runner => rights == Rights::Runner,
         // Our own notes, and acts of callers that have not registered.

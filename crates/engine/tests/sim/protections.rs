@@ -50,6 +50,7 @@ fn keeps_off(seen: &Seen<'_>, task: &Task) -> Vec<Protection> {
     match voice::rights(seen.before, seen.step) {
         Rights::Person | Rights::Engine => found.clear(),
         Rights::Coordinator => found.retain(|what| *what != Protection::Review),
+        Rights::Script => {}
         Rights::Agent | Rights::Runner => {
             let who = voice::acting(seen.before, seen.step, Some(task)).map(Actor::Agent);
             let untouched = task.attempt == 0 && matches!(task.state, State::Pending { .. });

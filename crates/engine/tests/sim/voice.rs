@@ -54,7 +54,7 @@ pub(crate) fn acting(tables: &Tables, step: &Step, task: Option<&Task>) -> Optio
 pub(crate) fn rights(tables: &Tables, step: &Step) -> Rights {
     let as_agent = step.caller.standing != Standing::Vouched
         && step.caller.agent.is_some_and(|named| is_at_home(tables, step, named));
-    if step.caller.rights == Rights::Person && as_agent { Rights::Agent } else { step.caller.rights }
+    if step.caller.rights.is_persons() && as_agent { Rights::Agent } else { step.caller.rights }
 }
 
 /// Returns how the log names the caller.
@@ -62,7 +62,7 @@ pub(crate) fn sender(tables: &Tables, step: &Step) -> Actor {
     match rights(tables, step) {
         Rights::Agent | Rights::Runner => acting(tables, step, None).map_or(Actor::Engine, Actor::Agent),
         Rights::Coordinator => Actor::Coordinator,
-        Rights::Person => Actor::Person,
+        Rights::Person | Rights::Script => Actor::Person,
         Rights::Engine => Actor::Engine,
     }
 }

@@ -9,6 +9,7 @@ use handover::below::{self, ClientAgents};
 use handover::desk::{Outcome, Visitor};
 use handover::keeper;
 use handover::office::Office;
+use handover::person;
 use wire::json::{Object, Value, parse};
 use wire::lifecycle::{Effect, Said, Tool};
 
@@ -238,12 +239,15 @@ async fn with_ids(office: &Office, asked: &Asked) -> anyhow::Result<Value> {
     Ok(Value::Object(members))
 }
 
-/// Returns who gives the command: the agent of a turn, the agent of the client that this runs below, or a person.
+/// Returns who gives the command: the agent of a turn, the agent of the client that this runs below, a person, or a person's
+/// script.
 async fn visitor(office: &Office, asked: &Asked) -> anyhow::Result<Result<Visitor, Said>> {
     if let Some(seat) = office.desk.seat().await? {
         return Ok(Ok(Visitor::seated(seat)));
     }
-    let Some(below) = below::look(Some(&office.live)) else { return Ok(Ok(Visitor::at_command_line())) };
+    let Some(below) = below::look(Some(&office.live)) else {
+        return Ok(Ok(Visitor::at_command_line(person::rights(office.desk.service()).await?)));
+    };
     let agents = ClientAgents::find(office.desk.service(), &below).await?;
     let names_one = ["agent_id", "sender_id"].iter().any(|name| asked.arguments.get(name).is_some());
     let needs_one = asked.tool.effect != Effect::Reads && asked.tool.name != "agent_register" && !names_one;

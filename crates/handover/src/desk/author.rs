@@ -1,9 +1,10 @@
 //! Records which agent wrote a task: another agent reads it later, and its prompt names the author.
 
 use engine::plan::PlanTask;
-use engine::{Command, Json, Rights};
+use engine::{Command, Json, Refusal, Rights};
 
 use super::{Desk, Request, Stopped};
+use crate::error::Error;
 use crate::runner::brief::PLANNED_BY;
 
 /// How a coordinator that is no registered agent is named.
@@ -13,10 +14,19 @@ impl Desk {
     /// Returns the name of the agent that the call comes from; None for a person.
     pub(super) async fn author(&self, request: &Request<'_>) -> Result<Option<String>, Stopped> {
         match request.caller.rights {
-            Rights::Person | Rights::Engine => return Ok(None),
+            Rights::Person | Rights::Script | Rights::Engine => return Ok(None),
             Rights::Agent | Rights::Runner | Rights::Coordinator => {}
         }
-        let Some(agent) = self.acting(request).await? else {
+        let acting = match self.acting(request).await {
+            // A coordinator that names another's agent acts under its own name.
+            Err(Stopped::Error(Error::Refused(Refusal::AgentElsewhere { .. })))
+                if request.caller.rights == Rights::Coordinator =>
+            {
+                None
+            }
+            found => found?,
+        };
+        let Some(agent) = acting else {
             let named = (request.caller.rights == Rights::Coordinator).then(|| COORDINATOR.to_owned());
             return Ok(named);
         };

@@ -3,7 +3,7 @@
 use engine::inbox::{Message, Owner, Recipients};
 
 use engine::view::{self, MailFilter, MailState};
-use engine::{Actor, Command, Need, Refusal, Rights, Stop, Timestamp, World, identity};
+use engine::{Actor, Command, Need, Refusal, Stop, Timestamp, World, identity};
 use wire::lifecycle::{
     Address, Call, Inbox, InboxRead, InboxRow, MessageCountUnread, MessageGet, MessageList, MessageRow, MessageStatus,
     Messages, Named, Part, Unread, original_priority,
@@ -28,7 +28,7 @@ impl Desk {
     /// Coordinators and persons look into agents' mail under their own name.
     async fn may_read(&self, request: &Request<'_>, owner: Owner) -> Result<(), Stopped> {
         match owner {
-            Owner::Human if request.visitor.rights == Rights::Person => Ok(()),
+            Owner::Human if request.visitor.rights.is_persons() => Ok(()),
             Owner::Human => Err(Refusal::NotPermitted { problem: format!("this is the mailbox of {owner}") }.into()),
             Owner::Agent(_) if request.visitor.may_override() => Ok(()),
             Owner::Agent(id) => {
@@ -49,7 +49,7 @@ impl Desk {
             }
             Some(Recipients::All(_)) | None => match self.acting(request).await? {
                 Some(agent) => Owner::Agent(agent),
-                None if request.visitor.rights == Rights::Person => Owner::Human,
+                None if request.visitor.rights.is_persons() => Owner::Human,
                 None => return Err(Refusal::AgentNotFound { agent: None }.into()),
             },
         };
@@ -90,8 +90,11 @@ impl Desk {
     pub(super) async fn message(&self, request: &Request<'_>, asked: &MessageGet) -> Answer {
         let id = asked.id;
         let found = self.service.view(move |world| view::message(world, id)).await?;
+        if !request.visitor.may_override() {
+            self.acting(request).await?;
+        }
         match self.may_read(request, found.to).await {
-            // The call names no agent, so it is told whose message this is.
+            // The caller speaks for itself, so it is told whose message this is.
             Err(Stopped::Error(Error::Refused(Refusal::AgentElsewhere { .. }))) => {
                 let problem = format!("{id} is in the mailbox of {}", found.to);
                 return Err(Refusal::NotPermitted { problem }.into());

@@ -20,7 +20,7 @@ const REGISTERED_MAX: usize = 1_000;
 impl Desk {
     /// Refuses a repository that is not the project's and that no person registered.
     pub(super) async fn may_work_in(&self, request: &Request<'_>, path: &Path) -> Result<(), Stopped> {
-        if request.is_person() {
+        if request.is_persons() {
             return Ok(());
         }
         let git = Git::default();
@@ -30,7 +30,7 @@ impl Desk {
 
     /// Refuses to record a path outside of these repositories. The path need not exist yet.
     pub(super) async fn may_record_in(&self, request: &Request<'_>, path: &Path) -> Result<(), Stopped> {
-        if request.is_person() {
+        if request.is_persons() {
             return Ok(());
         }
         let git = Git::default();

@@ -45,6 +45,9 @@ impl Desk {
             return self.watched(request, known, wait(asked.wait_seconds, 0)).await;
         }
         let mut gate = self.task_gate(request, asked).await?;
+        if gate.is_none() {
+            self.may_ask(request).await?;
+        }
         let known = match (asked.session, &mut gate) {
             (Some(id), _) => Some(self.service.view(move |world| view::review(world, id)).await?),
             (None, Some(gate)) => gate.known.take(),
@@ -69,6 +72,14 @@ impl Desk {
         let earlier = known.as_ref().map(spent).unwrap_or_default();
         self.begin_round(request, ground, (id, earlier), bytes).await?;
         self.watched(request, id, wait(asked.wait_seconds, WAIT_SECONDS_DEFAULT)).await
+    }
+
+    /// Refuses a caller that could not ask for a review, before anything is said about reviewers.
+    async fn may_ask(&self, request: &Request<'_>) -> Result<(), Stopped> {
+        let open = engine::command::OpenReview { provider: "reviewer".to_owned(), gate: None, rounds_max: None };
+        let caller = engine::Caller { key: None, ..request.caller.clone() };
+        self.service.would(caller, Command::OpenReview(open)).await?;
+        Ok(())
     }
 
     /// The review that a repeated request stands for.
@@ -202,7 +213,7 @@ impl Desk {
             return found.map(|found| found.review.id).ok_or_else(none);
         }
         let who = match request.caller.rights {
-            Rights::Person => Some(Actor::Person),
+            Rights::Person | Rights::Script => Some(Actor::Person),
             Rights::Coordinator => Some(Actor::Coordinator),
             Rights::Agent | Rights::Runner | Rights::Engine => self.acting(request).await?.map(Actor::Agent),
         };

@@ -130,7 +130,7 @@ impl Desk {
             None => None,
         };
         let allowed = match sender {
-            "human" => request.visitor.rights == Rights::Person,
+            "human" => request.visitor.rights.is_persons(),
             "runner" => request.visitor.rights == Rights::Runner,
             "system" => false,
             slug => own.as_deref() == Some(slug) || (own.is_none() && request.visitor.may_override()),
@@ -143,7 +143,7 @@ impl Desk {
             (None, Rights::Agent) => return Err(Refusal::AgentNotFound { agent: None }.into()),
             (None, Rights::Runner) => Actor::Runner.to_string(),
             (None, Rights::Coordinator) => Actor::Coordinator.to_string(),
-            (None, Rights::Person) => Actor::Person.to_string(),
+            (None, Rights::Person | Rights::Script) => Actor::Person.to_string(),
             (None, Rights::Engine) => Actor::Engine.to_string(),
         };
         let problem = format!("the document is from {sender}, but it is posted by {own}");

@@ -22,31 +22,36 @@ impl Door for CommandLine {
     fn call(&mut self, who: Who<'_>, tool: &str, arguments: &str) -> Answer {
         let mut arguments: Value = serde_json::from_str(arguments).unwrap();
         name_agent(who, tool, &mut arguments);
-        let words = words(tool, &arguments);
         let mut program = program(&self.place.folder, &self.place.store);
         let terminal = (who.scope() == "person").then(Terminal::new);
         if let Some(terminal) = &terminal {
             terminal.seat(&mut program);
         }
-        let output = program.args(&words).output().unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
-        let value = || {
-            let line = text.strip_suffix('\n').unwrap_or_else(|| {
-                panic!("handover {} printed {text:?} and {}", words.join(" "), String::from_utf8_lossy(&output.stderr))
-            });
-            serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
-        };
-        match output.status.code() {
-            Some(0) => Answer::Done(value()),
-            Some(1) => Answer::Refused(value()),
-            code => {
-                panic!("handover {} ended with {code:?}: {}", words.join(" "), String::from_utf8_lossy(&output.stderr))
-            }
-        }
+        run(&mut program, tool, &arguments)
     }
 
     fn close(&mut self, _who: &str) {
         panic!("there is no connection to close");
+    }
+}
+
+/// Gives the command that stands for a tool.
+pub(crate) fn run(program: &mut std::process::Command, tool: &str, arguments: &Value) -> Answer {
+    let words = words(tool, arguments);
+    let output = program.args(&words).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let value = || {
+        let line = text.strip_suffix('\n').unwrap_or_else(|| {
+            panic!("handover {} printed {text:?} and {}", words.join(" "), String::from_utf8_lossy(&output.stderr))
+        });
+        serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
+    };
+    match output.status.code() {
+        Some(0) => Answer::Done(value()),
+        Some(1) => Answer::Refused(value()),
+        code => {
+            panic!("handover {} ended with {code:?}: {}", words.join(" "), String::from_utf8_lossy(&output.stderr))
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::script::Answer;
 use crate::terminal::Terminal;
 
 /// A server, and the tokens of those who call.
-struct Server {
+pub(crate) struct Server {
     process: Child,
     /// Kept open: what the server prints has somewhere to go.
     _output: BufReader<ChildStdout>,
@@ -26,21 +26,21 @@ struct Server {
     tokens: HashMap<String, String>,
 }
 
-struct Response {
-    status: u16,
-    headers: HashMap<String, String>,
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    pub(crate) headers: HashMap<String, String>,
     body: Vec<u8>,
 }
 
 impl Response {
-    fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|error| panic!("{error}: status {}, {}", self.status, String::from_utf8_lossy(&self.body)))
     }
 }
 
 impl Server {
-    fn start(place: &Place) -> Self {
+    pub(crate) fn start(place: &Place) -> Self {
         let mut command = program(&place.folder, &place.store);
         command.args(["serve", "--port", "0", "--tools", "full"]).stdout(Io::piped());
         let mut process = command.spawn().unwrap();
@@ -70,14 +70,25 @@ impl Server {
     }
 
     fn agents_token(&self, name: &str) -> String {
-        let body = json!({"name": name, "shared": true});
-        let admin = format!("Bearer {}", self.admin);
-        let made = self.send("POST", "/api/v1/tokens", &[("Authorization", &admin)], &body.to_string());
-        assert_eq!(made.status, 201);
-        made.json()["token"].as_str().unwrap().to_owned()
+        self.made_token(&json!({"name": name, "shared": true}))["token"].as_str().unwrap().to_owned()
     }
 
-    fn peoples_token(&self, scope: &str) -> String {
+    /// Makes an agent's token: its id, its secret and its agent.
+    pub(crate) fn made_token(&self, asked: &Value) -> Value {
+        let admin = format!("Bearer {}", self.admin);
+        let made = self.send("POST", "/api/v1/tokens", &[("Authorization", &admin)], &asked.to_string());
+        assert_eq!(made.status, 201);
+        made.json()
+    }
+
+    /// Revokes an agent's token.
+    pub(crate) fn revoke_token(&self, id: &str) {
+        let admin = format!("Bearer {}", self.admin);
+        let revoked = self.send("DELETE", &format!("/api/v1/tokens/{id}"), &[("Authorization", &admin)], "");
+        assert_eq!(revoked.status, 200);
+    }
+
+    pub(crate) fn peoples_token(&self, scope: &str) -> String {
         let terminal = Terminal::new();
         let mut command = program(&self.place.folder, &self.place.store);
         terminal.seat(&mut command);
@@ -86,7 +97,7 @@ impl Server {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
-    fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Response {
+    pub(crate) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Response {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let mut head = format!("{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n", self.address);
         for (name, value) in headers {
@@ -263,7 +274,7 @@ fn spoken(response: &Response) -> Value {
         .unwrap_or_else(|error| panic!("{error}: status {}, {text}", response.status))
 }
 
-fn said(response: &Response) -> Value {
+pub(crate) fn said(response: &Response) -> Value {
     let value = spoken(response);
     assert!(value.get("error").is_none(), "status {}: {value}", response.status);
     value

@@ -20,14 +20,14 @@ pub(crate) enum Era {
 }
 
 impl Era {
-    pub(super) fn version(self) -> &'static str {
+    pub(crate) fn version(self) -> &'static str {
         match self {
             Self::Old => "2025-11-25",
             Self::New => "2026-07-28",
         }
     }
 
-    pub(super) fn request(self, id: u64, method: &str, mut params: Value) -> Value {
+    pub(crate) fn request(self, id: u64, method: &str, mut params: Value) -> Value {
         if self == Self::New {
             params["_meta"] = json!({
                 "io.modelcontextprotocol/protocolVersion": self.version(),
@@ -38,7 +38,7 @@ impl Era {
         json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
     }
 
-    pub(super) fn initialize(self, id: u64) -> Value {
+    pub(crate) fn initialize(self, id: u64) -> Value {
         let client = json!({"name": "transcript", "version": "1"});
         let params = json!({"protocolVersion": self.version(), "capabilities": {}, "clientInfo": client});
         self.request(id, "initialize", params)
@@ -53,7 +53,7 @@ pub(super) struct Stdio {
     beside: Option<Library>,
 }
 
-struct Client {
+pub(crate) struct Client {
     process: StandIn,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
@@ -75,8 +75,7 @@ impl Door for Stdio {
         }
         let client = self.clients.entry(who.name.to_owned()).or_insert_with(|| Client::start(place, era));
         let arguments: Value = serde_json::from_str(arguments).unwrap();
-        let result = client.ask("tools/call", json!({"name": tool, "arguments": arguments}));
-        answer(tool, &result)
+        client.call(tool, &arguments)
     }
 
     fn close(&mut self, who: &str) {
@@ -92,8 +91,15 @@ impl Drop for Stdio {
 
 impl Client {
     fn start(place: &Place, era: Era) -> Self {
+        let mut client = Self::open(place, era, &[]);
+        schema::check_catalog(&client.ask("tools/list", json!({})));
+        client
+    }
+
+    /// Starts a server with more words, and opens the connection.
+    pub(crate) fn open(place: &Place, era: Era, more: &[&str]) -> Self {
         let mut command = program(&place.folder, &place.store);
-        command.args(["mcp", "--tools", "full"]);
+        command.args(["mcp", "--tools", "full"]).args(more);
         let mut process = StandIn::start(&command, |client| {
             client.stdin(Io::piped()).stdout(Io::piped());
         });
@@ -105,8 +111,12 @@ impl Client {
             assert_eq!(opened["protocolVersion"], era.version(), "{opened}");
             client.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         }
-        schema::check_catalog(&client.ask("tools/list", json!({})));
         client
+    }
+
+    /// Calls a tool.
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Answer {
+        answer(tool, &self.ask("tools/call", json!({"name": tool, "arguments": arguments})))
     }
 
     fn ask(&mut self, method: &str, params: Value) -> Value {
@@ -139,7 +149,7 @@ impl Client {
     }
 
     /// A client that goes closes the pipe; what that does is done when the process has ended.
-    fn end(mut self) {
+    pub(crate) fn end(mut self) {
         drop(self.input.take());
         let status = self.process.wait();
         assert!(status.success(), "handover mcp ended with {status}");
@@ -155,7 +165,7 @@ pub(crate) fn unknown_tool(place: &Place, era: Era) -> Value {
 }
 
 /// What a result says, held to the rules of results.
-pub(super) fn answer(tool: &str, result: &Value) -> Answer {
+pub(crate) fn answer(tool: &str, result: &Value) -> Answer {
     let blocks = result["content"].as_array().unwrap();
     assert_eq!(blocks.len(), 1, "{tool}: one block of text: {result}");
     assert_eq!(blocks[0]["type"], "text", "{tool}: {result}");

@@ -1,6 +1,6 @@
 //! The doors a transcript is played through.
 
-mod command;
+pub(crate) mod command;
 pub(crate) mod http;
 mod library;
 pub(crate) mod stdio;
@@ -11,8 +11,8 @@ use engine::Rights;
 
 pub(crate) use library::Library;
 
-use super::script::Answer;
-use super::terminal::unmark;
+use crate::script::Answer;
+use crate::terminal::unmark;
 
 /// The names by which scripts speak of doors.
 pub(crate) const NAMES: [&str; 7] = ["library", "stdio", "modern", "api", "session", "single", "command"];
@@ -134,7 +134,7 @@ fn open(kind: Kind, place: &Place) -> Box<dyn Door> {
 }
 
 /// The program that is tested, in a folder, with a store.
-fn program(folder: &Path, store: &str) -> std::process::Command {
+pub(crate) fn program(folder: &Path, store: &str) -> std::process::Command {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_handover"));
     command.current_dir(folder).env("HANDOVER_STORE", store).env("XDG_DATA_HOME", folder);
     unmark(&mut command);

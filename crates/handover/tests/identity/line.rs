@@ -1,0 +1,244 @@
+//! Lines over which a caller calls tools: each door of the program, and the desk inside of this process.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use engine::id::{SessionId, TokenId};
+use engine::{Caller, Command, Reply, Rights, Standing, Timestamp};
+use handover::clock::{Clock, ManualClock, SystemClock};
+use handover::desk::{Desk, Outcome, Surroundings, Visitor};
+use handover::principal;
+use handover::service::Service;
+use serde_json::{Value, json};
+
+use crate::door::http::{Server, said};
+use crate::door::stdio::{Client, Era, answer};
+use crate::door::{Place, command, program};
+use crate::script::Answer;
+use crate::terminal::Terminal;
+
+/// Longer than a home without a watcher lives in silence, and longer than a lease.
+const SILENCE_MS: i64 = 20 * 60 * 1000;
+
+/// How a call goes over HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HttpWay {
+    /// `/mcp` in a session, as clients of 2025-11-25 speak.
+    Session,
+    /// `/mcp` without a session, as clients of 2026-07-28 speak.
+    Single,
+    /// `/api/v1/tools`
+    Api,
+}
+
+pub(crate) enum Line {
+    /// `handover mcp`
+    Pipe(Client),
+    Http {
+        server: Rc<Server>,
+        way: HttpWay,
+        bearer: String,
+        session: Option<String>,
+    },
+    /// The desk, in this process.
+    Inside {
+        inside: Rc<Inside>,
+        visitor: Box<Visitor>,
+        time: InsideTime,
+    },
+    /// The command line, as somebody at a terminal, a script, or the program of a turn.
+    Shell {
+        place: Place,
+        seat: ShellSeat,
+    },
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum ShellSeat {
+    Person,
+    Script,
+    Turn(String),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InsideTime {
+    Now,
+    /// So long ago that a home which nobody watches is dead by now.
+    LongAgo,
+}
+
+impl Line {
+    pub(crate) fn pipe(place: &Place, more: &[&str]) -> Self {
+        Self::Pipe(Client::open(place, Era::Old, more))
+    }
+
+    pub(crate) fn http(server: &Rc<Server>, way: HttpWay, bearer: &str) -> Self {
+        Self::Http { server: Rc::clone(server), way, bearer: format!("Bearer {bearer}"), session: None }
+    }
+
+    /// Calls a tool, perhaps with an agent's name beside the call.
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value, header: Option<&str>) -> Answer {
+        match self {
+            Self::Pipe(client) => client.call(tool, arguments),
+            Self::Inside { inside, visitor, time } => inside.call(visitor, *time, tool, arguments),
+            Self::Shell { place, seat } => {
+                let mut program = program(&place.folder, &place.store);
+                let terminal = Terminal::new();
+                match seat {
+                    ShellSeat::Person => terminal.seat(&mut program),
+                    ShellSeat::Script => {}
+                    ShellSeat::Turn(turn) => {
+                        program.env("HANDOVER_TURN", turn);
+                    }
+                }
+                command::run(&mut program, tool, arguments)
+            }
+            Self::Http { server, way: HttpWay::Api, bearer, .. } => {
+                let mut headers = vec![("Authorization", bearer.as_str())];
+                headers.extend(header.map(|agent| ("Handover-Agent", agent)));
+                let response = server.send("POST", &format!("/api/v1/tools/{tool}"), &headers, &arguments.to_string());
+                if response.status == 200 { Answer::Done(response.json()) } else { Answer::Refused(response.json()) }
+            }
+            Self::Http { server, way, bearer, session } => {
+                let era = if *way == HttpWay::Session { Era::Old } else { Era::New };
+                if era == Era::Old && session.is_none() {
+                    let opened = post(server, bearer, None, None, era, &era.initialize(0));
+                    *session = Some(opened.headers["mcp-session-id"].clone());
+                    let told = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+                    post(server, bearer, session.as_deref(), None, era, &told);
+                }
+                let request = era.request(1, "tools/call", json!({"name": tool, "arguments": arguments}));
+                let response = post(server, bearer, session.as_deref(), header, era, &request);
+                answer(tool, &said(&response)["result"])
+            }
+        }
+    }
+
+    /// Calls a tool that must do what is asked.
+    pub(crate) fn must(&mut self, tool: &str, arguments: &Value) -> Value {
+        match self.call(tool, arguments, None) {
+            Answer::Done(value) => value,
+            Answer::Refused(value) => panic!("{tool} {arguments}: {value}"),
+        }
+    }
+
+    /// Ends the connection; what that does is done when this returns.
+    pub(crate) fn end(self) {
+        match self {
+            Self::Pipe(client) => client.end(),
+            Self::Http { server, way: HttpWay::Session, bearer, session: Some(session) } => {
+                let headers = [("Authorization", bearer.as_str()), ("Mcp-Session-Id", session.as_str())];
+                assert_eq!(server.send("DELETE", "/mcp", &headers, "").status, 204);
+            }
+            Self::Inside { inside, visitor, .. } => {
+                if let Some(session) = visitor.session {
+                    let end = engine::command::SessionEnd::Closed;
+                    inside.execute(Caller::with_rights(Rights::Engine), Command::CloseSession { session, end });
+                }
+            }
+            Self::Http { .. } | Self::Shell { .. } => {}
+        }
+    }
+}
+
+fn post(
+    server: &Server,
+    bearer: &str,
+    session: Option<&str>,
+    agent: Option<&str>,
+    era: Era,
+    message: &Value,
+) -> crate::door::http::Response {
+    let mut headers = vec![
+        ("Authorization", bearer),
+        ("Accept", "application/json, text/event-stream"),
+        ("MCP-Protocol-Version", era.version()),
+    ];
+    headers.extend(session.map(|session| ("Mcp-Session-Id", session)));
+    headers.extend(agent.map(|agent| ("Handover-Agent", agent)));
+    if era == Era::New {
+        headers.push(("Mcp-Method", message["method"].as_str().unwrap()));
+        headers.extend(message["params"]["name"].as_str().map(|name| ("Mcp-Name", name)));
+    }
+    server.send("POST", "/mcp", &headers, &message.to_string())
+}
+
+/// The desk in this process, on the store of the other doors: now, and long ago.
+pub(crate) struct Inside {
+    runtime: tokio::runtime::Runtime,
+    now: Desk,
+    long_ago: Desk,
+}
+
+impl Inside {
+    pub(crate) fn open(place: &Place) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let store = runtime.block_on(store::open(&place.store, 7)).unwrap();
+        let surroundings = Surroundings {
+            state: Some(place.folder.join("state")),
+            data: Some(place.folder.clone()),
+            store: Some(place.store.clone()),
+            binary: Some(env!("CARGO_BIN_EXE_handover").into()),
+            root: handover::place::root(&place.folder),
+            worktrees: None,
+        };
+        let past = ManualClock::starting_at(Timestamp(SystemClock.now().0 - SILENCE_MS));
+        let now = Desk::new(Service::new(Arc::clone(&store), Arc::new(SystemClock)), surroundings.clone());
+        let long_ago = Desk::new(Service::new(store, Arc::new(past)), surroundings);
+        Self { runtime, now, long_ago }
+    }
+
+    fn desk(&self, time: InsideTime) -> &Desk {
+        match time {
+            InsideTime::Now => &self.now,
+            InsideTime::LongAgo => &self.long_ago,
+        }
+    }
+
+    pub(crate) fn call(&self, visitor: &Visitor, time: InsideTime, tool: &str, arguments: &Value) -> Answer {
+        let read = |value: &wire::json::Value| serde_json::from_str(&value.to_string()).unwrap();
+        let text = arguments.to_string();
+        match self.runtime.block_on(self.desk(time).call(visitor, tool, text.as_bytes(), None)) {
+            Outcome::Done(value) => Answer::Done(read(&value)),
+            Outcome::Refused(said) => Answer::Refused(read(&said.render())),
+            Outcome::Failed(said) => panic!("{tool} failed: {}", said.message),
+            Outcome::UnknownTool => panic!("there is no tool {tool}"),
+        }
+    }
+
+    /// Does something that a person does, in the person's own name.
+    pub(crate) fn person(&self, time: InsideTime, tool: &str, arguments: &Value) -> Value {
+        match self.call(&Visitor::person(), time, tool, arguments) {
+            Answer::Done(value) => value,
+            Answer::Refused(value) => panic!("{tool} {arguments}: {value}"),
+        }
+    }
+
+    pub(crate) fn execute(&self, caller: Caller, command: Command) -> Reply {
+        self.runtime.block_on(self.now.service().execute(caller, command)).unwrap()
+    }
+
+    /// Returns the agents that are at home on a connection.
+    pub(crate) fn at_home(&self, session: SessionId) -> usize {
+        let view = self.now.service().view(move |world| {
+            world.agent_ids(&engine::Need::SessionAgents(session)).map(<[engine::id::AgentId]>::len)
+        });
+        self.runtime.block_on(view).unwrap()
+    }
+}
+
+/// Returns the visitor that stands for a token without a session.
+pub(crate) fn token_visitor(made: &Value) -> Visitor {
+    let id: TokenId = made["id"].as_str().unwrap().parse().unwrap();
+    let agent = made["agent"].as_str().map(|agent| agent.parse().unwrap());
+    Visitor {
+        rights: Rights::Agent,
+        session: Some(SessionId::of_token(id)),
+        standing: Standing::Shared,
+        principal: Some(principal::of_token(id)),
+        agent,
+        bound: agent.is_some(),
+        owner: id.to_string(),
+        ..Visitor::person()
+    }
+}

@@ -1,0 +1,128 @@
+//! Who may do what: every tool for every kind of caller, while an agent's home lives and after it died, through every door
+//! and on both databases. `table.txt` says what is expected, and how to read it.
+#![cfg(unix)]
+#![expect(clippy::wildcard_enum_match_arm, reason = "of a JSON value the cases that matter are named")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::disallowed_methods, reason = "starts the program it tests, and bounds what it waits for")]
+
+#[path = "../transcripts/door/mod.rs"]
+#[expect(dead_code, reason = "of the doors, what transcripts need is not needed here")]
+mod door;
+mod line;
+mod play;
+#[path = "../proof/postgres.rs"]
+mod postgres;
+mod scene;
+#[path = "../transcripts/schema.rs"]
+#[expect(dead_code, reason = "replies are held to their schemas by the transcripts")]
+mod schema;
+#[path = "../transcripts/script.rs"]
+#[expect(dead_code, reason = "of scripts, only the answer is needed here")]
+mod script;
+#[path = "../transcripts/show.rs"]
+#[expect(dead_code, reason = "answers are compared by their code")]
+mod show;
+#[path = "../support/stand_in.rs"]
+mod stand_in;
+mod table;
+#[path = "../support/terminal.rs"]
+mod terminal;
+/// The command for each tool, as the command line has it.
+#[path = "../../src/cli/verbs.rs"]
+#[expect(dead_code, reason = "its words for people are not needed here")]
+mod verbs;
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use engine::id::{SessionId, TokenId};
+use serde_json::json;
+
+use line::{HttpWay, Line};
+use play::{DoorKind, play};
+use scene::{Database, Stage, text};
+
+#[test]
+fn through_stdio() {
+    play(DoorKind::Stdio, Database::Sqlite);
+}
+
+#[test]
+fn through_mcp_over_http_in_a_session() {
+    play(DoorKind::Http(HttpWay::Session), Database::Sqlite);
+}
+
+#[test]
+fn through_mcp_over_http_without_a_session() {
+    play(DoorKind::Http(HttpWay::Single), Database::Sqlite);
+}
+
+#[test]
+fn through_the_api() {
+    play(DoorKind::Http(HttpWay::Api), Database::Sqlite);
+}
+
+#[test]
+fn through_the_command_line() {
+    play(DoorKind::Command, Database::Sqlite);
+}
+
+#[test]
+fn below_a_turn() {
+    play(DoorKind::Desk, Database::Sqlite);
+}
+
+#[test]
+fn through_stdio_on_postgres() {
+    play(DoorKind::Stdio, Database::Postgres);
+}
+
+#[test]
+fn through_mcp_over_http_in_a_session_on_postgres() {
+    play(DoorKind::Http(HttpWay::Session), Database::Postgres);
+}
+
+#[test]
+fn through_mcp_over_http_without_a_session_on_postgres() {
+    play(DoorKind::Http(HttpWay::Single), Database::Postgres);
+}
+
+#[test]
+fn through_the_api_on_postgres() {
+    play(DoorKind::Http(HttpWay::Api), Database::Postgres);
+}
+
+#[test]
+fn through_the_command_line_on_postgres() {
+    play(DoorKind::Command, Database::Postgres);
+}
+
+#[test]
+fn below_a_turn_on_postgres() {
+    play(DoorKind::Desk, Database::Postgres);
+}
+
+#[test]
+fn every_caller_of_the_table_comes_to_some_door() {
+    let ways = [HttpWay::Session, HttpWay::Single, HttpWay::Api].map(DoorKind::Http);
+    let doors = [DoorKind::Stdio, DoorKind::Command, DoorKind::Desk].into_iter().chain(ways);
+    let played: BTreeSet<&str> = doors.flat_map(|door| door.callers().iter().copied()).collect();
+    let table = table::IdentityTable::read();
+    assert_eq!(played, table.callers.iter().map(String::as_str).collect());
+}
+
+/// One command ends a bounded number of homes.
+#[test]
+fn revoking_a_token_ends_the_homes_of_all_its_agents() {
+    let stage = Stage::new("revoked", Database::Sqlite);
+    let server = Rc::new(door::http::Server::start(&stage.place));
+    let made = server.made_token(&json!({"name": "gateway", "shared": true}));
+    let token: TokenId = text(&made["id"]).parse().unwrap();
+    let mut line = Line::http(&server, HttpWay::Api, &text(&made["token"]));
+    for number in 0..2 * engine::limits::SESSION_AGENTS_MAX + 5 {
+        line.must("agent_register", &json!({"name": format!("agent-{number}"), "runtime": "table"}));
+    }
+    assert_eq!(stage.inside.at_home(SessionId::of_token(token)), engine::limits::SESSION_AGENTS_MAX, "a bounded look");
+    server.revoke_token(&text(&made["id"]));
+    assert_eq!(stage.inside.at_home(SessionId::of_token(token)), 0);
+}

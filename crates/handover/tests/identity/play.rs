@@ -1,0 +1,312 @@
+//! Plays the cells of the table through a door.
+
+use std::rc::Rc;
+
+use engine::Rights;
+use handover::desk::Visitor;
+use serde_json::{Value, json};
+use wire::lifecycle::Tool;
+
+use crate::door::http::Server;
+use crate::line::{HttpWay, InsideTime, Line, ShellSeat, token_visitor};
+use crate::scene::{Database, Making, Scene, Stage, text};
+use crate::table::{HomeLife, IdentityTable, TableRow};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DoorKind {
+    Stdio,
+    Http(HttpWay),
+    Command,
+    /// The desk in this process, for turns: a turn of its own for each cell would be a process for each cell.
+    Desk,
+}
+
+impl DoorKind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Stdio => "stdio",
+            Self::Http(HttpWay::Session) => "session",
+            Self::Http(HttpWay::Single) => "single",
+            Self::Http(HttpWay::Api) => "api",
+            Self::Command => "command",
+            Self::Desk => "desk",
+        }
+    }
+
+    /// Returns the callers that there are at this door.
+    pub(crate) fn callers(self) -> &'static [&'static str] {
+        match self {
+            Self::Stdio => &["own", "stranger", "other", "coordinator"],
+            Self::Http(HttpWay::Session) => &["own", "stranger", "other", "header", "coordinator", "bound"],
+            Self::Http(HttpWay::Single) => {
+                &["stranger", "other", "header", "coordinator", "bound", "shared", "unnamed", "token"]
+            }
+            Self::Http(HttpWay::Api) => {
+                &["stranger", "other", "header", "coordinator", "person", "bound", "shared", "unnamed", "token"]
+            }
+            Self::Command => &["own", "person", "script", "turn"],
+            Self::Desk => &["turn", "turn-other"],
+        }
+    }
+
+    /// Returns whether such a caller can call after its home died. A process or a session that ended makes no calls.
+    fn has(self, caller: &str, life: HomeLife) -> bool {
+        life == HomeLife::Alive || caller != "own" || self == Self::Command
+    }
+}
+
+/// Plays every cell that there is at a door, and fails with the list of cells that were answered otherwise.
+pub(crate) fn play(door: DoorKind, database: Database) {
+    let table = IdentityTable::read();
+    let mut player = Player::new(door, database);
+    let (mut played, mut problems) = (0, Vec::new());
+    for caller in door.callers() {
+        for life in [HomeLife::Alive, HomeLife::Dead].into_iter().filter(|life| door.has(caller, *life)) {
+            problems.extend(player.column(&table, caller, life));
+            played += table.rows.len();
+        }
+    }
+    eprintln!("{} on {database:?}: {played} cells", door.name());
+    assert!(problems.is_empty(), "{} of {played} cells:\n{}", problems.len(), problems.join("\n"));
+}
+
+struct Player {
+    door: DoorKind,
+    stage: Stage,
+    server: Option<Rc<Server>>,
+}
+
+/// A cell and the line of its caller, where that is not one for the whole column.
+struct Ready<'a> {
+    row: &'a TableRow,
+    scene: Scene,
+    line: Option<Line>,
+}
+
+/// Who is named, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Naming {
+    Nobody,
+    Argument,
+    Header,
+    /// In the arguments, and in the header where the tool takes no agent.
+    Either,
+}
+
+/// The lines of a column.
+struct Company {
+    /// Where agents come to be at home; none where each cell has its own.
+    home: Option<Line>,
+    /// The caller; none where it is the home itself, or where each cell has its own.
+    caller: Option<Line>,
+    /// The agent that is named below a turn.
+    victim: Option<(Line, String)>,
+}
+
+impl Player {
+    fn new(door: DoorKind, database: Database) -> Self {
+        let stage = Stage::new(door.name(), database);
+        let server = matches!(door, DoorKind::Http(_)).then(|| Rc::new(Server::start(&stage.place)));
+        Self { door, stage, server }
+    }
+
+    fn column(&mut self, table: &IdentityTable, caller: &str, life: HomeLife) -> Vec<String> {
+        let mut company = self.company(caller, life);
+        let mut problems = Vec::new();
+        // A home that dies takes all its agents with it, so all of them are made before.
+        if life == HomeLife::Dead {
+            let mut cells: Vec<Ready<'_>> =
+                table.rows.iter().map(|row| self.ready(&mut company, row, caller, life)).collect();
+            self.end(&mut company, &cells, caller);
+            for cell in &mut cells {
+                problems.extend(self.cell(table, &mut company, cell, caller, life));
+            }
+        } else {
+            for row in &table.rows {
+                let mut cell = self.ready(&mut company, row, caller, life);
+                problems.extend(self.cell(table, &mut company, &mut cell, caller, life));
+            }
+        }
+        problems
+    }
+
+    fn company(&self, caller: &str, life: HomeLife) -> Company {
+        let (home, line) = match (self.door, caller) {
+            (DoorKind::Stdio, "own") => (Some(Line::pipe(&self.stage.place, &[])), None),
+            (DoorKind::Stdio, "coordinator") => {
+                let more = ["--as", "coordinator"];
+                (Some(Line::pipe(&self.stage.place, &[])), Some(Line::pipe(&self.stage.place, &more)))
+            }
+            (DoorKind::Stdio, _) => {
+                (Some(Line::pipe(&self.stage.place, &[])), Some(Line::pipe(&self.stage.place, &[])))
+            }
+            (DoorKind::Http(_), "bound" | "token") => (None, None),
+            (DoorKind::Http(way), "own") => (Some(self.shared_home(way, HomeLife::Alive).0), None),
+            (DoorKind::Http(way), "shared" | "unnamed") => {
+                let (home, bearer) = self.shared_home(way, life);
+                (Some(home), Some(self.http(way, &bearer)))
+            }
+            (DoorKind::Http(way), _) => {
+                let bearer = match caller {
+                    "coordinator" | "person" => self.server().peoples_token(caller),
+                    _ => text(&self.made_token(&json!({"shared": true}))["token"]),
+                };
+                (Some(self.shared_home(way, life).0), Some(self.http(way, &bearer)))
+            }
+            (DoorKind::Command, "own") => {
+                (Some(self.inside(Visitor::at_command_line(Rights::Script), life)), Some(self.shell(ShellSeat::Script)))
+            }
+            (DoorKind::Command, "person") => {
+                (Some(Line::pipe(&self.stage.place, &[])), Some(self.shell(ShellSeat::Person)))
+            }
+            (DoorKind::Command, "script") => {
+                (Some(Line::pipe(&self.stage.place, &[])), Some(self.shell(ShellSeat::Script)))
+            }
+            (DoorKind::Command | DoorKind::Desk, _) => (Some(self.stage.home()), None),
+        };
+        let victim = (caller == "turn-other").then(|| {
+            let mut home = self.stage.home();
+            let named = home.must("agent_register", &json!({"name": format!("victim {life:?}"), "runtime": "table"}));
+            (home, text(&named["id"]))
+        });
+        Company { home, caller: line, victim }
+    }
+
+    /// Returns a home over HTTP, and its token. Without a session, a dead one was silent for long.
+    fn shared_home(&self, way: HttpWay, life: HomeLife) -> (Line, String) {
+        let made = self.made_token(&json!({"shared": true}));
+        let bearer = text(&made["token"]);
+        let home = match (way, life) {
+            (HttpWay::Session, _) | (_, HomeLife::Alive) => self.http(way, &bearer),
+            (_, HomeLife::Dead) => self.inside(token_visitor(&made), life),
+        };
+        (home, bearer)
+    }
+
+    fn server(&self) -> &Rc<Server> {
+        self.server.as_ref().unwrap()
+    }
+
+    fn made_token(&self, asked: &Value) -> Value {
+        let mut asked = asked.clone();
+        asked["name"] = format!("token-{}", self.stage.next_number()).into();
+        self.server().made_token(&asked)
+    }
+
+    fn http(&self, way: HttpWay, bearer: &str) -> Line {
+        Line::http(self.server(), way, bearer)
+    }
+
+    fn inside(&self, visitor: Visitor, life: HomeLife) -> Line {
+        let time = if life == HomeLife::Dead { InsideTime::LongAgo } else { InsideTime::Now };
+        Line::Inside { inside: Rc::clone(&self.stage.inside), visitor: Box::new(visitor), time }
+    }
+
+    fn shell(&self, seat: ShellSeat) -> Line {
+        Line::Shell { place: self.stage.place.clone(), seat }
+    }
+
+    fn ready<'a>(&self, company: &mut Company, row: &'a TableRow, caller: &str, life: HomeLife) -> Ready<'a> {
+        if let (DoorKind::Http(way), "bound" | "token") = (self.door, caller) {
+            let made = self.made_token(&if caller == "token" { json!({"shared": true}) } else { json!({}) });
+            let mut line = self.http(way, &text(&made["token"]));
+            let making = Making { time: self.time(life), below_turn: false };
+            let scene = match life {
+                HomeLife::Alive => self.stage.scene(row, &mut line, making),
+                HomeLife::Dead => self.stage.scene(row, &mut self.inside(token_visitor(&made), life), making),
+            };
+            return Ready { row, scene, line: Some(line) };
+        }
+        let below_turn = caller.starts_with("turn");
+        let home = company.home.as_mut().unwrap();
+        let time = if let Line::Inside { time, .. } = home { *time } else { InsideTime::Now };
+        let scene = self.stage.scene(row, home, Making { time, below_turn });
+        let line = scene.seat.map(|seat| match self.door {
+            DoorKind::Command => self.shell(ShellSeat::Turn(seat.turn.to_string())),
+            DoorKind::Stdio | DoorKind::Http(_) | DoorKind::Desk => self.inside(Visitor::seated(seat), HomeLife::Alive),
+        });
+        Ready { row, scene, line }
+    }
+
+    fn time(&self, life: HomeLife) -> InsideTime {
+        if life == HomeLife::Dead { InsideTime::LongAgo } else { InsideTime::Now }
+    }
+
+    /// Ends the home of a column, or what stands for it.
+    fn end(&self, company: &mut Company, cells: &[Ready<'_>], caller: &str) {
+        if let Some((home, _)) = &mut company.victim {
+            let home = std::mem::replace(home, self.shell(ShellSeat::Script));
+            return home.end();
+        }
+        if caller == "turn" {
+            return cells.iter().filter_map(|cell| cell.scene.seat).for_each(|seat| self.stage.end_turn(seat));
+        }
+        match company.home.take() {
+            // Its silence is its death.
+            Some(Line::Inside { time: InsideTime::LongAgo, .. }) | None => {}
+            Some(home) => home.end(),
+        }
+    }
+
+    fn cell(
+        &self,
+        table: &IdentityTable,
+        company: &mut Company,
+        cell: &mut Ready<'_>,
+        caller: &str,
+        life: HomeLife,
+    ) -> Option<String> {
+        let Ready { row, scene, line } = cell;
+        let Company { home, caller: own, victim } = company;
+        let line = line.as_mut().or(own.as_mut()).or(home.as_mut()).unwrap();
+        let has_agent = ["stranger", "other", "header"].contains(&caller);
+        if has_agent {
+            line.must("agent_register", &json!({"name": format!("{caller} {life:?}"), "runtime": "table"}));
+        }
+        let naming = match caller {
+            "own" if self.door == DoorKind::Command => Naming::Argument,
+            "own" | "stranger" | "turn" | "bound" | "unnamed" | "token" => Naming::Nobody,
+            "header" => Naming::Header,
+            "shared" => Naming::Either,
+            _ => Naming::Argument,
+        };
+        let named = victim.as_ref().map_or(scene.agent.as_str(), |(_, victim)| victim.as_str());
+        let (arguments, is_named) = with_agent(row, &scene.arguments, named, naming);
+        let header = match naming {
+            Naming::Header => Some(named),
+            Naming::Either if !is_named => Some(named),
+            Naming::Nobody | Naming::Argument | Naming::Either => None,
+        };
+        let answer = line.call(&row.tool, &arguments, header);
+        let found = table.word(&answer);
+        // A stranger has one agent.
+        if let ("agent_register", crate::script::Answer::Done(made), true) = (row.tool.as_str(), &answer, has_agent) {
+            line.must("agent_unregister", &json!({"id": made["id"]}));
+        }
+        // On the command line a call that names no agent is the script's own.
+        let column = if (self.door, caller, is_named) == (DoorKind::Command, "own", false) { "script" } else { caller };
+        let expected = table.expected(row, column, life);
+        (found != expected).then(|| {
+            let told = answer.value().to_string();
+            let told: String = told.chars().take(300).collect();
+            format!("{} {caller} {life:?}: expected {expected}, found {found}: {arguments} => {told}", row.title)
+        })
+    }
+}
+
+/// Returns the arguments with the agent in them where it is named so and the tool takes one, and whether it does.
+fn with_agent(row: &TableRow, arguments: &Value, agent: &str, naming: Naming) -> (Value, bool) {
+    let mut arguments = arguments.clone();
+    let fields: &[&str] = match row.tool.as_str() {
+        "agent_update" | "agent_unregister" => &["id"],
+        _ => &["agent_id", "sender_id"],
+    };
+    let schema = Tool::find(&row.tool).unwrap().arguments();
+    let takes = |field: &&&str| schema.get("properties").and_then(|properties| properties.get(field)).is_some();
+    let field = fields.iter().find(takes).filter(|field| arguments.get(**field).is_none());
+    let Some(field) = field.filter(|_| matches!(naming, Naming::Argument | Naming::Either)) else {
+        return (arguments, false);
+    };
+    arguments[*field] = agent.into();
+    (arguments, true)
+}

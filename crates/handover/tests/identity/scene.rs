@@ -1,0 +1,272 @@
+//! What a cell needs: an agent, and whatever its arguments speak of, made afresh.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use engine::command::{OpenReview, StartTurn};
+use engine::id::{AgentId, TaskId, TurnId, WorkflowId};
+use engine::turn::{Ended, Purpose, Spent, TurnEnd};
+use engine::{Caller, Command, Reply, Rights};
+use handover::desk::{Seat, Visitor};
+use handover::reception::new_session;
+use serde_json::{Value, json};
+
+use crate::door::Place;
+use crate::line::{Inside, InsideTime, Line};
+use crate::postgres::schema_of;
+use crate::table::TableRow;
+
+/// Where a door keeps what it is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Database {
+    Sqlite,
+    Postgres,
+}
+
+/// A project with a store, and what all cells share.
+pub(crate) struct Stage {
+    pub(crate) place: Place,
+    pub(crate) inside: Rc<Inside>,
+    number: Cell<u32>,
+    shared: BTreeMap<&'static str, String>,
+    /// Last, so that everything in it has ended.
+    _folder: tempfile::TempDir,
+}
+
+/// A cell that is ready to be played.
+pub(crate) struct Scene {
+    pub(crate) agent: String,
+    pub(crate) arguments: Value,
+    pub(crate) seat: Option<Seat>,
+}
+
+/// Where and how the agent of a scene comes to be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Making {
+    /// When everything is made.
+    pub(crate) time: InsideTime,
+    /// The agent works in a turn of the runner.
+    pub(crate) below_turn: bool,
+}
+
+impl Stage {
+    pub(crate) fn new(name: &str, database: Database) -> Self {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = temporary.path().canonicalize().unwrap();
+        git(&folder, &["init", "-q", "-b", "main"]);
+        git(&folder, &["commit", "-q", "--allow-empty", "-m", "first"]);
+        std::fs::create_dir(folder.join("state")).unwrap();
+        std::fs::create_dir(folder.join(".handover")).unwrap();
+        // The clients of the doors call themselves that.
+        let settings = "[mcp]\ncoordinators = [\"transcript\"]\n";
+        std::fs::write(folder.join(".handover/config.toml"), settings).unwrap();
+        let view = handover::trust::view(&folder, Some(&folder)).unwrap();
+        handover::trust::accept(&folder, &view).unwrap();
+        let store = match database {
+            Database::Sqlite => folder.join("state/handover.db").display().to_string(),
+            // Nothing dies here, so nothing waits for the disk.
+            Database::Postgres => {
+                format!("{}%20-csynchronous_commit%3Doff", schema_of(&format!("identity_{name}")))
+            }
+        };
+        let place = Place { folder, store };
+        let inside = Rc::new(Inside::open(&place));
+        let mut stage = Self { place, inside, number: Cell::new(0), shared: BTreeMap::new(), _folder: temporary };
+        let peer = json!({"name": "peer", "runtime": "table", "role": "peer"});
+        let peer = stage.home().must("agent_register", &peer);
+        let template = json!({"name": "table", "template": {"tasks": [{"name": "one"}]}});
+        let template = stage.inside.person(InsideTime::Now, "template_create", &template);
+        let folder = stage.place.folder.display().to_string();
+        stage.inside.person(InsideTime::Now, "repository_register", &json!({"path": folder}));
+        stage.shared.insert("$peer", text(&peer["id"]));
+        stage.shared.insert("$template", text(&template["id"]));
+        stage.shared.insert("$folder", folder);
+        stage
+    }
+
+    /// Returns a connection in this process.
+    pub(crate) fn home(&self) -> Line {
+        let visitor = Box::new(Visitor::on_session(new_session().unwrap(), Rights::Agent));
+        Line::Inside { inside: Rc::clone(&self.inside), visitor, time: InsideTime::Now }
+    }
+
+    pub(crate) fn next_number(&self) -> u32 {
+        self.number.set(self.number.get() + 1);
+        self.number.get()
+    }
+
+    /// Makes an agent at a home, and what the arguments of a row speak of.
+    pub(crate) fn scene(&self, row: &TableRow, home: &mut Line, making: Making) -> Scene {
+        let number = self.next_number();
+        let name = format!("agent-{number}");
+        let registered = home.must("agent_register", &json!({"name": name, "runtime": "table"}));
+        let agent = text(&registered["id"]);
+        let mut values: BTreeMap<&str, String> = self.shared.clone();
+        values.insert("$agent", agent.clone());
+        values.insert("$name", name);
+        values.insert("$slug", text(&registered["slug"]));
+        values.insert("$n", number.to_string());
+        let mut maker = Maker { stage: self, home, time: making.time, agent: &agent, values };
+        let needs_task = making.below_turn || row.arguments.contains("$task");
+        let of_workflow =
+            ["$workflow", "$open", "$gated", "$reviewed", "$limited", "$failed", "$stuck", "$workspace", "$repository"];
+        let mut claimed = None;
+        if needs_task || of_workflow.iter().any(|name| row.arguments.contains(name)) {
+            claimed = maker.workflow(&row.arguments, needs_task);
+        }
+        maker.more(&row.arguments);
+        let values = maker.values;
+        let seat = making.below_turn.then(|| self.turn(&agent, claimed.unwrap()));
+        Scene { arguments: filled(&row.arguments, &values), agent, seat }
+    }
+
+    fn turn(&self, agent: &str, (task, attempt): (TaskId, u32)) -> Seat {
+        let agent: AgentId = agent.parse().unwrap();
+        let (adapter, runner) = ("exec".to_owned(), "table".to_owned());
+        let start = StartTurn { task, attempt, agent: None, purpose: Purpose::First, adapter, runner };
+        let caller = Caller { rights: Rights::Runner, ..Caller::agent(agent) };
+        let reply = self.inside.execute(caller, Command::StartTurn(start));
+        let Reply::TurnStarted { turn, .. } = reply else { panic!("{reply:?}") };
+        Seat { turn, agent, task, attempt }
+    }
+
+    pub(crate) fn end_turn(&self, seat: Seat) {
+        let ended = Ended {
+            at: engine::Timestamp(0),
+            end: TurnEnd::Finished,
+            reason: None,
+            conversation: None,
+            spent: Spent::default(),
+            tool_calls: 0,
+            stream: None,
+            verdict: None,
+        };
+        let turn: TurnId = seat.turn;
+        let caller = Caller { rights: Rights::Runner, ..Caller::agent(seat.agent) };
+        self.inside.execute(caller, Command::EndTurn { turn, ended: Box::new(ended) });
+    }
+}
+
+/// Makes the things of one scene.
+struct Maker<'a> {
+    stage: &'a Stage,
+    home: &'a mut Line,
+    time: InsideTime,
+    agent: &'a str,
+    values: BTreeMap<&'a str, String>,
+}
+
+impl Maker<'_> {
+    fn person(&self, tool: &str, arguments: &Value) -> Value {
+        self.stage.inside.person(self.time, tool, arguments)
+    }
+
+    /// Makes a workflow with a task of every kind. Returns the task that the agent claimed.
+    fn workflow(&mut self, arguments: &str, needs_task: bool) -> Option<(TaskId, u32)> {
+        let workflow = text(&self.person("workflow_create", &json!({"name": "table"}))["id"]);
+        let tasks = json!([
+            {"name": "task"}, {"name": "open"}, {"name": "gated", "gate": true}, {"name": "reviewed", "review": "critic"},
+            {"name": "limited", "limits": {"turns": 1}}, {"name": "failed"}, {"name": "stuck", "gate": true},
+        ]);
+        let planned =
+            self.person("workflow_set_plan", &json!({"id": workflow, "plan": {"summary": "s", "tasks": tasks}}));
+        for name in ["$task", "$open", "$gated", "$reviewed", "$limited", "$failed", "$stuck"] {
+            self.values.insert(name, text(&planned["task_ids"][name.trim_start_matches('$')]));
+        }
+        if arguments.contains("$failed") {
+            let failed = json!({"id": self.values["$failed"], "status": "failed", "error": "broken"});
+            self.person("task_update_status", &failed);
+        }
+        if arguments.contains("$stuck") {
+            let stuck = json!({"id": self.values["$stuck"], "status": "blocked", "reason": "not clear"});
+            self.person("task_update_status", &stuck);
+        }
+        if arguments.contains("$workspace") {
+            let path = format!("{}/made-{}", self.values["$folder"], self.values["$n"]);
+            let made = self.person("workspace_create", &json!({"workflow_id": workflow, "path": path, "branch": "b"}));
+            self.values.insert("$workspace", text(&made["id"]));
+        }
+        if arguments.contains("$repository") {
+            let attach = json!({"workflow_id": workflow, "repository_path": self.values["$folder"]});
+            let attached = self.person("workflow_add_repository", &attach);
+            self.values.insert("$repository", text(&attached["repository_id"]));
+        }
+        let mut claimed = None;
+        if needs_task {
+            let task = self.values["$task"].clone();
+            let claim = self.home.must("task_claim", &json!({"task_id": task, "agent_id": self.agent}));
+            claimed = Some((task.parse().unwrap(), u32::try_from(claim["attempt"].as_u64().unwrap()).unwrap()));
+            if self.time == InsideTime::LongAgo {
+                let workflow: WorkflowId = workflow.parse().unwrap();
+                self.stage.inside.execute(Caller::with_rights(Rights::Engine), Command::Sweep { workflow });
+            }
+        }
+        self.values.insert("$workflow", workflow);
+        claimed
+    }
+
+    fn more(&mut self, arguments: &str) {
+        for name in ["$plain", "$draft", "$paused", "$narrow", "$locked"] {
+            if arguments.contains(name) {
+                let made = self.plain_workflow(name);
+                self.values.insert(name, made);
+            }
+        }
+        if arguments.contains("$message") {
+            let message = json!({"recipient_id": self.agent, "message_type": "query", "body": "which?"});
+            let sent = self.person("message_send", &message);
+            self.values.insert("$message", text(&sent["id"]));
+        }
+        if arguments.contains("$review") {
+            let open = OpenReview { provider: "critic".to_owned(), gate: None, rounds_max: None };
+            let caller = Caller::agent(self.agent.parse().unwrap());
+            let reply = self.stage.inside.execute(caller, Command::OpenReview(open));
+            let Reply::ReviewOpened { review } = reply else { panic!("{reply:?}") };
+            self.values.insert("$review", review.to_string());
+        }
+    }
+
+    fn plain_workflow(&mut self, name: &str) -> String {
+        let limit = if name == "$narrow" { 1 } else { 100 };
+        let workflow = self.person("workflow_create", &json!({"name": "table", "max_parallel_tasks": limit}));
+        let workflow = text(&workflow["id"]);
+        if name == "$draft" {
+            return workflow;
+        }
+        let plan = json!({"id": workflow, "plan": {"summary": "s", "tasks": [{"name": "one"}]}});
+        self.person("workflow_set_plan", &plan);
+        match name {
+            "$paused" => {
+                self.person("workflow_suspend", &json!({"workflow_id": workflow}));
+            }
+            "$locked" => {
+                let (id, owner) = (workflow.parse().unwrap(), self.agent.to_owned());
+                let caller = Caller::agent(self.agent.parse().unwrap());
+                // A lock of long ago would be over by now.
+                self.stage.inside.execute(caller, Command::LockWorkflow { workflow: id, owner });
+            }
+            _ => {}
+        }
+        workflow
+    }
+}
+
+/// Puts the values in; the longest names first, because one may begin with another.
+fn filled(arguments: &str, values: &BTreeMap<&str, String>) -> Value {
+    let mut names: Vec<&&str> = values.keys().collect();
+    names.sort_by_key(|name| std::cmp::Reverse(name.len()));
+    let text = names.iter().fold(arguments.to_owned(), |text, name| text.replace(**name, &values[**name]));
+    assert!(!text.contains('$'), "nothing is called that: {text}");
+    serde_json::from_str(&text).unwrap()
+}
+
+pub(crate) fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_else(|| panic!("no text: {value}")).to_owned()
+}
+
+fn git(folder: &std::path::Path, words: &[&str]) {
+    let fixed = ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgsign=false"];
+    let ran = std::process::Command::new("git").current_dir(folder).args(fixed).args(words).output().unwrap();
+    assert!(ran.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&ran.stderr));
+}

@@ -1,0 +1,133 @@
+//! The table and the arguments as files: read, and held against the list of tools.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+use wire::lifecycle::TOOLS;
+
+use crate::script::Answer;
+
+const TABLE: &str = include_str!("table.txt");
+const ARGUMENTS: &str = include_str!("arguments.txt");
+
+/// What is known of the home of the agent that a cell is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HomeLife {
+    Alive,
+    Dead,
+}
+
+#[derive(Debug)]
+pub(crate) struct IdentityTable {
+    pub(crate) callers: Vec<String>,
+    pub(crate) rows: Vec<TableRow>,
+    /// The word for each code of a refusal.
+    words: BTreeMap<String, String>,
+}
+
+/// One tool, or one variant of its use.
+#[derive(Debug)]
+pub(crate) struct TableRow {
+    pub(crate) title: String,
+    pub(crate) tool: String,
+    /// As they are written, with placeholders.
+    pub(crate) arguments: String,
+    /// For each caller: the answers while the home lives and after it died.
+    cells: Vec<(String, String)>,
+}
+
+impl IdentityTable {
+    pub(crate) fn read() -> Self {
+        let arguments = arguments();
+        let mut table = Self { callers: Vec::new(), rows: Vec::new(), words: BTreeMap::new() };
+        let mut known = BTreeSet::new();
+        let mut section = "";
+        for line in TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            let words: Vec<&str> = line.split_ascii_whitespace().collect();
+            if !line.starts_with(' ') && section != "table" {
+                section = words[0];
+                if section == "table" {
+                    assert_eq!(words[1..], table.callers, "the head of the table has the callers");
+                }
+                continue;
+            }
+            match section {
+                "words" => {
+                    known.insert(words[0].to_owned());
+                    if let Some(code) = words[1].strip_suffix(':') {
+                        table.words.insert(code.to_owned(), words[0].to_owned());
+                    }
+                }
+                // The lines below a caller's first one explain it.
+                "callers" if !line.starts_with("   ") => table.callers.push(words[0].to_owned()),
+                "callers" => {}
+                _ => {
+                    let row = row(&words, &arguments);
+                    assert_eq!(row.cells.len(), table.callers.len(), "{}: one cell for each caller", row.title);
+                    let unknown =
+                        row.cells.iter().flat_map(|(alive, dead)| [alive, dead]).find(|word| !known.contains(*word));
+                    assert_eq!(unknown, None, "{}: no such word", row.title);
+                    table.rows.push(row);
+                }
+            }
+        }
+        assert_eq!(table.rows.len(), arguments.len(), "every line of arguments.txt has a row in table.txt");
+        table
+    }
+
+    /// Returns the expected word.
+    pub(crate) fn expected<'a>(&self, row: &'a TableRow, caller: &str, life: HomeLife) -> &'a str {
+        let place =
+            self.callers.iter().position(|known| known == caller).unwrap_or_else(|| panic!("no caller {caller}"));
+        let (alive, dead) = &row.cells[place];
+        if life == HomeLife::Alive { alive } else { dead }
+    }
+
+    /// Returns the word for an answer, or the code of a refusal that has no word.
+    pub(crate) fn word(&self, answer: &Answer) -> String {
+        match answer {
+            Answer::Done(value) if value["success"] == false && value.get("already_claimed_by").is_some() => {
+                "taken".to_owned()
+            }
+            Answer::Done(_) => "ok".to_owned(),
+            Answer::Refused(value) => {
+                let code = value["code"].as_str().unwrap();
+                self.words.get(code).cloned().unwrap_or_else(|| code.to_owned())
+            }
+        }
+    }
+}
+
+fn row(words: &[&str], arguments: &BTreeMap<&str, &str>) -> TableRow {
+    let title = words[0].to_owned();
+    let tool = title.split('/').next().unwrap().to_owned();
+    let arguments = arguments.get(words[0]).unwrap_or_else(|| panic!("{title} has no line in arguments.txt"));
+    let cell = |cell: &&str| {
+        let (alive, dead) = cell.split_once('/').unwrap_or((cell, cell));
+        (alive.to_owned(), dead.to_owned())
+    };
+    let cells = words[1..].iter().map(cell).collect();
+    TableRow { title, tool, arguments: (*arguments).to_owned(), cells }
+}
+
+fn arguments() -> BTreeMap<&'static str, &'static str> {
+    let lines = ARGUMENTS.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let pairs: Vec<(&str, &str)> =
+        lines.map(|line| line.split_once(' ').unwrap()).map(|(title, json)| (title, json.trim())).collect();
+    for (title, json) in &pairs {
+        assert!(serde_json::from_str::<Value>(json).is_ok_and(|value| value.is_object()), "{title}: {json}");
+    }
+    let found: BTreeMap<&str, &str> = pairs.iter().copied().collect();
+    assert_eq!(found.len(), pairs.len(), "a title stands twice in arguments.txt");
+    found
+}
+
+#[test]
+fn every_tool_has_a_row_and_every_row_a_tool() {
+    let table = IdentityTable::read();
+    let rows: BTreeSet<&str> = table.rows.iter().map(|row| row.tool.as_str()).collect();
+    let tools: BTreeSet<&str> = TOOLS.iter().map(|tool| tool.name).collect();
+    assert_eq!(rows, tools, "left: rows of table.txt, right: tools");
+    let titles: BTreeSet<&str> = table.rows.iter().map(|row| row.title.as_str()).collect();
+    assert_eq!(titles.len(), table.rows.len(), "a title stands twice in table.txt");
+}
