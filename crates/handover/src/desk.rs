@@ -45,8 +45,10 @@ pub struct Visitor {
     pub standing: Standing,
     /// The user or token behind the connection.
     pub principal: Option<String>,
-    /// The agent that the token or the header stands for.
+    /// The agent that the token or the surroundings stand for.
     pub agent: Option<AgentId>,
+    /// The agent that was named beside the call, as in a header. The call's own arguments count before it.
+    pub named: Option<AgentId>,
     /// The visitor can be no other agent than that: its token says so.
     pub bound: bool,
     /// Whose idempotency keys these are when the call names no agent.
@@ -70,6 +72,7 @@ impl Visitor {
             standing: Standing::Shared,
             principal: None,
             agent: None,
+            named: None,
             bound: false,
             owner: "human".to_owned(),
             key: None,
@@ -260,9 +263,11 @@ impl Desk {
     fn request<'a>(&self, visitor: &'a Visitor, call: &Call, progress: Option<Progress>) -> Request<'a> {
         let common = call.common();
         let own = visitor.agent.filter(|_| visitor.bound);
-        let (agent, standing) = match (own, common.agent) {
+        let (agent, standing) = match (own, common.agent.or(visitor.named)) {
             (Some(own), None) => (Some(own), Standing::Vouched),
             (Some(own), Some(named)) if own == named => (Some(own), Standing::Vouched),
+            // Whatever is named, a registration is the bound agent's.
+            (Some(own), Some(_)) if matches!(call, Call::AgentRegister(_)) => (Some(own), Standing::Vouched),
             (_, named) => (named.or(visitor.agent), visitor.standing),
         };
         // What the call itself says counts before what came beside it.

@@ -165,7 +165,8 @@ impl Sight {
             Scope::Coordinator => return Ok(Self::Team),
             Scope::Agent => {}
         }
-        let Some(agent) = visitor.agent else { return Ok(Self::Agent(None)) };
+        let named = visitor.named.filter(|_| !visitor.bound);
+        let Some(agent) = named.or(visitor.agent) else { return Ok(Self::Agent(None)) };
         let (session, bound) = (visitor.session, visitor.bound);
         let own = shared.desk.service().view(move |world| {
             let row = world.agent(agent)?;

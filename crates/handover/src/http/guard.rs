@@ -184,7 +184,6 @@ impl Guard {
             None => None,
         };
         let scope = token.scope;
-        let own = token.agent.filter(|_| scope == Scope::Agent);
         let key = headers.get("idempotency-key").map(|key| key.to_str().map(str::to_owned));
         let key = key.transpose().map_err(|_| bad_key())?;
         let visitor = Visitor {
@@ -192,9 +191,9 @@ impl Guard {
             session: Some(SessionId::of_token(token.id)),
             standing: Standing::Shared,
             principal: Some(principal::of_token(token.id)),
-            agent: named.or(token.agent),
-            // A token is its own agent's. Naming another agent makes it no other.
-            bound: own.is_some_and(|own| named.is_none_or(|named| named == own)),
+            agent: token.agent,
+            named,
+            bound: scope == Scope::Agent && token.agent.is_some(),
             owner: token.id.to_string(),
             key,
             ..Visitor::person()

@@ -111,6 +111,28 @@ fn every_caller_of_the_table_comes_to_some_door() {
     assert_eq!(played, table.callers.iter().map(String::as_str).collect());
 }
 
+/// Naming another agent in the header makes a bound token no other agent's, and makes no new agent.
+#[test]
+fn a_bound_token_registers_its_own_agent_whatever_the_header_names() {
+    let stage = Stage::new("bound", Database::Sqlite);
+    let server = Rc::new(door::http::Server::start(&stage.place));
+    let (amy, eve) = (server.made_token(&json!({"name": "amy"})), server.made_token(&json!({"name": "eve"})));
+    let amys = text(&amy["agent"]);
+    for way in [HttpWay::Session, HttpWay::Single, HttpWay::Api] {
+        let mut line = Line::http(&server, way, &text(&eve["token"]));
+        for header in [None, Some("amy"), Some("eve"), Some(amys.as_str())] {
+            let told = line.call("agent_register", &json!({"name": "amy", "runtime": "table"}), header);
+            let script::Answer::Done(registered) = &told else { panic!("{way:?} {header:?}: {}", told.show()) };
+            assert_eq!(registered["id"], eve["agent"], "{way:?} {header:?}");
+        }
+        // The header speaks for the call, unless the arguments do.
+        let read = line.call("inbox_read", &json!({"agent_id": "eve"}), Some("amy"));
+        assert!(matches!(read, script::Answer::Done(_)), "{way:?}: {}", read.show());
+        let read = line.call("inbox_read", &json!({}), Some("amy"));
+        assert_eq!(read.value()["code"], "AGENT_ELSEWHERE", "{way:?}");
+    }
+}
+
 /// One command ends a bounded number of homes.
 #[test]
 fn revoking_a_token_ends_the_homes_of_all_its_agents() {

@@ -53,15 +53,35 @@ impl DoorKind {
     fn has(self, caller: &str, life: HomeLife) -> bool {
         life == HomeLife::Alive || caller != "own" || self == Self::Command
     }
+
+    /// Returns whether a column is in the size that `scripts/test` plays. A command is a process for each cell, and what a
+    /// database does not decide is played on one of them.
+    fn is_bounded(self, database: Database, caller: &str, life: HomeLife) -> bool {
+        match (database, self) {
+            (Database::Sqlite, Self::Command) => life == HomeLife::Alive && ["own", "script"].contains(&caller),
+            (Database::Sqlite, Self::Stdio | Self::Http(_) | Self::Desk) => true,
+            (Database::Postgres, Self::Command) => life == HomeLife::Alive && caller == "own",
+            (Database::Postgres, Self::Stdio | Self::Http(_) | Self::Desk) => {
+                life == HomeLife::Alive && ["own", "other", "person", "turn", "token"].contains(&caller)
+            }
+        }
+    }
 }
+
+/// Set to 1 by `scripts/prove identity`: every column is played.
+const FULL: &str = "HANDOVER_IDENTITY_FULL";
 
 /// Plays every cell that there is at a door, and fails with the list of cells that were answered otherwise.
 pub(crate) fn play(door: DoorKind, database: Database) {
     let table = IdentityTable::read();
     let mut player = Player::new(door, database);
+    let is_full = std::env::var(FULL).is_ok_and(|full| full == "1");
     let (mut played, mut problems) = (0, Vec::new());
     for caller in door.callers() {
         for life in [HomeLife::Alive, HomeLife::Dead].into_iter().filter(|life| door.has(caller, *life)) {
+            if !is_full && !door.is_bounded(database, caller, life) {
+                continue;
+            }
             problems.extend(player.column(&table, caller, life));
             played += table.rows.len();
         }
