@@ -105,6 +105,8 @@ pub enum Need {
     Running(WorkflowId, Timestamp),
     /// Claimed tasks of a workflow that name files.
     BusyFiles(WorkflowId, Timestamp),
+    /// Tasks of the workflow that are worked on in this workspace and that somebody holds.
+    HeldIn(WorkflowId, WorkspaceId),
     /// What a task still waits for.
     Unmet(TaskId),
     /// Tasks that wait for this one only.
@@ -241,6 +243,7 @@ impl World {
             | Need::RoleHolders(_)
             | Need::Agents(_)
             | Need::Held(_)
+            | Need::HeldIn(..)
             | Need::HoldsMost(_)
             | Need::LockedBy(_)
             | Need::Running(..)

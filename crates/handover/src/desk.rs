@@ -266,7 +266,7 @@ impl Desk {
         let (agent, standing) = match (own, common.agent.or(visitor.named)) {
             (Some(own), None) => (Some(own), Standing::Vouched),
             (Some(own), Some(named)) if own == named => (Some(own), Standing::Vouched),
-            // Whatever is named, a registration is the bound agent's.
+            // A registration over a bound token is always the bound agent's.
             (Some(own), Some(_)) if matches!(call, Call::AgentRegister(_)) => (Some(own), Standing::Vouched),
             (_, named) => (named.or(visitor.agent), visitor.standing),
         };

@@ -15,6 +15,12 @@ pub fn of_token(token: TokenId) -> String {
     format!("token:{token}")
 }
 
+/// Returns the principal of an agent that was made for a token and has not called yet. Only the token, which is bound to the
+/// agent, may be it.
+pub fn of_unused_token() -> String {
+    "token:unused".to_owned()
+}
+
 /// Returns the principal of a runner's agents. Nobody else resumes them.
 pub fn of_runner(name: &str) -> String {
     format!("runner:{name}")

@@ -8,6 +8,7 @@ use engine::{Caller, Command, Need, Refusal, Reply, Rights, Timestamp, view};
 
 use crate::digest;
 use crate::error::Error;
+use crate::principal;
 use crate::random;
 use crate::service::Service;
 
@@ -91,7 +92,8 @@ async fn register(service: &Service, name: &str, slug: String) -> Result<AgentId
         workspace_path: None,
         metadata: None,
     };
-    let reply = service.execute(Caller::with_rights(Rights::Person), Command::Register(register)).await?;
+    let caller = Caller { principal: Some(principal::of_unused_token()), ..Caller::with_rights(Rights::Person) };
+    let reply = service.execute(caller, Command::Register(register)).await?;
     let Reply::Registered { agent, .. } = reply else { return Err(Error::unexpected(&reply)) };
     Ok(agent)
 }

@@ -52,6 +52,9 @@ mod sleeps;
 mod stops;
 #[path = "runner/stores.rs"]
 mod stores;
+#[path = "support/terminal.rs"]
+#[expect(dead_code, reason = "programs here get an environment of their own")]
+mod terminal;
 
 /// A number from the environment, for runs that are made by hand.
 fn setting(name: &str) -> Option<u64> {

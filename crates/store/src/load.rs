@@ -72,6 +72,9 @@ pub(crate) fn query(need: &Need) -> Statement {
             Statement::new(sql::AGENTS, [role, runtime, optional(filter.workflow), limit])
         }
         Need::Held(agent) => Statement::new(sql::HELD, [text(agent), bound(limits::HELD_TASKS_MAX)]),
+        Need::HeldIn(id, workspace) => {
+            Statement::new(sql::HELD_IN, [text(id), text(workspace), bound(limits::HELD_TASKS_MAX)])
+        }
         Need::HoldsMost(agent) => Statement::new(sql::HOLDS_MOST, [text(agent), bound(limits::HELD_TASKS_MAX - 1)]),
         Need::LockedBy(owner) => Statement::new(sql::LOCKED_BY, [owner.into(), bound(limits::HELD_TASKS_MAX)]),
         Need::Running(id, now) => {
@@ -182,9 +185,12 @@ fn fact(need: &Need, rows: Vec<Vec<Value>>) -> Result<Fact, Fault> {
             Fact::Number(slugs.iter().filter_map(number).max().unwrap_or(0))
         }
         Need::LockedBy(_) | Need::ExpiredAnywhere(_) => Fact::Workflows(many(rows, parsed)?),
-        Need::Held(_) | Need::Dependencies(_) | Need::Dependents(_) | Need::TaskNamed(..) | Need::Expired(..) => {
-            Fact::Tasks(many(rows, parsed)?)
-        }
+        Need::Held(_)
+        | Need::HeldIn(..)
+        | Need::Dependencies(_)
+        | Need::Dependents(_)
+        | Need::TaskNamed(..)
+        | Need::Expired(..) => Fact::Tasks(many(rows, parsed)?),
         Need::Running(..) => Fact::Number(one(rows, |row| Columns::new("count", row).count())?.unwrap_or(0)),
         Need::BusyFiles(..)
         | Need::Removable(_)

@@ -107,6 +107,9 @@ pub(crate) const ROLE_HOLDERS: &str = "SELECT id FROM agent WHERE role = $1 AND 
 pub(crate) const AGENTS: &str = "SELECT id FROM agent WHERE left_at IS NULL AND (CAST($1 AS TEXT) IS NULL OR role = $1) \
      AND (CAST($2 AS TEXT) IS NULL OR runtime = $2) AND (CAST($3 AS TEXT) IS NULL OR workflow = $3) ORDER BY id LIMIT $4";
 pub(crate) const HELD: &str = "SELECT id FROM task WHERE holder = $1 AND holder IS NOT NULL ORDER BY id LIMIT $2";
+/// In the order of the index of held tasks, of which there are few.
+pub(crate) const HELD_IN: &str = "SELECT id FROM task WHERE workflow = $1 AND workspace = $2 AND holder IS NOT NULL \
+     ORDER BY holder, id LIMIT $3";
 /// A row when there is one more than the number.
 pub(crate) const HOLDS_MOST: &str =
     "SELECT 1 FROM task WHERE holder = $1 AND holder IS NOT NULL ORDER BY id LIMIT 1 OFFSET $2";

@@ -135,6 +135,7 @@ pub(crate) fn update_workspace(case: &mut Case<'_>, update: &UpdateWorkspace) ->
     check::json("config", update.config.as_ref())?;
     let mut workspace = case.world.workspace(update.workspace)?.clone();
     let workflow = open(case, workspace.workflow)?;
+    may_change(case, &workspace)?;
     if let Some(commit) = &update.merge_commit {
         workspace.merge_commit = Some(commit.clone());
     }
@@ -165,6 +166,21 @@ pub(crate) fn update_workspace(case: &mut Case<'_>, update: &UpdateWorkspace) ->
         }
     }
     Ok(Reply::WorkspaceUpdated { cleaned: update.cleaned.clone() })
+}
+
+/// Refuses to change or clean up the workspace of a task that another agent holds, to a caller that holds none of its tasks.
+fn may_change(case: &Case<'_>, workspace: &Workspace) -> Result<(), Stop> {
+    let held = case.world.task_ids(&Need::HeldIn(workspace.workflow, workspace.id))?;
+    case.world.want(held.iter().map(|task| Need::Task(*task)))?;
+    let mut lost = None;
+    for id in held {
+        match may_place(case, case.world.task(*id)?) {
+            Ok(()) => return Ok(()),
+            Err(missing @ Stop::Missing(_)) => return Err(missing),
+            Err(refused) => lost = lost.or(Some(refused)),
+        }
+    }
+    lost.map_or(Ok(()), Err)
 }
 
 /// Refuses to say where a task is worked on to a caller that does not hold it, while another agent does.

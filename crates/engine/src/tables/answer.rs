@@ -125,6 +125,13 @@ impl Tables {
                 let held = self.tasks.values().filter(|task| task.holder() == Some(*agent));
                 tasks(first(held, limits::HELD_TASKS_MAX))
             }
+            Need::HeldIn(id, workspace) => {
+                let here = |task: &&Task| task.workspace == Some(*workspace) && task.holder().is_some();
+                let mut found: Vec<&Task> = of(*id).filter(here).collect();
+                found.sort_by_key(|task| (task.holder(), task.id));
+                found.truncate(limits::HELD_TASKS_MAX);
+                tasks(found)
+            }
             Need::LockedBy(owner) => {
                 let owned = |workflow: &&Workflow| workflow.lock.as_ref().is_some_and(|lock| lock.owner == *owner);
                 let found = self.workflows.values().filter(owned).map(|workflow| workflow.id);

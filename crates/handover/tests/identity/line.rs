@@ -20,7 +20,7 @@ use crate::terminal::Terminal;
 /// Longer than a home without a watcher lives in silence, and longer than a lease.
 const SILENCE_MS: i64 = 20 * 60 * 1000;
 
-/// How a call goes over HTTP.
+/// One way to call a tool over HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HttpWay {
     /// `/mcp` in a session, as clients of 2025-11-25 speak.
@@ -31,7 +31,7 @@ pub(crate) enum HttpWay {
     Api,
 }
 
-pub(crate) enum Line {
+pub(crate) enum CallLine {
     /// `handover mcp`
     Pipe(Client),
     Http {
@@ -41,33 +41,33 @@ pub(crate) enum Line {
         session: Option<String>,
     },
     /// The desk, in this process.
-    Inside {
-        inside: Rc<Inside>,
+    Desk {
+        inside: Rc<InnerDesk>,
         visitor: Box<Visitor>,
-        time: InsideTime,
+        time: DeskTime,
     },
     /// The command line, as somebody at a terminal, a script, or the program of a turn.
     Shell {
         place: Place,
-        seat: ShellSeat,
+        seat: ShellCaller,
     },
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum ShellSeat {
+pub(crate) enum ShellCaller {
     Person,
     Script,
     Turn(String),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum InsideTime {
+pub(crate) enum DeskTime {
     Now,
     /// So long ago that a home which nobody watches is dead by now.
     LongAgo,
 }
 
-impl Line {
+impl CallLine {
     pub(crate) fn pipe(place: &Place, more: &[&str]) -> Self {
         Self::Pipe(Client::open(place, Era::Old, more))
     }
@@ -80,14 +80,14 @@ impl Line {
     pub(crate) fn call(&mut self, tool: &str, arguments: &Value, header: Option<&str>) -> Answer {
         match self {
             Self::Pipe(client) => client.call(tool, arguments),
-            Self::Inside { inside, visitor, time } => inside.call(visitor, *time, tool, arguments),
+            Self::Desk { inside, visitor, time } => inside.call(visitor, *time, tool, arguments),
             Self::Shell { place, seat } => {
                 let mut program = program(&place.folder, &place.store);
                 let terminal = Terminal::new();
                 match seat {
-                    ShellSeat::Person => terminal.seat(&mut program),
-                    ShellSeat::Script => {}
-                    ShellSeat::Turn(turn) => {
+                    ShellCaller::Person => terminal.seat(&mut program),
+                    ShellCaller::Script => {}
+                    ShellCaller::Turn(turn) => {
                         program.env("HANDOVER_TURN", turn);
                     }
                 }
@@ -130,7 +130,7 @@ impl Line {
                 let headers = [("Authorization", bearer.as_str()), ("Mcp-Session-Id", session.as_str())];
                 assert_eq!(server.send("DELETE", "/mcp", &headers, "").status, 204);
             }
-            Self::Inside { inside, visitor, .. } => {
+            Self::Desk { inside, visitor, .. } => {
                 if let Some(session) = visitor.session {
                     let end = engine::command::SessionEnd::Closed;
                     inside.execute(Caller::with_rights(Rights::Engine), Command::CloseSession { session, end });
@@ -164,13 +164,13 @@ fn post(
 }
 
 /// The desk in this process, on the store of the other doors: now, and long ago.
-pub(crate) struct Inside {
+pub(crate) struct InnerDesk {
     runtime: tokio::runtime::Runtime,
     now: Desk,
     long_ago: Desk,
 }
 
-impl Inside {
+impl InnerDesk {
     pub(crate) fn open(place: &Place) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let store = runtime.block_on(store::open(&place.store, 7)).unwrap();
@@ -188,14 +188,14 @@ impl Inside {
         Self { runtime, now, long_ago }
     }
 
-    fn desk(&self, time: InsideTime) -> &Desk {
+    fn desk(&self, time: DeskTime) -> &Desk {
         match time {
-            InsideTime::Now => &self.now,
-            InsideTime::LongAgo => &self.long_ago,
+            DeskTime::Now => &self.now,
+            DeskTime::LongAgo => &self.long_ago,
         }
     }
 
-    pub(crate) fn call(&self, visitor: &Visitor, time: InsideTime, tool: &str, arguments: &Value) -> Answer {
+    pub(crate) fn call(&self, visitor: &Visitor, time: DeskTime, tool: &str, arguments: &Value) -> Answer {
         let read = |value: &wire::json::Value| serde_json::from_str(&value.to_string()).unwrap();
         let text = arguments.to_string();
         match self.runtime.block_on(self.desk(time).call(visitor, tool, text.as_bytes(), None)) {
@@ -207,7 +207,7 @@ impl Inside {
     }
 
     /// Does something that a person does, in the person's own name.
-    pub(crate) fn person(&self, time: InsideTime, tool: &str, arguments: &Value) -> Value {
+    pub(crate) fn person(&self, time: DeskTime, tool: &str, arguments: &Value) -> Value {
         match self.call(&Visitor::person(), time, tool, arguments) {
             Answer::Done(value) => value,
             Answer::Refused(value) => panic!("{tool} {arguments}: {value}"),

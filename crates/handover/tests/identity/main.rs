@@ -1,10 +1,11 @@
-//! Who may do what: every tool for every kind of caller, while an agent's home lives and after it died, through every door
-//! and on both databases. `table.txt` says what is expected, and how to read it.
+//! Plays the table of who may do what: every tool for every kind of caller, while an agent's home lives and after it died,
+//! through every door and on both databases. `table.txt` says what is expected, and how to read it.
 #![cfg(unix)]
 #![expect(clippy::wildcard_enum_match_arm, reason = "of a JSON value the cases that matter are named")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::disallowed_methods, reason = "starts the program it tests, and bounds what it waits for")]
 
+mod cell;
 #[path = "../transcripts/door/mod.rs"]
 #[expect(dead_code, reason = "of the doors, what transcripts need is not needed here")]
 mod door;
@@ -12,7 +13,6 @@ mod line;
 mod play;
 #[path = "../proof/postgres.rs"]
 mod postgres;
-mod scene;
 #[path = "../transcripts/schema.rs"]
 #[expect(dead_code, reason = "replies are held to their schemas by the transcripts")]
 mod schema;
@@ -38,9 +38,9 @@ use std::rc::Rc;
 use engine::id::{SessionId, TokenId};
 use serde_json::json;
 
-use line::{HttpWay, Line};
+use cell::{Database, TableProject, text};
+use line::{CallLine, HttpWay};
 use play::{DoorKind, play};
-use scene::{Database, Stage, text};
 
 #[test]
 fn through_stdio() {
@@ -111,15 +111,15 @@ fn every_caller_of_the_table_comes_to_some_door() {
     assert_eq!(played, table.callers.iter().map(String::as_str).collect());
 }
 
-/// Naming another agent in the header makes a bound token no other agent's, and makes no new agent.
+/// AgentNaming another agent in the header makes a bound token no other agent's, and makes no new agent.
 #[test]
 fn a_bound_token_registers_its_own_agent_whatever_the_header_names() {
-    let stage = Stage::new("bound", Database::Sqlite);
-    let server = Rc::new(door::http::Server::start(&stage.place));
+    let project = TableProject::new("bound", Database::Sqlite);
+    let server = Rc::new(door::http::Server::start(&project.place));
     let (amy, eve) = (server.made_token(&json!({"name": "amy"})), server.made_token(&json!({"name": "eve"})));
     let amys = text(&amy["agent"]);
     for way in [HttpWay::Session, HttpWay::Single, HttpWay::Api] {
-        let mut line = Line::http(&server, way, &text(&eve["token"]));
+        let mut line = CallLine::http(&server, way, &text(&eve["token"]));
         for header in [None, Some("amy"), Some("eve"), Some(amys.as_str())] {
             let told = line.call("agent_register", &json!({"name": "amy", "runtime": "table"}), header);
             let script::Answer::Done(registered) = &told else { panic!("{way:?} {header:?}: {}", told.show()) };
@@ -133,18 +133,37 @@ fn a_bound_token_registers_its_own_agent_whatever_the_header_names() {
     }
 }
 
+/// The agent waits for its token, with the mail that it got before its first call.
+#[test]
+fn an_agent_made_for_a_token_is_resumed_by_no_process_of_the_user() {
+    let project = TableProject::new("made", Database::Sqlite);
+    let server = Rc::new(door::http::Server::start(&project.place));
+    let amy = server.made_token(&json!({"name": "amy"}));
+    let registered = json!({"name": "amy", "runtime": "http"});
+    for mut line in [CallLine::pipe(&project.place, &[]), project.home()] {
+        assert_ne!(line.must("agent_register", &registered)["id"], amy["agent"]);
+        line.end();
+    }
+    let mut line = CallLine::http(&server, HttpWay::Single, &text(&amy["token"]));
+    assert_eq!(line.must("agent_register", &registered)["id"], amy["agent"]);
+}
+
 /// One command ends a bounded number of homes.
 #[test]
 fn revoking_a_token_ends_the_homes_of_all_its_agents() {
-    let stage = Stage::new("revoked", Database::Sqlite);
-    let server = Rc::new(door::http::Server::start(&stage.place));
+    let project = TableProject::new("revoked", Database::Sqlite);
+    let server = Rc::new(door::http::Server::start(&project.place));
     let made = server.made_token(&json!({"name": "gateway", "shared": true}));
     let token: TokenId = text(&made["id"]).parse().unwrap();
-    let mut line = Line::http(&server, HttpWay::Api, &text(&made["token"]));
+    let mut line = CallLine::http(&server, HttpWay::Api, &text(&made["token"]));
     for number in 0..2 * engine::limits::SESSION_AGENTS_MAX + 5 {
         line.must("agent_register", &json!({"name": format!("agent-{number}"), "runtime": "table"}));
     }
-    assert_eq!(stage.inside.at_home(SessionId::of_token(token)), engine::limits::SESSION_AGENTS_MAX, "a bounded look");
+    assert_eq!(
+        project.inside.at_home(SessionId::of_token(token)),
+        engine::limits::SESSION_AGENTS_MAX,
+        "a bounded look"
+    );
     server.revoke_token(&text(&made["id"]));
-    assert_eq!(stage.inside.at_home(SessionId::of_token(token)), 0);
+    assert_eq!(project.inside.at_home(SessionId::of_token(token)), 0);
 }

@@ -7,9 +7,9 @@ use handover::desk::Visitor;
 use serde_json::{Value, json};
 use wire::lifecycle::Tool;
 
+use crate::cell::{CellOrigin, CellState, Database, TableProject, text};
 use crate::door::http::Server;
-use crate::line::{HttpWay, InsideTime, Line, ShellSeat, token_visitor};
-use crate::scene::{Database, Making, Scene, Stage, text};
+use crate::line::{CallLine, DeskTime, HttpWay, ShellCaller, token_visitor};
 use crate::table::{HomeLife, IdentityTable, TableRow};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,7 +74,7 @@ const FULL: &str = "HANDOVER_IDENTITY_FULL";
 /// Plays every cell that there is at a door, and fails with the list of cells that were answered otherwise.
 pub(crate) fn play(door: DoorKind, database: Database) {
     let table = IdentityTable::read();
-    let mut player = Player::new(door, database);
+    let mut player = ColumnPlayer::new(door, database);
     let is_full = std::env::var(FULL).is_ok_and(|full| full == "1");
     let (mut played, mut problems) = (0, Vec::new());
     for caller in door.callers() {
@@ -90,22 +90,22 @@ pub(crate) fn play(door: DoorKind, database: Database) {
     assert!(problems.is_empty(), "{} of {played} cells:\n{}", problems.len(), problems.join("\n"));
 }
 
-struct Player {
+struct ColumnPlayer {
     door: DoorKind,
-    stage: Stage,
+    project: TableProject,
     server: Option<Rc<Server>>,
 }
 
 /// A cell and the line of its caller, where that is not one for the whole column.
-struct Ready<'a> {
+struct ReadyCell<'a> {
     row: &'a TableRow,
-    scene: Scene,
-    line: Option<Line>,
+    state: CellState,
+    line: Option<CallLine>,
 }
 
-/// Who is named, and how.
+/// One way in which a call names the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Naming {
+enum AgentNaming {
     Nobody,
     Argument,
     Header,
@@ -114,51 +114,51 @@ enum Naming {
 }
 
 /// The lines of a column.
-struct Company {
-    /// Where agents come to be at home; none where each cell has its own.
-    home: Option<Line>,
-    /// The caller; none where it is the home itself, or where each cell has its own.
-    caller: Option<Line>,
+struct ColumnLines {
+    /// The connection on which the agents register; none when each cell has its own.
+    home: Option<CallLine>,
+    /// The caller; none when the home itself calls, or when each cell has its own caller.
+    caller: Option<CallLine>,
     /// The agent that is named below a turn.
-    victim: Option<(Line, String)>,
+    victim: Option<(CallLine, String)>,
 }
 
-impl Player {
+impl ColumnPlayer {
     fn new(door: DoorKind, database: Database) -> Self {
-        let stage = Stage::new(door.name(), database);
-        let server = matches!(door, DoorKind::Http(_)).then(|| Rc::new(Server::start(&stage.place)));
-        Self { door, stage, server }
+        let project = TableProject::new(door.name(), database);
+        let server = matches!(door, DoorKind::Http(_)).then(|| Rc::new(Server::start(&project.place)));
+        Self { door, project, server }
     }
 
     fn column(&mut self, table: &IdentityTable, caller: &str, life: HomeLife) -> Vec<String> {
-        let mut company = self.company(caller, life);
+        let mut lines = self.lines(caller, life);
         let mut problems = Vec::new();
         // A home that dies takes all its agents with it, so all of them are made before.
         if life == HomeLife::Dead {
-            let mut cells: Vec<Ready<'_>> =
-                table.rows.iter().map(|row| self.ready(&mut company, row, caller, life)).collect();
-            self.end(&mut company, &cells, caller);
+            let mut cells: Vec<ReadyCell<'_>> =
+                table.rows.iter().map(|row| self.ready(&mut lines, row, caller, life)).collect();
+            self.end(&mut lines, &cells, caller);
             for cell in &mut cells {
-                problems.extend(self.cell(table, &mut company, cell, caller, life));
+                problems.extend(self.cell(table, &mut lines, cell, caller, life));
             }
         } else {
             for row in &table.rows {
-                let mut cell = self.ready(&mut company, row, caller, life);
-                problems.extend(self.cell(table, &mut company, &mut cell, caller, life));
+                let mut cell = self.ready(&mut lines, row, caller, life);
+                problems.extend(self.cell(table, &mut lines, &mut cell, caller, life));
             }
         }
         problems
     }
 
-    fn company(&self, caller: &str, life: HomeLife) -> Company {
+    fn lines(&self, caller: &str, life: HomeLife) -> ColumnLines {
         let (home, line) = match (self.door, caller) {
-            (DoorKind::Stdio, "own") => (Some(Line::pipe(&self.stage.place, &[])), None),
+            (DoorKind::Stdio, "own") => (Some(CallLine::pipe(&self.project.place, &[])), None),
             (DoorKind::Stdio, "coordinator") => {
                 let more = ["--as", "coordinator"];
-                (Some(Line::pipe(&self.stage.place, &[])), Some(Line::pipe(&self.stage.place, &more)))
+                (Some(CallLine::pipe(&self.project.place, &[])), Some(CallLine::pipe(&self.project.place, &more)))
             }
             (DoorKind::Stdio, _) => {
-                (Some(Line::pipe(&self.stage.place, &[])), Some(Line::pipe(&self.stage.place, &[])))
+                (Some(CallLine::pipe(&self.project.place, &[])), Some(CallLine::pipe(&self.project.place, &[])))
             }
             (DoorKind::Http(_), "bound" | "token") => (None, None),
             (DoorKind::Http(way), "own") => (Some(self.shared_home(way, HomeLife::Alive).0), None),
@@ -173,27 +173,28 @@ impl Player {
                 };
                 (Some(self.shared_home(way, life).0), Some(self.http(way, &bearer)))
             }
-            (DoorKind::Command, "own") => {
-                (Some(self.inside(Visitor::at_command_line(Rights::Script), life)), Some(self.shell(ShellSeat::Script)))
-            }
+            (DoorKind::Command, "own") => (
+                Some(self.inside(Visitor::at_command_line(Rights::Script), life)),
+                Some(self.shell(ShellCaller::Script)),
+            ),
             (DoorKind::Command, "person") => {
-                (Some(Line::pipe(&self.stage.place, &[])), Some(self.shell(ShellSeat::Person)))
+                (Some(CallLine::pipe(&self.project.place, &[])), Some(self.shell(ShellCaller::Person)))
             }
             (DoorKind::Command, "script") => {
-                (Some(Line::pipe(&self.stage.place, &[])), Some(self.shell(ShellSeat::Script)))
+                (Some(CallLine::pipe(&self.project.place, &[])), Some(self.shell(ShellCaller::Script)))
             }
-            (DoorKind::Command | DoorKind::Desk, _) => (Some(self.stage.home()), None),
+            (DoorKind::Command | DoorKind::Desk, _) => (Some(self.project.home()), None),
         };
         let victim = (caller == "turn-other").then(|| {
-            let mut home = self.stage.home();
+            let mut home = self.project.home();
             let named = home.must("agent_register", &json!({"name": format!("victim {life:?}"), "runtime": "table"}));
             (home, text(&named["id"]))
         });
-        Company { home, caller: line, victim }
+        ColumnLines { home, caller: line, victim }
     }
 
     /// Returns a home over HTTP, and its token. Without a session, a dead one was silent for long.
-    fn shared_home(&self, way: HttpWay, life: HomeLife) -> (Line, String) {
+    fn shared_home(&self, way: HttpWay, life: HomeLife) -> (CallLine, String) {
         let made = self.made_token(&json!({"shared": true}));
         let bearer = text(&made["token"]);
         let home = match (way, life) {
@@ -209,61 +210,61 @@ impl Player {
 
     fn made_token(&self, asked: &Value) -> Value {
         let mut asked = asked.clone();
-        asked["name"] = format!("token-{}", self.stage.next_number()).into();
+        asked["name"] = format!("token-{}", self.project.next_number()).into();
         self.server().made_token(&asked)
     }
 
-    fn http(&self, way: HttpWay, bearer: &str) -> Line {
-        Line::http(self.server(), way, bearer)
+    fn http(&self, way: HttpWay, bearer: &str) -> CallLine {
+        CallLine::http(self.server(), way, bearer)
     }
 
-    fn inside(&self, visitor: Visitor, life: HomeLife) -> Line {
-        let time = if life == HomeLife::Dead { InsideTime::LongAgo } else { InsideTime::Now };
-        Line::Inside { inside: Rc::clone(&self.stage.inside), visitor: Box::new(visitor), time }
+    fn inside(&self, visitor: Visitor, life: HomeLife) -> CallLine {
+        let time = if life == HomeLife::Dead { DeskTime::LongAgo } else { DeskTime::Now };
+        CallLine::Desk { inside: Rc::clone(&self.project.inside), visitor: Box::new(visitor), time }
     }
 
-    fn shell(&self, seat: ShellSeat) -> Line {
-        Line::Shell { place: self.stage.place.clone(), seat }
+    fn shell(&self, seat: ShellCaller) -> CallLine {
+        CallLine::Shell { place: self.project.place.clone(), seat }
     }
 
-    fn ready<'a>(&self, company: &mut Company, row: &'a TableRow, caller: &str, life: HomeLife) -> Ready<'a> {
+    fn ready<'a>(&self, lines: &mut ColumnLines, row: &'a TableRow, caller: &str, life: HomeLife) -> ReadyCell<'a> {
         if let (DoorKind::Http(way), "bound" | "token") = (self.door, caller) {
             let made = self.made_token(&if caller == "token" { json!({"shared": true}) } else { json!({}) });
             let mut line = self.http(way, &text(&made["token"]));
-            let making = Making { time: self.time(life), below_turn: false };
-            let scene = match life {
-                HomeLife::Alive => self.stage.scene(row, &mut line, making),
-                HomeLife::Dead => self.stage.scene(row, &mut self.inside(token_visitor(&made), life), making),
+            let origin = CellOrigin { time: self.time(life), below_turn: false };
+            let state = match life {
+                HomeLife::Alive => self.project.cell_state(row, &mut line, origin),
+                HomeLife::Dead => self.project.cell_state(row, &mut self.inside(token_visitor(&made), life), origin),
             };
-            return Ready { row, scene, line: Some(line) };
+            return ReadyCell { row, state, line: Some(line) };
         }
         let below_turn = caller.starts_with("turn");
-        let home = company.home.as_mut().unwrap();
-        let time = if let Line::Inside { time, .. } = home { *time } else { InsideTime::Now };
-        let scene = self.stage.scene(row, home, Making { time, below_turn });
-        let line = scene.seat.map(|seat| match self.door {
-            DoorKind::Command => self.shell(ShellSeat::Turn(seat.turn.to_string())),
+        let home = lines.home.as_mut().unwrap();
+        let time = if let CallLine::Desk { time, .. } = home { *time } else { DeskTime::Now };
+        let state = self.project.cell_state(row, home, CellOrigin { time, below_turn });
+        let line = state.seat.map(|seat| match self.door {
+            DoorKind::Command => self.shell(ShellCaller::Turn(seat.turn.to_string())),
             DoorKind::Stdio | DoorKind::Http(_) | DoorKind::Desk => self.inside(Visitor::seated(seat), HomeLife::Alive),
         });
-        Ready { row, scene, line }
+        ReadyCell { row, state, line }
     }
 
-    fn time(&self, life: HomeLife) -> InsideTime {
-        if life == HomeLife::Dead { InsideTime::LongAgo } else { InsideTime::Now }
+    fn time(&self, life: HomeLife) -> DeskTime {
+        if life == HomeLife::Dead { DeskTime::LongAgo } else { DeskTime::Now }
     }
 
     /// Ends the home of a column, or what stands for it.
-    fn end(&self, company: &mut Company, cells: &[Ready<'_>], caller: &str) {
-        if let Some((home, _)) = &mut company.victim {
-            let home = std::mem::replace(home, self.shell(ShellSeat::Script));
+    fn end(&self, lines: &mut ColumnLines, cells: &[ReadyCell<'_>], caller: &str) {
+        if let Some((home, _)) = &mut lines.victim {
+            let home = std::mem::replace(home, self.shell(ShellCaller::Script));
             return home.end();
         }
         if caller == "turn" {
-            return cells.iter().filter_map(|cell| cell.scene.seat).for_each(|seat| self.stage.end_turn(seat));
+            return cells.iter().filter_map(|cell| cell.state.seat).for_each(|seat| self.project.end_turn(seat));
         }
-        match company.home.take() {
+        match lines.home.take() {
             // Its silence is its death.
-            Some(Line::Inside { time: InsideTime::LongAgo, .. }) | None => {}
+            Some(CallLine::Desk { time: DeskTime::LongAgo, .. }) | None => {}
             Some(home) => home.end(),
         }
     }
@@ -271,31 +272,31 @@ impl Player {
     fn cell(
         &self,
         table: &IdentityTable,
-        company: &mut Company,
-        cell: &mut Ready<'_>,
+        lines: &mut ColumnLines,
+        cell: &mut ReadyCell<'_>,
         caller: &str,
         life: HomeLife,
     ) -> Option<String> {
-        let Ready { row, scene, line } = cell;
-        let Company { home, caller: own, victim } = company;
+        let ReadyCell { row, state, line } = cell;
+        let ColumnLines { home, caller: own, victim } = lines;
         let line = line.as_mut().or(own.as_mut()).or(home.as_mut()).unwrap();
         let has_agent = ["stranger", "other", "header"].contains(&caller);
         if has_agent {
             line.must("agent_register", &json!({"name": format!("{caller} {life:?}"), "runtime": "table"}));
         }
         let naming = match caller {
-            "own" if self.door == DoorKind::Command => Naming::Argument,
-            "own" | "stranger" | "turn" | "bound" | "unnamed" | "token" => Naming::Nobody,
-            "header" => Naming::Header,
-            "shared" => Naming::Either,
-            _ => Naming::Argument,
+            "own" if self.door == DoorKind::Command => AgentNaming::Argument,
+            "own" | "stranger" | "turn" | "bound" | "unnamed" | "token" => AgentNaming::Nobody,
+            "header" => AgentNaming::Header,
+            "shared" => AgentNaming::Either,
+            _ => AgentNaming::Argument,
         };
-        let named = victim.as_ref().map_or(scene.agent.as_str(), |(_, victim)| victim.as_str());
-        let (arguments, is_named) = with_agent(row, &scene.arguments, named, naming);
+        let named = victim.as_ref().map_or(state.agent.as_str(), |(_, victim)| victim.as_str());
+        let (arguments, is_named) = with_agent(row, &state.arguments, named, naming);
         let header = match naming {
-            Naming::Header => Some(named),
-            Naming::Either if !is_named => Some(named),
-            Naming::Nobody | Naming::Argument | Naming::Either => None,
+            AgentNaming::Header => Some(named),
+            AgentNaming::Either if !is_named => Some(named),
+            AgentNaming::Nobody | AgentNaming::Argument | AgentNaming::Either => None,
         };
         let answer = line.call(&row.tool, &arguments, header);
         let found = table.word(&answer);
@@ -315,7 +316,7 @@ impl Player {
 }
 
 /// Returns the arguments with the agent in them where it is named so and the tool takes one, and whether it does.
-fn with_agent(row: &TableRow, arguments: &Value, agent: &str, naming: Naming) -> (Value, bool) {
+fn with_agent(row: &TableRow, arguments: &Value, agent: &str, naming: AgentNaming) -> (Value, bool) {
     let mut arguments = arguments.clone();
     let fields: &[&str] = match row.tool.as_str() {
         "agent_update" | "agent_unregister" => &["id"],
@@ -324,7 +325,7 @@ fn with_agent(row: &TableRow, arguments: &Value, agent: &str, naming: Naming) ->
     let schema = Tool::find(&row.tool).unwrap().arguments();
     let takes = |field: &&&str| schema.get("properties").and_then(|properties| properties.get(field)).is_some();
     let field = fields.iter().find(takes).filter(|field| arguments.get(**field).is_none());
-    let Some(field) = field.filter(|_| matches!(naming, Naming::Argument | Naming::Either)) else {
+    let Some(field) = field.filter(|_| matches!(naming, AgentNaming::Argument | AgentNaming::Either)) else {
         return (arguments, false);
     };
     arguments[*field] = agent.into();

@@ -10,7 +10,7 @@ use crate::script::Answer;
 const TABLE: &str = include_str!("table.txt");
 const ARGUMENTS: &str = include_str!("arguments.txt");
 
-/// What is known of the home of the agent that a cell is about.
+/// The state of the home of the agent that a cell is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HomeLife {
     Alive,

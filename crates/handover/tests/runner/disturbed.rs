@@ -54,7 +54,12 @@ fn what_others_change_is_a_line_of_the_run_of_its_end_and_of_the_status() {
     let raise = ["workflow", "config", &workflow, "{\"limits\":{\"usd\":100000}}", "--agent-id", "meddler"];
     assert_eq!(scene.json(&raise)["code"], "PROTECTED");
     scene.json(&["workflow", "limit", &workflow, "3"]);
-    assert_eq!(skip("guarded", &[])["success"], true);
+    // A person's script does not get past it either; the person does.
+    let told = skip("guarded", &[]);
+    assert_eq!(told["code"], "PROTECTED");
+    assert!(told["suggestion"].as_str().unwrap().contains("in a terminal"), "{told}");
+    let skipped = scene.decide(&["task", "status", &id("guarded"), "skipped", "--reason", "not needed"]);
+    assert_eq!(skipped["success"], true);
     std::fs::write(scene.sim().join("go"), "").unwrap();
     let ran = ran(child.wait_with_output().unwrap());
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -87,7 +92,7 @@ fn a_run_that_people_read_ends_with_what_others_changed() {
     let tasks = scene.json(&["workflow", "show", &workflow, "--include-tasks"])["tasks"].clone();
     for task in tasks.as_array().unwrap().iter().filter(|task| task["name"] != "slow") {
         let id = task["id"].as_str().unwrap();
-        scene.json(&["task", "status", id, "skipped", "--reason", "not needed"]);
+        scene.decide(&["task", "status", id, "skipped", "--reason", "not needed"]);
     }
     std::fs::write(scene.sim().join("go"), "").unwrap();
     let output = child.wait_with_output().unwrap();

@@ -107,7 +107,7 @@ fn work_in_a_worktree_with_a_lock_of_a_killed_git_is_kept() {
     let shown = scene.json(&["workflow", "show", &workflow, "--include-tasks"]);
     let task = shown["tasks"][0]["id"].as_str().unwrap().to_owned();
     scene.json(&["task", "release", &task]);
-    scene.json(&["task", "status", &task, "skipped", "--reason", "not needed"]);
+    scene.decide(&["task", "status", &task, "skipped", "--reason", "not needed"]);
     let ran = Runner::start(&scene, "here", &[&workflow]).end();
     assert_eq!(ran.code, 0, "{:#?}\n{}", ran.events, ran.stderr);
     assert_eq!(files(&scene.project().join(".handover/state/worktrees")), Vec::<PathBuf>::new(), "{:#?}", ran.events);

@@ -7,6 +7,8 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::terminal::Terminal;
+
 pub(crate) struct Scene {
     folder: TempDir,
     /// More settings than the agents below.
@@ -108,7 +110,18 @@ impl Scene {
 
     /// The reply of a command as JSON.
     pub(crate) fn json(&self, arguments: &[&str]) -> Value {
-        let output = self.ask(&[arguments, &["--json"]].concat());
+        Self::reply(arguments, self.ask(&[arguments, &["--json"]].concat()))
+    }
+
+    /// The reply of a command that a person gives at a terminal.
+    pub(crate) fn decide(&self, arguments: &[&str]) -> Value {
+        let terminal = Terminal::new();
+        let mut command = self.handover(&[arguments, &["--json"]].concat());
+        terminal.seat(&mut command);
+        Self::reply(arguments, command.output().unwrap())
+    }
+
+    fn reply(arguments: &[&str], output: Output) -> Value {
         let text = String::from_utf8(output.stdout).unwrap();
         serde_json::from_str(&text)
             .unwrap_or_else(|error| panic!("{arguments:?}: {error}: {text}{}", String::from_utf8_lossy(&output.stderr)))

@@ -138,7 +138,7 @@ fn of_workflow(tables: &Tables, id: WorkflowId, now: Timestamp, needs: &mut Vec<
         needs.extend([Need::RepositoryUsed(id, repository), Need::Attached(id, repository)]);
     }
     for workspace in some(tables.workspaces.keys().copied(), [WorkspaceId::FIRST]) {
-        needs.push(Need::OtherUnmergedRequest(id, workspace));
+        needs.extend([Need::OtherUnmergedRequest(id, workspace), Need::HeldIn(id, workspace)]);
     }
 }
 

@@ -66,6 +66,7 @@ impl Guards {
             | Need::WorkflowDetail(id)
             | Need::Running(id, _)
             | Need::BusyFiles(id, _)
+            | Need::HeldIn(id, _)
             | Need::TaskNamed(id, _)
             | Need::Removable(id)
             | Need::OpenTasks(id)

@@ -1,4 +1,4 @@
-//! What a cell needs: an agent, and whatever its arguments speak of, made afresh.
+//! Makes the state that a cell needs: an agent, and everything that the arguments of its row speak of.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -13,11 +13,11 @@ use handover::reception::new_session;
 use serde_json::{Value, json};
 
 use crate::door::Place;
-use crate::line::{Inside, InsideTime, Line};
+use crate::line::{CallLine, DeskTime, InnerDesk};
 use crate::postgres::schema_of;
 use crate::table::TableRow;
 
-/// Where a door keeps what it is told.
+/// The database of a door's store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Database {
     Sqlite,
@@ -25,9 +25,9 @@ pub(crate) enum Database {
 }
 
 /// A project with a store, and what all cells share.
-pub(crate) struct Stage {
+pub(crate) struct TableProject {
     pub(crate) place: Place,
-    pub(crate) inside: Rc<Inside>,
+    pub(crate) inside: Rc<InnerDesk>,
     number: Cell<u32>,
     shared: BTreeMap<&'static str, String>,
     /// Last, so that everything in it has ended.
@@ -35,22 +35,22 @@ pub(crate) struct Stage {
 }
 
 /// A cell that is ready to be played.
-pub(crate) struct Scene {
+pub(crate) struct CellState {
     pub(crate) agent: String,
     pub(crate) arguments: Value,
     pub(crate) seat: Option<Seat>,
 }
 
-/// Where and how the agent of a scene comes to be.
+/// When and how the agent of a cell is made.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Making {
+pub(crate) struct CellOrigin {
     /// When everything is made.
-    pub(crate) time: InsideTime,
+    pub(crate) time: DeskTime,
     /// The agent works in a turn of the runner.
     pub(crate) below_turn: bool,
 }
 
-impl Stage {
+impl TableProject {
     pub(crate) fn new(name: &str, database: Database) -> Self {
         let temporary = tempfile::tempdir().unwrap();
         let folder = temporary.path().canonicalize().unwrap();
@@ -71,24 +71,24 @@ impl Stage {
             }
         };
         let place = Place { folder, store };
-        let inside = Rc::new(Inside::open(&place));
-        let mut stage = Self { place, inside, number: Cell::new(0), shared: BTreeMap::new(), _folder: temporary };
+        let inside = Rc::new(InnerDesk::open(&place));
+        let mut project = Self { place, inside, number: Cell::new(0), shared: BTreeMap::new(), _folder: temporary };
         let peer = json!({"name": "peer", "runtime": "table", "role": "peer"});
-        let peer = stage.home().must("agent_register", &peer);
+        let peer = project.home().must("agent_register", &peer);
         let template = json!({"name": "table", "template": {"tasks": [{"name": "one"}]}});
-        let template = stage.inside.person(InsideTime::Now, "template_create", &template);
-        let folder = stage.place.folder.display().to_string();
-        stage.inside.person(InsideTime::Now, "repository_register", &json!({"path": folder}));
-        stage.shared.insert("$peer", text(&peer["id"]));
-        stage.shared.insert("$template", text(&template["id"]));
-        stage.shared.insert("$folder", folder);
-        stage
+        let template = project.inside.person(DeskTime::Now, "template_create", &template);
+        let folder = project.place.folder.display().to_string();
+        project.inside.person(DeskTime::Now, "repository_register", &json!({"path": folder}));
+        project.shared.insert("$peer", text(&peer["id"]));
+        project.shared.insert("$template", text(&template["id"]));
+        project.shared.insert("$folder", folder);
+        project
     }
 
     /// Returns a connection in this process.
-    pub(crate) fn home(&self) -> Line {
+    pub(crate) fn home(&self) -> CallLine {
         let visitor = Box::new(Visitor::on_session(new_session().unwrap(), Rights::Agent));
-        Line::Inside { inside: Rc::clone(&self.inside), visitor, time: InsideTime::Now }
+        CallLine::Desk { inside: Rc::clone(&self.inside), visitor, time: DeskTime::Now }
     }
 
     pub(crate) fn next_number(&self) -> u32 {
@@ -97,7 +97,7 @@ impl Stage {
     }
 
     /// Makes an agent at a home, and what the arguments of a row speak of.
-    pub(crate) fn scene(&self, row: &TableRow, home: &mut Line, making: Making) -> Scene {
+    pub(crate) fn cell_state(&self, row: &TableRow, home: &mut CallLine, origin: CellOrigin) -> CellState {
         let number = self.next_number();
         let name = format!("agent-{number}");
         let registered = home.must("agent_register", &json!({"name": name, "runtime": "table"}));
@@ -107,8 +107,9 @@ impl Stage {
         values.insert("$name", name);
         values.insert("$slug", text(&registered["slug"]));
         values.insert("$n", number.to_string());
-        let mut maker = Maker { stage: self, home, time: making.time, agent: &agent, values };
-        let needs_task = making.below_turn || row.arguments.contains("$task");
+        let mut maker = CellMaker { project: self, home, time: origin.time, agent: &agent, values };
+        let of_task = ["$task", "$place"].iter().any(|name| row.arguments.contains(name));
+        let needs_task = origin.below_turn || of_task;
         let of_workflow =
             ["$workflow", "$open", "$gated", "$reviewed", "$limited", "$failed", "$stuck", "$workspace", "$repository"];
         let mut claimed = None;
@@ -117,8 +118,8 @@ impl Stage {
         }
         maker.more(&row.arguments);
         let values = maker.values;
-        let seat = making.below_turn.then(|| self.turn(&agent, claimed.unwrap()));
-        Scene { arguments: filled(&row.arguments, &values), agent, seat }
+        let seat = origin.below_turn.then(|| self.turn(&agent, claimed.unwrap()));
+        CellState { arguments: filled(&row.arguments, &values), agent, seat }
     }
 
     fn turn(&self, agent: &str, (task, attempt): (TaskId, u32)) -> Seat {
@@ -148,18 +149,18 @@ impl Stage {
     }
 }
 
-/// Makes the things of one scene.
-struct Maker<'a> {
-    stage: &'a Stage,
-    home: &'a mut Line,
-    time: InsideTime,
+/// Makes what one cell needs.
+struct CellMaker<'a> {
+    project: &'a TableProject,
+    home: &'a mut CallLine,
+    time: DeskTime,
     agent: &'a str,
     values: BTreeMap<&'a str, String>,
 }
 
-impl Maker<'_> {
+impl CellMaker<'_> {
     fn person(&self, tool: &str, arguments: &Value) -> Value {
-        self.stage.inside.person(self.time, tool, arguments)
+        self.project.inside.person(self.time, tool, arguments)
     }
 
     /// Makes a workflow with a task of every kind. Returns the task that the agent claimed.
@@ -187,6 +188,13 @@ impl Maker<'_> {
             let made = self.person("workspace_create", &json!({"workflow_id": workflow, "path": path, "branch": "b"}));
             self.values.insert("$workspace", text(&made["id"]));
         }
+        if arguments.contains("$place") {
+            let path = format!("{}/place-{}", self.values["$folder"], self.values["$n"]);
+            let tasks = [&self.values["$task"]];
+            let create = json!({"workflow_id": workflow, "path": path, "branch": "p", "task_ids": tasks});
+            let made = self.person("workspace_create", &create);
+            self.values.insert("$place", text(&made["id"]));
+        }
         if arguments.contains("$repository") {
             let attach = json!({"workflow_id": workflow, "repository_path": self.values["$folder"]});
             let attached = self.person("workflow_add_repository", &attach);
@@ -197,9 +205,9 @@ impl Maker<'_> {
             let task = self.values["$task"].clone();
             let claim = self.home.must("task_claim", &json!({"task_id": task, "agent_id": self.agent}));
             claimed = Some((task.parse().unwrap(), u32::try_from(claim["attempt"].as_u64().unwrap()).unwrap()));
-            if self.time == InsideTime::LongAgo {
+            if self.time == DeskTime::LongAgo {
                 let workflow: WorkflowId = workflow.parse().unwrap();
-                self.stage.inside.execute(Caller::with_rights(Rights::Engine), Command::Sweep { workflow });
+                self.project.inside.execute(Caller::with_rights(Rights::Engine), Command::Sweep { workflow });
             }
         }
         self.values.insert("$workflow", workflow);
@@ -221,7 +229,7 @@ impl Maker<'_> {
         if arguments.contains("$review") {
             let open = OpenReview { provider: "critic".to_owned(), gate: None, rounds_max: None };
             let caller = Caller::agent(self.agent.parse().unwrap());
-            let reply = self.stage.inside.execute(caller, Command::OpenReview(open));
+            let reply = self.project.inside.execute(caller, Command::OpenReview(open));
             let Reply::ReviewOpened { review } = reply else { panic!("{reply:?}") };
             self.values.insert("$review", review.to_string());
         }
@@ -244,7 +252,7 @@ impl Maker<'_> {
                 let (id, owner) = (workflow.parse().unwrap(), self.agent.to_owned());
                 let caller = Caller::agent(self.agent.parse().unwrap());
                 // A lock of long ago would be over by now.
-                self.stage.inside.execute(caller, Command::LockWorkflow { workflow: id, owner });
+                self.project.inside.execute(caller, Command::LockWorkflow { workflow: id, owner });
             }
             _ => {}
         }
