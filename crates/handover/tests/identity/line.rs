@@ -102,13 +102,13 @@ impl CallLine {
             Self::Http { server, way, bearer, session } => {
                 let era = if *way == HttpWay::Session { Era::Old } else { Era::New };
                 if era == Era::Old && session.is_none() {
-                    let opened = post(server, bearer, None, None, era, &era.initialize(0));
+                    let opened = post(server, (bearer, None, None), era, &era.initialize(0));
                     *session = Some(opened.headers["mcp-session-id"].clone());
                     let told = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-                    post(server, bearer, session.as_deref(), None, era, &told);
+                    post(server, (bearer, session.as_deref(), None), era, &told);
                 }
                 let request = era.request(1, "tools/call", json!({"name": tool, "arguments": arguments}));
-                let response = post(server, bearer, session.as_deref(), header, era, &request);
+                let response = post(server, (bearer, session.as_deref(), header), era, &request);
                 answer(tool, &said(&response)["result"])
             }
         }
@@ -141,11 +141,10 @@ impl CallLine {
     }
 }
 
+/// Sends a message with a token, in a session if there is one, perhaps with an agent's name beside it.
 fn post(
     server: &Server,
-    bearer: &str,
-    session: Option<&str>,
-    agent: Option<&str>,
+    (bearer, session, agent): (&str, Option<&str>, Option<&str>),
     era: Era,
     message: &Value,
 ) -> crate::door::http::Response {

@@ -139,12 +139,12 @@ impl ColumnPlayer {
                 table.rows.iter().map(|row| self.ready(&mut lines, row, caller, life)).collect();
             self.end(&mut lines, &cells, caller);
             for cell in &mut cells {
-                problems.extend(self.cell(table, &mut lines, cell, caller, life));
+                problems.extend(self.cell(table, &mut lines, cell, (caller, life)));
             }
         } else {
             for row in &table.rows {
                 let mut cell = self.ready(&mut lines, row, caller, life);
-                problems.extend(self.cell(table, &mut lines, &mut cell, caller, life));
+                problems.extend(self.cell(table, &mut lines, &mut cell, (caller, life)));
             }
         }
         problems
@@ -274,8 +274,7 @@ impl ColumnPlayer {
         table: &IdentityTable,
         lines: &mut ColumnLines,
         cell: &mut ReadyCell<'_>,
-        caller: &str,
-        life: HomeLife,
+        (caller, life): (&str, HomeLife),
     ) -> Option<String> {
         let ReadyCell { row, state, line } = cell;
         let ColumnLines { home, caller: own, victim } = lines;
