@@ -176,6 +176,8 @@ pub(super) struct Level {
     pub(super) holds: bool,
     /// It does more than to pass its command on, so no rule about that command can allow it.
     pub(super) matters: bool,
+    /// Where it may run.
+    pub(super) folders: Folders,
 }
 
 /// A path that is written.
@@ -195,6 +197,8 @@ pub(super) enum By {
     Itself,
     /// A program whose command is judged as well: only a rule that names the path counts.
     Program,
+    /// A copy of it is made that is a link again when it is one: only then it counts, for what it leads to.
+    Copy,
 }
 
 #[derive(Debug, Default)]

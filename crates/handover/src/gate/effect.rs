@@ -5,6 +5,7 @@ mod awk;
 pub(super) mod copy;
 mod fetch;
 mod sed;
+mod toolchain;
 
 use super::command::{Arg, Spot};
 use super::git;
@@ -20,12 +21,14 @@ pub(super) enum ProgramEffect {
     Command(Vec<Arg>),
     /// A text for a shell.
     Script(String),
-    /// A variable is set.
-    Sets(String),
+    /// A variable is set to a value.
+    Sets(String, Arg),
     /// What follows happens there.
     Folder(Arg),
     /// A path is written; with what is below, if so marked.
     Writes(Arg, Tree),
+    /// A path is copied as it is, also when it is a link.
+    Copies(Arg),
     /// It cannot be looked into: it asks whatever the rules say.
     Ask(String),
     /// It asks unless a rule names the program.
@@ -96,6 +99,17 @@ const KINDS: &[&str] = &[
     "wget",
     "sed",
     "awk",
+    "rename",
+    "lz4",
+    "pax",
+    "jar",
+    "npm",
+    "cargo",
+    "python",
+    "sqlite",
+    "copy-verb",
+    "compiler",
+    "socat",
     "command",
     "after",
     "assignments",
@@ -129,7 +143,12 @@ pub(super) fn effects(words: &[Arg]) -> Option<Vec<ProgramEffect>> {
     let parsed = parse(table, words);
     let mut found = of_options(name, table, &parsed);
     found.extend(of_operands(name, table, &parsed));
-    if table.style.opaque {
+    match table.does.as_str() {
+        "npm" => found.extend(toolchain::npm(words)),
+        "compiler" => found.extend(toolchain::compiler(words)),
+        _ => {}
+    }
+    if table.style.opaque && !super::program::is_about(words) {
         found.push(ProgramEffect::Opaque(format!("{name} does more than its words tell")));
     }
     Some(found)
@@ -211,7 +230,20 @@ fn of_operands(name: &str, table: &ProgramTable, parsed: &ParsedOptions) -> Vec<
         "zip" => archive::zip(parsed),
         "squeeze" => archive::squeeze(name, rest, parsed),
         "cpio" => archive::cpio(parsed),
-        "ar" => operands.iter().take(2).map(write).collect(),
+        "ar" => archive::ar(parsed),
+        "rename" => {
+            // The first one may be an expression that leads to another folder.
+            let expression = operands.first().and_then(|word| word.text.clone()).map(ProgramEffect::Code);
+            operands.iter().map(write).chain(expression).collect()
+        }
+        "lz4" => archive::lz4(parsed),
+        "pax" => archive::pax(parsed),
+        "jar" => archive::jar(parsed),
+        "cargo" => toolchain::cargo(parsed),
+        "python" => toolchain::python(parsed),
+        "sqlite" => toolchain::sqlite(parsed),
+        "copy-verb" => toolchain::copy_verb(parsed),
+        "socat" => toolchain::socat(parsed),
         "unpack" => vec![ProgramEffect::Doubt("files that it names itself".to_owned())],
         "curl" => fetch::curl(parsed),
         "wget" => fetch::wget(parsed),

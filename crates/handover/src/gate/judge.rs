@@ -1,5 +1,7 @@
 //! Rules over what was found: the strictest decision, and why.
 
+mod code;
+mod copied;
 mod search;
 mod write;
 
@@ -117,6 +119,7 @@ impl<'g> Judge<'g> {
         for suspect in &found.suspects {
             self.suspect(suspect);
         }
+        self.copied(&found.commands);
     }
 
     /// Some rule asks about writes or denies them.
@@ -185,7 +188,7 @@ impl<'g> Judge<'g> {
                 continue;
             }
             let shown = || shown(level);
-            match rule::concerns(words, &level.words) {
+            match rule::concerns(words, &level.words).max(self.linked(words, level)) {
                 rule::Fit::No => {}
                 rule::Fit::Yes => {
                     named.any = true;

@@ -16,7 +16,7 @@ const ABOUT: &[&str] = &["--version", "-V", "-v", "--help", "-h", "-version"];
 const VARIABLES: &str = "\
     PATH LD_* DYLD_* GIT_* BASH_ENV BASH_FUNC_* ENV SHELLOPTS BASHOPTS PS0 PS4 PROMPT_COMMAND IFS CDPATH HOME \
     OLDPWD PWD DIRSTACK SHELL EDITOR VISUAL PAGER MANPAGER LESSOPEN LESSCLOSE BROWSER \
-    XDG_CONFIG_* ZDOTDIR TAR_OPTIONS RSYNC_RSH SSH_ASKPASS SUDO_ASKPASS GLOBIGNORE EXECIGNORE FPATH fpath path \
+    XDG_CONFIG_* XDG_DATA_HOME ZDOTDIR TAR_OPTIONS RSYNC_RSH SSH_ASKPASS SUDO_ASKPASS GLOBIGNORE EXECIGNORE FPATH fpath path \
     POSIXLY_CORRECT GZIP XZ_OPT XZ_DEFAULTS ZSTD_* BZIP BZIP2 UNZIP ZIPOPT LESS WGETRC CURL_HOME OPENSSL_CONF AWKPATH \
     CLAUDE_CONFIG_DIR CODEX_HOME GEMINI_CLI_HOME QWEN_HOME COPILOT_HOME GOOSE_PATH_ROOT OPENCODE_CONFIG* HANDOVER_*";
 
@@ -24,6 +24,16 @@ const VARIABLES: &str = "\
 const TOOLCHAINS: &str = "\
     PYTHON* PERL* RUBY* NODE_* MAKEFLAGS JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS MAVEN_OPTS RUSTC* RUSTFLAGS \
     RUSTDOCFLAGS CARGO_HOME CARGO_BUILD_* CARGO_ENCODED_* CARGO_TARGET_* CC CXX GOFLAGS npm_config_* NPM_CONFIG_*";
+
+/// Variables whose value is a folder or a file that programs write.
+const FOLDERS: &str = "\
+    TMPDIR TMP TEMP TEMPDIR CARGO_TARGET_DIR CARGO_HOME RUSTUP_HOME GOBIN GOPATH GOCACHE GOTMPDIR GOMODCACHE PIP_TARGET \
+    PIP_PREFIX PIP_CACHE_DIR PIP_LOG PYTHONPYCACHEPREFIX PYTHONUSERBASE npm_config_* NPM_CONFIG_* HISTFILE \
+    COVERAGE_FILE LLVM_PROFILE_FILE DESTDIR NODE_V8_COVERAGE NODE_COMPILE_CACHE XDG_CACHE_HOME XDG_STATE_HOME \
+    SCREENDIR TMUX_TMPDIR GNUPGHOME";
+
+/// Options of bash that change which files a pattern names, or where `cd` leads.
+const READING: &str = "nocaseglob dotglob cdable_vars autocd cdspell dirspell sourcepath expand_aliases keyword";
 
 fn is_one_of(words: &str, name: &str) -> bool {
     words.split(' ').any(|word| word == name)
@@ -37,9 +47,27 @@ fn fits(patterns: &str, variable: &str) -> bool {
     })
 }
 
+/// Interpreters of languages in which a text that only reads can be told from one that writes.
+const LANGUAGES: &str = "python pypy node nodejs deno bun ruby php lua luajit perl ipython tsx ts-node julia";
+
+/// A text for this interpreter is in such a language.
+pub(super) fn is_language(name: &str) -> bool {
+    is_one_of(LANGUAGES, name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.'))
+}
+
 /// Another program runs, or the same one does something else.
 pub(super) fn changes_programs(variable: &str) -> bool {
     fits(VARIABLES, variable)
+}
+
+/// Programs write where its value says.
+pub(super) fn names_folder(variable: &str) -> bool {
+    fits(FOLDERS, variable)
+}
+
+/// An option of bash after which words mean something else.
+pub(super) fn changes_reading(option: &str) -> bool {
+    is_one_of(READING, option)
 }
 
 /// A toolchain runs another compiler, or loads other code.
@@ -88,11 +116,22 @@ pub(super) fn asks(words: &[Arg]) -> Option<String> {
             Some(format!("{name} with words that may change what commands mean, or write"))
         }
         "." | "source" => sourced(words),
+        "shopt" | "set" | "setopt"
+            if words.iter().skip(1).any(|word| word.text.as_deref().is_none_or(changes_reading))
+                || name == "set" && words.get(1).is_some_and(|word| is_letters(word.as_text(), 'k')) =>
+        {
+            Some(format!("{name} with an option that changes how words are read"))
+        }
         "test" | "[" | "[[" if words.iter().any(|word| matches!(word.as_text(), "-v" | "-R")) => {
             Some(format!("{name} -v, which computes"))
         }
         _ => None,
     }
+}
+
+/// `-k`, also among other letters.
+fn is_letters(word: &str, letter: char) -> bool {
+    word.strip_prefix('-').is_some_and(|letters| !letters.starts_with('-') && letters.contains(letter))
 }
 
 /// A script that the shell itself reads: one by its name is as unknown as a program, anything else is a text.
@@ -118,11 +157,10 @@ pub(super) enum ProgramKnowledge {
 pub(super) fn knowledge(words: &[Arg]) -> ProgramKnowledge {
     let Some(program) = words.first().and_then(|word| word.text.as_deref()) else { return ProgramKnowledge::Known };
     let (program, name) = (&short(program), base(program));
-    let about = words.len() == 2 && words.get(1).is_some_and(|word| ABOUT.contains(&word.as_text()));
     if program.contains('/') && !is_of_the_system(program) {
         return ProgramKnowledge::Unknown(format!("{program} is a program by its path, which is not looked into"));
     }
-    if about || table::is_plain(name) || DECLARES.contains(&name) || is_harmless(name) || is_one_of(ASKS, name) {
+    if is_about(words) || table::is_plain(name) || DECLARES.contains(&name) || is_harmless(name) || is_one_of(ASKS, name) {
         return ProgramKnowledge::Known;
     }
     if super::wrapper::is_wrapper(name) || super::git::is_git(name) || matches!(name, "apply_patch" | "applypatch") {
@@ -137,6 +175,11 @@ pub(super) fn knowledge(words: &[Arg]) -> ProgramKnowledge {
     ProgramKnowledge::Unknown(format!("{} is a program that is not looked into", short(name)))
 }
 
+/// It only prints what the program is.
+pub(super) fn is_about(words: &[Arg]) -> bool {
+    words.len() == 2 && words.get(1).is_some_and(|word| ABOUT.contains(&word.as_text()))
+}
+
 /// A name as it is shown to people.
 fn short(name: &str) -> String {
     match name.char_indices().nth(60) {
@@ -145,7 +188,8 @@ fn short(name: &str) -> String {
     }
 }
 
-fn is_of_the_system(program: &str) -> bool {
+/// It lies where a system keeps its programs.
+pub(super) fn is_of_the_system(program: &str) -> bool {
     let folders = ["/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/opt/homebrew/bin/"];
     folders.iter().any(|folder| program.strip_prefix(folder).is_some_and(|name| !name.contains('/')))
 }

@@ -71,7 +71,7 @@ impl TryFrom<Written> for Rule {
 const ABBREVIATES: &[&str] = &["npm", "hg", "ip", "svn"];
 
 /// How a command stands to the words of a rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fit {
     No,
     /// It cannot be told.

@@ -7,10 +7,11 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 /// The texts, in the order in which programs are looked up.
-const TEXTS: [&str; 5] = [
+const TEXTS: [&str; 6] = [
     include_str!("tables/files.txt"),
     include_str!("tables/archives.txt"),
     include_str!("tables/network.txt"),
+    include_str!("tables/toolchains.txt"),
     include_str!("tables/git.txt"),
     include_str!("tables/wrappers.txt"),
 ];

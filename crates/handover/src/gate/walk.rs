@@ -209,6 +209,13 @@ impl Walk {
         }
     }
 
+    /// A variable that names a folder is set: what follows writes there.
+    fn placed(&mut self, name: &str, value: &Arg, scope: &Scope) {
+        if program::names_folder(name) && value.text.as_ref().is_some_and(|text| !text.is_empty()) {
+            self.writes(value, Tree::No, command::By::Program, scope);
+        }
+    }
+
     fn writes(&mut self, path: &Arg, tree: Tree, by: command::By, scope: &Scope) {
         let inside = matches!(path.spot, Some(Spot::Inside(_)));
         let (spot, folders) = (path.spot.clone(), scope.folders.clone());
@@ -248,9 +255,10 @@ impl Walk {
                 ProgramEffect::Rest(_)
                 | ProgramEffect::Command(_)
                 | ProgramEffect::Script(_)
-                | ProgramEffect::Sets(_)
+                | ProgramEffect::Sets(..)
                 | ProgramEffect::Folder(_)
                 | ProgramEffect::Writes(..)
+                | ProgramEffect::Copies(_)
                 | ProgramEffect::AskUnlessNamed(_)
                 | ProgramEffect::Doubt(_)
                 | ProgramEffect::Opaque(_)
@@ -285,6 +293,7 @@ impl Walk {
                     matches!(effect, ProgramEffect::Rest(_) | ProgramEffect::Command(_) | ProgramEffect::Script(_))
                 }),
             matters: wrapper::matters(words),
+            folders: suspect::working_folders(words, &scope.folders),
             words: words.to_vec(),
         };
         if name == "eval" {
@@ -330,9 +339,10 @@ impl Walk {
                 ProgramEffect::Rest(_)
                 | ProgramEffect::Command(_)
                 | ProgramEffect::Script(_)
-                | ProgramEffect::Sets(_)
+                | ProgramEffect::Sets(..)
                 | ProgramEffect::Folder(_)
                 | ProgramEffect::Writes(..)
+                | ProgramEffect::Copies(_)
                 | ProgramEffect::Ask(_)
                 | ProgramEffect::Fragile(..)
                 | ProgramEffect::Moves(_)
@@ -373,9 +383,13 @@ impl Walk {
                         self.nested(&name, &text, &mut within);
                     }
                 }
-                ProgramEffect::Sets(variable) => self.assigned(variable, None),
+                ProgramEffect::Sets(variable, value) => {
+                    self.assigned(variable, None);
+                    self.placed(variable, value, &within);
+                }
                 ProgramEffect::Folder(path) => within.folders = within.folders.moved(path),
                 ProgramEffect::Writes(path, tree) => self.writes(path, *tree, command::By::Program, &within),
+                ProgramEffect::Copies(path) => self.writes(path, Tree::Yes, command::By::Copy, &within),
                 ProgramEffect::Ask(_)
                 | ProgramEffect::AskUnlessNamed(_)
                 | ProgramEffect::Doubt(_)

@@ -3,6 +3,7 @@
 use super::command::{Arg, Spot};
 use super::effect::{ProgramEffect, Tree};
 use super::options::{ParsedOptions, base, parse};
+use super::program;
 use super::table::{self, ProgramTable};
 
 /// Kinds of tables that are wrappers.
@@ -110,7 +111,9 @@ fn assignments(name: &str, at: usize, rest: &[Arg]) -> Vec<ProgramEffect> {
                 return inner;
             }
             Some(text) => match text.split_once('=') {
-                Some((variable, _)) if !variable.contains('/') => inner.push(ProgramEffect::Sets(variable.to_owned())),
+                Some((variable, value)) if !variable.contains('/') => {
+                    inner.push(ProgramEffect::Sets(variable.to_owned(), Arg::known(value)));
+                }
                 Some(_) | None => {
                     inner.push(ProgramEffect::Rest(at + by));
                     return inner;
@@ -192,6 +195,9 @@ fn in_shell(name: &str, parsed: &ParsedOptions, words: &[Arg]) -> Vec<ProgramEff
     // `+e` is an option, too, and the text stands behind it.
     if first.is_some_and(|word| word.as_text().starts_with('+')) {
         return vec![ProgramEffect::Ask(format!("{name} with an option that begins with a plus"))];
+    }
+    if let Some(option) = parsed.values(&["-O"]).find(|option| program::changes_reading(option.as_text())) {
+        return vec![ProgramEffect::Ask(format!("{name} -O {}, which changes how words are read", option.as_text()))];
     }
     if parsed.has(&["-c"]) {
         return match first {

@@ -115,7 +115,14 @@ pub(super) fn cpio(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
         return Vec::new();
     }
     if parsed.has(&["-p", "--pass-through"]) {
-        return parsed.operands.last().map(tree).into_iter().collect();
+        let inside = |word: &Arg| word.text.as_ref().map(|folder| tree(&Arg::inside(folder)));
+        return parsed
+            .operands
+            .last()
+            .into_iter()
+            .flat_map(|word| [Some(write(word)), inside(word)])
+            .flatten()
+            .collect();
     }
     if parsed.has(&["-i", "--extract"]) {
         // It takes absolute paths from the archive.
@@ -123,4 +130,58 @@ pub(super) fn cpio(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
         return vec![if bounded { tree(&Arg::inside(".")) } else { write(&Arg::unknown()) }];
     }
     Vec::new()
+}
+
+/// ar: the archive, or what it is told to take out of one.
+pub(super) fn ar(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
+    let mut found: Vec<ProgramEffect> = parsed.operands.iter().take(2).map(write).collect();
+    let first = parsed.operands.first().map(Arg::as_text).unwrap_or_default();
+    let takes_out = first.contains('x') && !first.contains(['/', '.']) || parsed.has(&["-x"]);
+    if takes_out && !parsed.has(&["--output"]) {
+        found.push(tree(&Arg::inside(".")));
+    }
+    found
+}
+
+/// lz4: one file beside its source or where the second operand says; with -m or -r every operand.
+pub(super) fn lz4(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
+    if parsed.has(&["-c", "--stdout", "-t", "--test", "--list"]) {
+        return Vec::new();
+    }
+    let many = parsed.has(&["-m", "-r", "--multiple", "--rm"]);
+    let mut found = Vec::new();
+    for word in &parsed.operands {
+        let text = word.as_text();
+        // Its target, the packed name and the unpacked name.
+        found.extend(word.text.is_some().then(|| write(&Arg::known(&format!("{text}.lz4")))));
+        found.extend(text.strip_suffix(".lz4").map(|stem| write(&Arg::known(stem))));
+        found.extend(many.then(|| tree(word)));
+    }
+    found.extend(parsed.operands.get(1).filter(|word| !matches!(word.as_text(), "-" | "stdout" | "null")).map(write));
+    found
+}
+
+/// pax: -w packs, -r unpacks, and both copy into the last operand.
+pub(super) fn pax(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
+    let inside = |word: &Arg| match &word.text {
+        Some(folder) => tree(&Arg::inside(folder)),
+        None => tree(word),
+    };
+    match (parsed.has(&["-r"]), parsed.has(&["-w"])) {
+        (true, true) => parsed.operands.last().into_iter().flat_map(|word| [write(word), inside(word)]).collect(),
+        (false, true) => parsed.values(&["-f"]).map(write).collect(),
+        // It takes absolute paths from the archive.
+        (true, false) => vec![write(&Arg::unknown())],
+        (false, false) => Vec::new(),
+    }
+}
+
+/// jar: the letters stand in the first word, and the archive is the second.
+pub(super) fn jar(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
+    let first = parsed.operands.first().map(Arg::as_text).unwrap_or_default();
+    let has = |letter: char, names: &[&str]| parsed.has(names) || first.contains(letter);
+    if has('x', &["-x", "--extract"]) {
+        return vec![tree(&Arg::inside("."))];
+    }
+    if has('t', &["-t", "--list"]) { Vec::new() } else { parsed.operands.get(1).map(write).into_iter().collect() }
 }

@@ -38,7 +38,15 @@ pub(in crate::gate) fn operands(name: &str, kind: &str, parsed: &ParsedOptions) 
             let behind = sources.iter().flat_map(|source| behind(target, source));
             found.extend(behind.map(|path| ProgramEffect::Writes(path, Tree::Yes)));
         }
+        if deep && parsed.has(&["-T", "--no-target-directory"]) {
+            found.push(ProgramEffect::Writes(within(target), Tree::Yes));
+        }
         found.push(write(target));
+    }
+    // A copy of a link is a link.
+    let keeps = ["-P", "-d", "-a", "-r", "-R", "--no-dereference", "--archive", "--recursive"];
+    if kind == "copy" && parsed.has(&keeps) && !parsed.has(&["-L", "--dereference"]) {
+        found.extend(sources.iter().cloned().map(ProgramEffect::Copies));
     }
     // A link is a second name for what it leads to, and does not exist yet when a path behind it is looked at: making one
     // counts as writing there.
@@ -76,6 +84,9 @@ pub(super) fn rsync(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     }
     if target.as_text().contains(':') {
         return found;
+    }
+    if parsed.has(&["-a", "-l", "--archive", "--links"]) {
+        found.extend(sources.iter().cloned().map(ProgramEffect::Copies));
     }
     let relative = parsed.has(&["-R", "--relative"]);
     let contents = |source: &Arg| source.text.as_deref().is_none_or(|text| text.ends_with(['/', '.']));

@@ -67,6 +67,10 @@ pub(super) fn curl(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
             found.extend(written_out(value));
         }
     }
+    let sent = parsed.values(&["-T", "--upload-file"]).next();
+    for address in parsed.operands.iter().chain(parsed.values(&["--url", "--expand-url"])).filter(|_| sent.is_some()) {
+        found.extend(uploaded(address, sent));
+    }
     let remote = parsed.has(&["-O", "--remote-name", "--remote-name-all"]);
     let by_header = parsed.has(&["-J", "--remote-header-name"]);
     let addresses = parsed.operands.iter().chain(parsed.values(&["--url"]));
@@ -75,6 +79,22 @@ pub(super) fn curl(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
         found.push(write(&name.map_or_else(|| some_name(folder), |name| in_folder(folder, &name))));
     }
     found
+}
+
+/// A file that is sent to an address of this machine's own files.
+fn uploaded(address: &Arg, file: Option<&Arg>) -> Option<ProgramEffect> {
+    let lead = address.lead.to_ascii_lowercase();
+    if !lead.starts_with("file:") {
+        return None;
+    }
+    // Letters that are written as numbers, and hosts that mean this machine, are not read.
+    let Some(path) = address.text.as_deref().filter(|text| !text.contains(['%', '{', '[', '\\'])) else {
+        return Some(write(&Arg::unknown()));
+    };
+    let path = path["file:".len()..].trim_start_matches('/');
+    let path = path.strip_prefix("localhost/").or_else(|| path.strip_prefix("127.0.0.1/")).unwrap_or(path);
+    let name = file.map(|file| crate::gate::options::base(file.as_text())).filter(|_| path.ends_with('/'));
+    Some(write(&Arg::known(&format!("/{path}{}", name.unwrap_or_default()))))
 }
 
 /// `-w '%output{file}'` writes a file.

@@ -24,10 +24,13 @@ const KEYS: &[&str] = &[
     "difftool.*",
     "extensions.*",
     "filter.*",
+    "format.outputdirectory",
     "gui.*",
     "guitool.*",
     "hook.*",
     "http.proxy",
+    "http.savecookies",
+    "http.*.savecookies",
     "http.*.proxy",
     "http.sslverify",
     "http.*.sslverify",
@@ -95,7 +98,7 @@ pub(super) fn decides(key: &str, value: Option<&str>) -> bool {
         None => key == **pattern,
     };
     let last = key.rsplit('.').next().unwrap_or_default();
-    runs || KEYS.iter().any(fits) || ENDS.contains(&last)
+    runs || KEYS.iter().any(fits) || ENDS.contains(&last) || last.ends_with("hook") || last.ends_with("command")
 }
 
 /// `-c key=value`, and the setting of `--config-env`.

@@ -40,7 +40,9 @@ pub(super) fn effects(name: &str, does: &str, parsed: &ParsedOptions) -> Vec<Pro
             None => moved("read-tree"),
         },
         "git-reset" if parsed.has(&["--hard", "--merge", "--keep"]) => moved("reset"),
-        "git-rm" if !parsed.has(&["--cached", "-n", "--dry-run"]) => {
+        "git-rm" if parsed.has(&["--cached", "-n", "--dry-run"]) => Vec::new(),
+        "git-rm" if parsed.has(&["--pathspec-from-file"]) => anywhere(),
+        "git-rm" => {
             operands.iter().flat_map(|path| if parsed.has(&["-r"]) { named(path) } else { single(path) }).collect()
         }
         "git-mv" if !parsed.has(&["-n", "--dry-run"]) => copy::operands("mv", "move", parsed),
@@ -66,7 +68,15 @@ pub(super) fn effects(name: &str, does: &str, parsed: &ParsedOptions) -> Vec<Pro
             let folder = operands.get(1).cloned().or_else(|| operands.first().and_then(folder_of));
             folder.map(|folder| vec![write(&folder), tree(&folder)]).unwrap_or_default()
         }
-        "git-init" => operands.first().filter(|path| path.as_text() != ".").map(write).into_iter().collect(),
+        "git-init" => match operands.first().filter(|path| path.as_text() != ".") {
+            Some(path) => vec![write(path)],
+            // The repository of the folder it runs in; what decides there is new.
+            None => vec![write(&Arg::known(".git/objects"))],
+        },
+        "git-each" => {
+            let command = std::iter::once(Arg::known("git")).chain(operands.iter().cloned()).collect();
+            vec![ProgramEffect::Command(command)]
+        }
         "git-worktree" => match first {
             "add" => others.first().map(write).into_iter().collect(),
             "move" | "remove" => others.iter().map(tree).collect(),
@@ -114,7 +124,8 @@ fn checkout(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     }
     let whole = parsed.operands.len() <= 1 || branches;
     let starts = parsed.operands.first().filter(|_| whole && !(parsed.has_dashes && parsed.before_dashes == 0));
-    if starts.is_some_and(|start| start.text.as_deref().is_none_or(is_revision)) {
+    let resets = parsed.operands.is_empty() && parsed.has(&["-f", "--force"]);
+    if resets || starts.is_some_and(|start| start.text.as_deref().is_none_or(is_revision)) {
         found.extend(moved(name));
     }
     found

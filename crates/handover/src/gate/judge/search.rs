@@ -1,8 +1,8 @@
 //! Rules in the arguments of programs that are not known: they may run or write what they name.
 
-use super::{Judge, shown};
+use super::{Judge, code, shown};
 use crate::gate::command::{Arg, By, Folders, Found, Level, Spot, Write};
-use crate::gate::{Decision, rule};
+use crate::gate::{Decision, options, program, rule};
 
 /// Options of programs that are not known whose value, or whose operands, are mostly files that they write.
 const OUTPUTS: &[&str] = &[
@@ -73,6 +73,7 @@ impl Judge<'_> {
     /// Looks for rules in the arguments of a program that may run or write what they name.
     pub(super) fn search(&mut self, level: &Level) {
         let arguments = level.words.get(1..).unwrap_or_default();
+        let name = level.words.first().map(|word| options::base(word.as_text())).unwrap_or_default();
         let shown = shown(level);
         for (number, words, rule) in self.commands().filter(|(_, _, rule)| rule.decision != Decision::Allow) {
             let in_text = || level.codes.iter().any(|text| rule::stands_in_text(words, text));
@@ -82,14 +83,19 @@ impl Judge<'_> {
             }
         }
         let mut written: Vec<String> = self.outputs(arguments);
-        written.extend(level.codes.iter().flat_map(|text| paths_in(text)));
+        let reads = |text: &String| program::is_language(name) && code::only_reads(text);
+        written.extend(level.codes.iter().filter(|text| !reads(text)).flat_map(|text| code::paths_in(text)));
         written.sort();
         written.dedup();
         if written.len() > PATHS_MAX {
             self.decide(Decision::Ask, format!("`{shown}` has more paths in its text than are looked at"));
         }
         for path in written.into_iter().take(PATHS_MAX) {
-            let folders = Folders::Known(vec![self.directory.to_owned()]);
+            let folders = match &level.folders {
+                Folders::Known(folders) => Folders::Known(folders.clone()),
+                // A program whose folder is not known is taken to run in that of the call.
+                Folders::Unknown => Folders::Known(vec![self.directory.to_owned()]),
+            };
             let write = Write { spot: Some(Spot::At(path.clone())), folders, tree: false, by: By::Program };
             let mut inner = Self::new(self.rules, (Decision::Allow, Decision::Allow), self.directory);
             inner.write(&write);
@@ -106,7 +112,7 @@ impl Judge<'_> {
         for word in arguments {
             let Some(text) = word.text.as_deref() else { continue };
             let (option, value) = text.split_once('=').map_or((text, None), |(option, value)| (option, Some(value)));
-            if OUTPUTS.contains(&option) {
+            if OUTPUTS.contains(&option) || is_bundled_output(option) {
                 writes = true;
                 found.extend(value.map(str::to_owned));
             } else if let Some(value) = text.strip_prefix("-o").filter(|value| !value.is_empty()) {
@@ -120,9 +126,8 @@ impl Judge<'_> {
     }
 }
 
-/// Words of a text that may be paths.
-fn paths_in(text: &str) -> Vec<String> {
-    let part = |letter: char| !(letter.is_alphanumeric() || "_-./~@+".contains(letter));
-    let like = |word: &&str| word.contains(['/', '.']) && word.chars().any(char::is_alphanumeric);
-    text.split(part).filter(like).map(str::to_owned).collect()
+/// Letters in one word of which the last is `o`: `-fo file`.
+fn is_bundled_output(option: &str) -> bool {
+    let letters = option.strip_prefix('-').unwrap_or_default();
+    letters.len() <= 5 && letters.ends_with('o') && letters.chars().all(|letter| letter.is_ascii_alphabetic())
 }

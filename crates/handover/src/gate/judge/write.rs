@@ -30,7 +30,8 @@ impl Judge<'_> {
             return self.decide(Decision::Ask, "ask: a connection through /dev/tcp");
         }
         let mut named = !paths.is_empty();
-        for path in &paths {
+        let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_symlink());
+        for path in paths.iter().filter(|path| write.by != By::Copy || is_link(path)) {
             let through = || place::is_through_processes(path) || is_output(text) || place::passes_processes(path);
             // Without a rule about writes, what is open may still be what decides here.
             if is_descriptor(path) || narrows && through() {

@@ -18,7 +18,9 @@ impl Walk {
                 scope.folders = to.map_or(Folders::Unknown, |to| scope.folders.moved(&to));
             }
             "popd" if here => scope.folders = Folders::Unknown,
-            "export" | "declare" | "typeset" | "local" | "readonly" => self.declares(program.as_text(), arguments),
+            "export" | "declare" | "typeset" | "local" | "readonly" => {
+                self.declares(program.as_text(), arguments, scope);
+            }
             "read" | "mapfile" | "readarray" | "unset" | "getopts" => self.names(program.as_text(), arguments),
             "printf" => {
                 // The name may be in the same word.
@@ -32,7 +34,7 @@ impl Walk {
         }
     }
 
-    fn declares(&mut self, program: &str, arguments: &[Arg]) {
+    fn declares(&mut self, program: &str, arguments: &[Arg], scope: &Scope) {
         for argument in arguments {
             let Some(text) = &argument.text else {
                 self.ask(format!("{program} of something that is not literal"));
@@ -51,6 +53,7 @@ impl Walk {
                 self.ask(format!("{program} of {name:?}, which is no plain name"));
             } else if text.contains('=') {
                 self.assigned(name.trim_end_matches('+'), None);
+                self.placed(name, &argument.behind(name.len() + 1), scope);
             } else if program::changes_programs(name) && program != "export" {
                 self.ask(format!("{program} of {name}, which changes what programs do"));
             }

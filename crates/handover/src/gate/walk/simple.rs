@@ -111,7 +111,9 @@ impl Walk {
                     ast::AssignmentValue::Scalar(value) => {
                         self.word(value, script, scope);
                         if !is_argument || declares {
-                            self.assigned(name, script.words.get(&value.value));
+                            let given = script.words.get(&value.value);
+                            self.assigned(name, given);
+                            self.placed(name, &given.map_or_else(|| Arg::known(&value.value), Arg::of), scope);
                         }
                         // `declare -a x='($(ls))'` expands the text.
                         let lists = words

@@ -1,7 +1,7 @@
 //! Arguments that a program which is not known may run, and texts that an interpreter is given.
 
 use super::{Scope, StandardInput, Walk};
-use crate::gate::command::{Arg, Spot};
+use crate::gate::command::{Arg, Folders, Spot};
 use crate::gate::options;
 
 /// Arguments of programs that are not known which are read as commands; a call with more of them asks.
@@ -21,7 +21,8 @@ impl Walk {
         if self.suspicious {
             return;
         }
-        let within = Scope { depth: scope.depth + 1, input: StandardInput::Unknown, ..scope.clone() };
+        let folders = working_folders(words, &scope.folders);
+        let within = Scope { depth: scope.depth + 1, input: StandardInput::Unknown, folders, ..scope.clone() };
         let reads = |text: &&str| text.contains([' ', '\t', '\n', ';', '|', '&', '>', '$', '`']);
         let arguments = words.get(1..).unwrap_or_default();
         for text in arguments.iter().filter_map(|word| word.text.as_deref()) {
@@ -51,6 +52,27 @@ impl Walk {
         read(&mut walk);
         self.found.suspects.push(walk.found);
     }
+}
+
+/// Options of programs that are not known which name the folder they work in.
+const FOLDER_OPTIONS: &[&str] =
+    &["-C", "--directory", "--chdir", "--cwd", "--workdir", "--working-directory", "-chdir"];
+
+/// Where a program may run that is started in these folders: also where its own options lead.
+pub(super) fn working_folders(words: &[Arg], folders: &Folders) -> Folders {
+    let mut found = folders.clone();
+    for (at, word) in words.iter().enumerate().skip(1) {
+        let (name, attached) = match word.lead.split_once('=') {
+            Some((name, _)) => (name, Some(word.behind(name.len() + 1))),
+            None => (word.lead.as_str(), None),
+        };
+        let behind = name.strip_prefix("-C").filter(|rest| !rest.is_empty()).map(|_| word.behind(2));
+        let apart = FOLDER_OPTIONS.contains(&name).then(|| attached.or_else(|| words.get(at + 1).cloned())).flatten();
+        if let Some(to) = apart.or(behind).filter(|to| to.text.is_some()) {
+            found = found.and(folders.moved(&to));
+        }
+    }
+    found
 }
 
 /// Writes `~/bin/x` as the path it stands for, where it is the first word.

@@ -1,0 +1,151 @@
+//! Toolchains and other programs of which only some words tell what they write.
+
+use super::{ProgramEffect, Tree, effects, write};
+use crate::gate::command::Arg;
+use crate::gate::options::ParsedOptions;
+
+fn tree(path: &Arg) -> ProgramEffect {
+    ProgramEffect::Writes(path.clone(), Tree::Yes)
+}
+
+/// Options of npm and its like that name the folder they work in.
+const NPM_FOLDERS: &[&str] = &["--prefix", "-C", "--dir", "--cwd"];
+/// Commands of npm and its like that change that folder.
+const NPM_CHANGES: &[&str] = &[
+    "install",
+    "i",
+    "ci",
+    "add",
+    "init",
+    "create",
+    "update",
+    "upgrade",
+    "up",
+    "uninstall",
+    "remove",
+    "rm",
+    "link",
+    "dedupe",
+    "prune",
+    "pack",
+    "version",
+    "pkg",
+];
+
+/// npm, pnpm, yarn, bun: the folder that an option names, where the command changes it.
+pub(super) fn npm(words: &[Arg]) -> Vec<ProgramEffect> {
+    let changes = words.iter().skip(1).any(|word| NPM_CHANGES.contains(&word.as_text()));
+    let mut found = Vec::new();
+    for (at, word) in words.iter().enumerate().skip(1).filter(|_| changes) {
+        let (name, attached) = match word.lead.split_once('=') {
+            Some((name, _)) => (name, Some(word.behind(name.len() + 1))),
+            None => (word.lead.as_str(), None),
+        };
+        if NPM_FOLDERS.contains(&name) {
+            found.extend(attached.as_ref().or(words.get(at + 1)).map(tree));
+        }
+    }
+    found
+}
+
+/// cargo new and cargo init make the folder that they are given.
+pub(super) fn cargo(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
+    let mut operands = parsed.operands.iter().filter(|word| !word.as_text().starts_with('+'));
+    match operands.next().map(Arg::as_text) {
+        Some("new" | "init") => operands.map(tree).collect(),
+        Some(_) | None => Vec::new(),
+    }
+}
+
+/// python -m: modules that write the files they are given, and those that are programs with a table of their own.
+pub(super) fn python(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
+    let Some(module) = parsed.values(&["-m"]).next() else { return Vec::new() };
+    let operands = parsed.operands.as_slice();
+    let plain = || operands.iter().filter(|word| !word.lead.starts_with('-'));
+    let has = |names: &[&str]| operands.iter().any(|word| names.contains(&word.as_text()));
+    match module.as_text() {
+        "venv" | "virtualenv" | "compileall" | "py_compile" => plain().map(tree).collect(),
+        "zipfile" | "tarfile" if has(&["-l", "--list", "-t", "--test"]) => Vec::new(),
+        "zipfile" | "tarfile" => {
+            let inside = |word: &Arg| match &word.text {
+                Some(folder) => tree(&Arg::inside(folder)),
+                None => tree(word),
+            };
+            // Without a folder an archive is unpacked where the command runs.
+            let here = (plain().count() < 2).then(|| tree(&Arg::inside(".")));
+            plain().flat_map(|word| [write(word), inside(word)]).chain(here).collect()
+        }
+        "json.tool" => plain().nth(1).map(write).into_iter().collect(),
+        name => {
+            let words: Vec<Arg> = std::iter::once(Arg::known(name)).chain(operands.iter().cloned()).collect();
+            effects(&words).unwrap_or_default()
+        }
+    }
+}
+
+/// sqlite3 makes and changes the database that it is given.
+pub(super) fn sqlite(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
+    let Some(database) = parsed.operands.first() else { return Vec::new() };
+    let name = database.as_text();
+    if parsed.has(&["-readonly"])
+        || name.contains("mode=ro")
+        || matches!(name, ":memory:" | "") && database.text.is_some()
+    {
+        return Vec::new();
+    }
+    match name.strip_prefix("file:") {
+        Some(path) => vec![write(&Arg::known(path.split('?').next().unwrap_or(path)))],
+        None => vec![write(database)],
+    }
+}
+
+/// docker cp, kubectl cp: the last operand, where it is no path in a container.
+pub(super) fn copy_verb(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
+    let copies = parsed.operands.iter().take(2).any(|word| word.as_text() == "cp");
+    let target = parsed.operands.last().filter(|word| copies && !word.as_text().contains(':'));
+    target.map(tree).into_iter().collect()
+}
+
+/// Compilers pass options on with commas, and name files behind an equals sign: `-Wp,-MD,file`, `-Map=file`, `-a=file`.
+pub(super) fn compiler(words: &[Arg]) -> Vec<ProgramEffect> {
+    let passed = |text: &str| {
+        ["-Wp,", "-Wa,", "-Wl,", "-Map=", "--Map=", "-a", "-fdump", "-fopt-info"]
+            .iter()
+            .any(|start| text.starts_with(start))
+    };
+    let mut found = Vec::new();
+    for word in words.iter().skip(1).filter(|word| passed(&word.lead)) {
+        match &word.text {
+            Some(text) => {
+                let parts = text.split([',', '=']).skip(1).filter(|part| !part.is_empty() && !part.starts_with('-'));
+                found.extend(parts.map(|part| write(&Arg::known(part))));
+            }
+            None => found.push(ProgramEffect::Doubt("an option that is not literal".to_owned())),
+        }
+    }
+    found
+}
+
+/// socat: addresses that run a command or open a file.
+pub(super) fn socat(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
+    let mut found = Vec::new();
+    for address in &parsed.operands {
+        let Some(text) = &address.text else {
+            found.push(ProgramEffect::Doubt("an address that is not literal".to_owned()));
+            continue;
+        };
+        for part in text.split("!!") {
+            let Some((kind, rest)) = part.split_once(':') else { continue };
+            let path = rest.split(',').next().unwrap_or(rest);
+            match kind.to_ascii_uppercase().as_str() {
+                "EXEC" | "SYSTEM" | "SHELL" => found.push(ProgramEffect::Script(rest.to_owned())),
+                "CREATE" | "CREAT" | "OPEN" | "GOPEN" | "FILE" | "PIPE" => found.push(write(&Arg::known(path))),
+                _ if rest.contains('/') && kind.to_ascii_uppercase().contains("UNIX") => {
+                    found.push(write(&Arg::known(path)));
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,129 @@
+//! Texts of languages that are not read here: which paths they may mean, and whether they only read.
+
+/// Parts of names in a text that may write, run or move something.
+const WRITES: &[&str] = &[
+    "write",
+    "save",
+    "dump",
+    "remove",
+    "unlink",
+    "delete",
+    "rename",
+    "move",
+    "copy",
+    "mkdir",
+    "makedir",
+    "touch",
+    "chmod",
+    "chown",
+    "chdir",
+    "truncate",
+    "link",
+    "system",
+    "exec",
+    "spawn",
+    "popen",
+    "subprocess",
+    "extract",
+    "append",
+    "create",
+    "output",
+    "connect",
+    "mkfifo",
+    "mknod",
+    "mktemp",
+    "upload",
+    "download",
+    "retrieve",
+    "replace",
+    "mount",
+    "shell",
+    "process",
+    "import_module",
+    "getattr",
+    "eval",
+    "compile",
+    "require_relative",
+    "ctypes",
+];
+/// Whole names that do, and modes in which a file is opened.
+const WRITES_ALONE: &[&str] =
+    &["run", "call", "cp", "mv", "rm", "put", "dd", "rmdir", "w", "a", "x", "wb", "ab", "xb", "wt", "at", "wx", "ax"];
+/// Starts of names that do.
+const WRITES_FROM: &[&str] = &["rm", "cp", "mv"];
+
+/// Whether nothing in a text says that it writes, runs or moves something.
+pub(super) fn only_reads(text: &str) -> bool {
+    let name = |letter: char| !(letter.is_alphanumeric() || letter == '_');
+    let writes = |word: &str| {
+        let word = word.to_lowercase();
+        word != "dumps"
+            && (WRITES.iter().any(|part| word.contains(part))
+                || WRITES_ALONE.contains(&word.as_str())
+                || WRITES_FROM.iter().any(|start| word.starts_with(start)))
+    };
+    // `>` redirects, a backquote runs, and `+` joins parts of a path or opens a file for both.
+    !text.contains(['>', '`', '+', '%', '\\']) && !text.split(name).any(writes)
+}
+
+/// Words of a text that may be paths: those with a slash or a dot, those in quotes, and those behind `cd`.
+pub(super) fn paths_in(text: &str) -> Vec<String> {
+    let part = |letter: char| !(letter.is_alphanumeric() || "_-./~@+".contains(letter));
+    let quote = |letter: char| matches!(letter, '"' | '\'' | '`');
+    let mut found = Vec::new();
+    let (mut from, mut last) = (0, "");
+    for (end, letter) in text.char_indices().chain([(text.len(), ' ')]) {
+        if !part(letter) {
+            continue;
+        }
+        let word = text.get(from..end).unwrap_or_default();
+        let opened = text.get(..from).and_then(|before| before.chars().next_back()).is_some_and(quote);
+        let moved = matches!(last, "cd" | ".cd" | "chdir");
+        let like = word.contains(['/', '.']) || opened && quote(letter) || moved;
+        if like && word.chars().any(char::is_alphanumeric) {
+            found.push(word.to_owned());
+        }
+        if !word.is_empty() {
+            last = word;
+        }
+        from = end + letter.len_utf8();
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_that_only_read_are_told_from_others() {
+        for text in [
+            "import json; print(json.load(open('infra/x.json')))",
+            "import os; print(os.listdir('infra'))",
+            "console.log(require('fs').readFileSync('infra/x', 'utf8'))",
+            "print('infra')",
+        ] {
+            assert!(only_reads(text), "{text}");
+        }
+        for text in [
+            "open('infra/x','w')",
+            "open('infra/x', 'wb')",
+            "import shutil; shutil.rmtree('infra')",
+            "fs.rmSync('infra')",
+            "Path('infra/x').touch()",
+            "open F, \">infra/x\"",
+            "os.system('x')",
+            "open('inf' + 'ra/x')",
+        ] {
+            assert!(!only_reads(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn paths_stand_in_quotes_or_behind_a_change_of_folder() {
+        assert_eq!(paths_in("open('infra','w')"), ["infra", "w"]);
+        assert_eq!(paths_in("cd infra; touch new"), ["infra"]);
+        assert_eq!(paths_in("x = a.b / c"), ["a.b", "/"].into_iter().filter(|word| *word != "/").collect::<Vec<_>>());
+        assert_eq!(paths_in("import infra"), Vec::<String>::new());
+    }
+}
