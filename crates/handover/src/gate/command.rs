@@ -217,6 +217,8 @@ pub(super) struct Found {
     pub(super) reopened: bool,
     /// What may change the meaning of a command through a variable of the same text.
     pub(super) doubts: Vec<String>,
+    /// Literal words and here-documents: what a file that the text writes may hold.
+    pub(super) texts: Vec<String>,
     /// What arguments of programs that are not known would be as commands.
     pub(super) suspects: Vec<Found>,
 }

@@ -2,6 +2,7 @@
 
 mod code;
 mod copied;
+mod prepared;
 mod search;
 mod write;
 
@@ -120,6 +121,7 @@ impl<'g> Judge<'g> {
             self.suspect(suspect);
         }
         self.copied(&found.commands);
+        self.prepared(found);
     }
 
     /// Some rule asks about writes or denies them.

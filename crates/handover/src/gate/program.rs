@@ -160,7 +160,12 @@ pub(super) fn knowledge(words: &[Arg]) -> ProgramKnowledge {
     if program.contains('/') && !is_of_the_system(program) {
         return ProgramKnowledge::Unknown(format!("{program} is a program by its path, which is not looked into"));
     }
-    if is_about(words) || table::is_plain(name) || DECLARES.contains(&name) || is_harmless(name) || is_one_of(ASKS, name) {
+    if is_about(words)
+        || table::is_plain(name)
+        || DECLARES.contains(&name)
+        || is_harmless(name)
+        || is_one_of(ASKS, name)
+    {
         return ProgramKnowledge::Known;
     }
     if super::wrapper::is_wrapper(name) || super::git::is_git(name) || matches!(name, "apply_patch" | "applypatch") {

@@ -1,5 +1,7 @@
 //! Texts of languages that are not read here: which paths they may mean, and whether they only read.
 
+use crate::gate::command::Spot;
+
 /// Parts of names in a text that may write, run or move something.
 const WRITES: &[&str] = &[
     "write",
@@ -67,8 +69,8 @@ pub(super) fn only_reads(text: &str) -> bool {
 }
 
 /// Words of a text that may be paths: those with a slash or a dot, those in quotes, and those behind `cd`.
-pub(super) fn paths_in(text: &str) -> Vec<String> {
-    let part = |letter: char| !(letter.is_alphanumeric() || "_-./~@+".contains(letter));
+pub(super) fn paths_in(text: &str) -> Vec<Spot> {
+    let part = |letter: char| !(letter.is_alphanumeric() || "_-./~@+*?".contains(letter));
     let quote = |letter: char| matches!(letter, '"' | '\'' | '`');
     let mut found = Vec::new();
     let (mut from, mut last) = (0, "");
@@ -80,8 +82,10 @@ pub(super) fn paths_in(text: &str) -> Vec<String> {
         let opened = text.get(..from).and_then(|before| before.chars().next_back()).is_some_and(quote);
         let moved = matches!(last, "cd" | ".cd" | "chdir");
         let like = word.contains(['/', '.']) || opened && quote(letter) || moved;
-        if like && word.chars().any(char::is_alphanumeric) {
-            found.push(word.to_owned());
+        if word.contains(['*', '?']) {
+            found.extend((opened && quote(letter) || letter == '>').then(|| pattern(word)));
+        } else if like && word.chars().any(char::is_alphanumeric) {
+            found.push(Spot::At(word.to_owned()));
         }
         if !word.is_empty() {
             last = word;
@@ -89,6 +93,16 @@ pub(super) fn paths_in(text: &str) -> Vec<String> {
         from = end + letter.len_utf8();
     }
     found
+}
+
+/// What a pattern may name: entries of the folder before its first part with a star.
+fn pattern(word: &str) -> Spot {
+    let star = word.find(['*', '?']).unwrap_or(word.len());
+    let start = word.get(..star).and_then(|before| before.rfind('/')).map_or(0, |slash| slash + 1);
+    let (folder, rest) = (word.get(..start).unwrap_or_default(), word.get(start..).unwrap_or_default());
+    let pattern = rest.split('/').next().unwrap_or(rest);
+    let folder = if folder.is_empty() { "." } else { folder };
+    Spot::Matching { folder: folder.to_owned(), pattern: pattern.to_owned() }
 }
 
 #[cfg(test)]
@@ -121,9 +135,12 @@ mod tests {
 
     #[test]
     fn paths_stand_in_quotes_or_behind_a_change_of_folder() {
-        assert_eq!(paths_in("open('infra','w')"), ["infra", "w"]);
-        assert_eq!(paths_in("cd infra; touch new"), ["infra"]);
-        assert_eq!(paths_in("x = a.b / c"), ["a.b", "/"].into_iter().filter(|word| *word != "/").collect::<Vec<_>>());
-        assert_eq!(paths_in("import infra"), Vec::<String>::new());
+        let paths = |text: &str| paths_in(text).iter().map(|spot| spot.path().to_owned()).collect::<Vec<String>>();
+        assert_eq!(paths("open('infra','w')"), ["infra", "w"]);
+        assert_eq!(paths("cd infra; touch new"), ["infra"]);
+        assert_eq!(paths("x = a.b / c"), ["a.b"]);
+        assert_eq!(paths("import infra"), Vec::<String>::new());
+        let named = Spot::Matching { folder: "src/".to_owned(), pattern: "*.rs".to_owned() };
+        assert_eq!(paths_in("glob('src/*.rs')"), [named]);
     }
 }

@@ -1,5 +1,7 @@
 //! Rules in the arguments of programs that are not known: they may run or write what they name.
 
+use std::collections::HashSet;
+
 use super::{Judge, code, shown};
 use crate::gate::command::{Arg, By, Folders, Found, Level, Spot, Write};
 use crate::gate::{Decision, options, program, rule};
@@ -82,21 +84,36 @@ impl Judge<'_> {
                 self.decide(Decision::Ask, text);
             }
         }
-        let mut written: Vec<String> = self.outputs(arguments);
+        let at = |path: String| Spot::At(path);
+        let mut written: Vec<Spot> = self.outputs(arguments).into_iter().map(at).collect();
         let reads = |text: &String| program::is_language(name) && code::only_reads(text);
-        written.extend(level.codes.iter().filter(|text| !reads(text)).flat_map(|text| code::paths_in(text)));
-        written.sort();
-        written.dedup();
+        let codes: Vec<&String> = level.codes.iter().filter(|text| !reads(text)).collect();
+        written.extend(codes.iter().flat_map(|text| code::paths_in(text)));
+        // A text that writes may write what its arguments name.
+        if !codes.is_empty() && program::is_language(name) {
+            let plain = |word: &&String| !word.starts_with('-') && !word.contains([' ', '\n', '(', ';']);
+            written.extend(arguments.iter().filter_map(|word| word.text.as_ref()).filter(plain).cloned().map(at));
+        }
+        self.may_write(written, level);
+    }
+
+    /// Asks where one of these paths is one that a rule asks about or denies.
+    pub(super) fn may_write(&mut self, mut written: Vec<Spot>, level: &Level) {
+        let shown = shown(level);
+        let mut seen = HashSet::new();
+        written.retain(|spot| seen.insert(spot.clone()));
         if written.len() > PATHS_MAX {
             self.decide(Decision::Ask, format!("`{shown}` has more paths in its text than are looked at"));
         }
-        for path in written.into_iter().take(PATHS_MAX) {
+        for spot in written.into_iter().take(PATHS_MAX) {
             let folders = match &level.folders {
                 Folders::Known(folders) => Folders::Known(folders.clone()),
                 // A program whose folder is not known is taken to run in that of the call.
                 Folders::Unknown => Folders::Known(vec![self.directory.to_owned()]),
             };
-            let write = Write { spot: Some(Spot::At(path.clone())), folders, tree: false, by: By::Program };
+            let path = spot.path().to_owned();
+            let tree = matches!(spot, Spot::Matching { .. });
+            let write = Write { spot: Some(spot), folders, tree, by: By::Program };
             let mut inner = Self::new(self.rules, (Decision::Allow, Decision::Allow), self.directory);
             inner.write(&write);
             if inner.decision != Decision::Allow {

@@ -30,6 +30,7 @@ impl Walk {
         if let StandardInput::Text(text) = &input {
             self.printed.push(text.clone());
         }
+        self.found.texts.extend(self.printed.iter().filter(|text| text.contains([' ', '(', '\t', '\n'])).cloned());
         let before = std::mem::replace(&mut scope.input, input);
         self.command(&words, &[], scope);
         scope.input = before;
