@@ -14,7 +14,20 @@ use crate::gate;
 
 /// Fields of a shell call that change nothing about what it runs: the caption, which a model words anew each time, and time
 /// limits.
-const INCIDENTAL: &[&str] = &["description", "timeout", "timeout_ms", "timeoutMs", "timeout_seconds", "timeoutSeconds"];
+const INCIDENTAL: &[&str] = &[
+    "description",
+    "timeout",
+    "timeout_ms",
+    "timeoutMs",
+    "timeout_millis",
+    "timeoutMillis",
+    "timeout_sec",
+    "timeoutSec",
+    "timeout_secs",
+    "timeout_seconds",
+    "timeoutSeconds",
+    "yield_time_ms",
+];
 
 /// What is sealed. Whatever asks, a handoff, a gate, an `exec.gate` or a program over ACP, seals with this.
 #[derive(Debug, Clone, Copy)]

@@ -1,11 +1,16 @@
 //! Tools of clients: which of them run a command or write files.
 
+mod fields;
+
 use std::path::{Path, PathBuf};
 
 use wire::json::Value;
 
 use super::command::home;
-use super::{Call, patch, program};
+use super::options::base;
+use super::{Call, patch, program, table};
+pub(crate) use fields::COMMAND_FIELDS;
+use fields::plain;
 
 /// What a call does, as far as gates are concerned.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,71 +59,13 @@ const WRITERS: &[&str] = &[
     "create",
     "insert",
 ];
-/// Tools that apply a patch of several files.
-const PATCHES: &[&str] = &["apply_patch"];
+/// Tools that apply a patch of several files, as names are compared.
+const PATCHES: &[&str] = &["applypatch"];
 /// Tools that give text to something that runs already, or to a shell that is not read here.
 const UNSEEN: &[&str] = &["write_stdin", "PowerShell", "powershell", "REPL"];
 
-/// Words in the names of tools that change files.
-const WRITING_WORDS: &[&str] =
-    &["write", "edit", "delete", "remove", "move", "rename", "create", "replace", "insert", "patch", "save", "mkdir"];
 /// Tools whose paths are only read, whatever else is in their input.
 const READERS: &[&str] = &["Read", "read", "read_file", "view", "Grep", "grep", "Glob", "glob", "LS", "ls", "list_dir"];
-
-/// Fields that hold a command, whatever the tool.
-pub(crate) const COMMAND_FIELDS: &[&str] =
-    &["command", "cmd", "script", "commands", "shell_command", "command_line", "commandLine", "cmdline", "bash"];
-const WORD_FIELDS: &[&str] = &["args", "arguments", "argv"];
-const PATH_FIELDS: &[&str] = &[
-    "file_path",
-    "notebook_path",
-    "filePath",
-    "filepath",
-    "path",
-    "absolute_path",
-    "absolutePath",
-    "target_file",
-    "targetFile",
-    "file",
-    "filename",
-    "fileName",
-    "file_name",
-    "files",
-    "paths",
-    "file_paths",
-    "filePaths",
-    "new_path",
-    "newPath",
-    "old_path",
-    "oldPath",
-    "target_path",
-    "targetPath",
-    "output_path",
-    "outputPath",
-    "destination",
-    "dest",
-    "source",
-    "source_path",
-    "target",
-    "to",
-    "from",
-];
-const PATCH_FIELDS: &[&str] = &["input", "patch", "command", "patchText", "patch_text", "diff"];
-const FOLDER_FIELDS: &[&str] = &["workdir", "cwd", "working_directory", "workingDirectory", "dir_path", "directory"];
-const VARIABLE_FIELDS: &[&str] = &["env", "environment", "envs"];
-/// A field that only a tool which writes has.
-const TEXT_FIELDS: &[&str] = &[
-    "content",
-    "contents",
-    "new_string",
-    "new_str",
-    "new_source",
-    "newString",
-    "newText",
-    "edits",
-    "file_text",
-    "replacement",
-];
 /// Objects in objects that are looked into.
 const DEPTH_MAX: usize = 8;
 
@@ -131,13 +78,15 @@ pub(super) fn acts(call: &Call<'_>) -> Vec<Act> {
     if UNSEEN.contains(&call.tool) {
         return vec![Act::Unseen(format!("the tool {} is not looked into", call.tool))];
     }
+    let name = plain(call.tool);
+    let patches = PATCHES.contains(&name.as_str());
     let mut found = Vec::new();
     let objects = objects(call.input);
-    if PATCHES.contains(&call.tool) {
+    if patches {
         found.extend(patched(call));
     } else {
         for object in &objects {
-            commands(call, object, &mut found);
+            commands(call, &name, object, &mut found);
         }
     }
     let ran = !found.is_empty();
@@ -145,19 +94,16 @@ pub(super) fn acts(call: &Call<'_>) -> Vec<Act> {
         return vec![unreadable(call)];
     }
     let known = WRITERS.contains(&call.tool);
-    let name = call.tool.to_lowercase();
-    let written = known
-        || !ran
-            && !READERS.contains(&call.tool)
-            && !PATCHES.contains(&call.tool)
-            && (WRITING_WORDS.iter().any(|word| name.contains(word))
-                || objects.iter().any(|object| TEXT_FIELDS.iter().any(|field| object.get(field).is_some())));
-    if written || (ran && !SHELLS.contains(&call.tool) && !PATCHES.contains(&call.tool)) {
+    let says = |words: &[&str]| words.iter().any(|word| name.contains(word));
+    let holds_text = || objects.iter().any(|object| has_text(object)) && !says(fields::READING_WORDS);
+    let written =
+        known || !ran && !READERS.contains(&call.tool) && !patches && (says(fields::WRITING_WORDS) || holds_text());
+    if written {
         let paths: Vec<String> = objects.iter().flat_map(|object| paths(object)).collect();
         if paths.is_empty() && known {
             return vec![unreadable(call)];
         }
-        if !paths.is_empty() && written {
+        if !paths.is_empty() {
             found.push(Act::Writes(paths, call.directory.to_owned()));
         }
     }
@@ -165,14 +111,14 @@ pub(super) fn acts(call: &Call<'_>) -> Vec<Act> {
 }
 
 /// The input and every object in it.
-fn objects(input: &Value) -> Vec<&Value> {
+fn objects(input: &Value) -> Vec<&[(String, Value)]> {
     let (mut found, mut open) = (Vec::new(), vec![(input, 0)]);
     while let Some((value, depth)) = open.pop() {
         match value {
-            Value::Object(fields) => {
-                found.push(value);
+            Value::Object(members) => {
+                found.push(members.as_slice());
                 if depth < DEPTH_MAX {
-                    open.extend(fields.iter().map(|(_, value)| (value, depth + 1)));
+                    open.extend(members.iter().map(|(_, value)| (value, depth + 1)));
                 }
             }
             Value::List(values) if depth < DEPTH_MAX => open.extend(values.iter().map(|value| (value, depth + 1))),
@@ -182,49 +128,116 @@ fn objects(input: &Value) -> Vec<&Value> {
     found
 }
 
+/// Every member of an object under one of these names, which may stand more than once.
+fn members<'v>(object: &'v [(String, Value)], names: &'v [&str]) -> impl Iterator<Item = (String, &'v Value)> {
+    let named = object.iter().map(|(name, value)| (plain(name), value));
+    named.filter(|(name, _)| names.iter().any(|wanted| *name == plain(wanted)))
+}
+
+fn has_text(object: &[(String, Value)]) -> bool {
+    members(object, fields::TEXTS).next().is_some()
+}
+
 fn unreadable(call: &Call<'_>) -> Act {
     Act::Unseen(format!("the input of {} names no command and no path where they are expected", call.tool))
 }
 
-fn folder(call: &Call<'_>, object: &Value) -> PathBuf {
-    let named = FOLDER_FIELDS.iter().find_map(|field| object.get(field)?.as_text());
-    named.map_or_else(|| call.directory.to_owned(), |named| call.directory.join(named))
+/// Where a call may run: where its input says. A tool that does not have such a field may leave it out of account.
+fn folders(call: &Call<'_>, object: &[(String, Value)]) -> Vec<PathBuf> {
+    let named = members(object, fields::FOLDERS).filter_map(|(_, value)| value.as_text());
+    let mut found: Vec<PathBuf> = named.map(|named| call.directory.join(named)).collect();
+    let moves = !matches!(call.tool, "Bash" | "bash") && SHELLS.contains(&call.tool);
+    if found.is_empty() || !moves {
+        found.push(call.directory.to_owned());
+    }
+    found.dedup();
+    found
 }
 
-fn commands(call: &Call<'_>, object: &Value, found: &mut Vec<Act>) {
-    let here = || folder(call, object);
-    for (name, field) in COMMAND_FIELDS.iter().filter_map(|name| Some((*name, object.get(name)?))) {
-        match field {
-            Value::Text(text) => {
-                found.push(Act::Text(text.clone(), here()));
-                let more = WORD_FIELDS.iter().filter_map(|field| object.get(field)?.as_list());
-                for words in more {
-                    let words: Vec<String> =
-                        words.iter().map(|word| word.as_text().unwrap_or("*").to_owned()).collect();
-                    let program = text.split_whitespace().map(str::to_owned);
-                    found.push(Act::Words(program.chain(words).collect(), here()));
+fn commands(call: &Call<'_>, tool: &str, object: &[(String, Value)], found: &mut Vec<Act>) {
+    let before = found.len();
+    for here in folders(call, object) {
+        for (name, field) in members(object, COMMAND_FIELDS).chain(members(object, fields::LINES)) {
+            match field {
+                Value::Text(text) => found.push(Act::Text(text.clone(), here.clone())),
+                Value::List(words) => {
+                    found.extend(listed(words, &here));
+                    // A list of any other name may be several commands.
+                    let texts = words.iter().filter(|_| !matches!(name.as_str(), "command" | "cmd"));
+                    found.extend(texts.filter_map(Value::as_text).map(|text| Act::Text(text.to_owned(), here.clone())));
                 }
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) if SHELLS.contains(&call.tool) => {
+                    found.push(unreadable(call));
+                }
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {}
             }
-            Value::List(words) => {
-                found.extend(listed(words, &here()));
-                let texts = words.iter().filter(|_| name == "commands").filter_map(Value::as_text);
-                found.extend(texts.map(|text| Act::Text(text.to_owned(), here())));
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) if SHELLS.contains(&call.tool) => {
-                found.push(unreadable(call));
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {}
+        }
+        found.extend(programs(call, object, &here));
+        let runs = fields::RUNNING_WORDS.iter().any(|word| tool.contains(word)) && !SHELLS.contains(&call.tool);
+        for (name, text) in members(object, fields::TEXTS_TO_RUN).filter(|_| runs) {
+            let Some(text) = text.as_text() else { continue };
+            // In which language code is written is not known: rules are looked for in it.
+            let words = || ["python", "-c", text].map(str::to_owned).to_vec();
+            let is_code = matches!(name.as_str(), "code" | "source" | "content");
+            found.push(if is_code {
+                Act::Words(words(), here.clone())
+            } else {
+                Act::Text(text.to_owned(), here.clone())
+            });
         }
     }
-    if found.is_empty() {
+    if found.len() == before {
         return;
     }
-    for field in VARIABLE_FIELDS.iter().filter_map(|field| object.get(field)) {
-        if let Value::Object(variables) = field
-            && let Some((name, _)) = variables.iter().find(|(name, _)| program::changes_programs(name))
-        {
+    let shell = members(object, &["shell"]).filter_map(|(_, value)| value.as_text());
+    for shell in shell.filter(|shell| !is_shell(shell)) {
+        found.push(Act::Unseen(format!("the shell {shell:?}, which is not known")));
+    }
+    for (_, field) in members(object, fields::VARIABLES) {
+        if let Some(name) = variables(field).into_iter().find(|name| program::changes_programs(name)) {
             found.push(Act::Unseen(format!("the variable {name}, which changes what programs do")));
         }
+    }
+}
+
+fn is_shell(path: &str) -> bool {
+    let reads = table::find(base(path)).is_some_and(|table| table.does == "shell");
+    reads && (!path.contains('/') || program::is_of_the_system(path))
+}
+
+/// A program in one field and its words in another; or words for the program that the tool is named after.
+fn programs(call: &Call<'_>, object: &[(String, Value)], here: &Path) -> Vec<Act> {
+    let mut found = Vec::new();
+    for (_, words) in members(object, fields::WORDS) {
+        let Some(words) = words.as_list() else { continue };
+        let words = || words.iter().map(|word| word.as_text().unwrap_or("*").to_owned());
+        let mut named: Vec<&str> = members(object, fields::PROGRAMS).filter_map(|(_, value)| value.as_text()).collect();
+        if named.is_empty() {
+            named.push(call.tool);
+        }
+        for program in named {
+            let program = program.split_whitespace().map(str::to_owned);
+            found.push(Act::Words(program.chain(words()).collect(), here.to_owned()));
+        }
+    }
+    found
+}
+
+/// Names of variables, in any of the forms in which they are given.
+fn variables(field: &Value) -> Vec<String> {
+    let before = |text: &str| text.split('=').next().unwrap_or(text).trim().to_owned();
+    match field {
+        Value::Object(members) => members.iter().map(|(name, _)| name.clone()).collect(),
+        Value::Text(text) => text.split_whitespace().map(before).collect(),
+        Value::List(values) => {
+            let one = |value: &Value| match value {
+                Value::Text(text) => Some(before(text)),
+                Value::Object(_) => ["name", "key"].iter().find_map(|name| value.get(name)?.as_text().map(before)),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::List(_) => None,
+            };
+            values.iter().filter_map(one).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
     }
 }
 
@@ -248,33 +261,49 @@ fn listed(words: &[Value], folder: &Path) -> Vec<Act> {
     }
 }
 
-fn paths(object: &Value) -> Vec<String> {
+fn paths(object: &[(String, Value)]) -> Vec<String> {
     let mut paths: Vec<String> = Vec::new();
-    for field in PATH_FIELDS.iter().filter_map(|field| object.get(field)) {
+    for (name, field) in members(object, fields::PATHS).chain(members(object, fields::CHANGES)) {
         match field {
             Value::Text(text) => paths.push(text.clone()),
             Value::List(texts) => paths.extend(texts.iter().filter_map(|text| text.as_text().map(str::to_owned))),
+            Value::Object(members) if fields::CHANGES.contains(&name.as_str()) => {
+                paths.extend(members.iter().map(|(path, _)| path.clone()));
+            }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {}
         }
     }
-    // Some clients expand it, and some do not.
-    let expanded = |path: &String| path.strip_prefix("~/").zip(home()).map(|(rest, home)| format!("{home}/{rest}"));
-    let at_home: Vec<String> = paths.iter().filter_map(expanded).collect();
-    paths.extend(at_home);
+    // Some clients expand or tidy a path, and some do not.
+    let respelled = |path: &String| {
+        let trimmed = path.trim();
+        let bare = ["file://localhost", "file://"].iter().find_map(|start| trimmed.strip_prefix(start));
+        let at_home = trimmed.strip_prefix("~/").zip(home()).map(|(rest, home)| format!("{home}/{rest}"));
+        let turned = path.contains('\\').then(|| trimmed.replace('\\', "/"));
+        [bare.map(str::to_owned), at_home, turned, (trimmed != path).then(|| trimmed.to_owned())]
+    };
+    let more: Vec<String> = paths.iter().flat_map(respelled).flatten().collect();
+    paths.extend(more);
     paths
 }
 
 fn patched(call: &Call<'_>) -> Vec<Act> {
-    let field = |field: &&str| match call.input.get(field)? {
-        Value::Text(text) => Some(text.as_str()),
-        Value::List(words) => words.last()?.as_text(),
+    let Value::Object(object) = call.input else {
+        return call
+            .input
+            .as_text()
+            .map_or_else(|| vec![unreadable(call)], |text| vec![of_patch(text, call.directory.to_owned())]);
+    };
+    let text = |value: &Value| match value {
+        Value::Text(text) => Some(text.clone()),
+        Value::List(words) => words.last()?.as_text().map(str::to_owned),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
     };
-    let here = folder(call, call.input);
-    let texts: Vec<&str> = call.input.as_text().into_iter().chain(PATCH_FIELDS.iter().filter_map(field)).collect();
+    let texts: Vec<String> = members(object, fields::PATCHES).filter_map(|(_, value)| text(value)).collect();
     if texts.is_empty() {
         return vec![unreadable(call)];
     }
+    let named = members(object, fields::FOLDERS).find_map(|(_, value)| value.as_text());
+    let here = named.map_or_else(|| call.directory.to_owned(), |named| call.directory.join(named));
     texts.iter().map(|text| of_patch(text, here.clone())).collect()
 }
 
