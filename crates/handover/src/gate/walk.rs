@@ -7,8 +7,9 @@ mod builtin;
 mod compound;
 mod simple;
 mod suspect;
+mod variable;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use brush_parser::{Parser, ParserOptions};
@@ -19,6 +20,7 @@ use super::program::ProgramKnowledge;
 use super::script::{self, Script};
 use super::word::Word;
 use super::{command, git, options, program, wrapper};
+use variable::{VariableValue, VariableValues};
 
 /// Wrappers in wrappers, and texts in texts.
 const DEPTH_MAX: u32 = 8;
@@ -49,6 +51,14 @@ pub(super) struct Walk {
     printed: Vec<String>,
     /// What is read is only an argument of a program that is not known.
     suspicious: bool,
+    /// Values that variables are given anywhere in the text.
+    values: VariableValues,
+    /// The same, from reading the text once before.
+    constants: VariableValues,
+    /// The values that variables of loops have in the round that is read.
+    bound: BTreeMap<String, VariableValue>,
+    /// Rounds of loops that were read.
+    rounds: usize,
 }
 
 /// What a command reads from its standard input.
@@ -73,13 +83,21 @@ pub(super) struct Scope {
     /// A shell other than bash may read it: words that only bash knows are then not what they seem.
     pub(super) foreign: bool,
     pub(super) input: StandardInput,
+    /// Variables that have been given a value by now, whatever happened before.
+    pub(super) set: BTreeSet<String>,
 }
 
 /// Reads a text as a shell would that is started in this folder.
 pub(super) fn text(text: &str, directory: &Path) -> Found {
     let mut walk = Walk::new();
-    let mut scope = Scope::new(directory);
-    walk.text(text, &mut scope);
+    walk.text(text, &mut Scope::new(directory));
+    let constants = std::mem::take(&mut walk.values);
+    if constants.is_empty() {
+        return walk.finish();
+    }
+    // A variable may be given another value behind its use, so all values are known only after a first reading.
+    let mut walk = Walk { constants, ..Walk::new() };
+    walk.text(text, &mut Scope::new(directory));
     walk.finish()
 }
 
@@ -95,7 +113,7 @@ pub(super) fn words(words: &[String], directory: &Path) -> Found {
 impl Scope {
     fn new(directory: &Path) -> Self {
         let folders = Folders::Known(vec![directory.to_owned()]);
-        Self { folders, depth: 0, foreign: false, input: StandardInput::Inherited }
+        Self { folders, depth: 0, foreign: false, input: StandardInput::Inherited, set: BTreeSet::new() }
     }
 }
 
@@ -112,6 +130,10 @@ impl Walk {
             fragile: Vec::new(),
             printed: Vec::new(),
             suspicious: false,
+            values: VariableValues::default(),
+            constants: VariableValues::default(),
+            bound: BTreeMap::new(),
+            rounds: 0,
         }
     }
 
@@ -152,6 +174,7 @@ impl Walk {
     fn script(&mut self, script: &Script, scope: &mut Scope) {
         self.computed.extend(script.computed.iter().cloned());
         self.numbers.extend(script.numbers.iter().cloned());
+        script.computed.iter().chain(&script.numbers).for_each(|name| self.values.lose(name));
         for name in &script.assigned {
             self.assigned(name, None);
         }
@@ -197,6 +220,7 @@ impl Walk {
         if program::changes_toolchain(name) {
             self.found.opaques.push(format!("an assignment of {name}, which changes what a toolchain does"));
         }
+        self.values.give(name, value, &self.functions);
         let text = value.and_then(Word::literal);
         if let Some(text) = text {
             self.plants_options |= text.starts_with('-') || text.contains(" -");
@@ -265,6 +289,9 @@ impl Walk {
                 | ProgramEffect::Code(_)
                 | ProgramEffect::Input => {}
             }
+        }
+        if matches!(name, "." | "source") && !words.get(1).is_some_and(|word| word.as_text().ends_with("/activate")) {
+            self.values.lose_all();
         }
         let here = outer
             .iter()
@@ -412,6 +439,7 @@ impl Walk {
     /// A text that a program gives to a shell.
     fn nested(&mut self, name: &str, text: &str, within: &mut Scope) {
         within.foreign |= !matches!(name, "bash" | "eval");
+        within.set.clear();
         if within.depth > DEPTH_MAX {
             self.ask(format!("more than {DEPTH_MAX} wrappers in each other"));
         } else {

@@ -22,7 +22,9 @@ pub(super) enum Piece {
     Wild(char),
     /// A number, from `$((…))`.
     Number,
-    /// A variable, or what a command prints.
+    /// The value of a variable, as it is.
+    Variable { name: String, quoted: bool },
+    /// Another form of a variable, or what a command prints.
     Unknown,
 }
 
@@ -45,7 +47,9 @@ impl Word {
         for piece in &self.pieces {
             match piece {
                 Piece::Plain(text) | Piece::Quoted(text) => whole.push_str(text),
-                Piece::Tilde(_) | Piece::Wild(_) | Piece::Number | Piece::Unknown => return None,
+                Piece::Tilde(_) | Piece::Wild(_) | Piece::Number | Piece::Variable { .. } | Piece::Unknown => {
+                    return None;
+                }
             }
         }
         (!self.has_choice()).then_some(whole)
@@ -56,7 +60,12 @@ impl Word {
         let plain = || {
             self.pieces.iter().filter_map(|piece| match piece {
                 Piece::Plain(text) => Some(text.as_str()),
-                Piece::Quoted(_) | Piece::Tilde(_) | Piece::Wild(_) | Piece::Number | Piece::Unknown => None,
+                Piece::Quoted(_)
+                | Piece::Tilde(_)
+                | Piece::Wild(_)
+                | Piece::Number
+                | Piece::Variable { .. }
+                | Piece::Unknown => None,
             })
         };
         plain().any(|text| text.contains('{')) && plain().any(|text| text.contains(',') || text.contains(".."))
@@ -98,7 +107,7 @@ impl Word {
             match piece {
                 Piece::Plain(text) if text.contains('{') => break,
                 Piece::Plain(text) | Piece::Quoted(text) => lead.push_str(text),
-                Piece::Tilde(_) | Piece::Wild(_) | Piece::Number | Piece::Unknown => break,
+                Piece::Tilde(_) | Piece::Wild(_) | Piece::Number | Piece::Variable { .. } | Piece::Unknown => break,
             }
         }
         lead
@@ -118,7 +127,9 @@ impl Word {
                     text.push(STAND_IN);
                     kept.push(quoted.as_str());
                 }
-                Piece::Tilde(_) | Piece::Wild(_) | Piece::Number | Piece::Unknown => return None,
+                Piece::Tilde(_) | Piece::Wild(_) | Piece::Number | Piece::Variable { .. } | Piece::Unknown => {
+                    return None;
+                }
             }
         }
         if text.matches(STAND_IN).count() != kept.len() || text.contains("..") {
@@ -155,7 +166,7 @@ impl Word {
                     // Where a class ends is not read here: it stands for anything.
                     pattern.push(if *letter == '[' { '*' } else { *letter });
                 }
-                Piece::Tilde(_) | Piece::Number | Piece::Unknown => return None,
+                Piece::Tilde(_) | Piece::Number | Piece::Variable { .. } | Piece::Unknown => return None,
             }
         }
         // `.*` may stand for `..`, and so may a class.

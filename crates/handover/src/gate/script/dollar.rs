@@ -49,8 +49,8 @@ impl Reader<'_> {
             Some('\\') if self.ahead(2) == Some('\n') => return Err("a line that ends behind a dollar".into()),
             Some(letter) if is_name_start(letter) => {
                 self.at += 1;
-                self.name();
-                word.pieces.push(Piece::Unknown);
+                let name = self.name();
+                word.pieces.push(Piece::Variable { name, quoted });
             }
             Some(letter) if letter.is_ascii_digit() || "@*#?-$!".contains(letter) => {
                 self.at += 2;
@@ -147,6 +147,11 @@ impl Reader<'_> {
             Some('!') if self.ahead(1) != Some('}') => return Err("`${!…}`, which names a variable by another".into()),
             Some(letter) if "@*#?-$!".contains(letter) => self.at += 1,
             Some(_) | None => return Err("`${…}` without a name".into()),
+        }
+        if self.peek() == Some('}') && !indirect && !length && !name.is_empty() {
+            self.at += 1;
+            word.pieces.push(Piece::Variable { name, quoted });
+            return Ok(());
         }
         let all =
             matches!(self.peek(), Some('[')) && matches!(self.ahead(1), Some('@' | '*')) && self.ahead(2) == Some(']');

@@ -40,6 +40,8 @@ impl Walk {
                 self.ask(format!("{program} of something that is not literal"));
                 continue;
             };
+            // Its attributes may change what it is given.
+            self.values.lose(text.split(['=', '+', '[']).next().unwrap_or(text));
             if text.starts_with(['-', '+']) {
                 if text.contains(['n', 'i']) {
                     self.ask(format!("{program} {text}, with which assignments compute"));

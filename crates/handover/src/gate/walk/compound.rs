@@ -31,14 +31,20 @@ impl Walk {
 
     fn and_or(&mut self, list: &ast::AndOrList, script: &Script, scope: &mut Scope) {
         let mut after = self.pipeline(&list.first, script, scope);
+        let mut set = scope.set.clone();
         for next in &list.additional {
             let from = match next {
                 ast::AndOr::And(_) => after.well.clone(),
                 ast::AndOr::Or(_) => after.ill.clone(),
             };
             let (ast::AndOr::And(pipeline) | ast::AndOr::Or(pipeline)) = next;
-            let mut within = Scope { folders: from, ..scope.clone() };
+            // Behind `||` only what the first command has set is sure.
+            if matches!(next, ast::AndOr::Or(_)) {
+                set.clone_from(&scope.set);
+            }
+            let mut within = Scope { folders: from, set: set.clone(), ..scope.clone() };
             let then = self.pipeline(pipeline, script, &mut within);
+            set = within.set;
             after = match next {
                 ast::AndOr::And(_) => After { well: then.well, ill: after.ill.and(then.ill) },
                 ast::AndOr::Or(_) => After { well: after.well.and(then.well), ill: then.ill },
@@ -131,7 +137,15 @@ impl Walk {
                     |word: &&ast::Word| script.words.get(&word.value).is_some_and(crate::gate::word::Word::is_number);
                 let numbers = !words.is_empty() && words.iter().all(known);
                 self.looped(&variable, numbers);
-                self.repeated(|walk, scope| walk.list(&clause.body.list, script, scope), scope);
+                let values = words.iter().map(|word| script.words.get(&word.value));
+                let values = values.map(|word| word.map(|word| (word, self.spot(word, scope))));
+                let values: Vec<_> = values.collect();
+                self.values.loop_over(&variable, clause.values.is_some().then_some(values));
+                let mut within = scope.clone();
+                within.set.insert(variable.clone());
+                let body = |walk: &mut Self, scope: &mut Scope| walk.list(&clause.body.list, script, scope);
+                self.repeated(|walk, scope| walk.each_round(&variable, scope, &body), &mut within);
+                scope.folders = within.folders;
             }
             ast::CompoundCommand::WhileClause(clause) | ast::CompoundCommand::UntilClause(clause) => {
                 let ast::WhileOrUntilClauseCommand(condition, body, _) = clause;
@@ -181,9 +195,10 @@ impl Walk {
 
     /// A body that runs more than once: when it moves, it starts anywhere.
     fn repeated(&mut self, run: impl Fn(&mut Self, &mut Scope), scope: &mut Scope) {
-        let before = scope.folders.clone();
+        let (before, set) = (scope.folders.clone(), scope.set.clone());
         let first = self.found.writes.len();
         run(self, scope);
+        scope.set = set;
         if scope.folders != before {
             self.found.writes[first..].iter_mut().for_each(|write| write.folders = Folders::Unknown);
             scope.folders = Folders::Unknown;

@@ -14,6 +14,17 @@ impl Walk {
         for item in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
             // In front of a command they are no words.
             self.item(item, script, scope, &mut Vec::new());
+            if let ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, _) = item {
+                let (ast::AssignmentName::VariableName(name) | ast::AssignmentName::ArrayElementName(name, _)) =
+                    &assignment.name;
+                let plain = matches!(assignment.name, ast::AssignmentName::VariableName(_)) && !assignment.append;
+                // In front of a command the value holds for that command alone.
+                if plain && simple.word_or_name.is_none() && !simple.suffix.is_some() {
+                    scope.set.insert(name.clone());
+                } else {
+                    self.values.lose(name);
+                }
+            }
         }
         let mut words = Vec::new();
         if let Some(word) = &simple.word_or_name {
@@ -21,6 +32,20 @@ impl Walk {
         }
         for item in simple.suffix.iter().flat_map(|suffix| &suffix.0) {
             self.item(item, script, scope, &mut words);
+        }
+        if let [program] = words.as_slice()
+            && program.as_text() == "export"
+        {
+            let assigned = simple.suffix.iter().flat_map(|suffix| &suffix.0).filter_map(|item| match item {
+                ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, _) => Some(&assignment.name),
+                ast::CommandPrefixOrSuffixItem::IoRedirect(_)
+                | ast::CommandPrefixOrSuffixItem::Word(_)
+                | ast::CommandPrefixOrSuffixItem::ProcessSubstitution(..) => None,
+            });
+            scope.set.extend(assigned.filter_map(|name| match name {
+                ast::AssignmentName::VariableName(name) => Some(name.clone()),
+                ast::AssignmentName::ArrayElementName(..) => None,
+            }));
         }
         if words.first().is_some_and(|word| matches!(word.as_text(), "apply_patch" | "applypatch")) {
             self.patch(simple, &words, script, scope);
@@ -114,6 +139,13 @@ impl Walk {
                         if !is_argument || declares {
                             let given = script.words.get(&value.value);
                             self.assigned(name, given);
+                            // Its attributes may change what it is given.
+                            if declares && words.first().is_some_and(|word| word.as_text() != "export")
+                                || words.len() > 1
+                                || assignment.append
+                            {
+                                self.values.lose(name);
+                            }
                             self.placed(name, &given.map_or_else(|| Arg::known(&value.value), Arg::of), scope);
                         }
                         // `declare -a x='($(ls))'` expands the text.
@@ -158,7 +190,7 @@ impl Walk {
         match script.words.get(&word.value) {
             Some(word) => {
                 self.inside(word, scope);
-                Arg::of(word)
+                self.arg(word, scope)
             }
             // A keyword where it is none: `echo if`.
             None => Arg::known(&word.value),

@@ -1,5 +1,7 @@
 //! Arguments that a program which is not known may run, and texts that an interpreter is given.
 
+use std::collections::BTreeSet;
+
 use super::{Scope, StandardInput, Walk};
 use crate::gate::command::{Arg, Folders, Spot};
 use crate::gate::options;
@@ -22,7 +24,8 @@ impl Walk {
             return;
         }
         let folders = working_folders(words, &scope.folders);
-        let within = Scope { depth: scope.depth + 1, input: StandardInput::Unknown, folders, ..scope.clone() };
+        let input = StandardInput::Unknown;
+        let within = Scope { depth: scope.depth + 1, input, folders, set: BTreeSet::new(), ..scope.clone() };
         let reads = |text: &&str| text.contains([' ', '\t', '\n', ';', '|', '&', '>', '$', '`']);
         let arguments = words.get(1..).unwrap_or_default();
         for text in arguments.iter().filter_map(|word| word.text.as_deref()) {
