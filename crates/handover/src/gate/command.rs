@@ -12,6 +12,8 @@ pub(super) struct Arg {
     pub(super) text: Option<String>,
     /// The literal letters before the first part that is not known: `--output=` of `--output=$x`.
     pub(super) lead: String,
+    /// All of its literal letters, with `$_` for each part that is not known; nothing when it is one literal.
+    pub(super) shape: Option<String>,
     /// Where it points, when it is a path.
     pub(super) spot: Option<Spot>,
 }
@@ -47,11 +49,11 @@ impl Spot {
 
 impl Arg {
     pub(super) fn known(text: &str) -> Self {
-        Self { text: Some(text.to_owned()), lead: text.to_owned(), spot: Some(Spot::At(text.to_owned())) }
+        Self { text: Some(text.to_owned()), lead: text.to_owned(), shape: None, spot: Some(Spot::At(text.to_owned())) }
     }
 
     pub(super) fn unknown() -> Self {
-        Self { text: None, lead: String::new(), spot: None }
+        Self { text: None, lead: String::new(), shape: None, spot: None }
     }
 
     /// Names some files below a folder.
@@ -69,7 +71,7 @@ impl Arg {
             }
             _ => word.files(),
         };
-        Self { text: None, lead: word.lead(), spot }
+        Self { text: None, lead: word.lead(), shape: Some(word.shape()), spot }
     }
 
     /// Returns every word that braces make of one: `a.txt` and `a.md` of `a.{txt,md}`.
@@ -86,6 +88,18 @@ impl Arg {
             Some(text) => Self::known(text.get(letters..).unwrap_or_default()),
             None => Self { lead: self.lead.get(letters..).unwrap_or_default().to_owned(), ..Self::unknown() },
         }
+    }
+
+    /// Returns a text for another program, as far as it is known.
+    pub(super) fn as_code(&self) -> Option<&String> {
+        // Blanks and signs tell that it is a text.
+        let text = |shape: &&String| shape.contains([' ', '\t', '\n', '(', ';', '"', '\'', '`']);
+        self.text.as_ref().or(self.shape.as_ref().filter(text))
+    }
+
+    /// Returns a script in which a number stands for each part that is not known.
+    pub(super) fn as_script(&self) -> Option<String> {
+        self.shape.as_ref().map(|shape| shape.replace("$_", "1"))
     }
 
     pub(super) fn as_text(&self) -> &str {

@@ -319,7 +319,7 @@ fn backup(parsed: &ParsedOptions, options: &[&str]) -> Vec<ProgramEffect> {
 fn inplace_code(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let codes: Vec<&Arg> = parsed.values(&["-e", "-E"]).collect();
     let mut found = vec![ProgramEffect::Opaque(format!("{name} runs a script, a text or its input"))];
-    found.extend(codes.iter().filter_map(|code| code.text.clone()).map(ProgramEffect::Code));
+    found.extend(codes.iter().filter_map(|code| code.as_code().cloned()).map(ProgramEffect::Code));
     if parsed.has(&["-i"]) {
         let skipped = usize::from(codes.is_empty());
         found.extend(parsed.operands.iter().skip(skipped).map(write));

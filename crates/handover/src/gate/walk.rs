@@ -70,6 +70,8 @@ pub(super) enum StandardInput {
     Text(String),
     /// A file by its name.
     File,
+    /// A here-document or a here-string with parts that are not known.
+    Partly(String),
     /// What other commands print; their literal words.
     Pipe(Vec<String>),
     Unknown,
@@ -359,7 +361,10 @@ impl Walk {
                     StandardInput::File => {
                         level.opaque = Some(format!("{name} runs a file, which is not looked into"));
                     }
-                    StandardInput::Inherited | StandardInput::Pipe(_) | StandardInput::Unknown => {
+                    StandardInput::Inherited
+                    | StandardInput::Partly(_)
+                    | StandardInput::Pipe(_)
+                    | StandardInput::Unknown => {
                         level.ask = level.ask.take().or_else(|| Some(format!("{name} with commands from its input")));
                     }
                 },

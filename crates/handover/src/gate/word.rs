@@ -113,6 +113,19 @@ impl Word {
         lead
     }
 
+    /// The literal letters with `$_` for each part that is not known.
+    pub(super) fn shape(&self) -> String {
+        let mut shape = String::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Plain(text) | Piece::Quoted(text) => shape.push_str(text),
+                Piece::Wild(letter) => shape.push(*letter),
+                Piece::Tilde(_) | Piece::Number | Piece::Variable { .. } | Piece::Unknown => shape.push_str("$_"),
+            }
+        }
+        shape
+    }
+
     /// The words that bash makes of braces; nothing when there are none, or when that is not known.
     pub(super) fn choices(&self) -> Option<Vec<String>> {
         if !self.has_choice() {

@@ -17,7 +17,11 @@ pub(super) fn effects(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> 
         match &text.text {
             Some(text) => found.extend(of_text(name, text)),
             None if text.lead.is_empty() => found.push(ProgramEffect::Doubt("a text that is not literal".to_owned())),
-            None => found.push(ProgramEffect::Fragile(Fragility::Text, "a text with a variable in it".to_owned())),
+            None => {
+                found.push(ProgramEffect::Fragile(Fragility::Text, "a text with a variable in it".to_owned()));
+                let sure = |effect: &ProgramEffect| !matches!(effect, ProgramEffect::Doubt(_));
+                found.extend(text.as_script().into_iter().flat_map(|text| of_text(name, &text)).filter(sure));
+            }
         }
     }
     if in_place {

@@ -32,7 +32,13 @@ pub(super) fn effects(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
         None if scripts.iter().any(|script| script.text.is_none() && script.lead.is_empty()) => {
             found.push(ProgramEffect::Doubt("a script that is not literal".to_owned()));
         }
-        None => found.push(ProgramEffect::Fragile(Fragility::Text, "a script with a variable in it".to_owned())),
+        None => {
+            found.push(ProgramEffect::Fragile(Fragility::Text, "a script with a variable in it".to_owned()));
+            let texts: Vec<String> =
+                scripts.iter().filter_map(|script| script.text.clone().or_else(|| script.as_script())).collect();
+            let sure = |effect: &ProgramEffect| !matches!(effect, ProgramEffect::Doubt(_));
+            found.extend(of_script(&texts.join("\n")).into_iter().filter(sure));
+        }
     }
     if parsed.has(&["-i", "--in-place"]) {
         found.extend(files.iter().map(write));

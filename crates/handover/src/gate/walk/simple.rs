@@ -50,9 +50,9 @@ impl Walk {
         if words.first().is_some_and(|word| matches!(word.as_text(), "apply_patch" | "applypatch")) {
             self.patch(simple, &words, script, scope);
         }
-        let input = self.input(simple, script).unwrap_or_else(|| scope.input.clone());
-        self.printed = words.iter().skip(1).filter_map(|word| word.text.clone()).collect();
-        if let StandardInput::Text(text) = &input {
+        let input = self.input(simple, script, scope).unwrap_or_else(|| scope.input.clone());
+        self.printed = words.iter().skip(1).filter_map(|word| word.as_code().cloned()).collect();
+        if let StandardInput::Text(text) | StandardInput::Partly(text) = &input {
             self.printed.push(text.clone());
         }
         self.found.texts.extend(self.printed.iter().filter(|text| text.contains([' ', '(', '\t', '\n'])).cloned());
@@ -62,7 +62,7 @@ impl Walk {
     }
 
     /// What a command reads instead of the input it was given; the last redirection counts.
-    fn input(&self, simple: &ast::SimpleCommand, script: &Script) -> Option<StandardInput> {
+    fn input(&self, simple: &ast::SimpleCommand, script: &Script, scope: &Scope) -> Option<StandardInput> {
         let prefix = simple.prefix.iter().flat_map(|prefix| &prefix.0);
         let items = prefix.chain(simple.suffix.iter().flat_map(|suffix| &suffix.0));
         let mut found = None;
@@ -70,8 +70,12 @@ impl Walk {
             let ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) = item else { continue };
             match redirect {
                 ast::IoRedirect::HereString(None | Some(0), word) => {
-                    let text = script.words.get(&word.value).and_then(Word::literal);
-                    found = Some(text.map_or(StandardInput::Unknown, StandardInput::Text));
+                    let arg = script.words.get(&word.value).map_or_else(Arg::unknown, |word| self.arg(word, scope));
+                    found = Some(match (arg.text, arg.shape) {
+                        (Some(text), _) => StandardInput::Text(text),
+                        (None, Some(shape)) => StandardInput::Partly(shape),
+                        (None, None) => StandardInput::Unknown,
+                    });
                 }
                 ast::IoRedirect::File(
                     None | Some(0),

@@ -28,13 +28,13 @@ impl Walk {
         let within = Scope { depth: scope.depth + 1, input, folders, set: BTreeSet::new(), ..scope.clone() };
         let reads = |text: &&str| text.contains([' ', '\t', '\n', ';', '|', '&', '>', '$', '`']);
         let arguments = words.get(1..).unwrap_or_default();
-        for text in arguments.iter().filter_map(|word| word.text.as_deref()) {
+        for text in arguments.iter().filter_map(Arg::as_code) {
             let value = text.split_once('=').map(|(_, value)| value);
-            for text in [Some(text), value].into_iter().flatten().filter(reads) {
+            for text in [Some(text.as_str()), value].into_iter().flatten().filter(reads) {
                 self.suspected(|walk| walk.text(text, &mut within.clone()));
             }
         }
-        if let StandardInput::Text(text) = &scope.input {
+        if let StandardInput::Text(text) | StandardInput::Partly(text) = &scope.input {
             self.suspected(|walk| walk.text(text, &mut within.clone()));
         }
         let likely = |word: &Arg| LIKELY_COMMANDS.contains(&options::base(word.as_text()));
@@ -90,10 +90,9 @@ pub(super) fn from_home(words: &[Arg]) -> Option<Vec<Arg>> {
 /// Texts of a language that an interpreter is given: arguments that are no plain words, and its input.
 pub(super) fn codes(words: &[Arg], input: &StandardInput) -> Vec<String> {
     let code = |text: &&String| text.contains([' ', '\t', '\n', '(', ')', ';', '"', '\'', '`']);
-    let mut found: Vec<String> =
-        words[1..].iter().filter_map(|word| word.text.as_ref()).filter(code).cloned().collect();
+    let mut found: Vec<String> = words[1..].iter().filter_map(Arg::as_code).filter(code).cloned().collect();
     match input {
-        StandardInput::Text(text) => found.push(text.clone()),
+        StandardInput::Text(text) | StandardInput::Partly(text) => found.push(text.clone()),
         StandardInput::Pipe(words) => found.push(words.join(" ")),
         StandardInput::Inherited | StandardInput::File | StandardInput::Unknown => {}
     }

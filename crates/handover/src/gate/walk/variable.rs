@@ -114,11 +114,33 @@ impl Walk {
 
     /// What is known of a word, with the variables in it.
     pub(super) fn arg(&self, word: &Word, scope: &Scope) -> Arg {
-        let mut arg = Arg::of(word);
+        let mut arg = Arg::of(self.filled(word, scope).as_ref().unwrap_or(word));
         if arg.text.is_none() && arg.spot.is_none() {
             arg.spot = self.spot(word, scope);
         }
         arg
+    }
+
+    /// A word with the values of those of its variables that have one. At its start a variable may be an option or a
+    /// command, and stays unknown.
+    fn filled(&self, word: &Word, scope: &Scope) -> Option<Word> {
+        let mut changed = false;
+        let mut fill = |(at, piece): (usize, &Piece)| {
+            let Piece::Variable { name, quoted } = piece else { return piece.clone() };
+            let values = self.values_of(name, at, word, scope).filter(|_| !is_first(word, at));
+            match values.as_deref() {
+                Some([value]) => match text_of(value, *quoted, false) {
+                    Some(text) => {
+                        changed = true;
+                        Piece::Quoted(text.clone())
+                    }
+                    None => piece.clone(),
+                },
+                Some(_) | None => piece.clone(),
+            }
+        };
+        let pieces = word.pieces.iter().enumerate().map(&mut fill).collect();
+        changed.then_some(Word { pieces, inner: Vec::new() })
     }
 
     /// Where a word points, with the values of its variables.
