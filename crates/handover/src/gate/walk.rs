@@ -299,7 +299,9 @@ impl Walk {
             .iter()
             .all(|level| level.words.first().is_some_and(|word| matches!(word.as_text(), "command" | "builtin")));
         self.builtin(words, here, scope);
-        if level.searched {
+        // A rule may allow a shell whose text is not literal; what is known of the text is looked at all the same.
+        let partly = wrapper::interprets(name) && words.iter().any(|word| word.text.is_none());
+        if level.searched || partly {
             self.suspect(words, scope);
         }
         let mut levels = outer.to_vec();

@@ -152,6 +152,10 @@ fn remote(parsed: &ParsedOptions, rest: &[Arg]) -> Vec<ProgramEffect> {
     let Some((_, command)) = rest.split_first() else {
         return vec![ProgramEffect::Ask("ssh with words that are not literal".to_owned())];
     };
+    // A host of repositories has no shell for this name.
+    if command.is_empty() && rest.first().is_some_and(|host| host.as_text().starts_with("git@")) {
+        return Vec::new();
+    }
     // Behind the host options may follow again.
     if command.first().is_some_and(|word| word.as_text().starts_with('-')) {
         return vec![ProgramEffect::Ask("ssh with options behind the host".to_owned())];

@@ -48,9 +48,10 @@ const WRITES: &[&str] = &[
     "require_relative",
     "ctypes",
 ];
-/// Whole names that do, and modes in which a file is opened.
-const WRITES_ALONE: &[&str] =
-    &["run", "call", "cp", "mv", "rm", "put", "dd", "rmdir", "w", "a", "x", "wb", "ab", "xb", "wt", "at", "wx", "ax"];
+/// Whole names that do.
+const WRITES_ALONE: &[&str] = &["run", "call", "put", "dd"];
+/// Modes in which a file is opened for writing, in quotes.
+const MODES: &[&str] = &["w", "a", "x", "wb", "ab", "xb", "wt", "at", "wx", "ax"];
 /// Starts of names that do.
 const WRITES_FROM: &[&str] = &["rm", "cp", "mv"];
 
@@ -65,7 +66,10 @@ pub(super) fn only_reads(text: &str) -> bool {
                 || WRITES_FROM.iter().any(|start| word.starts_with(start)))
     };
     // `>` redirects, a backquote runs, and `+` joins parts of a path or opens a file for both.
-    !text.contains(['>', '`', '+', '%', '\\']) && !text.split(name).any(writes)
+    let opens = |mode: &&str| text.contains(&format!("'{mode}'")) || text.contains(&format!("\"{mode}\""));
+    !text.contains(['>', '`', '+', '%', '\\'])
+        && !MODES.iter().any(|mode| opens(&mode))
+        && !text.split(name).any(writes)
 }
 
 /// Words of a text that may be paths: those with a slash or a dot, those in quotes, and those behind `cd`.

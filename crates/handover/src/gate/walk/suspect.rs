@@ -17,9 +17,35 @@ const LIKELY_COMMANDS: &[&str] = &[
     "trash", "sponge", "rename",
 ];
 
+/// Options whose value is a text for people.
+const PROSE_OPTIONS: &[&str] = &[
+    "-m",
+    "-b",
+    "-t",
+    "--message",
+    "--title",
+    "--body",
+    "--description",
+    "--notes",
+    "--subject",
+    "--comment",
+    "--summary",
+    "--reason",
+];
+
+/// Whether a word is the value of an option that takes a text for people.
+fn is_prose(arguments: &[Arg], at: usize) -> bool {
+    let text = |word: &Arg| word.as_text().contains(' ');
+    let before = at.checked_sub(1).and_then(|before| arguments.get(before));
+    let word = arguments.get(at);
+    let attached =
+        word.and_then(|word| word.lead.split_once('=')).is_some_and(|(name, _)| PROSE_OPTIONS.contains(&name));
+    attached || word.is_some_and(text) && before.is_some_and(|before| PROSE_OPTIONS.contains(&before.as_text()))
+}
+
 impl Walk {
     /// A program that is not known may run its arguments: those that can be read as commands are looked at.
-    pub(super) fn suspect(&mut self, words: &[Arg], scope: &Scope) {
+    pub(super) fn suspect<'a>(&mut self, words: &'a [Arg], scope: &Scope) {
         if self.suspicious {
             return;
         }
@@ -28,7 +54,9 @@ impl Walk {
         let within = Scope { depth: scope.depth + 1, input, folders, set: BTreeSet::new(), ..scope.clone() };
         let reads = |text: &&str| text.contains([' ', '\t', '\n', ';', '|', '&', '>', '$', '`']);
         let arguments = words.get(1..).unwrap_or_default();
-        for text in arguments.iter().filter_map(Arg::as_code) {
+        // Of programs that run a text, none takes it as a message or a title.
+        let runs = |(at, word): (usize, &'a Arg)| word.as_code().filter(|_| !is_prose(arguments, at));
+        for text in arguments.iter().enumerate().filter_map(runs) {
             let value = text.split_once('=').map(|(_, value)| value);
             for text in [Some(text.as_str()), value].into_iter().flatten().filter(reads) {
                 self.suspected(|walk| walk.text(text, &mut within.clone()));
