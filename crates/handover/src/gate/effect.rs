@@ -145,8 +145,12 @@ pub(super) fn effects(words: &[Arg]) -> Option<Vec<ProgramEffect>> {
     found.extend(of_operands(name, table, &parsed));
     match table.does.as_str() {
         "npm" => found.extend(toolchain::npm(words)),
+        "python" => found.extend(toolchain::python(words)),
         "compiler" => found.extend(toolchain::compiler(words)),
         _ => {}
+    }
+    if table.style.literal {
+        found.retain(|effect| !matches!(effect, ProgramEffect::Writes(path, _) if path.spot.is_none()));
     }
     if table.style.opaque && !super::program::is_about(words) {
         found.push(ProgramEffect::Opaque(format!("{name} does more than its words tell")));
@@ -240,7 +244,6 @@ fn of_operands(name: &str, table: &ProgramTable, parsed: &ParsedOptions) -> Vec<
         "pax" => archive::pax(parsed),
         "jar" => archive::jar(parsed),
         "cargo" => toolchain::cargo(parsed),
-        "python" => toolchain::python(parsed),
         "sqlite" => toolchain::sqlite(parsed),
         "copy-verb" => toolchain::copy_verb(parsed),
         "socat" => toolchain::socat(parsed),

@@ -76,7 +76,7 @@ impl<'a> OptionParser<'a> {
                 self.give_flag("-");
             } else if self.table.style.stop {
                 // A word that is not known may be an option, or nothing at all.
-                if word.text.is_none() && lead.is_empty() {
+                if word.text.is_none() && lead.is_empty() && !self.table.style.literal {
                     self.found.unknown.push("a word before its command that is not literal".to_owned());
                 }
                 return self.operands_from(self.at - 1);

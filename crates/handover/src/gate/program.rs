@@ -122,7 +122,10 @@ pub(super) fn asks(words: &[Arg]) -> Option<String> {
         {
             Some(format!("{name} with an option that changes how words are read"))
         }
-        "test" | "[" | "[[" if words.iter().any(|word| matches!(word.as_text(), "-v" | "-R")) => {
+        "test" | "[" | "[["
+            if words.iter().any(|word| matches!(word.as_text(), "-v" | "-R"))
+                && words.iter().skip(1).any(|word| word.text.as_deref().is_none_or(|text| text.contains('['))) =>
+        {
             Some(format!("{name} -v, which computes"))
         }
         _ => None,

@@ -89,6 +89,8 @@ pub(super) struct OptionStyle {
     pub(super) modes: bool,
     /// It does more than pass its command on.
     pub(super) matters: bool,
+    /// Only literal paths count, for it writes others all the time.
+    pub(super) literal: bool,
 }
 
 impl ProgramTable {
@@ -182,6 +184,7 @@ fn style(words: &str) -> OptionStyle {
         tar: has("tar"),
         modes: has("modes"),
         matters: has("matters"),
+        literal: has("literal"),
     }
 }
 

@@ -57,10 +57,27 @@ pub(super) fn cargo(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     }
 }
 
+/// The place behind `-m module` in the words of python, where its options end.
+fn module_at(words: &[Arg]) -> Option<usize> {
+    let mut at = 1;
+    while let Some(word) = words.get(at) {
+        let letters = word.as_text().strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
+        match letters {
+            _ if letters.ends_with('m') => return Some(at + 2),
+            "W" | "X" => at += 1,
+            _ if letters.contains('c') => return None,
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
 /// python -m: modules that write the files they are given, and those that are programs with a table of their own.
-pub(super) fn python(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
-    let Some(module) = parsed.values(&["-m"]).next() else { return Vec::new() };
-    let operands = parsed.operands.as_slice();
+pub(super) fn python(words: &[Arg]) -> Vec<ProgramEffect> {
+    let Some(at) = module_at(words) else { return Vec::new() };
+    let Some(module) = words.get(at - 1) else { return Vec::new() };
+    let operands = words.get(at..).unwrap_or_default();
     let plain = || operands.iter().filter(|word| !word.lead.starts_with('-'));
     let has = |names: &[&str]| operands.iter().any(|word| names.contains(&word.as_text()));
     match module.as_text() {
