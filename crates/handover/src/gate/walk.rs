@@ -327,9 +327,7 @@ impl Walk {
             folders: suspect::working_folders(words, &scope.folders),
             words: words.to_vec(),
         };
-        if name == "eval" {
-            level.ask = Some("eval runs a text".to_owned());
-        }
+        level.ask = if name == "eval" { Some("eval runs a text".to_owned()) } else { level.ask };
         let made_here = self.functions.contains(words[0].as_text());
         match program::knowledge(words) {
             ProgramKnowledge::Known => {}

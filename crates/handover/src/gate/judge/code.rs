@@ -67,9 +67,7 @@ pub(super) fn only_reads(text: &str) -> bool {
     };
     // `>` redirects, a backquote runs, and `+` joins parts of a path or opens a file for both.
     let opens = |mode: &&str| text.contains(&format!("'{mode}'")) || text.contains(&format!("\"{mode}\""));
-    !text.contains(['>', '`', '+', '%', '\\'])
-        && !MODES.iter().any(|mode| opens(&mode))
-        && !text.split(name).any(writes)
+    !text.contains(['>', '`', '+', '%', '\\']) && !MODES.iter().any(opens) && !text.split(name).any(writes)
 }
 
 /// Words of a text that may be paths: those with a slash or a dot, those in quotes, and those behind `cd`.

@@ -38,7 +38,10 @@ impl Judge<'_> {
                 let text = format!("it writes to {text:?}, which may be any file that is open; name the file itself");
                 self.decide(Decision::Ask, text);
             }
-            named &= self.path(path, write);
+            // What this process has open says nothing about the shell's descriptors.
+            if !is_descriptor(path) {
+                named &= self.path(path, write);
+            }
         }
         if !named && write.by == By::Itself {
             self.decide(self.otherwise, format!("no rule allows to write {text:?}"));

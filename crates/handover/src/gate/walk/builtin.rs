@@ -23,10 +23,11 @@ impl Walk {
             }
             "read" | "mapfile" | "readarray" | "unset" | "getopts" => self.names(program.as_text(), arguments),
             // The index is computed, and a rule that allows the test speaks for no command in it.
-            "test" | "[" if arguments.iter().any(|word| matches!(word.as_text(), "-v" | "-R")) => {
-                if arguments.iter().any(|word| word.text.as_deref().is_none_or(|text| text.contains('['))) {
-                    self.ask("`test -v` of a name with an index, which is computed");
-                }
+            "test" | "["
+                if arguments.iter().any(|word| matches!(word.as_text(), "-v" | "-R"))
+                    && arguments.iter().any(|word| word.text.as_deref().is_none_or(|text| text.contains('['))) =>
+            {
+                self.ask("`test -v` of a name with an index, which is computed");
             }
             "printf" => {
                 // The name may be in the same word.

@@ -19,7 +19,7 @@ impl Walk {
                     &assignment.name;
                 let plain = matches!(assignment.name, ast::AssignmentName::VariableName(_)) && !assignment.append;
                 // In front of a command the value holds for that command alone.
-                if plain && simple.word_or_name.is_none() && !simple.suffix.is_some() {
+                if plain && simple.word_or_name.is_none() && simple.suffix.is_none() {
                     scope.set.insert(name.clone());
                 } else {
                     self.values.lose(name);

@@ -28,6 +28,9 @@ pub(super) enum VariableValue {
     Entry(Spot),
 }
 
+/// A word of a loop and where it points; nothing when it is not known.
+type LoopWord<'w> = Option<(&'w Word, Option<Spot>)>;
+
 /// What variables are given; nothing where a value is not known.
 #[derive(Debug, Default)]
 pub(super) struct VariableValues {
@@ -68,7 +71,7 @@ impl VariableValues {
     }
 
     /// A loop goes over words; nothing when they are the arguments of the shell.
-    pub(super) fn loop_over(&mut self, name: &str, words: Option<Vec<Option<(&Word, Option<Spot>)>>>) {
+    pub(super) fn loop_over(&mut self, name: &str, words: Option<Vec<LoopWord<'_>>>) {
         let Some(words) = words.filter(|words| !words.is_empty()) else { return self.lose(name) };
         for word in words {
             let choices = |word: &Word| word.choices().or_else(|| range(word));
