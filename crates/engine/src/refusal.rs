@@ -260,20 +260,34 @@ impl Refusal {
 
     /// Returns whether the refusal is about the arguments, or about something that does not exist. Such a refusal is reported
     /// before one about who calls; every other refusal after it.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "every other refusal comes after identity, also a new one")]
     pub(crate) fn comes_before_identity(&self) -> bool {
-        match self {
+        matches!(
+            self,
             Self::InvalidInput { .. }
-            | Self::DependencyCycle { .. }
-            | Self::UnknownDependency { .. }
-            | Self::SelfDependency { .. }
-            | Self::DuplicateTaskName { .. }
-            | Self::MissingVariables { .. }
-            | Self::IdempotencyConflict { .. }
-            | Self::AgentElsewhere { .. }
-            | Self::AgentRequired { .. } => true,
-            _ => self.code().ends_with("_NOT_FOUND"),
-        }
+                | Self::DependencyCycle { .. }
+                | Self::UnknownDependency { .. }
+                | Self::SelfDependency { .. }
+                | Self::DuplicateTaskName { .. }
+                | Self::MissingVariables { .. }
+                | Self::IdempotencyConflict { .. }
+                | Self::AgentElsewhere { .. }
+                | Self::AgentRequired { .. }
+                | Self::WorkflowNotFound { .. }
+                | Self::TaskNotFound { .. }
+                | Self::AgentNotFound { .. }
+                | Self::WorkspaceNotFound { .. }
+                | Self::RepositoryNotFound { .. }
+                | Self::TemplateNotFound { .. }
+                | Self::MessageNotFound { .. }
+                | Self::RecipientNotFound { .. }
+                | Self::SenderNotFound { .. }
+                | Self::TokenNotFound { .. }
+                | Self::TurnNotFound { .. }
+                | Self::ApprovalNotFound { .. }
+                | Self::SectionNotFound { .. }
+                | Self::ReviewNotFound { .. }
+                | Self::FindingNotFound { .. }
+        )
     }
 
     /// The caller can mend its own request and try again.

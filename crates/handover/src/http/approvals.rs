@@ -128,7 +128,9 @@ pub(super) async fn decide(
             ));
         }
     };
-    let caller = Caller { agent: visitor.agent, ..Caller::with_rights(scope.rights()) };
+    // The agent of the token counts before the one that the header names: naming another does not make it another's.
+    let agent = visitor.agent.or(visitor.named);
+    let caller = Caller { agent, ..Caller::with_rights(scope.rights()) };
     let status = approvals::decide_as(shared.desk.service(), caller, id(&text)?, decision).await;
     let status = status.map_err(|error| Problem::fault(&error))?;
     Ok(json(&object([("success", true.into()), ("status", status.as_str().into())])))

@@ -164,6 +164,8 @@ fn revoking_a_token_ends_the_homes_of_all_its_agents() {
         engine::limits::SESSION_AGENTS_MAX,
         "a bounded look"
     );
-    server.revoke_token(&text(&made["id"]));
+    let admin = format!("Bearer {}", server.admin);
+    let path = format!("/api/v1/tokens/{}", text(&made["id"]));
+    assert_eq!(server.send("DELETE", &path, &[("Authorization", &admin)], "").status, 200);
     assert_eq!(project.inside.at_home(SessionId::of_token(token)), 0);
 }

@@ -157,6 +157,8 @@ fn an_agent_cannot_decide_over_http() {
     let (_, secret) = siege.team.place.token(&["amy", "--scope", "person", "--agent", "amy"]);
     for verb in verbs {
         assert_eq!(siege.post(&secret, verb, &[]), (403, "NOT_PERMITTED".to_owned()), "{verb}");
+        let another = [("Handover-Agent", "bob")];
+        assert_eq!(siege.post(&secret, verb, &another), (403, "NOT_PERMITTED".to_owned()), "{verb} as another");
         let headers = [("Handover-Agent", "amy")];
         let person = siege.team.token("person").to_owned();
         assert_eq!(siege.post(&person, verb, &headers), (403, "NOT_PERMITTED".to_owned()), "{verb}");

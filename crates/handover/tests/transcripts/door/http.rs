@@ -21,7 +21,7 @@ pub(crate) struct Server {
     _output: BufReader<ChildStdout>,
     address: String,
     /// Makes agents' tokens.
-    admin: String,
+    pub(crate) admin: String,
     place: Place,
     tokens: HashMap<String, String>,
 }
@@ -79,13 +79,6 @@ impl Server {
         let made = self.send("POST", "/api/v1/tokens", &[("Authorization", &admin)], &asked.to_string());
         assert_eq!(made.status, 201);
         made.json()
-    }
-
-    /// Revokes an agent's token.
-    pub(crate) fn revoke_token(&self, id: &str) {
-        let admin = format!("Bearer {}", self.admin);
-        let revoked = self.send("DELETE", &format!("/api/v1/tokens/{id}"), &[("Authorization", &admin)], "");
-        assert_eq!(revoked.status, 200);
     }
 
     pub(crate) fn peoples_token(&self, scope: &str) -> String {
