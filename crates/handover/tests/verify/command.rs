@@ -246,6 +246,7 @@ async fn an_evaluator_decides_or_nothing_is_recorded() {
     let store = store::open(file.to_str().unwrap(), 1).await.unwrap();
     let service = handover::Service::new(store, std::sync::Arc::new(handover::clock::SystemClock));
     let (root, folder) = (site.root(), site.folder.path().join("hosts"));
+    let state = root.join(".handover/state");
     let order = Order {
         task: site.task.parse().unwrap(),
         agent: None,
@@ -254,6 +255,7 @@ async fn an_evaluator_decides_or_nothing_is_recorded() {
         outcome: None,
         worktree: &root,
         root: &root,
+        state: &state,
         folder: &folder,
         mark: "verify_test",
     };
