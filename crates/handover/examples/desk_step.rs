@@ -1,0 +1,49 @@
+//! Does one step of a transcript with the rights of a person or a coordinator, as the library does it beside a door. The clients
+//! of others call it, because nobody is a person over MCP. It is part of the tests and is not installed.
+//!
+//! usage: desk_step FOLDER person|coordinator TOOL < ARGUMENTS
+
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use engine::Rights;
+use handover::clock::SystemClock;
+use handover::desk::{Desk, Outcome, Surroundings, Visitor};
+use handover::service::Service;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> anyhow::Result<()> {
+    let mut words = std::env::args().skip(1);
+    let mut word = |name: &'static str| words.next().context(name);
+    let (folder, rights, tool) = (PathBuf::from(word("FOLDER")?), word("the rights")?, word("TOOL")?);
+    let rights = if rights == "person" { Rights::Person } else { Rights::Coordinator };
+    let mut arguments = String::new();
+    std::io::stdin().read_to_string(&mut arguments)?;
+    let file = folder.join("state/handover.db").display().to_string();
+    let root = handover::place::root(&folder);
+    // Reviews are run by the program itself, which is built beside the examples.
+    let own = std::env::current_exe()?;
+    let binary = own.parent().and_then(std::path::Path::parent).map(|folder| folder.join("handover"));
+    let surroundings = Surroundings {
+        binary,
+        state: root.is_some().then(|| folder.join("state")),
+        data: Some(folder.clone()),
+        store: Some(file.clone()),
+        root,
+        ..Surroundings::default()
+    };
+    let store = store::open(&file, 7).await?;
+    let desk = Desk::new(Service::new(store, Arc::new(SystemClock)), surroundings);
+    let visitor = Visitor { rights, owner: "beside".to_owned(), ..Visitor::person() };
+    let (kind, value) = match desk.call(&visitor, &tool, arguments.as_bytes(), None).await {
+        Outcome::Done(value) => ("done", value),
+        Outcome::Refused(said) => ("refused", said.render()),
+        Outcome::Failed(said) => anyhow::bail!("{tool} failed: {}", said.message),
+        Outcome::UnknownTool => anyhow::bail!("there is no tool {tool}"),
+    };
+    desk.settled().await;
+    anstream::println!("{{\"{kind}\": {value}}}");
+    Ok(())
+}
