@@ -12,7 +12,6 @@ use std::time::Duration;
 use engine::command::SessionEnd;
 use engine::id::SessionId;
 use engine::{Caller, Command, Need, Rights};
-use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use crate::desk::Desk;
@@ -52,8 +51,6 @@ struct OwnLife {
     file: Live,
     is_runner: bool,
     live: Arc<LiveSessions>,
-    /// Wakes what renews leases: a call may have claimed something with a short one.
-    called: Notify,
 }
 
 impl Keeper {
@@ -79,7 +76,6 @@ impl Keeper {
     pub fn touch(&self) {
         if let Some(own) = &self.own {
             let _late = own.file.touch(own.live.waking_time());
-            own.called.notify_one();
         }
     }
 }
@@ -93,7 +89,7 @@ impl OwnLife {
         };
         let hold = if is_runner { Live::hold_runner } else { Live::hold };
         let file = hold(live.folder(), &session.to_string())?;
-        Ok(Some(Self { session, file, is_runner, live: Arc::clone(live), called: Notify::new() }))
+        Ok(Some(Self { session, file, is_runner, live: Arc::clone(live) }))
     }
 
     fn tick(&self) {

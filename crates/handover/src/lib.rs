@@ -26,6 +26,7 @@ pub mod place;
 pub mod principal;
 pub mod project;
 pub mod random;
+mod recent_claims;
 pub mod reception;
 pub mod review;
 pub mod runner;

@@ -21,6 +21,7 @@ use crate::clock::{Clock, LEASE_SLACK_MS, ServerClock};
 use crate::error::Error;
 use crate::live::LiveSessions;
 use crate::random;
+use crate::recent_claims::RecentClaims;
 use crate::takeover::LeaseTime;
 
 #[derive(Clone)]
@@ -32,6 +33,7 @@ pub struct Service {
     live: Option<Arc<LiveSessions>>,
     /// The clock above, where it is measured by the database server's.
     server_clock: Option<Arc<ServerClock>>,
+    recent_claims: Arc<RecentClaims>,
 }
 
 impl std::fmt::Debug for Service {
@@ -49,7 +51,8 @@ pub struct Swept {
 
 impl Service {
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
-        Self { store, clock, lifetimes: Lifetimes::default(), live: None, server_clock: None }
+        let recent_claims = Arc::default();
+        Self { store, clock, lifetimes: Lifetimes::default(), live: None, server_clock: None, recent_claims }
     }
 
     /// Judges leases after a look at who lives on this host.
@@ -72,6 +75,11 @@ impl Service {
     /// Returns the clock that is measured by the database server's, where there is one.
     pub fn server_clock(&self) -> Option<&ServerClock> {
         self.server_clock.as_deref()
+    }
+
+    /// Returns the claims that were made through this service.
+    pub(crate) fn recent_claims(&self) -> &RecentClaims {
+        &self.recent_claims
     }
 
     /// Returns how much later than its end a lease is judged over.

@@ -106,7 +106,10 @@ impl Service {
             };
             let change = self.store().transact(Job { needs: needs.clone(), now, step: Arc::new(step) }).await?;
             let late = late.load(Ordering::SeqCst);
-            let Some(live) = self.live().filter(|_| late != NONE) else { return Ok(change) };
+            let Some(live) = self.live().filter(|_| late != NONE) else {
+                self.recent_claims().record(&change.events);
+                return Ok(change);
+            };
             // The end of a lease that another host's clock may see later is waited for.
             let wait = late.saturating_add(slack).saturating_sub(self.now().0).clamp(0, LEASE_SLACK_MS);
             tokio::time::sleep(Duration::from_millis(u64::try_from(wait).unwrap_or(0))).await;

@@ -4,7 +4,7 @@ use crate::fault::Fault;
 use crate::sql::Dialect;
 
 /// The schema this program writes.
-pub(crate) const SCHEMA: i64 = 8;
+pub(crate) const SCHEMA: i64 = 9;
 
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_core.sql"),
@@ -15,6 +15,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0006_reviews.sql"),
     include_str!("migrations/0007_gates.sql"),
     include_str!("migrations/0008_identity.sql"),
+    include_str!("migrations/0009_sorted.sql"),
 ];
 
 /// The scripts that bring a database from a schema to ours, each with the number it leads to.

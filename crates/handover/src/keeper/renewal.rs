@@ -6,13 +6,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::id::{AgentId, SessionId, TaskId};
+use engine::id::{AgentId, SessionId};
 use engine::time::Millis;
 use engine::{Caller, Command, Need, Rights, Timestamp, limits};
 use tokio::time::Instant;
 
 use super::OwnLife;
 use crate::error::Error;
+use crate::recent_claims::HeldTask;
 use crate::service::Service;
 
 /// How long the longest pause is: as long as a round of the keeper.
@@ -20,6 +21,8 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// Renewing several times in a lease leaves room for a slow disk.
 const RENEWALS_IN_A_LEASE: u32 = 5;
 const PAUSE_MIN: Duration = Duration::from_millis(200);
+/// A new claim with a shorter lease ends the pause. A longer one can wait for the next round.
+const LEASE_THAT_WAITS: Millis = Millis::seconds(25);
 
 /// What the agents of one connection hold.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -30,23 +33,19 @@ struct HeldWork {
     shortest: Option<Millis>,
 }
 
-/// One claim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct HeldTask {
-    agent: AgentId,
-    task: TaskId,
-    attempt: u32,
-}
-
 /// Renews until it is dropped. What fails is tried again.
 pub(super) async fn keep(service: Service, own: Arc<OwnLife>) {
     let mut known: Vec<HeldTask> = Vec::new();
+    service.recent_claims().watch();
     loop {
         let mut pause = PAUSE_MAX;
+        known.extend(service.recent_claims().take());
         if own.file.is_active()
             && let Ok(held) = held(&service, own.session).await
         {
-            for lost in known.iter().filter(|task| !held.tasks.contains(task)) {
+            let now = service.now();
+            let is_held = |claim: &HeldTask| held.tasks.iter().any(|task| task.is_same_claim(claim));
+            for lost in known.iter().filter(|claim| claim.until <= now && !is_held(claim)) {
                 regain(&service, own.session, *lost).await;
             }
             for agent in &held.due {
@@ -56,12 +55,12 @@ pub(super) async fn keep(service: Service, own: Arc<OwnLife>) {
             pause = shortest.map_or(PAUSE_MAX, |pause| pause.clamp(PAUSE_MIN, PAUSE_MAX));
             known = held.tasks;
         }
-        // A call may claim something with a shorter lease; many calls are looked at together.
         let until = Instant::now() + pause;
+        // Many claims are looked at together.
         tokio::time::sleep(PAUSE_MIN).await;
         tokio::select! {
             () = tokio::time::sleep_until(until) => {}
-            () = own.called.notified() => {}
+            () = service.recent_claims().ends_before(service.now() + LEASE_THAT_WAITS) => {}
         }
     }
 }
@@ -93,8 +92,8 @@ async fn held(service: &Service, session: SessionId) -> Result<HeldWork, Error> 
             for id in tasks {
                 let task = world.task(*id)?;
                 let lease = world.workflow(task.workflow)?.lease_ms;
-                held.tasks.push(HeldTask { agent: *agent, task: *id, attempt: task.attempt });
                 let Some(running) = task.state.running_lease() else { continue };
+                held.tasks.push(HeldTask { agent: *agent, task: *id, attempt: task.attempt, until: running.until });
                 held.shortest = Some(held.shortest.map_or(lease, |shortest| shortest.min(lease)));
                 is_due |= is_tenth_gone(running.until, lease, now);
             }

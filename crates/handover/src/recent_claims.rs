@@ -1,0 +1,83 @@
+//! Remembers the claims that this process has just made, so that [`crate::keeper`] renews them without reading the store after
+//! every call.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use engine::id::{AgentId, TaskId};
+use engine::{Event, Timestamp};
+use tokio::sync::Notify;
+
+/// A keeper that does not look for so long reads the store anyway.
+const CLAIMS_MAX: usize = 1_000;
+
+/// One claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HeldTask {
+    pub(crate) agent: AgentId,
+    pub(crate) task: TaskId,
+    pub(crate) attempt: u32,
+    /// The end of its lease when it was last seen.
+    pub(crate) until: Timestamp,
+}
+
+impl HeldTask {
+    pub(crate) fn is_same_claim(&self, other: &Self) -> bool {
+        (self.agent, self.task, self.attempt) == (other.agent, other.task, other.attempt)
+    }
+}
+
+/// The claims since the keeper last asked.
+#[derive(Debug, Default)]
+pub(crate) struct RecentClaims {
+    is_watched: AtomicBool,
+    claims: Mutex<Vec<HeldTask>>,
+    has_new: Notify,
+}
+
+impl RecentClaims {
+    /// Keeps the claims among events that are stored. Without a keeper that asks for them, nothing is kept.
+    pub(crate) fn record(&self, events: &[Event]) {
+        if !self.is_watched.load(Ordering::Relaxed) {
+            return;
+        }
+        for event in events {
+            if let Event::Claimed { task, agent, attempt, until, .. }
+            | Event::Regained { task, agent, attempt, until, .. } = event
+            {
+                let mut claims = self.claims();
+                if claims.len() < CLAIMS_MAX {
+                    claims.push(HeldTask { agent: *agent, task: *task, attempt: *attempt, until: *until });
+                }
+                drop(claims);
+                self.has_new.notify_one();
+            }
+        }
+    }
+
+    /// From now on claims are kept.
+    pub(crate) fn watch(&self) {
+        self.is_watched.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits for a claim whose lease ends before a moment.
+    pub(crate) async fn ends_before(&self, moment: Timestamp) {
+        loop {
+            let has_new = self.has_new.notified();
+            if self.claims().iter().any(|claim| claim.until < moment) {
+                return;
+            }
+            has_new.await;
+        }
+    }
+
+    /// Returns the claims since the last call.
+    pub(crate) fn take(&self) -> Vec<HeldTask> {
+        std::mem::take(&mut *self.claims())
+    }
+
+    /// A list of a thread that panicked is whole: an entry is in it or not.
+    fn claims(&self) -> MutexGuard<'_, Vec<HeldTask>> {
+        self.claims.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
