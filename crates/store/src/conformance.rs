@@ -33,7 +33,7 @@ use oracle::Oracle;
 use script::Script;
 
 pub use race::exercise_race;
-pub use tampering::finds_every_edit;
+pub use tampering::{EditedEntries, finds_every_edit};
 pub use transfer::{refuses_bad_exports, same_after_transfer};
 pub use wake::wakes;
 

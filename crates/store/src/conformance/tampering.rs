@@ -1,5 +1,5 @@
-//! Somebody edits the log in the database. Every field of every entry in turn, every entry removed, swapped, inserted, every
-//! shorter log and every rewritten one: all are found, and which entry it was.
+//! An intruder edits the log in the database: changes every field of an entry, removes, swaps and inserts entries, shortens
+//! the log and rewrites it. Verification finds every edit and names the entry.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -61,22 +61,36 @@ const KINDS: [&str; 46] = [
     "workspace_created",
     "workspace_updated",
 ];
+/// The topic to which an intruder brings entries of others.
+const ELSEWHERE: &str = "elsewhere";
 /// More than it takes to see every kind.
 const STEPS_MAX: usize = 12_000;
 
-/// The store is empty; `run` runs a statement on its database past it.
-pub async fn finds_every_edit<F, O>(store: &dyn Store, run: F)
+/// How many entries of each topic are edited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EditedEntries {
+    All,
+    /// The first of each kind, and the last entry.
+    EachKind,
+}
+
+/// Makes every kind of edit at the chosen entries and returns how many edits were found. The store is empty; `run` runs a
+/// statement on its database past it.
+pub async fn finds_every_edit<F, O>(store: &dyn Store, chosen: EditedEntries, run: F) -> usize
 where
     F: Fn(String) -> O,
     O: Future<Output = ()>,
 {
     let log = real_log(store, &run).await;
-    let intruder = Intruder { store, run, log };
-    intruder.fields().await;
-    intruder.orders().await;
-    intruder.insertions().await;
-    intruder.heads().await;
-    intruder.endings().await;
+    let intruder = Intruder { store, run, log, chosen };
+    let mut found = 0;
+    found += intruder.check("changed fields", false, fields).await;
+    found += intruder.check("changed topics", false, topics).await;
+    found += intruder.check("moved entries", false, orders).await;
+    found += intruder.check("inserted entries", false, insertions).await;
+    found += intruder.check("changed heads", false, heads).await;
+    found += intruder.check("other endings", true, endings).await;
+    found
 }
 
 /// A log of real commands with every kind of entry, cut behind what is needed for that.
@@ -185,10 +199,36 @@ fn placed(entry: &Entry, seq: i64) -> Entry {
     Entry { seq, ..entry.clone() }
 }
 
+/// One edit of one topic, how it is taken back, and the entry that verification must name.
+struct LogEdit {
+    /// The number of the entry at which the edit begins.
+    at: i64,
+    edit: Vec<String>,
+    undo: Vec<String>,
+    entry: Entry,
+    tampering: Tampering,
+    what: String,
+}
+
+impl LogEdit {
+    fn new(edit: Vec<String>, undo: Vec<String>, (entry, tampering): (&Entry, Tampering), what: &str) -> Self {
+        Self { at: entry.seq, edit, undo, entry: entry.clone(), tampering, what: what.to_owned() }
+    }
+
+    fn beginning_at(self, entry: &Entry) -> Self {
+        Self { at: entry.seq, ..self }
+    }
+
+    fn expected(&self) -> (&str, i64, Tampering) {
+        (&self.entry.topic, self.entry.seq, self.tampering)
+    }
+}
+
 struct Intruder<'a, F> {
     store: &'a dyn Store,
     run: F,
     log: BTreeMap<String, Vec<Entry>>,
+    chosen: EditedEntries,
 }
 
 impl<F, O> Intruder<'_, F>
@@ -196,14 +236,52 @@ where
     F: Fn(String) -> O,
     O: Future<Output = ()>,
 {
-    /// Edits, looks, and takes the edit back.
-    async fn check(&self, edit: Vec<String>, undo: Vec<String>, expected: (&Entry, Tampering), what: &str) {
-        let (entry, tampering) = expected;
-        self.all(edit).await;
-        let found = must(verify(self.store, &[]).await, "verify").findings;
-        let named = found.iter().find(|found| found.topic == entry.topic).map(|found| (found.seq, found.what));
-        assert_eq!(named, Some((entry.seq, tampering)), "{what} of {entry:?}: {found:?}");
-        self.all(undo).await;
+    /// Makes every edit of every topic. Verification judges each topic for itself, so each round edits all topics, one edit in
+    /// each, looks once, and takes the edits back. With `kept` the edited log is sound in itself, and heads that were kept
+    /// elsewhere show the edit.
+    async fn check(&self, how: &str, kept: bool, edits: impl Fn(&[Entry]) -> Vec<LogEdit>) -> usize {
+        self.is_sound(&format!("nothing, before {how}")).await;
+        let of_topic = |entries: &Vec<Entry>| {
+            let places = self.places(entries);
+            edits(entries).into_iter().filter(move |edit| places.contains(&edit.at))
+        };
+        let mut topics: Vec<_> = self.log.values().map(of_topic).collect();
+        let mut count = 0;
+        loop {
+            let round: Vec<LogEdit> = topics.iter_mut().filter_map(Iterator::next).collect();
+            if round.is_empty() {
+                break;
+            }
+            count += round.len();
+            self.all(round.iter().flat_map(|edit| edit.edit.clone()).collect()).await;
+            let mut heads = Vec::new();
+            if kept {
+                self.is_sound(how).await;
+                heads.extend(self.log.values().filter_map(|entries| entries.last()).map(head_of));
+            }
+            let found = must(verify(self.store, &heads).await, "verify").findings;
+            let named: BTreeMap<&str, _> = found.iter().map(|found| (found.topic.as_str(), found)).collect();
+            for edit in &round {
+                let found = named.get(edit.entry.topic.as_str());
+                let found = found.map(|found| (found.topic.as_str(), found.seq, found.what));
+                assert_eq!(found, Some(edit.expected()), "{} of {:?}", edit.what, edit.entry);
+            }
+            let edited: BTreeSet<&str> = round.iter().map(|edit| edit.entry.topic.as_str()).collect();
+            let other = found.iter().find(|found| !edited.contains(found.topic.as_str()) && found.topic != ELSEWHERE);
+            assert_eq!(other, None, "{how}: a topic that was not edited");
+            self.all(round.into_iter().flat_map(|edit| edit.undo).collect()).await;
+        }
+        self.is_sound(how).await;
+        count
+    }
+
+    /// Returns the numbers of the entries that are edited, with the place behind the last one.
+    fn places(&self, entries: &[Entry]) -> BTreeSet<i64> {
+        let mut kinds = BTreeSet::new();
+        let is_chosen = |entry: &&Entry| kinds.insert(entry.kind.clone()) || self.chosen == EditedEntries::All;
+        let mut places: BTreeSet<i64> = entries.iter().filter(is_chosen).map(|entry| entry.seq).collect();
+        places.extend(entries.last().into_iter().flat_map(|last| [last.seq, last.seq + 1]));
+        places
     }
 
     /// In one transaction, which is one wait for the disk.
@@ -215,138 +293,127 @@ where
         let verdict = must(verify(self.store, &[]).await, "verify");
         assert_eq!(verdict.findings, [], "after {after}");
     }
+}
 
-    fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.log.values().flatten()
-    }
-
-    async fn fields(&self) {
-        self.is_sound("nothing").await;
-        for entry in self.entries() {
-            let other = if entry.sender == "human" { "system" } else { "human" };
-            let link = if entry.prev == ZERO_HASH { &entry.hash } else { ZERO_HASH };
-            let changes = [
-                "at = at + 1".to_owned(),
-                "at = 0".to_owned(),
-                "type = type || 'x'".to_owned(),
-                format!("sender = '{other}'"),
-                "body = body || ' '".to_owned(),
-                "body = '{}'".to_owned(),
-                format!("prev = '{link}'"),
-                "hash = prev".to_owned(),
-                "hash = 'x'".to_owned(),
-            ];
-            for change in changes {
-                let undo = vec![restore(entry, entry)];
-                self.check(vec![set(entry, &change)], undo, (entry, Changed), &change).await;
-            }
-            // A topic and a number are where it stands.
-            let elsewhere = Entry { topic: "elsewhere".to_owned(), ..entry.clone() };
-            let edit = vec![restore(&elsewhere, entry)];
-            self.check(edit, vec![restore(entry, &elsewhere)], (entry, Removed), "topic").await;
-            let far = placed(entry, entry.seq + 1_000);
-            let alone = self.log[&entry.topic].len() == 1;
-            let what = if alone { Removed } else { Moved };
-            self.check(vec![restore(&far, entry)], vec![restore(entry, &far)], (entry, what), "seq").await;
+fn fields(entries: &[Entry]) -> Vec<LogEdit> {
+    let mut edits = Vec::new();
+    for entry in entries {
+        let other = if entry.sender == "human" { "system" } else { "human" };
+        let link = if entry.prev == ZERO_HASH { &entry.hash } else { ZERO_HASH };
+        let changes = [
+            "at = at + 1".to_owned(),
+            "at = 0".to_owned(),
+            "type = type || 'x'".to_owned(),
+            format!("sender = '{other}'"),
+            "body = body || ' '".to_owned(),
+            "body = '{}'".to_owned(),
+            format!("prev = '{link}'"),
+            "hash = prev".to_owned(),
+            "hash = 'x'".to_owned(),
+        ];
+        for change in changes {
+            let undo = vec![restore(entry, entry)];
+            edits.push(LogEdit::new(vec![set(entry, &change)], undo, (entry, Changed), &change));
         }
-        self.is_sound("changed fields").await;
+        let far = placed(entry, entry.seq + 1_000);
+        let what = if entries.len() == 1 { Removed } else { Moved };
+        edits.push(LogEdit::new(vec![restore(&far, entry)], vec![restore(entry, &far)], (entry, what), "seq"));
     }
+    edits
+}
 
-    async fn orders(&self) {
-        for entries in self.log.values() {
-            for entry in entries {
-                self.check(vec![remove(entry)], vec![insert(entry)], (entry, Removed), "removed").await;
-            }
-            for pair in entries.windows(2) {
-                let [one, other] = pair else { continue };
-                let swap = |one: &Entry, other: &Entry| {
-                    let aside = placed(one, 1_000_000);
-                    vec![
-                        restore(&aside, one),
-                        restore(&placed(other, one.seq), other),
-                        restore(&placed(one, other.seq), &aside),
-                    ]
-                };
-                let back = swap(&placed(other, one.seq), &placed(one, other.seq));
-                self.check(swap(one, other), back, (one, Moved), "swapped with the next").await;
-            }
-        }
-        self.is_sound("moved entries").await;
+/// The topics' entries must have different numbers elsewhere, because a topic has each number once.
+fn topics(entries: &[Entry]) -> Vec<LogEdit> {
+    let mut edits = Vec::new();
+    for entry in entries {
+        let number = u32::from_str_radix(&entry.hash[..7], 16).map_or(0, i64::from);
+        let elsewhere = Entry { topic: ELSEWHERE.to_owned(), ..placed(entry, number) };
+        let (edit, undo) = (vec![restore(&elsewhere, entry)], vec![restore(entry, &elsewhere)]);
+        edits.push(LogEdit::new(edit, undo, (entry, Removed), "topic"));
     }
+    edits
+}
 
-    /// A forged entry with a sound link at every place, the rest renumbered and the head with it.
-    async fn insertions(&self) {
-        for entries in self.log.values() {
-            for (number, entry) in entries.iter().enumerate() {
-                let behind = &entries[number..];
-                let shifted = |entry: &Entry| placed(entry, entry.seq + 1);
-                let mut forged = Entry { body: "{\"event\":\"forged\"}".to_owned(), ..entry.clone() };
-                forged.hash = forged.computed_hash();
-                let mut edit: Vec<String> = behind.iter().rev().map(|entry| restore(&shifted(entry), entry)).collect();
-                edit.push(insert(&forged));
-                edit.extend(entries.last().map(|last| head_is(&shifted(last))));
-                let mut undo = vec![remove(&forged)];
-                undo.extend(behind.iter().map(|entry| restore(entry, &shifted(entry))));
-                undo.extend(entries.last().map(head_is));
-                self.check(edit, undo, (entry, Inserted), "inserted before").await;
-            }
-            let Some(last) = entries.last() else { continue };
-            let mut forged = Entry { prev: last.hash.clone(), ..placed(last, last.seq + 1) };
+fn orders(entries: &[Entry]) -> Vec<LogEdit> {
+    let mut edits = Vec::new();
+    for entry in entries {
+        edits.push(LogEdit::new(vec![remove(entry)], vec![insert(entry)], (entry, Removed), "removed"));
+    }
+    for pair in entries.windows(2) {
+        let [one, other] = pair else { continue };
+        let swap = |one: &Entry, other: &Entry| {
+            let aside = placed(one, 1_000_000);
+            vec![
+                restore(&aside, one),
+                restore(&placed(other, one.seq), other),
+                restore(&placed(one, other.seq), &aside),
+            ]
+        };
+        let back = swap(&placed(other, one.seq), &placed(one, other.seq));
+        edits.push(LogEdit::new(swap(one, other), back, (one, Moved), "swapped with the next"));
+    }
+    edits
+}
+
+/// A forged entry with a sound link at every place, the rest renumbered and the head with it.
+fn insertions(entries: &[Entry]) -> Vec<LogEdit> {
+    let mut edits = Vec::new();
+    for (number, entry) in entries.iter().enumerate() {
+        let behind = &entries[number..];
+        let shifted = |entry: &Entry| placed(entry, entry.seq + 1);
+        let mut forged = Entry { body: "{\"event\":\"forged\"}".to_owned(), ..entry.clone() };
+        forged.hash = forged.computed_hash();
+        let mut edit: Vec<String> = behind.iter().rev().map(|entry| restore(&shifted(entry), entry)).collect();
+        edit.push(insert(&forged));
+        edit.extend(entries.last().map(|last| head_is(&shifted(last))));
+        let mut undo = vec![remove(&forged)];
+        undo.extend(behind.iter().map(|entry| restore(entry, &shifted(entry))));
+        undo.extend(entries.last().map(head_is));
+        edits.push(LogEdit::new(edit, undo, (entry, Inserted), "inserted before"));
+    }
+    if let Some(last) = entries.last() {
+        let mut forged = Entry { prev: last.hash.clone(), ..placed(last, last.seq + 1) };
+        forged.hash = forged.computed_hash();
+        edits.push(LogEdit::new(vec![insert(&forged)], vec![remove(&forged)], (&forged, Inserted), "appended"));
+    }
+    edits
+}
+
+fn heads(entries: &[Entry]) -> Vec<LogEdit> {
+    let Some(last) = entries.last() else { return Vec::new() };
+    let topic = quoted(&last.topic);
+    let edit = |change: &str, entry: &Entry, what: Tampering| {
+        let edit = format!("UPDATE topic SET {change} WHERE name = {topic}");
+        LogEdit::new(vec![edit], vec![head_is(last)], (entry, what), "the head")
+    };
+    vec![
+        edit("seq = seq + 1", &placed(last, last.seq + 1), Removed),
+        edit("seq = seq - 1", last, Inserted),
+        edit("hash = 'x'", last, Changed),
+    ]
+}
+
+/// A log that ends earlier, or was rewritten to its end, is sound in itself.
+fn endings(entries: &[Entry]) -> Vec<LogEdit> {
+    let Some(last) = entries.last() else { return Vec::new() };
+    let mut edits = Vec::new();
+    for length in 1..entries.len() {
+        let (stays, goes) = entries.split_at(length);
+        let edit = goes.iter().map(remove).chain([head_is(&stays[length - 1])]).collect();
+        let undo = goes.iter().map(insert).chain([head_is(last)]).collect();
+        edits.push(LogEdit::new(edit, undo, (&goes[0], Removed), "shortened"));
+    }
+    for from in 0..entries.len() {
+        let mut prev = entries[from].prev.clone();
+        let mut edit = Vec::new();
+        for entry in &entries[from..] {
+            let mut forged = Entry { body: format!("{} ", entry.body), prev, ..entry.clone() };
             forged.hash = forged.computed_hash();
-            self.check(vec![insert(&forged)], vec![remove(&forged)], (&forged, Inserted), "appended").await;
+            edit.extend([restore(&forged, entry), head_is(&forged)]);
+            prev = forged.hash;
         }
-        self.is_sound("inserted entries").await;
+        let undo = entries[from..].iter().map(|entry| restore(entry, entry)).chain([head_is(last)]).collect();
+        edits.push(LogEdit::new(edit, undo, (last, Changed), "rewritten").beginning_at(&entries[from]));
     }
-
-    async fn heads(&self) {
-        for entries in self.log.values() {
-            let Some(last) = entries.last() else { continue };
-            let topic = quoted(&last.topic);
-            let edits = [
-                (format!("UPDATE topic SET seq = seq + 1 WHERE name = {topic}"), placed(last, last.seq + 1), Removed),
-                (format!("UPDATE topic SET seq = seq - 1 WHERE name = {topic}"), last.clone(), Inserted),
-                (format!("UPDATE topic SET hash = 'x' WHERE name = {topic}"), last.clone(), Changed),
-            ];
-            for (edit, entry, what) in edits {
-                self.check(vec![edit], vec![head_is(last)], (&entry, what), "the head").await;
-            }
-        }
-        self.is_sound("changed heads").await;
-    }
-
-    /// A log that ends earlier, or was rewritten to its end, is sound in itself: only a head that was kept elsewhere shows it.
-    async fn endings(&self) {
-        for entries in self.log.values() {
-            let Some(last) = entries.last() else { continue };
-            let kept = [head_of(last)];
-            for length in 1..entries.len() {
-                let (stays, goes) = entries.split_at(length);
-                self.all(goes.iter().map(remove).chain([head_is(&stays[length - 1])]).collect()).await;
-                self.only_kept_shows(&kept, (&goes[0], Removed), "shortened").await;
-                self.all(goes.iter().map(insert).chain([head_is(last)]).collect()).await;
-            }
-            for from in 0..entries.len() {
-                let mut prev = entries[from].prev.clone();
-                let mut edit = Vec::new();
-                for entry in &entries[from..] {
-                    let mut forged = Entry { body: format!("{} ", entry.body), prev, ..entry.clone() };
-                    forged.hash = forged.computed_hash();
-                    edit.extend([restore(&forged, entry), head_is(&forged)]);
-                    prev = forged.hash;
-                }
-                self.all(edit).await;
-                self.only_kept_shows(&kept, (last, Changed), "rewritten").await;
-                let undo = entries[from..].iter().map(|entry| restore(entry, entry));
-                self.all(undo.chain([head_is(last)]).collect()).await;
-            }
-        }
-        self.is_sound("other endings").await;
-    }
-
-    async fn only_kept_shows(&self, kept: &[Head], (entry, what): (&Entry, Tampering), how: &str) {
-        self.is_sound(how).await;
-        let found = must(verify(self.store, kept).await, "verify").findings;
-        let found: Vec<_> = found.iter().map(|found| (found.topic.as_str(), found.seq, found.what)).collect();
-        assert_eq!(found, [(entry.topic.as_str(), entry.seq, what)], "{how}");
-    }
+    edits
 }
