@@ -54,6 +54,8 @@ const SEEDS: u64 = 2_000;
 const STEPS: u64 = 120;
 /// Seeds within which every planted fault must show.
 const FAULT_SEEDS: u64 = 60;
+/// Seeds within which the crew must meet every situation. A script that passes an open question by is the rarest.
+const TALLY_SEEDS: u64 = 300;
 
 struct Failure {
     seed: u64,
@@ -139,13 +141,13 @@ fn the_same_seed_gives_the_same_state() {
 #[test]
 fn the_crew_tries_every_takeover_and_every_way_round() {
     let mut met = std::collections::BTreeMap::new();
-    for seed in 0..FAULT_SEEDS {
+    for seed in 0..TALLY_SEEDS {
         let tally = run(seed, STEPS, Fault::None, false).map(|machine| machine.tally).unwrap_or_default();
         tally.into_iter().for_each(|(what, count)| *met.entry(what).or_insert(0) += count);
     }
     eprintln!("{met:#?}");
     let missing: Vec<_> = tally::WANTED.iter().filter(|wanted| !met.contains_key(**wanted)).collect();
-    assert!(missing.is_empty(), "within {FAULT_SEEDS} seeds: {missing:#?}");
+    assert!(missing.is_empty(), "within {TALLY_SEEDS} seeds: {missing:#?}");
 }
 
 #[test]

@@ -166,7 +166,7 @@ impl Crew {
         Some(self.order(Caller::with_rights(Rights::Person), Command::Answer { message, text }, None))
     }
 
-    /// A person or a coordinator looks at what is stuck.
+    /// A person, a person's script or a coordinator looks at what is stuck.
     pub(crate) fn person(&mut self, tables: &Tables) -> Order {
         if self.rng.percent(20)
             && let Some(order) = self.answer(tables)
@@ -178,7 +178,11 @@ impl Crew {
         let stuck: Vec<_> = tables.tasks.values().filter(stuck).map(|task| (task.id, task.status())).collect();
         let aimed = if self.rng.percent(80) { self.rng.pick(&stuck).copied() } else { None };
         let aimed = aimed.or_else(|| self.some_task(tables).map(|task| (task.id, task.status())));
-        let caller = Caller::with_rights(if self.rng.percent(50) { Rights::Person } else { Rights::Coordinator });
+        let caller = Caller::with_rights(match self.rng.below(10) {
+            0..4 => Rights::Person,
+            4..7 => Rights::Script,
+            _ => Rights::Coordinator,
+        });
         let Some((task, status)) = aimed else {
             return self.sweep_all();
         };

@@ -1,9 +1,10 @@
 //! What agents ask of a person, and what comes of it: in time, too late, twice, by the wrong one.
 
 use engine::approval::{Approval, ApprovalStatus, Decision, Request, Source};
-use engine::command::AskApproval;
+use engine::command::{AskApproval, Target};
 use engine::id::TaskId;
 use engine::tables::Tables;
+use engine::task::Status;
 use engine::{Caller, Command, Rights, Timestamp};
 
 use crate::crew::{Crew, Order};
@@ -65,8 +66,26 @@ impl Crew {
         found.or_else(|| tables.approvals.values().nth(self.rng.below(tables.approvals.len())).cloned())
     }
 
+    /// A script or a coordinator moves a paused task on, as if the person had answered.
+    fn pass_by(&mut self, tables: &Tables) -> Option<Order> {
+        let paused = |row: &Approval| {
+            let task = row.waiting.filter(|_| row.state.status() == ApprovalStatus::Pending)?.task;
+            tables.tasks.get(&task).filter(|task| task.status() == Status::Paused).map(|task| task.id)
+        };
+        let paused: Vec<TaskId> = tables.approvals.values().filter_map(paused).collect();
+        let task = *self.rng.pick(&paused)?;
+        let rights = if self.rng.percent(60) { Rights::Script } else { Rights::Coordinator };
+        let command = Command::Move { task, attempt: None, to: Target::InProgress { answer: None } };
+        Some(self.order(Caller::with_rights(rights), command, None))
+    }
+
     /// Mostly a person; sometimes whoever would like to be one.
     fn decide(&mut self, tables: &Tables) -> Order {
+        if self.rng.percent(15)
+            && let Some(order) = self.pass_by(tables)
+        {
+            return order;
+        }
         let Some(found) = self.some_approval(tables, ApprovalStatus::Pending) else { return self.expire() };
         let decision = match self.rng.below(10) {
             0..6 => Decision::Approve,
@@ -75,6 +94,7 @@ impl Crew {
         };
         let caller = match self.rng.below(20) {
             0 => Caller::with_rights(Rights::Coordinator),
+            4..8 => Caller::with_rights(Rights::Script),
             1 => Caller { agent: found.agent(), ..Caller::with_rights(Rights::Agent) },
             2 => Caller { agent: found.agent(), ..Caller::with_rights(Rights::Person) },
             3 => Caller { agent: found.agent(), ..Caller::with_rights(Rights::Runner) },

@@ -10,7 +10,7 @@ use engine::{Change, Command, Event, Millis, Reply, Rights, Write};
 
 use crate::check::{about, live_holder};
 use crate::machine::Step;
-use crate::voice::{is_home_dead, overrides, speaks_as};
+use crate::voice::{is_home_dead, is_same_principal, overrides, rights, speaks_as};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -71,10 +71,16 @@ pub(crate) enum Fault {
     NoFirstLook,
     /// The keys of an agent belong to its connection.
     KeysLeftBehind,
+    /// A person's script skips and removes protected tasks like the person.
+    ScriptLoosens,
+    /// A person's script suspends, ends and resumes workflows like the person.
+    ScriptSteers,
+    /// A person's script decides about approvals like the person.
+    ScriptDecides,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 28] = [
+    pub(crate) const ALL: [Self; 31] = [
         Self::NoFence,
         Self::SameAttempt,
         Self::StolenLease,
@@ -103,6 +109,9 @@ impl Fault {
         Self::LooseCourse,
         Self::NoFirstLook,
         Self::KeysLeftBehind,
+        Self::ScriptLoosens,
+        Self::ScriptSteers,
+        Self::ScriptDecides,
     ];
 
     /// The rule that must notice.
@@ -130,6 +139,9 @@ impl Fault {
             Self::BorrowedVoice => "(l) ",
             Self::EarlyResumption => "(l) only a dead home is taken over",
             Self::LostIdentity => "(l) a dead agent's identity is not lost",
+            Self::ScriptLoosens => "(m) a ",
+            Self::ScriptSteers => "(m) the course of a workflow is a person's",
+            Self::ScriptDecides => "(k) only a person decides",
             Self::SkippedGate => "(m) a protected task is loosened by a person",
             Self::RemovedGate => "(m) a ",
             Self::FreedPastSkip => "(m) nothing passes round a protected task",
@@ -211,7 +223,8 @@ impl Fault {
             }
             (Self::LostIdentity, Command::Register(register)) => {
                 let dead = |agent: &Agent| {
-                    agent.left.is_none() && agent.name == register.name && is_home_dead(tables, step, agent)
+                    let own = agent.name == register.name && is_same_principal(step, agent);
+                    own && agent.left.is_none() && is_home_dead(tables, step, agent)
                 };
                 if !tables.agents.values().any(dead) {
                     return None;
@@ -227,6 +240,13 @@ impl Fault {
             (Self::LooseLimits, Command::SetConfig { .. } | Command::SetParallelism { .. })
             | (Self::LooseCourse, Command::SetWorkflowStatus { .. }) => {
                 (bent.caller.agent, bent.caller.rights) = (None, Rights::Person);
+            }
+            (Self::ScriptLoosens, Command::Move { .. } | Command::RemoveTask { .. } | Command::Replan { .. })
+            | (Self::ScriptSteers, Command::SetWorkflowStatus { .. })
+            | (Self::ScriptDecides, Command::DecideApproval { .. })
+                if rights(tables, step) == Rights::Script =>
+            {
+                bent.caller.rights = Rights::Person;
             }
             (Self::NoFirstLook, Command::Sweep { .. }) => bent.caller.alive.clear(),
             (Self::KeysLeftBehind, _) => {

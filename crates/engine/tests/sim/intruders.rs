@@ -59,6 +59,7 @@ impl Crew {
         let rights = match self.rng.below(20) {
             0 => Rights::Coordinator,
             1 => Rights::Person,
+            2 => Rights::Script,
             _ => Rights::Agent,
         };
         let connection = self.workers[place].connection;
@@ -92,7 +93,7 @@ impl Crew {
         self.register_named(place, name)
     }
 
-    /// An agent, a coordinator or a person skips, removes or replaces a task, mostly a protected one.
+    /// An agent, a coordinator, a person or a script skips, removes or replaces a task, mostly a protected one.
     fn loosen_task(&mut self, tables: &Tables) -> Order {
         let open = |task: &&Task| !task.status().is_met() && task.holder().is_none();
         let open: Vec<&Task> = tables.tasks.values().filter(open).collect();
@@ -140,13 +141,15 @@ impl Crew {
             8 if self.rng.percent(20) => {
                 Command::SetWorkflowStatus { workflow, status: WorkflowStatus::Abandoned, reason: None }
             }
+            8 => Command::SetWorkflowStatus { workflow, status: WorkflowStatus::Completed, reason: None },
             _ => Command::SetWorkflowStatus { workflow, status: WorkflowStatus::Paused, reason: None },
         };
         let (caller, place) = self.manager();
         self.order(caller, command, place)
     }
 
-    /// Returns who changes a plan: mostly an agent, otherwise a coordinator or a person, who may name an agent.
+    /// Returns who changes a plan: mostly an agent, otherwise a coordinator, a person or a person's script, who may name an
+    /// agent.
     pub(crate) fn manager(&mut self) -> (Caller, Option<usize>) {
         let place = self.awake();
         match self.rng.below(100) {
@@ -157,14 +160,16 @@ impl Crew {
                 let caller = self.connections[connection].caller(named);
                 (Caller { rights: Rights::Coordinator, ..caller }, Some(place))
             }
-            66..76 => {
-                // A person at the command line, who may name one of the agents there.
+            66..80 => {
+                // A person or a person's script at the command line, who may name one of the agents there.
+                let rights = if self.rng.percent(50) { Rights::Person } else { Rights::Script };
                 let named = self.workers[place].id.filter(|_| self.rng.percent(60));
                 let cli =
                     self.connections.iter().find(|link| link.kind == crate::connections::ConnectionKind::CommandLine);
-                let caller = cli.map_or_else(|| Caller::with_rights(Rights::Person), |cli| cli.caller(named));
-                (Caller { rights: Rights::Person, ..caller }, None)
+                let caller = cli.map_or_else(|| Caller::with_rights(rights), |cli| cli.caller(named));
+                (Caller { rights, ..caller }, None)
             }
+            80..94 => (Caller::with_rights(Rights::Script), None),
             _ => (Caller::with_rights(Rights::Person), None),
         }
     }

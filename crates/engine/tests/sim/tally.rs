@@ -7,7 +7,7 @@ use crate::machine::Seen;
 use crate::voice;
 
 /// What a few hundred runs must meet: each is a situation that the rules of identity and protection are about.
-pub(crate) const WANTED: [&str; 20] = [
+pub(crate) const WANTED: [&str; 26] = [
     "refused AGENT_ELSEWHERE while its home lives",
     "refused AGENT_ELSEWHERE to its own user after its home died",
     "refused AGENT_ELSEWHERE to another user after its home died",
@@ -15,6 +15,12 @@ pub(crate) const WANTED: [&str; 20] = [
     "refused AGENT_NOT_FOUND",
     "refused PROTECTED to an agent",
     "refused PROTECTED to a coordinator",
+    "refused PROTECTED to a script",
+    "refused NOT_PERMITTED to a script",
+    "refused APPROVAL_REQUIRED to a script",
+    "moved by a script",
+    "skipped by a script",
+    "task_added by a script",
     "refused CLAIM_LOST",
     "registered with the name of an agent that lives elsewhere",
     "resumed on its own connection",
@@ -50,6 +56,7 @@ fn refused(seen: &Seen<'_>, refusal: &Refusal) -> String {
         (Refusal::AgentElsewhere { home: ElsewhereHome::Foreign, .. }, _) => {
             format!("refused {code} to another user after its home died")
         }
+        (_, Rights::Script) => format!("refused {code} to a script"),
         (Refusal::Protected { .. }, Rights::Coordinator) => format!("refused {code} to a coordinator"),
         (Refusal::Protected { .. }, _) => format!("refused {code} to an agent"),
         _ => format!("refused {code}"),
@@ -57,7 +64,8 @@ fn refused(seen: &Seen<'_>, refusal: &Refusal) -> String {
 }
 
 fn happened(seen: &Seen<'_>, event: &Event) -> Option<String> {
-    let agent = voice::rights(seen.before, seen.step) == Rights::Agent;
+    let rights = voice::rights(seen.before, seen.step);
+    let (agent, script) = (rights == Rights::Agent, rights == Rights::Script);
     let found = match event {
         Event::Resumed { agent, session, .. } => {
             let here = seen.before.agents.get(agent).is_some_and(|agent| agent.session == *session);
@@ -87,6 +95,9 @@ fn happened(seen: &Seen<'_>, event: &Event) -> Option<String> {
         Event::LeaseEnded { .. } => "lease ended",
         Event::TaskRemoved { .. } if agent => "task_removed by an agent",
         Event::Moved(moved) if agent && moved.state.status() == engine::task::Status::Skipped => "skipped by an agent",
+        Event::Moved(moved) if script && moved.state.status() == engine::task::Status::Skipped => "skipped by a script",
+        Event::Moved(_) if script => "moved by a script",
+        Event::TaskAdded { .. } if script => "task_added by a script",
         other => other.name(),
     };
     Some(found.to_owned())
