@@ -33,14 +33,33 @@ pub(super) fn running(world: &World, preferred: Option<WorkflowId>) -> Result<Ve
     Ok(found)
 }
 
-/// The first workflow that offers something to an agent.
-pub(super) fn offering(
+/// A caller that looks for work.
+#[derive(Debug, Clone, Default)]
+struct WorkSeeker {
+    agent: Option<AgentId>,
+    /// The lock that the caller says is its own.
+    lock: Option<String>,
+    include_failed: bool,
+}
+
+impl WorkSeeker {
+    /// Returns whether a lock keeps the caller out of a workflow, as far as its owner's name tells.
+    fn is_kept_out(&self, workflow: &Workflow, now: Timestamp) -> bool {
+        let names = [self.agent.map(|agent| agent.to_string()), self.lock.clone()];
+        let lock = workflow.lock.as_ref().filter(|lock| lock.until > now);
+        lock.is_some_and(|lock| !names.iter().flatten().any(|name| *name == lock.owner))
+    }
+}
+
+/// Returns the first workflow that offers something to the caller. A caller that names no workflow passes by those that
+/// others have locked.
+fn offering(
     world: &World,
     workflow: Option<WorkflowId>,
-    agent: Option<AgentId>,
-    include_failed: bool,
+    seeker: &WorkSeeker,
     now: Timestamp,
 ) -> Result<Option<WorkflowId>, Stop> {
+    let WorkSeeker { agent, include_failed, .. } = *seeker;
     let candidates = match workflow {
         Some(workflow) => {
             world.workflow(workflow)?;
@@ -52,6 +71,9 @@ pub(super) fn offering(
         }
     };
     for id in candidates {
+        if workflow.is_none() && seeker.is_kept_out(world.workflow(id)?, now) {
+            continue;
+        }
         let ask = Ask { workflow: id, agent, include_failed, after: None, limit: 1 };
         if !offer::next(world, &ask, now)?.tasks.is_empty() {
             return Ok(Some(id));
@@ -151,9 +173,11 @@ impl Desk {
         let (workflow, failed) = (asked.workflow_id, asked.include_failed.unwrap_or(false));
         let wait = asked.wait_seconds.map_or(0, |Within(seconds)| seconds);
         let mut waiting = self.waiting(request, wait).await?;
+        let lock = request.caller.lock_owner.clone();
+        let seeker = WorkSeeker { agent: Some(agent), lock, include_failed: failed };
         loop {
-            let now = self.service.now();
-            let offered = self.service.view(move |world| offering(world, workflow, Some(agent), failed, now)).await?;
+            let (now, seeker) = (self.service.now(), seeker.clone());
+            let offered = self.service.view(move |world| offering(world, workflow, &seeker, now)).await?;
             if let Some(workflow) = offered {
                 let claim = Command::ClaimNext { workflow, include_failed: failed };
                 let caller = engine::Caller { agent: Some(agent), ..request.caller.clone() };
@@ -311,10 +335,11 @@ impl Desk {
     /// How much can be claimed, counted up to a page.
     pub(super) async fn claimable(&self, workflow: Option<WorkflowId>, agent: Option<AgentId>) -> Result<u32, Stopped> {
         let now = self.service.now();
+        let seeker = WorkSeeker { agent, ..WorkSeeker::default() };
         let found = self
             .service
             .view(move |world| {
-                let Some(id) = offering(world, workflow, agent, false, now)? else { return Ok(0) };
+                let Some(id) = offering(world, workflow, &seeker, now)? else { return Ok(0) };
                 let ask = Ask { workflow: id, agent, include_failed: false, after: None, limit: 20 };
                 Ok(u32::try_from(offer::next(world, &ask, now)?.tasks.len()).unwrap_or(u32::MAX))
             })
