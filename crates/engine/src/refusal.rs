@@ -1,8 +1,7 @@
 //! The rules say no: why, and what to do next. Codes are stable and append-only.
 
+mod advice;
 mod words;
-
-use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
@@ -250,9 +249,6 @@ pub enum ElsewhereHome {
     Foreign,
 }
 
-/// Code, whether trying again can help, and what to do next.
-struct Row(&'static str, bool, &'static str);
-
 impl Refusal {
     pub fn code(&self) -> &'static str {
         self.row().0
@@ -295,166 +291,6 @@ impl Refusal {
         self.row().1
     }
 
-    /// What the caller can do instead.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the other suggestions are the same for every value")]
-    pub fn suggestion(&self) -> Cow<'static, str> {
-        match self {
-            Self::AgentElsewhere { name, runtime, home: ElsewhereHome::Resumable, .. } => {
-                let (name, runtime) = (quoted(name), quoted(runtime));
-                format!("call agent_register {{\"name\": {name}, \"runtime\": {runtime}}}: it resumes that agent here")
-                    .into()
-            }
-            Self::Protected { script: true, .. } => {
-                "give the command in a terminal, or put a token of scope person into HANDOVER_TOKEN (made in a terminal: \
-                 `handover token create NAME --scope person`)"
-                    .into()
-            }
-            Self::AgentRequired { agents } => {
-                let named: Vec<String> = agents.iter().map(|(id, slug)| format!("{id} ({slug})")).collect();
-                format!("give `agent_id`, one of: {}", named.join(", ")).into()
-            }
-            _ => self.row().2.into(),
-        }
-    }
-
-    #[expect(clippy::too_many_lines, reason = "one match that names every refusal")]
-    fn row(&self) -> Row {
-        match self {
-            Self::WorkflowNotFound { .. } => {
-                Row("WORKFLOW_NOT_FOUND", false, "list the workflows and use an id from there")
-            }
-            Self::TaskNotFound { .. } => {
-                Row("TASK_NOT_FOUND", false, "ask for the next tasks and use an id from there")
-            }
-            Self::AgentNotFound { .. } => Row(
-                "AGENT_NOT_FOUND",
-                false,
-                "register first (agent_register), then give `agent_id`: the id of that reply",
-            ),
-            Self::AgentElsewhere { .. } => Row(
-                "AGENT_ELSEWHERE",
-                false,
-                "leave `agent_id` out: you act as the agent that you registered (agent_register)",
-            ),
-            Self::AgentRequired { .. } => Row("AGENT_REQUIRED", true, "give `agent_id`"),
-            Self::Protected { .. } => Row(
-                "PROTECTED",
-                false,
-                "ask a person: send `human` a message (message_send) that names it and says why; work on other tasks meanwhile",
-            ),
-            Self::WorkspaceNotFound { .. } => Row("WORKSPACE_NOT_FOUND", false, "list the workspaces of the workflow"),
-            Self::RepositoryNotFound { .. } => Row("REPOSITORY_NOT_FOUND", false, "register the repository first"),
-            Self::TemplateNotFound { .. } => Row("TEMPLATE_NOT_FOUND", false, "list the templates"),
-            Self::MessageNotFound { .. } => Row("MESSAGE_NOT_FOUND", false, "list the messages"),
-            Self::RecipientNotFound { .. } => Row("RECIPIENT_NOT_FOUND", false, "list the agents and use one of them"),
-            Self::TokenNotFound { .. } => Row("TOKEN_NOT_FOUND", false, "list the tokens"),
-            Self::TurnNotFound { .. } => Row("TURN_NOT_FOUND", false, "list the turns of the task"),
-            Self::ApprovalNotFound { .. } => Row("APPROVAL_NOT_FOUND", false, "list the approvals"),
-            Self::SectionNotFound { .. } => Row("SECTION_NOT_FOUND", false, "list the sections of the project context"),
-            Self::SectionChanged { .. } => Row("SECTION_CHANGED", true, "read the section again and merge into that"),
-            Self::FingerprintMismatch { .. } => {
-                Row("FINGERPRINT_MISMATCH", false, "do exactly what was approved, or ask again for what you want now")
-            }
-            Self::ApprovalRequired { .. } => Row(
-                "APPROVAL_REQUIRED",
-                true,
-                "wait until a person has decided about it (`handover approval show` and its id), or take another task",
-            ),
-            Self::InvalidInput { .. } => Row("INVALID_INPUT", true, "correct the named field and call again"),
-            Self::InvalidTransition { from, .. } if from.targets().is_empty() => {
-                Row("INVALID_TRANSITION", false, "it is over and stays as it is; add a task for what is left to do")
-            }
-            Self::InvalidWorkflowTransition { from, .. } if from.targets().is_empty() => {
-                Row("INVALID_TRANSITION", false, "it is over and stays as it is; make a new workflow")
-            }
-            Self::InvalidTransition { .. } | Self::InvalidWorkflowTransition { .. } => {
-                Row("INVALID_TRANSITION", false, "choose one of the legal targets in the message")
-            }
-            Self::InvalidState { .. } => {
-                Row("INVALID_STATE", false, "look at the present state and choose another step")
-            }
-            Self::TaskBlocked { .. } => {
-                Row("TASK_BLOCKED", true, "finish the tasks it waits for, or take another task")
-            }
-            Self::MissingOutcome => Row("MISSING_OUTCOME", true, "give `outcome`: what was done, in a sentence"),
-            Self::MissingError => Row("MISSING_ERROR", true, "give `error`: what went wrong, in a sentence"),
-            Self::MissingReason => Row("MISSING_REASON", true, "give `reason`: why, in a sentence"),
-            Self::MissingMergeCommit => Row("MISSING_MERGE_COMMIT", true, "give `merge_commit`"),
-            Self::VerificationRequired { .. } => Row(
-                "VERIFICATION_REQUIRED",
-                true,
-                "have the output verified, which completes the task: run `handover task verify TASK --output-ref REF` in its folder",
-            ),
-            Self::ClaimLost { holder: Some(_), .. } => {
-                Row("CLAIM_LOST", false, "stop working on this task and claim another")
-            }
-            Self::ClaimLost { holder: None, .. } => {
-                Row("CLAIM_LOST", false, "claim it first (task_claim), if you still want to work on it")
-            }
-            Self::NotEligible { .. } => {
-                Row("NOT_ELIGIBLE", false, "leave it to an agent with that role and capabilities")
-            }
-            Self::FilesBusy { .. } => Row("FILES_BUSY", true, "take another task, or try again when that one is done"),
-            Self::ParallelLimit { .. } => Row("PARALLEL_LIMIT", true, "wait until a running task ends"),
-            Self::NotPermitted { .. } => Row("NOT_PERMITTED", false, "ask a person or the coordinator"),
-            Self::WorkflowLocked { .. } => {
-                Row("WORKFLOW_LOCKED", true, "wait until it is unlocked or the lock expires")
-            }
-            Self::DependencyCycle { .. } => Row("DEPENDENCY_CYCLE", true, "remove one dependency of the named cycle"),
-            Self::UnknownDependency { .. } => Row("UNKNOWN_DEPENDENCY", true, "name a task of this plan or workflow"),
-            Self::SelfDependency { .. } => Row("SELF_DEPENDENCY", true, "remove the dependency on itself"),
-            Self::DuplicateTaskName { .. } => Row("DUPLICATE_TASK_NAME", true, "give each task its own name"),
-            Self::NameConflict { .. } => Row("NAME_CONFLICT", true, "choose a name that no kept task has"),
-            Self::TaskNotRemovable { .. } => {
-                Row("TASK_NOT_REMOVABLE", false, "only tasks nobody has begun can be removed")
-            }
-            Self::DuplicateTemplate { .. } => Row("DUPLICATE_TEMPLATE", true, "choose another name"),
-            Self::MissingVariables { .. } => Row("MISSING_VARIABLES", true, "give a value for each named variable"),
-            Self::RepositoryInUse { .. } => Row("REPOSITORY_IN_USE", false, "tasks or workspaces still refer to it"),
-            Self::WorkflowMismatch { .. } => Row("WORKFLOW_MISMATCH", false, "use tasks of the same workflow"),
-            Self::NotRunning { .. } => {
-                Row("NOT_RUNNING", false, "only a workflow that is ready or in progress is suspended")
-            }
-            Self::NotSuspended { .. } => {
-                Row("NOT_SUSPENDED", false, "only a suspended workflow is resumed; look at its status")
-            }
-            Self::AlreadyAnswered { .. } => {
-                Row("ALREADY_ANSWERED", false, "look at the answer; write a message if there is more to say")
-            }
-            Self::InboxFull { .. } => Row("INBOX_FULL", true, "wait until the recipient has read some messages"),
-            Self::IdempotencyConflict { .. } => {
-                Row("IDEMPOTENCY_CONFLICT", true, "use a new key for a request with other arguments")
-            }
-            Self::ReviewNotFound { .. } => Row("REVIEW_NOT_FOUND", false, "list the reviews and use an id from there"),
-            Self::FindingNotFound { .. } => {
-                Row("FINDING_NOT_FOUND", false, "look at the review (review_status) and use an id from there")
-            }
-            Self::WrongIteration { .. } => Row("WRONG_ITERATION", true, "send the request with the expected iteration"),
-            Self::RoundsUsedUp { .. } => Row(
-                "ROUNDS_USED_UP",
-                false,
-                "put the work back to what was reviewed last and complete it, or ask a person (message_send to `human`), who \
-                 decides about open findings and may complete the task",
-            ),
-            Self::ReviewRequired { changed_since: Some(_), .. } => Row(
-                "REVIEW_REQUIRED",
-                true,
-                "have it reviewed again (review_request with its task_id), then complete it without changing it",
-            ),
-            Self::ReviewRequired { changed_since: None, .. } => Row(
-                "REVIEW_REQUIRED",
-                true,
-                "have the work reviewed (review_request with its task_id), then complete it",
-            ),
-            Self::FindingsOpen { .. } => {
-                Row("FINDINGS_OPEN", true, "decide on each finding (review_answer), and have the work reviewed again")
-            }
-            Self::SenderNotFound { .. } => Row("SENDER_NOT_FOUND", false, "register first and send as that agent"),
-            Self::MissingPath => Row("MISSING_PATH", true, "give `path`, or `create_worktree: true` with `repo_path`"),
-            Self::MissingRepoPath => Row("MISSING_REPO_PATH", true, "give `repo_path`: a folder of the repository"),
-        }
-    }
-
     pub(crate) fn input(field: &str, problem: impl Into<String>) -> Self {
         Self::InvalidInput { field: field.to_owned(), problem: problem.into() }
     }
@@ -465,8 +301,3 @@ impl Refusal {
 }
 
 impl std::error::Error for Refusal {}
-
-/// A text as JSON has it, so that the suggested call can be sent as it stands.
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
-}

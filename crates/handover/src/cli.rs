@@ -1,5 +1,6 @@
 //! The command line: nouns then verbs. What a tool does is done by the tool; this reads options and shows replies.
 
+mod advice;
 mod approval;
 mod demo;
 mod doctor;

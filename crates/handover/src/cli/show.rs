@@ -9,6 +9,7 @@ use handover::desk::Outcome;
 use handover::visible;
 use wire::json::Value;
 
+use super::advice;
 use super::outline::{outline, scalar};
 
 /// Shows how a call ended. With `json` exactly the object that the tool returns, on one line.
@@ -45,7 +46,7 @@ pub(crate) fn outcome(tool: &str, outcome: &Outcome, json: bool, fresh: bool) ->
                 writeln!(out, "  `{}` {}{near}", plain(part("field")), plain(part("problem")))?;
             }
         }
-        writeln!(out, "{}", plain(&text("suggestion")))?;
+        writeln!(out, "{}", plain(&advice::typed(&text("suggestion"))))?;
     }
     out.flush()?;
     Ok(ExitCode::from(code))

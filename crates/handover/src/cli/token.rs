@@ -88,7 +88,10 @@ pub(super) async fn run(office: &Office, verb: TokenVerb) -> anyhow::Result<Exit
             }
         }
         TokenVerb::Revoke { id, json } => {
-            let scope = token::known(service, id).await?.scope;
+            let scope = match token::known(service, id).await {
+                Ok(token) => token.scope,
+                Err(error) => return show::refused("token", error, json),
+            };
             if let Err(stranger) = may_revoke(service, scope).await? {
                 eprintln!("{stranger}");
                 return Ok(ExitCode::from(1));

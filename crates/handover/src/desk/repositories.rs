@@ -96,7 +96,9 @@ impl Desk {
                 "{path} is neither in the project's repository nor in one that a person registered; workspaces are only there"
             ),
             recoverable: true,
-            suggestion: format!("{own}ask a person to run `handover repository register {path}`, then call again"),
+            suggestion: format!(
+                "{own}ask a person (message_send to `human`) to run `handover repository register {path}`, then call again"
+            ),
             details: None,
         })
     }

@@ -231,7 +231,7 @@ fn newest(world: &World, who: Option<Actor>) -> Result<Option<ReviewId>, engine:
 }
 
 fn none() -> Stopped {
-    Stopped::Said(said("REVIEW_NOT_FOUND", "you have asked for no review yet", "name one with `session`"))
+    Stopped::Said(said("REVIEW_NOT_FOUND", "you have asked for no review yet", "ask for one with review_request"))
 }
 
 /// What the sessions before cost, which a program that counts on tells again.
@@ -307,12 +307,24 @@ fn refused(problem: &NoProvider) -> Stopped {
     let text = problem.to_string();
     let (code, message) = text.split_once(' ').unwrap_or(("", &text));
     let said = match (problem, code) {
-        (NoProvider::Untrusted(_), "NOT_TRUSTED") => {
-            said("NOT_TRUSTED", message, "have a person look at the commands with `handover trust`")
+        (NoProvider::Untrusted(_), "NOT_TRUSTED") => said(
+            "NOT_TRUSTED",
+            message,
+            "ask a person (message_send to `human`) to look at the commands with `handover trust`, then ask again",
+        ),
+        (NoProvider::Unknown { .. }, _) => {
+            said("PROVIDER_UNKNOWN", message, "name an agent or a role that the message lists")
         }
-        (NoProvider::Unknown { .. }, _) => said("PROVIDER_UNKNOWN", message, "name an agent or a role that is there"),
-        (NoProvider::NoProject, _) => said("PROVIDER_UNKNOWN", &text, "run `handover init` in a project"),
-        _ => said("PROVIDER_NOT_READY", &text, "mend what the message names, and ask again"),
+        (NoProvider::NoProject, _) => said(
+            "PROVIDER_UNKNOWN",
+            &text,
+            "ask a person (message_send to `human`) to run `handover init` in the project",
+        ),
+        _ => said(
+            "PROVIDER_NOT_READY",
+            &text,
+            "ask a person (message_send to `human`) to fix what the message names, then ask again",
+        ),
     };
     Stopped::Said(said)
 }

@@ -190,7 +190,7 @@ fn refuse_reviewer(gate: &TaskGate, asked: &str, why: &WrongReviewer<'_>) -> Sto
         ),
         (WrongReviewer::Worker, Some(_)) => (
             format!("{asked} works on {task} and cannot review it"),
-            "ask a person to name another agent or role as the task's `review`".to_owned(),
+            "ask a person (message_send to `human`) to name another agent or role as the task's `review`".to_owned(),
         ),
         (WrongReviewer::Worker, None) => {
             (format!("{asked} works on {task} and cannot review it"), "name another agent as `provider`".to_owned())

@@ -109,7 +109,7 @@ fn complete_is_refused_for_work_that_is_not_what_was_reviewed() {
     let task = scene.held(quinn, PlanTask { review: true, ..PlanTask::named("one") });
     let complete = handoff(quinn, "COMPLETE", json!({"user_facing_summary": "It builds."}));
     let said = scene.stop("p1", &complete);
-    assert!(reason(&said).contains("REVIEW_REQUIRED") && reason(&said).contains("review_request with its task_id"));
+    assert!(reason(&said).contains("REVIEW_REQUIRED") && reason(&said).contains("review_request with `task_id`"));
     let open = OpenReview { provider: "critic".to_owned(), gate: Some((task, 1)), rounds_max: None };
     let opened = scene.run(Caller::agent(quinn), Command::OpenReview(open));
     let Reply::ReviewOpened { review } = opened else { panic!("{opened:?}") };

@@ -130,7 +130,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[(
 )];
 
 /// Refusals that no script can bring about.
-const UNREACHABLE: &[(&str, &str)] = &[
+pub(super) const UNREACHABLE: &[(&str, &str)] = &[
     (
         "AGENT_REQUIRED",
         "a connection of the scripts has one agent; the engine's scripts and those of the command line have it",
@@ -211,12 +211,9 @@ fn every_tool_succeeds_and_says_each_of_its_refusals() {
     assert!(missing.is_empty() && unlisted.is_empty(), "not in a script: {missing:?}\nnot in the table: {unlisted:?}");
 }
 
-#[test]
-fn every_code_is_said_or_cannot_be() {
-    let said: BTreeSet<String> = found().1.into_values().flatten().collect();
-    let silent: BTreeSet<&str> = UNREACHABLE.iter().map(|(code, _)| *code).collect();
-    // The list of all codes is where they are explained.
-    let all = include_str!("../../../../crates/engine/src/refusal.rs");
+/// Returns the codes of the engine and of worktrees, from where they are explained.
+pub(super) fn codes() -> BTreeSet<&'static str> {
+    let all = include_str!("../../../../crates/engine/src/refusal/advice.rs");
     let more = include_str!("../../../../crates/handover/src/worktree/problem.rs");
     let words = all.split('"').chain(more.split('"'));
     let is_code = |word: &&str| {
@@ -224,6 +221,14 @@ fn every_code_is_said_or_cannot_be() {
     };
     let codes: BTreeSet<&str> = words.filter(is_code).collect();
     assert!(codes.len() > 40, "{codes:?}");
+    codes
+}
+
+#[test]
+fn every_code_is_said_or_cannot_be() {
+    let said: BTreeSet<String> = found().1.into_values().flatten().collect();
+    let silent: BTreeSet<&str> = UNREACHABLE.iter().map(|(code, _)| *code).collect();
+    let codes = codes();
     let missing: Vec<_> = codes.iter().filter(|code| !said.contains(**code) && !silent.contains(**code)).collect();
     assert_eq!(missing, Vec::<&&str>::new());
 }

@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::disallowed_methods, reason = "starts the program it tests, and bounds what it waits for")]
 
+mod advice;
 mod cover;
 mod door;
 mod play;
@@ -16,6 +17,9 @@ mod script;
 mod show;
 #[path = "../support/stand_in.rs"]
 mod stand_in;
+/// A suggestion in the words of the command line.
+#[path = "../../src/cli/advice.rs"]
+mod suggestion;
 #[path = "../support/terminal.rs"]
 mod terminal;
 /// The command for each tool, as the command line has it.

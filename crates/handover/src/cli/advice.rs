@@ -1,0 +1,79 @@
+//! A refusal's advice in the words of the command line: tools become commands, and their arguments become options.
+
+use serde_json::{Map, Value};
+use wire::lifecycle::TOOLS;
+
+use super::verbs::{VERBS, Verb};
+
+/// Returns a suggestion as a person types it. The suggestions name tools, because models read them, too.
+pub(crate) fn typed(suggestion: &str) -> String {
+    let (mut typed, mut rest) = (String::new(), suggestion);
+    while let Some(letter) = rest.chars().next() {
+        let is_word = |letter: char| letter.is_ascii_lowercase() || letter == '_';
+        let end = rest.find(|letter| !is_word(letter)).unwrap_or(rest.len());
+        if end == 0 {
+            typed.push(letter);
+            rest = &rest[letter.len_utf8()..];
+            continue;
+        }
+        let (word, behind) = rest.split_at(end);
+        rest = behind;
+        let quoted = typed.ends_with('`');
+        // Below an agent, a command would not do what its client's tool does.
+        let is_tool = typed.ends_with("the tool ");
+        if let Some(verb) = VERBS.iter().find(|verb| verb.tool == word && !is_tool) {
+            let arguments = arguments(&mut rest);
+            // A tool is called, and a command is run.
+            if typed.ends_with("call ") {
+                typed.truncate(typed.len() - "call ".len());
+                typed.push_str("run ");
+            }
+            typed.push_str(&format!("`{}`", command(verb, &arguments)));
+        } else if quoted && is_argument(word) && (rest.starts_with('`') || rest.starts_with(": true`")) {
+            rest = rest.strip_prefix(": true").unwrap_or(rest);
+            typed.push_str(&option(word));
+        } else {
+            typed.push_str(word);
+        }
+    }
+    typed
+}
+
+/// Takes the arguments of a call that is written out.
+fn arguments(rest: &mut &str) -> Map<String, Value> {
+    let Some(text) = rest.strip_prefix(' ').filter(|text| text.starts_with('{')) else { return Map::new() };
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<Map<String, Value>>();
+    let Some(Ok(arguments)) = values.next() else { return Map::new() };
+    *rest = &text[values.byte_offset()..];
+    arguments
+}
+
+fn command(verb: &Verb, arguments: &Map<String, Value>) -> String {
+    let mut words = vec!["handover".to_owned(), verb.noun.to_owned(), verb.verb.to_owned()];
+    words.extend(verb.places.iter().map_while(|place| arguments.get(*place)).map(shell_word));
+    for (name, value) in arguments.iter().filter(|(name, _)| !verb.places.contains(&name.as_str())) {
+        words.extend([option(name), shell_word(value)]);
+    }
+    words.join(" ")
+}
+
+fn option(argument: &str) -> String {
+    format!("--{}", argument.replace('_', "-"))
+}
+
+/// Returns a value as one word of a shell.
+fn shell_word(value: &Value) -> String {
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:".contains(letter);
+    if !text.is_empty() && !text.starts_with('-') && text.chars().all(is_plain) {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+fn is_argument(word: &str) -> bool {
+    let has = |tool: &wire::lifecycle::Tool| {
+        tool.arguments().get("properties").and_then(|properties| properties.get(word)).is_some()
+    };
+    TOOLS.iter().any(has)
+}
