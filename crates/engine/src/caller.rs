@@ -26,6 +26,8 @@ pub struct Caller {
     /// Connections of this machine whose processes live, also those that were silent for longer: their home lives, and
     /// nothing more.
     pub present: Vec<SessionId>,
+    /// Living connections of other clients on this machine: what a hook tells of a conversation reaches no agent there.
+    pub foreign: Vec<SessionId>,
     /// Where in its client the call comes from, as far as the door knows.
     pub origin: Origin,
     /// How long approvals live here, as the settings say.
@@ -99,6 +101,7 @@ impl Caller {
             key: None,
             alive: Vec::new(),
             present: Vec::new(),
+            foreign: Vec::new(),
             origin: Origin::default(),
             lifetimes: Lifetimes::default(),
             work: None,

@@ -6,7 +6,7 @@ use crate::command::{Actor, Caller, Command, Rights, Standing};
 use crate::event::{Cause, Event};
 use crate::id::{AgentId, Ids, TaskId};
 use crate::identity;
-use crate::key::KeyId;
+use crate::key::{CallKey, KeyId};
 use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -40,18 +40,29 @@ impl<'a> Case<'a> {
         self.rights.may_override()
     }
 
-    pub(crate) fn answered(&self, id: &KeyId) -> Result<Option<Result<Reply, Refusal>>, Stop> {
+    /// Returns the stored answer to the key of this call, or `None` when the call is the first one.
+    pub(crate) fn answered(&self, call: &CallKey) -> Result<Option<Result<Reply, Refusal>>, Stop> {
         let Some(key) = &self.caller.key else {
             return Ok(None);
         };
         crate::check::key("idempotency_key", &key.key)?;
-        let stored = self.world.key(id)?.filter(|stored| stored.until > self.now);
-        match stored {
-            None => Ok(None),
-            Some(stored) if stored.fingerprint == key.fingerprint => Ok(Some(stored.answer.clone())),
+        self.world.want(std::iter::once(&call.id).chain(&call.others).map(|id| Need::Key(id.clone())))?;
+        let stored = |id: &KeyId| self.world.key(id).map(|stored| stored.filter(|stored| stored.until > self.now));
+        match stored(&call.id)? {
+            Some(stored) if stored.fingerprint == key.fingerprint => return Ok(Some(stored.answer.clone())),
             // Not stored itself: the first answer stays.
-            Some(_) => Ok(Some(Err(Refusal::IdempotencyConflict { key: key.key.clone() }))),
+            Some(_) => return Ok(Some(Err(Refusal::IdempotencyConflict { key: key.key.clone() }))),
+            None => {}
         }
+        // Two agents of one connection may choose the same key for different calls, so only the same call is a repetition.
+        // A refusal is judged again: the first one may be that no agent had registered.
+        for id in &call.others {
+            let same = stored(id)?.filter(|stored| stored.fingerprint == key.fingerprint && stored.answer.is_ok());
+            if let Some(first) = same {
+                return Ok(Some(first.answer.clone()));
+            }
+        }
+        Ok(None)
     }
 
     /// How the caller is recorded in the log.

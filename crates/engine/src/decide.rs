@@ -3,8 +3,8 @@
 use crate::case::Case;
 use crate::command::{Actor, Caller, Command, KeyOwner};
 use crate::event::Event;
-use crate::identity;
-use crate::key::{KeyId, StoredKey};
+use crate::identity::{self, KeyOwners};
+use crate::key::{CallKey, KeyId, StoredKey};
 use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -12,7 +12,7 @@ use crate::rules::{
     agent, answer, approval, claim, conversation, inbox, lapse, notice, pass, place, plan, record, regain, replan,
     review, section, status, token, turn, workflow,
 };
-use crate::time::Stamp;
+use crate::time::{Stamp, Timestamp};
 use crate::world::{Need, Stop, World};
 
 /// What a command does and answers.
@@ -31,10 +31,10 @@ pub fn decide(world: &World, caller: &Caller, command: &Command, stamp: Stamp) -
         // `effective_rights` refuses nothing.
         Err(Stop::Refused(_) | Stop::Recorded(_)) => caller.rights,
     };
-    let key = key_of(world, caller, command)?;
+    let key = key_of(world, caller, command, stamp.now)?;
     let mut case = Case::new(world, caller, rights, stamp);
     let answered = match &key {
-        Some(id) => case.answered(id),
+        Some(key) => case.answered(key),
         None => Ok(None),
     };
     let result = match answered {
@@ -66,7 +66,7 @@ pub fn decide(world: &World, caller: &Caller, command: &Command, stamp: Stamp) -
         }
         Err(Stop::Recorded(refusal)) => Err(refusal),
     };
-    if let (Some(id), Some(key), true) = (key, &caller.key, command.is_final()) {
+    if let (Some(CallKey { id, .. }), Some(key), true) = (key, &caller.key, command.is_final()) {
         let fingerprint = key.fingerprint.clone();
         let until = case.now + limits::KEY_MS;
         case.events.push(Event::KeyKept { key: Box::new(StoredKey { id, fingerprint, answer: reply.clone(), until }) });
@@ -75,23 +75,26 @@ pub fn decide(world: &World, caller: &Caller, command: &Command, stamp: Stamp) -
     Ok(Change { events: case.events, sender, reply })
 }
 
-/// Returns whose answer is kept for the command, and under which key.
-fn key_of(world: &World, caller: &Caller, command: &Command) -> Result<Option<KeyId>, Vec<Need>> {
+/// Returns where the answer to the command is kept, and where an earlier one may be.
+fn key_of(world: &World, caller: &Caller, command: &Command, now: Timestamp) -> Result<Option<CallKey>, Vec<Need>> {
     let Some(key) = &caller.key else { return Ok(None) };
-    let owner = match (&key.owner, command) {
+    let owners = match (&key.owner, command) {
         // A registration has no agent yet, and an agent that left answers no more: their keys belong to the connection.
-        (KeyOwner::Acting { connection, tool }, Command::Register(_)) => format!("{connection} {tool}"),
-        (KeyOwner::Acting { connection, tool }, Command::Unregister) if caller.agent.is_none() => {
-            format!("{connection} {tool}")
+        (KeyOwner::Acting { connection, tool }, Command::Register(_)) => {
+            KeyOwners { own: format!("{connection} {tool}"), others: Vec::new() }
         }
-        _ => match identity::key_owner(world, caller, key) {
-            Ok(owner) => owner,
+        (KeyOwner::Acting { connection, tool }, Command::Unregister) if caller.agent.is_none() => {
+            KeyOwners { own: format!("{connection} {tool}"), others: Vec::new() }
+        }
+        _ => match identity::key_owners(world, caller, key, command.task(), now) {
+            Ok(owners) => owners,
             Err(Stop::Missing(needs)) => return Err(needs),
-            // `key_owner` refuses nothing.
+            // `key_owners` refuses nothing.
             Err(Stop::Refused(_) | Stop::Recorded(_)) => return Ok(None),
         },
     };
-    Ok(Some(KeyId { owner, act: command.name().to_owned(), key: key.key.clone() }))
+    let id = |owner: String| KeyId { owner, act: command.name().to_owned(), key: key.key.clone() };
+    Ok(Some(CallKey { id: id(owners.own), others: owners.others.into_iter().map(id).collect() }))
 }
 
 #[expect(clippy::too_many_lines, reason = "one match that names every command")]

@@ -5,7 +5,7 @@
 
 use crate::agent::Agent;
 use crate::caller::{Caller, Key, KeyOwner, Rights, Standing};
-use crate::id::AgentId;
+use crate::id::{AgentId, TaskId};
 use crate::limits;
 use crate::refusal::{ElsewhereHome, Refusal};
 use crate::task::Task;
@@ -123,25 +123,59 @@ fn the_only_one(world: &World, agents: &[AgentId], now: Timestamp) -> Result<Opt
     Err(Refusal::AgentRequired { agents }.into())
 }
 
-/// Returns the owner of a call's idempotency key, as it is stored.
-pub fn key_owner(world: &World, caller: &Caller, key: &Key) -> Result<String, Stop> {
+/// The owners under which the answer to a call's idempotency key may be stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyOwners {
+    /// Keeps the answer of this call: the agent that acts, otherwise the connection.
+    pub own: String,
+    /// The connection and its other agents, for a call that names no agent. A repeated call can act as another agent than the
+    /// first one: an agent registered since, or the first call ended the claim of the agent that acted.
+    pub others: Vec<String>,
+}
+
+/// Returns the owners of a call's idempotency key. `task` is the task that the call is about.
+pub fn key_owners(
+    world: &World,
+    caller: &Caller,
+    key: &Key,
+    task: Option<TaskId>,
+    now: Timestamp,
+) -> Result<KeyOwners, Stop> {
     let (connection, tool) = match &key.owner {
-        KeyOwner::Fixed(owner) => return Ok(owner.clone()),
-        KeyOwner::Acting { connection, tool } => (connection, tool),
+        KeyOwner::Fixed(owner) => return Ok(KeyOwners { own: owner.clone(), others: Vec::new() }),
+        KeyOwner::Acting { connection, tool } => (format!("{connection} {tool}"), tool),
     };
-    match key_agent(world, caller) {
-        Ok(Some(agent)) => Ok(format!("{agent} {tool}")),
-        Ok(None) | Err(Stop::Refused(_) | Stop::Recorded(_)) => Ok(format!("{connection} {tool}")),
-        Err(missing @ Stop::Missing(_)) => Err(missing),
+    let own = unrefused(key_agent(world, caller, task, now))?.flatten().map(|agent| format!("{agent} {tool}"));
+    let mut others = Vec::new();
+    if let (None, Some(session), false) = (caller.agent, caller.session, caller.rights.is_persons()) {
+        let agents = world.agent_ids(&Need::SessionAgents(session))?;
+        others.extend(agents.iter().map(|agent| format!("{agent} {tool}")));
+        others.push(connection.clone());
+    }
+    let own = own.unwrap_or(connection);
+    others.retain(|other| *other != own);
+    Ok(KeyOwners { own, others })
+}
+
+/// Returns the agent whose idempotency key a call uses: the agent that the call acts as. A person who names no agent acts as
+/// none.
+fn key_agent(world: &World, caller: &Caller, task: Option<TaskId>, now: Timestamp) -> Result<Option<AgentId>, Stop> {
+    match caller.agent {
+        Some(named) => Ok(may_act_as(caller, world.agent(named)?).then_some(named)),
+        None if caller.rights.is_persons() => Ok(None),
+        None => {
+            let task = task.map(|task| unrefused(world.task(task))).transpose()?.flatten();
+            unnamed_agent(world, caller, task, now).map(Some)
+        }
     }
 }
 
-/// Returns the agent whose idempotency keys a call uses: the named one, else the one that registered last on the connection.
-fn key_agent(world: &World, caller: &Caller) -> Result<Option<AgentId>, Stop> {
-    match (caller.agent, caller.session) {
-        (Some(named), _) => Ok(may_act_as(caller, world.agent(named)?).then_some(named)),
-        (None, Some(session)) => Ok(world.agent_ids(&Need::SessionAgents(session))?.first().copied()),
-        (None, None) => Ok(None),
+/// Returns `None` in place of a refusal: the rule of the command refuses it in its own order.
+fn unrefused<T>(found: Result<T, Stop>) -> Result<Option<T>, Stop> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(Stop::Refused(_) | Stop::Recorded(_)) => Ok(None),
+        Err(missing @ Stop::Missing(_)) => Err(missing),
     }
 }
 

@@ -14,6 +14,14 @@ pub struct KeyId {
     pub key: String,
 }
 
+/// The key of one call: where its answer is kept, and where a first answer may be kept already.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CallKey {
+    pub(crate) id: KeyId,
+    /// The same key under the connection and its other agents.
+    pub(crate) others: Vec<KeyId>,
+}
+
 /// The first answer, kept for a day. Faults are not kept: the act did not happen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredKey {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use engine::approval::Lifetimes;
 use engine::command::{Key, KeyOwner};
 use engine::id::{AgentId, Ids, TaskId, WorkflowId};
+use engine::key::KeyId;
 use engine::list::List;
 use engine::offer::{self, Ask, Page};
 use engine::plan::{Place, Plan, PlanTask};
@@ -234,16 +235,24 @@ impl Service {
         let Some(key) = caller.key.clone() else { return Ok(None) };
         let (now, caller, act) = (self.clock.now(), caller.clone(), act.to_owned());
         self.view(move |world| {
-            let owner = engine::identity::key_owner(world, &caller, &key)?;
-            let id = engine::key::KeyId { owner, act: act.clone(), key: key.key.clone() };
-            let stored = world.key(&id)?.filter(|stored| stored.until > now);
-            match stored {
+            let owners = engine::identity::key_owners(world, &caller, &key, None, now)?;
+            let id = |owner: &String| KeyId { owner: owner.clone(), act: act.clone(), key: key.key.clone() };
+            world.want(std::iter::once(&owners.own).chain(&owners.others).map(|owner| Need::Key(id(owner))))?;
+            let stored = |owner| world.key(&id(owner)).map(|stored| stored.filter(|stored| stored.until > now));
+            match stored(&owners.own)? {
                 Some(stored) if stored.fingerprint != key.fingerprint => {
-                    Err(Refusal::IdempotencyConflict { key: key.key.clone() }.into())
+                    return Err(Refusal::IdempotencyConflict { key: key.key.clone() }.into());
                 }
-                Some(stored) => Ok(Some(stored.answer.clone())),
-                None => Ok(None),
+                Some(stored) => return Ok(Some(stored.answer.clone())),
+                None => {}
             }
+            for owner in &owners.others {
+                let first = stored(owner)?.filter(|first| first.fingerprint == key.fingerprint && first.answer.is_ok());
+                if let Some(first) = first {
+                    return Ok(Some(first.answer.clone()));
+                }
+            }
+            Ok(None)
         })
         .await
     }

@@ -63,12 +63,17 @@ pub(crate) fn hear(case: &mut Case<'_>, origin: &Origin) -> Result<Reply, Stop> 
     };
     let known = case.world.agent_ids(&Need::ConversationAgents(conversation.clone()))?;
     case.world.want(called.iter().chain(known).map(|id| Need::Agent(*id)))?;
-    let mut living: Vec<AgentId> = called.to_vec();
+    let mut living: Vec<AgentId> = Vec::new();
     for id in called {
-        join(case, case.world.agent(*id)?, origin.clone());
+        let agent = case.world.agent(*id)?;
+        if !is_foreign(case, agent) {
+            join(case, agent, origin.clone());
+            living.push(*id);
+        }
     }
     for id in known.iter().filter(|id| !called.contains(id)) {
-        if case.world.agent(*id)?.origin.part == origin.part {
+        let agent = case.world.agent(*id)?;
+        if agent.origin.part == origin.part && !is_foreign(case, agent) {
             living.push(*id);
         }
     }
@@ -88,11 +93,24 @@ pub(crate) fn end(case: &mut Case<'_>, conversation: &str) -> Result<Reply, Stop
     let agents = case.world.agent_ids(&Need::ConversationAgents(conversation.to_owned()))?;
     case.world.want(agents.iter().flat_map(|agent| [Need::Agent(*agent), Need::Held(*agent)]))?;
     let mut released = 0;
+    let mut reaches_all = true;
     for id in agents {
-        released += agent::end_claims(case, *id, Cause::Closed)?;
+        if is_foreign(case, case.world.agent(*id)?) {
+            reaches_all = false;
+        } else {
+            released += agent::end_claims(case, *id, Cause::Closed)?;
+        }
     }
-    case.events.push(Event::RemindersDropped { conversation: conversation.to_owned() });
+    if reaches_all {
+        case.events.push(Event::RemindersDropped { conversation: conversation.to_owned() });
+    }
     Ok(Reply::SessionClosed { released })
+}
+
+/// Returns whether the agent is at home on the connection of another client that lives. The name of a conversation is no
+/// secret, so a hook below one client does not speak for the agents of another.
+fn is_foreign(case: &Case<'_>, agent: &Agent) -> bool {
+    agent.session.is_some_and(|home| case.caller.foreign.contains(&home))
 }
 
 /// What is remembered of this part of the conversation.

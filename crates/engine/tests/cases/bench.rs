@@ -123,13 +123,19 @@ impl Bench {
         };
         caller.principal = words.named("by").or(caller.principal);
         caller.alive = words.list("alive").iter().map(|name| self.session(name)).collect();
+        caller.foreign = words.list("foreign").iter().map(|name| self.session(name)).collect();
         caller.work = words.named("work");
         caller.lock_owner = words.named("lock").map(|owner| self.lock_owner(&owner));
         if let Some(key) = words.named("key") {
             // What a door hashes: everything that was asked, in however many pieces it passes it on.
             let fingerprint = words.named("call").unwrap_or_else(|| format!("{words:?}"));
-            let owner = words.named("owner").unwrap_or_else(|| who.to_owned());
-            caller.key = Some(Key { owner: KeyOwner::Fixed(owner), key, fingerprint });
+            // Over a connection the engine says whose key it is.
+            let owner = match (words.named("owner"), connection) {
+                (Some(owner), _) => KeyOwner::Fixed(owner),
+                (None, Some(name)) => KeyOwner::Acting { connection: name.to_owned(), tool: "tool".to_owned() },
+                (None, None) => KeyOwner::Fixed(who.to_owned()),
+            };
+            caller.key = Some(Key { owner, key, fingerprint });
         }
         Ok(caller)
     }

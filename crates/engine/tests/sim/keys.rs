@@ -2,7 +2,7 @@
 
 use engine::agent::Agent;
 use engine::caller::{Key, KeyOwner};
-use engine::key::KeyId;
+use engine::key::{KeyId, StoredKey};
 use engine::{Command, Event, Refusal};
 
 use crate::check::{hold, is_conflict};
@@ -23,7 +23,9 @@ pub(crate) fn answers(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
     let Some(key) = &step.caller.key else {
         return Ok(());
     };
-    let id = KeyId { owner: owner(seen, key), act: step.command.name().to_owned(), key: key.key.clone() };
+    let key_id = |owner: String| KeyId { owner, act: step.command.name().to_owned(), key: key.key.clone() };
+    let (own, others) = owners(seen, key);
+    let id = key_id(own);
     if let Some(stored) = memory.keys.get(&id).filter(|stored| stored.until > step.now) {
         hold!(change.events.is_empty(), "(h) a repeated key does nothing", "but {:?}", change.events);
         if stored.fingerprint == key.fingerprint {
@@ -37,6 +39,19 @@ pub(crate) fn answers(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
         } else {
             hold!(is_conflict(&change.reply), "(h) a key is for one request", "but {:?}", change.reply);
         }
+        return Ok(());
+    }
+    let live = |id: KeyId| memory.keys.get(&id).filter(|stored| stored.until > step.now);
+    let repeats = |stored: &&StoredKey| stored.fingerprint == key.fingerprint && stored.answer.is_ok();
+    let elsewhere: Vec<&StoredKey> = others.into_iter().map(key_id).filter_map(live).filter(repeats).collect();
+    if !elsewhere.is_empty() {
+        hold!(change.events.is_empty(), "(h) a repeated key does nothing", "but {:?}", change.events);
+        hold!(
+            elsewhere.iter().any(|stored| stored.answer == change.reply),
+            "(h) the same key gives the same answer",
+            "{elsewhere:?} became {:?}",
+            change.reply
+        );
         return Ok(());
     }
     if !step.command.is_final() {
@@ -62,26 +77,30 @@ pub(crate) fn answers(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
     Ok(())
 }
 
-/// Returns the owner of the step's key: the agent that the caller speaks for, wherever it is at home, otherwise the connection.
-/// A registration has no agent yet.
-fn owner(seen: &Seen<'_>, key: &Key) -> String {
+/// Returns the owner of the step's key, and the other owners that may have answered the same call. The owner is the agent that
+/// the caller acts as, otherwise the connection. A registration has no agent yet, and a person is no agent.
+fn owners(seen: &Seen<'_>, key: &Key) -> (String, Vec<String>) {
     let (connection, tool) = match &key.owner {
-        KeyOwner::Fixed(owner) => return owner.clone(),
+        KeyOwner::Fixed(owner) => return (owner.clone(), Vec::new()),
         KeyOwner::Acting { connection, tool } => (connection, tool),
     };
     let (tables, step) = (seen.before, seen.step);
+    let connection = format!("{connection} {tool}");
+    let task = step.command.task().and_then(|task| tables.tasks.get(&task));
     let agent = match (&step.command, step.caller.agent) {
         // An agent that left answers no more, so these keys are the connection's.
-        (Command::Register(_), _) | (Command::Unregister, None) => None,
-        (_, Some(named)) => voice::speaks_as(tables, step, named).then_some(named),
-        (_, None) => {
-            let here = |agent: &&Agent| {
-                agent.left.is_none() && agent.session.is_some_and(|home| step.caller.session == Some(home))
-            };
-            let last =
-                tables.agents.values().filter(here).max_by_key(|agent| (agent.registered, agent.created, agent.id));
-            last.map(|agent| agent.id)
+        (Command::Register(_), _) | (Command::Unregister, None) => return (connection, Vec::new()),
+        (_, Some(named)) => {
+            let own = voice::speaks_as(tables, step, named).then(|| format!("{named} {tool}"));
+            return (own.unwrap_or(connection), Vec::new());
         }
+        (_, None) if step.caller.rights.is_persons() => return (connection, Vec::new()),
+        (_, None) => voice::acting(tables, step, task),
     };
-    agent.map_or_else(|| format!("{connection} {tool}"), |agent| format!("{agent} {tool}"))
+    let here =
+        |agent: &&Agent| agent.left.is_none() && agent.session.is_some_and(|home| step.caller.session == Some(home));
+    let all = tables.agents.values().filter(here).map(|agent| format!("{} {tool}", agent.id));
+    let all = all.chain(step.caller.session.map(|_| connection.clone()));
+    let own = agent.map_or(connection, |agent| format!("{agent} {tool}"));
+    (own.clone(), all.filter(|other| *other != own).collect())
 }
