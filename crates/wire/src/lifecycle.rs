@@ -90,6 +90,8 @@ pub struct Tool {
     /// The most bytes its arguments may have.
     pub bytes_max: usize,
     arguments: fn() -> Value,
+    /// The same without null for optional arguments.
+    plain_arguments: fn() -> Value,
     reply: fn() -> Value,
 }
 
@@ -100,9 +102,10 @@ impl Tool {
     }
 
     /// The schema as models see it: names, types and words only. Each pattern would cost every conversation tokens, and a
-    /// breach of one is explained when it happens.
+    /// breach of one is explained when it happens. That null is taken for an optional argument costs tokens, too, and helps
+    /// no model.
     pub fn offered(&self) -> Value {
-        slim::slim(&self.arguments())
+        slim::slim(&(self.plain_arguments)())
     }
 
     /// The schema of its reply. Nothing is required at its root: some clients hold refusals against it, too, and would hide
@@ -137,6 +140,7 @@ macro_rules! calls {
             set: Set::$set,
             bytes_max: $bytes,
             arguments: || $name::schema(Unknown::Strict),
+            plain_arguments: || $name::schema(Unknown::Warned),
             reply: <$reply as Part>::schema,
         }),*];
 

@@ -16,8 +16,15 @@ pub enum Unknown {
     Warned,
     /// They are errors, except extensions: names that begin with `x-`.
     Refused,
-    /// They are errors.
+    /// They are errors. These are the arguments of tools, in which null for an optional field is the field left out, because
+    /// clients fill in what their model did not give.
     Strict,
+}
+
+impl Unknown {
+    pub(crate) fn takes_null_as_absent(self) -> bool {
+        self == Self::Strict
+    }
 }
 
 /// The names that cards may use.
@@ -150,6 +157,10 @@ pub struct Report<'t> {
 }
 
 impl<'t> Report<'t> {
+    pub(crate) fn takes_null_as_absent(&self) -> bool {
+        self.unknown.takes_null_as_absent()
+    }
+
     pub fn new(text: &'t str, unknown: Unknown) -> Self {
         let top = (Place(0), Kept::Index(0));
         let (errors, warnings, strays) = (Vec::new(), Vec::new(), Vec::new());

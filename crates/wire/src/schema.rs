@@ -26,6 +26,7 @@ pub fn object(unknown: Unknown, properties: &[Property]) -> Value {
     let mut required = Vec::new();
     for property in properties {
         let schema = match property.presence {
+            Presence::optional if unknown.takes_null_as_absent() => or_null(&property.schema),
             Presence::required | Presence::optional => property.schema.clone(),
             Presence::nullable | Presence::maybe => or_null(&property.schema),
         };

@@ -36,8 +36,8 @@ pub trait Shape: Sized {
 /// Declares an object once: its type, its reader, its writer and its schema.
 ///
 /// Each line is `field: presence Shape`, with `field = "name"` where the two differ. Presences: `required`; `nullable` (the key
-/// must be there, its value may be null); `optional` (absent, but not null); `maybe` (absent or null). `judge` sees every
-/// field as an `Option` after all lines, for rules that join them.
+/// must be there, its value may be null); `optional` (absent, but not null; in the arguments of tools null is absent); `maybe`
+/// (absent or null). `judge` sees every field as an `Option` after all lines, for rules that join them.
 macro_rules! message {
     (
         $(#[$attribute:meta])*

@@ -98,8 +98,10 @@ impl<'r, 'n, 't, 'x> Fields<'r, 'n, 't, 'x> {
     }
 
     pub fn optional<T: Shape>(&mut self, name: &'static str) -> Option<Option<T>> {
+        let null_is_absent = self.report.takes_null_as_absent();
         match self.find(name) {
             None => Some(None),
+            Some(node) if null_is_absent && node.is_null() => Some(None),
             Some(node) => T::read(node, &self.at.field(name), self.report).map(Some),
         }
     }

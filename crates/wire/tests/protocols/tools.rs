@@ -62,3 +62,72 @@ fn a_plan_with_too_many_tasks_is_refused_before_it_is_parsed() {
     let judged = wire::lifecycle::judge("workflow_set_plan", text.as_bytes()).unwrap();
     assert_eq!(judged.report.codes().0, [""; 0]);
 }
+
+/// Clients fill in null for every argument that their model left out.
+#[test]
+fn null_for_an_optional_argument_of_any_tool_is_the_argument_left_out() {
+    let mut optional = 0;
+    for tool in TOOLS {
+        let (schema, offered) = (tool.arguments(), tool.offered());
+        let validator = jsonschema::validator_for(&serde_json::from_str(&schema.to_string()).unwrap()).unwrap();
+        let Some(Value::Object(names)) = schema.get("properties") else { panic!("{} has no arguments", tool.name) };
+        let required: Vec<&str> = schema
+            .get("required")
+            .and_then(Value::as_list)
+            .unwrap_or_default()
+            .iter()
+            .filter_map(Value::as_text)
+            .collect();
+        for (name, _) in names {
+            let text = format!(r#"{{"{name}": null}}"#);
+            let named = format!(":/{name}");
+            let judged = wire::lifecycle::judge(tool.name, text.as_bytes()).unwrap();
+            let (errors, _) = judged.report.codes();
+            let about: Vec<&String> = errors.iter().filter(|code| code.ends_with(&named)).collect();
+            let at = format!("/{name}");
+            let instance = serde_json::from_str(&text).unwrap();
+            let schema_refuses = validator.iter_errors(&instance).any(|error| error.instance_path().to_string() == at);
+            if required.contains(&name.as_str()) {
+                assert_eq!(about, [&format!("MISSING{named}")], "{} {name}", tool.name);
+                assert!(schema_refuses, "the schema of {} takes null for {name}", tool.name);
+            } else {
+                optional += 1;
+                assert!(about.is_empty(), "{} {name}: {about:?}", tool.name);
+                assert!(!schema_refuses, "the schema of {} refuses null for {name}", tool.name);
+                // A model is told of a null only where it means something: it would cost every conversation tokens.
+                let told = offered.get("properties").and_then(|all| all.get(name)).and_then(|one| one.get("anyOf"));
+                let tells = told.is_some_and(|either| either.to_string().contains(r#"{"type":"null"}"#));
+                assert_eq!(tells, name == "current_task_id" && tool.name == "agent_update", "{} {name}", tool.name);
+            }
+        }
+    }
+    assert!(optional > 150, "{optional} optional arguments");
+}
+
+#[test]
+fn a_call_with_null_is_the_call_without_the_argument() {
+    let cases = [
+        (
+            "task_claim",
+            r#"{"task_id":"tk_0123456789ab","agent_id":null,"idempotency_key":null}"#,
+            r#"{"task_id":"tk_0123456789ab"}"#,
+        ),
+        (
+            "workflow_set_plan",
+            r#"{"id":"wf_0123456789ab","plan":{"summary":"s","tasks":[{"name":"a","depends_on":null,"brief":null}]}}"#,
+            r#"{"id":"wf_0123456789ab","plan":{"summary":"s","tasks":[{"name":"a"}]}}"#,
+        ),
+    ];
+    for (tool, with, without) in cases {
+        let [with, without] = [with, without].map(|text| {
+            let judged = wire::lifecycle::judge(tool, text.as_bytes()).unwrap();
+            assert_eq!(judged.report.codes().0, [""; 0], "{text}");
+            judged.value.unwrap()
+        });
+        assert_eq!(with, without);
+        assert_eq!(with.fingerprint(), without.fingerprint());
+    }
+    // Elsewhere in the protocols null is no absence.
+    let judged = wire::lifecycle::judge("workflow_set_plan", br#"{"id":null,"plan":{"summary":null,"tasks":[null]}}"#);
+    assert_eq!(judged.unwrap().report.codes().0.len(), 3);
+}
