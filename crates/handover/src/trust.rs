@@ -16,6 +16,7 @@ mod force;
 pub mod keys;
 mod list;
 mod record;
+mod runners;
 mod script;
 mod store;
 mod words;

@@ -1,8 +1,9 @@
 //! Scripts of the repository that a command runs: which words name one, and what was in it when a person accepted it.
 //!
 //! A command names a script when it runs it as a program (`./ci/check.sh`), gives it to an interpreter (`bash ci/check`,
-//! `python tools/x.py`), or passes a file that can be run, or has the name of a script, to a program that may run it. What a
-//! script calls in turn, and what `npm test` or `make test` find in their own files, is named by no command.
+//! `python tools/x.py`), passes a file that can be run, or has the name of a script, to a program that may run it, or starts a
+//! program that reads the file by convention (`make test`, `npm test`: [`super::runners`]). What a script calls in turn is named
+//! by no command.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -12,7 +13,8 @@ use std::path::{Component, Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::words::{self, Atom};
+use super::runners;
+use super::words::{self, Atom, CommandWords};
 use crate::settings::Settings;
 
 /// A larger script counts as changed: reading it at every check would take too long.
@@ -101,11 +103,27 @@ pub struct Folders<'a> {
     pub runs_in: &'a Path,
 }
 
-/// Returns every script that a command names. Words in `known` were scripts when they were accepted, whatever they are now.
+/// Returns every script that a command names, and the files that its programs read by convention. Words in `known` were scripts
+/// when they were accepted, whatever they are now.
 fn named(folders: Folders<'_>, command: &[String], known: &BTreeSet<&str>) -> Vec<ChangedScript> {
+    let words = words::take_apart(command);
+    let mut found = scripts(folders, &words, known);
+    for file in words.runs.iter().flat_map(|call| call.files(folders.runs_in)) {
+        let Some((name, path)) = file.to_str().and_then(|file| spot(folders, file)) else { continue };
+        let is_read = known.contains(name.as_str()) || path.exists();
+        if is_read && !found.iter().any(|script| script.name == name) {
+            let mark = mark(&path);
+            found.push(ChangedScript { name, path, mark });
+        }
+    }
+    found
+}
+
+/// Returns the scripts among the words of a command.
+fn scripts(folders: Folders<'_>, words: &CommandWords, known: &BTreeSet<&str>) -> Vec<ChangedScript> {
     let mut found: Vec<ChangedScript> = Vec::new();
-    for Atom { text, place } in words::atoms(command) {
-        let Some((name, path)) = spot(folders, &text) else { continue };
+    for Atom { text, place } in &words.atoms {
+        let Some((name, path)) = spot(folders, text) else { continue };
         let is_named = known.contains(name.as_str())
             // What is not there is seen as changed once it is.
             || path.exists() && match place {
@@ -125,7 +143,7 @@ fn named(folders: Folders<'_>, command: &[String], known: &BTreeSet<&str>) -> Ve
 
 /// Returns the words of a command with its scripts as whole paths in the main worktree; the program itself stays as it is.
 pub(super) fn with_whole_paths(root: &Path, command: &[String]) -> Vec<String> {
-    let scripts = named(Folders { root, runs_in: root }, command, &BTreeSet::new());
+    let scripts = scripts(Folders { root, runs_in: root }, &words::take_apart(command), &BTreeSet::new());
     let whole = |word: &str| {
         let is_named = |script: &&ChangedScript| Path::new(&script.name) == plain(Path::new(word));
         scripts.iter().find(is_named).map(|script| script.path.display().to_string())
@@ -182,7 +200,8 @@ fn can_run(path: &Path) -> bool {
     File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *b"#!"
 }
 
-/// Returns the hash of a file's content. Links are followed: what runs is what they lead to.
+/// Returns the hash of a file's content, of a manifest the hash of the part that runs something. Links are followed: what runs
+/// is what they lead to.
 pub(super) fn mark(path: &Path) -> String {
     let read = || -> io::Result<String> {
         let found = std::fs::metadata(path)?;
@@ -191,6 +210,11 @@ pub(super) fn mark(path: &Path) -> String {
         }
         if found.len() > BYTES_MAX {
             return Ok(TOO_LARGE.to_owned());
+        }
+        if runners::is_manifest(path) {
+            let content = std::fs::read(path)?;
+            let counts = runners::part(path, &content).map_or(content, String::into_bytes);
+            return Ok(crate::digest::hexadecimal(&Sha256::digest(&counts)));
         }
         let mut whole = Sha256::new();
         let mut file = File::open(path)?.take(BYTES_MAX + 1);
@@ -215,14 +239,17 @@ pub(super) fn mark(path: &Path) -> String {
 /// Of a script that is kept or shown; a longer one is told from another by its hash alone.
 pub(crate) const BEGINNING_BYTES: u64 = 64 << 10;
 
-/// Returns the beginning of a file as text; none when it is no file.
+/// Returns the beginning of a file as text, of a manifest the part that runs something; none when it is no file.
 pub(crate) fn beginning(path: &Path) -> Option<String> {
     if !std::fs::metadata(path).ok()?.is_file() {
         return None;
     }
+    let bytes_max = if runners::is_manifest(path) { BYTES_MAX } else { BEGINNING_BYTES };
     let mut bytes = Vec::new();
-    File::open(path).ok()?.take(BEGINNING_BYTES).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+    File::open(path).ok()?.take(bytes_max).read_to_end(&mut bytes).ok()?;
+    let mut text = runners::part(path, &bytes).unwrap_or_else(|| String::from_utf8_lossy(&bytes).into_owned());
+    text.truncate(text.floor_char_boundary(usize::try_from(BEGINNING_BYTES).unwrap_or(usize::MAX)));
+    Some(text)
 }
 
 /// Two files that are too large to be read may differ, so such a mark never counts as accepted.

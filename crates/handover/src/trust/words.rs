@@ -1,6 +1,8 @@
 //! The words of a command, also those inside of a shell's text, and what each may be: a program, a script, or data.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use super::runners::{self, RunnerCall};
 
 /// Words of one command that are looked at.
 const ATOMS_MAX: usize = 2_000;
@@ -136,8 +138,16 @@ pub(super) fn has_script_name(path: &Path) -> bool {
     ENDINGS.iter().any(|known| known.eq_ignore_ascii_case(ending))
 }
 
+/// A command that was taken apart.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct CommandWords {
+    pub(super) atoms: Vec<Atom>,
+    /// The runs of programs that read files of the repository by convention.
+    pub(super) runs: Vec<RunnerCall>,
+}
+
 /// Takes a command apart. A word with blanks in it may be a shell's text and is taken apart, too.
-pub(super) fn atoms(command: &[String]) -> Vec<Atom> {
+pub(super) fn take_apart(command: &[String]) -> CommandWords {
     let mut reader = Reader::default();
     for word in command {
         if !word.chars().any(|letter| letter.is_whitespace() || is_break(letter) || is_quote(letter)) {
@@ -149,8 +159,9 @@ pub(super) fn atoms(command: &[String]) -> Vec<Atom> {
         let outer = (reader.program.take(), std::mem::take(&mut reader.wants_script));
         reader.text(word);
         (reader.program, reader.wants_script) = outer;
+        reader.is_runner = false;
     }
-    reader.atoms
+    reader.found
 }
 
 fn is_break(letter: char) -> bool {
@@ -163,19 +174,35 @@ fn is_quote(letter: char) -> bool {
 
 #[derive(Debug, Default)]
 struct Reader {
-    atoms: Vec<Atom>,
+    found: CommandWords,
     /// Whose arguments these are.
     program: Option<String>,
     /// The next word that is no option is run.
     wants_script: bool,
+    /// The command that is read has started a runner: options may be the runner's.
+    is_runner: bool,
+    /// An option of a runner whose value is the next word.
+    wants_value: Option<RunnerValue>,
+    /// The folder that a shell's text went to.
+    folder: PathBuf,
+}
+
+/// The value that an option of a runner takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RunnerValue {
+    Folder,
+    File,
 }
 
 impl Reader {
     /// The commands of a shell's text, roughly: it is enough to see each word once.
     fn text(&mut self, text: &str) {
+        let outside = self.folder.clone();
         for command in text.split(is_break) {
             self.program = None;
             self.wants_script = false;
+            self.is_runner = false;
+            self.wants_value = None;
             for word in command.split(|letter: char| letter.is_whitespace() || is_quote(letter)) {
                 let word = word.strip_prefix("PWD/").unwrap_or(word);
                 // `{PWD}/ci/check.sh` and `$(pwd)/ci/check.sh` were broken before their slash.
@@ -187,10 +214,12 @@ impl Reader {
         }
         self.program = None;
         self.wants_script = false;
+        self.wants_value = None;
+        self.folder = outside;
     }
 
     fn word(&mut self, word: &str) {
-        if word.is_empty() || self.atoms.len() >= ATOMS_MAX {
+        if word.is_empty() || self.found.atoms.len() >= ATOMS_MAX {
             return;
         }
         let Some(program) = self.program.clone() else {
@@ -200,10 +229,20 @@ impl Reader {
             }
             self.program = Some(base(word).to_owned());
             self.wants_script = is_interpreter(word);
+            self.run(word);
             return self.add(word, Spot::Program);
         };
+        if let Some(wanted) = self.wants_value.take() {
+            return self.value(wanted, word);
+        }
         let data = READERS.contains(&program.as_str());
+        if program == "cd" && !word.starts_with('-') {
+            self.folder.push(word);
+        }
         if word.starts_with('-') && word != "-" {
+            if !data && self.runner_option(word) {
+                return;
+            }
             if TEXT_OPTIONS.contains(&word) {
                 self.wants_script = false;
             }
@@ -213,6 +252,9 @@ impl Reader {
                 self.add(value, Spot::Argument);
             }
             return;
+        }
+        if !data {
+            self.run(word);
         }
         if !data && is_interpreter(word) {
             self.wants_script = true;
@@ -227,8 +269,49 @@ impl Reader {
         self.add(word, place);
     }
 
+    /// Notes a program that reads files by convention, also behind another one: `env CI=1 make test`.
+    fn run(&mut self, word: &str) {
+        if let Some(runner) = runners::find(base(word)) {
+            self.found.runs.push(RunnerCall { runner, folder: self.folder.clone() });
+            self.is_runner = true;
+        }
+    }
+
+    /// Reads `-C folder`, `-Cfolder`, `--file x` and `--file=x` of the last runner. Returns whether it was one of these.
+    fn runner_option(&mut self, word: &str) -> bool {
+        let call = self.found.runs.last().filter(|_| self.is_runner);
+        let Some(runner) = call.map(|call| call.runner) else { return false };
+        let kinds = [(runner.folder_options, RunnerValue::Folder), (runner.file_options, RunnerValue::File)];
+        for (options, kind) in kinds {
+            for option in options {
+                match word.strip_prefix(option) {
+                    Some("") => self.wants_value = Some(kind),
+                    Some(value) if option.starts_with("--") => match value.strip_prefix('=') {
+                        Some(value) => self.value(kind, value),
+                        None => continue,
+                    },
+                    Some(value) => self.value(kind, value.strip_prefix('=').unwrap_or(value)),
+                    None => continue,
+                }
+                return true;
+            }
+        }
+        false
+    }
+
+    fn value(&mut self, wanted: RunnerValue, word: &str) {
+        match (wanted, self.found.runs.last_mut()) {
+            (RunnerValue::Folder, Some(call)) => call.folder.push(word),
+            (RunnerValue::File, Some(call)) => {
+                let file = call.folder.join(word).display().to_string();
+                self.add(&file, Spot::Script);
+            }
+            (_, None) => {}
+        }
+    }
+
     fn add(&mut self, text: &str, place: Spot) {
-        self.atoms.push(Atom { text: text.to_owned(), place });
+        self.found.atoms.push(Atom { text: text.to_owned(), place });
     }
 }
 

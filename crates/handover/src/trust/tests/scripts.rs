@@ -57,7 +57,7 @@ fn a_command_names_scripts_in_many_ways() {
         ("sh -c [$(pwd)/ci/check.sh]", "ci/check.sh"),
         ("bash -c ci/check.sh", "ci/check.sh"),
         ("[my script.sh]", "my script.sh"),
-        // These run no file of the repository that they name.
+        // These run no file of the repository that they name. Files that a runner reads by convention have a table below.
         ("npm test", ""),
         ("make test", ""),
         ("cargo test", ""),
@@ -85,6 +85,129 @@ fn a_command_names_scripts_in_many_ways() {
     let folders = Folders { root: &root, runs_in: &root };
     let found = ScriptMarks::default().changed(folders, std::slice::from_ref(&absolute));
     assert_eq!(found.len(), 1, "{absolute}");
+}
+
+/// Programs that read files by convention name these files, in the folder where they run.
+#[test]
+fn a_command_names_the_files_that_its_runner_reads() {
+    let clone = Clone::new("");
+    let files = ["Makefile", "sub/makefile", "rules/a.mk", "rules/b", "package.json", "web/package.json", ".npmrc"];
+    let more = ["justfile", "ci/justfile", "Taskfile.yml", "tox.ini", "noxfile.py", ".cargo/config.toml", "plain"];
+    for name in files.iter().chain(&more) {
+        clone.file(name, "{}\n");
+    }
+    clone.file("Makefile", "include rules/a.mk # rules\n-include not-there $(OTHER) *.mk\ntest:\n\t./run\n");
+    clone.file("rules/a.mk", "sinclude rules/b\n");
+    let make = "Makefile rules/a.mk rules/b";
+    let cases = [
+        ("make test", make),
+        ("make", make),
+        ("/usr/bin/make -s test", make),
+        ("env CI=1 timeout 60 make test", make),
+        ("sh -c [set -e; make test]", make),
+        ("make -C sub test", "sub/makefile"),
+        ("make -Csub test", "sub/makefile"),
+        ("make --directory=sub test", "sub/makefile"),
+        ("sh -c [cd sub && make test]", "sub/makefile"),
+        ("make -f plain test", "Makefile plain rules/a.mk rules/b"),
+        ("make --file=plain test", "Makefile plain rules/a.mk rules/b"),
+        ("npm test", ".npmrc package.json"),
+        ("npm run check -- --fast", ".npmrc package.json"),
+        ("npm --prefix web test", "web/package.json"),
+        ("pnpm -C web test", "web/package.json"),
+        ("yarn test", ".npmrc package.json"),
+        ("yarn --cwd web test", "web/package.json"),
+        ("bun test", "package.json"),
+        ("just test", "justfile"),
+        ("just --justfile ci/justfile test", "ci/justfile justfile"),
+        ("task test", "Taskfile.yml"),
+        ("tox -e py", "tox.ini"),
+        ("nox", "noxfile.py"),
+        ("cargo test", ".cargo/config.toml"),
+        ("cargo nextest run", ".cargo/config.toml"),
+        // None of these is run.
+        ("echo make", ""),
+        ("cat package.json", ""),
+        ("cmake --build .", ""),
+    ];
+    let root = clone.root();
+    for (text, expected) in cases {
+        let folders = Folders { root: &root, runs_in: &root };
+        let found = ScriptMarks::default().changed(folders, &command(text));
+        let names: BTreeSet<&str> = found.iter().map(|script| script.name.as_str()).collect();
+        assert_eq!(names, expected.split_whitespace().collect(), "{text}");
+    }
+}
+
+/// The check, what a task does to which file, and the files that a person must look at.
+#[test]
+fn a_runner_whose_file_the_task_changed_is_a_changed_check() {
+    let package = r#"{"name": "x", "scripts": {"test": "jest", "lint": "eslint ."}, "dependencies": {"a": "1"}}"#;
+    let cases: [(&str, &str, &str, &str); 16] = [
+        ("npm test", "package.json", r#"{"scripts": {"test": "true", "lint": "eslint ."}}"#, "package.json"),
+        (
+            "npm test",
+            "package.json",
+            r#"{"scripts": {"test": "jest", "lint": "eslint .", "pretest": "x"}}"#,
+            "package.json",
+        ),
+        ("npm test", "package.json", r#"{"name": "x"}"#, "package.json"),
+        ("npm test", "package.json", "no JSON", "package.json"),
+        // Dependencies, a version and the order of scripts change legitimately.
+        (
+            "npm test",
+            "package.json",
+            r#"{"scripts": {"lint": "eslint .", "test": "jest"}, "dependencies": {"b": "2"}}"#,
+            "",
+        ),
+        ("npm test", "package.json", r#"{"version": "2", "scripts": {"test":"jest","lint":"eslint ."}}"#, ""),
+        ("npm test", "src/a.js", "1", ""),
+        // A file that decides and was not there.
+        ("npm test", ".npmrc", "script-shell=/bin/true", ".npmrc"),
+        ("make test", "Makefile", "test:\n\ttrue\n", "Makefile"),
+        ("make test", "GNUmakefile", "test:\n\ttrue\n", "GNUmakefile"),
+        ("make test", "rules.mk", "test:\n\ttrue\n", "rules.mk"),
+        ("make test", "package.json", "{}", ""),
+        ("just test", "justfile", "test:\n  true\n", "justfile"),
+        ("task test", "Taskfile.yml", "tasks: {}\n", "Taskfile.yml"),
+        ("tox", "tox.ini", "[tox]\n", "tox.ini"),
+        ("cargo test", ".cargo/config.toml", "[alias]\ntest = \"version\"\n", ".cargo/config.toml"),
+    ];
+    for (check, file, content, expected) in cases {
+        let clone = Clone::new(&format!("[contract.code]\nchecks = [{{ command = {:?} }}]\n", command(check)));
+        let files = [
+            ("package.json", package),
+            ("Makefile", "include rules.mk\ntest:\n\t./run\n"),
+            ("rules.mk", ""),
+            ("justfile", "test:\n  ./run\n"),
+            ("Taskfile.yml", "tasks: {test: ./run}\n"),
+            ("tox.ini", "[testenv]\n"),
+        ];
+        let worktree = clone.folder.path().join("worktree");
+        for (name, text) in files {
+            clone.file(name, text);
+            clone.file(&format!("../worktree/{name}"), text);
+        }
+        clone.accept();
+        let record = crate::trust::record_of(&clone.root(), &clone.data()).unwrap();
+        let changed = || {
+            let folders = Folders { root: &clone.root(), runs_in: &worktree };
+            let found = crate::trust::changed_scripts(&record, folders, &command(check)).unwrap();
+            found.into_iter().map(|script| script.name).collect::<Vec<_>>()
+        };
+        assert_eq!(changed(), [""; 0], "{check}");
+        clone.file(&format!("../worktree/{file}"), content);
+        assert_eq!(changed().join(" "), expected, "{check}: {file} becomes {content}");
+    }
+}
+
+/// A person sees the scripts of a manifest, not its dependencies.
+#[test]
+fn of_a_manifest_the_scripts_are_shown() {
+    let clone = Clone::new("");
+    clone.file("package.json", r#"{"scripts": {"test": "jest"}, "dependencies": {"a": "1"}}"#);
+    let shown = crate::trust::beginning(&clone.root().join("package.json")).unwrap();
+    assert_eq!(shown, "{\n  \"scripts\": {\n    \"test\": \"jest\"\n  }\n}\n");
 }
 
 /// What a task does to a script in its worktree, and whether the check that runs it still counts.
