@@ -20,6 +20,7 @@ use engine::id::SessionId;
 
 pub use acting::ClientAgents;
 pub use record::ClientRecord;
+use record::McpParent;
 
 /// Names that clients' shell tools, and the runner, put into the environment of what they start. One name a line.
 const MARKS: &str = include_str!("below/marks.txt");
@@ -93,6 +94,35 @@ pub fn look(live: Option<&Path>) -> Option<BelowAgent> {
         })
     })?;
     Some(BelowAgent { sign, sessions })
+}
+
+/// Returns the connections of living `handover mcp` processes of other clients: this process runs below none of those clients.
+/// Where no ancestors can be seen, nothing is known and none is foreign.
+pub fn foreign_sessions(live: &Path) -> Vec<SessionId> {
+    let ancestors = ancestry::ancestors();
+    if ancestors.is_empty() {
+        return Vec::new();
+    }
+    let is_above = |process: &ancestry::Ancestor| {
+        ancestors.iter().any(|above| (above.pid, above.start) == (process.pid, process.start))
+    };
+    // A wrapper may stand between the client and the server (`npx`, a shell), so the nearest ancestor that both have in common
+    // decides: below a client they belong together, below a terminal or a session manager they do not.
+    let shares_client = |parent: &McpParent| {
+        let chain = ancestry::from(parent.pid());
+        let is_the_parent = chain.first().is_some_and(|first| parent.is(first));
+        let common = chain.iter().find(|process| is_above(process));
+        is_the_parent && common.is_some_and(|common| client::known(common).is_some())
+    };
+    let is_own = |parent: &McpParent| ancestors.iter().any(|above| parent.is(above)) || shares_client(parent);
+    record::living(live).iter().filter(|parent| !is_own(parent)).filter_map(McpParent::session).collect()
+}
+
+/// Returns whether an ancestor is the turn host of this folder.
+pub fn is_below_host_of(folder: &Path) -> bool {
+    let Ok(folder) = folder.canonicalize() else { return false };
+    let is_its = |named: &String| Path::new(named).canonicalize().is_ok_and(|named| named == folder);
+    ancestry::ancestors().iter().any(|above| client::is_turn_host(above) && above.arguments.get(2).is_some_and(is_its))
 }
 
 /// Returns the first mark that is set. An empty value is a mark, too.

@@ -380,6 +380,19 @@ impl Desk {
     }
 
     /// Returns the agent that the caller acts as, where a view needs one. A person who names no agent is none.
+    /// Refuses an agent that is at home on another connection than the visitor's.
+    pub async fn check_named(&self, visitor: &Visitor, agent: AgentId) -> Result<(), Error> {
+        let caller = Caller {
+            agent: Some(agent),
+            session: visitor.session,
+            standing: visitor.standing,
+            principal: visitor.principal.clone(),
+            ..Caller::with_rights(visitor.rights)
+        };
+        let (caller, now) = (self.service.informed(caller), self.service.now());
+        self.service.view(move |world| identity::check_voice(world, &caller, world.agent(agent)?, now)).await
+    }
+
     async fn acting(&self, request: &Request<'_>) -> Result<Option<AgentId>, Stopped> {
         if request.is_persons() {
             return Ok(None);

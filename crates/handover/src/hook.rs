@@ -34,7 +34,7 @@ pub use reply::Answer;
 use crate::gate::{Call, Decision, Gates, Verdict};
 use crate::office::{self, Office};
 use crate::runner::host;
-use crate::{Error, place, trust};
+use crate::{Error, below, place, trust};
 
 /// The word on the command line.
 pub const COMMAND: &str = "hook";
@@ -130,6 +130,12 @@ impl Hook<'_> {
         Origin { conversation: Some(self.payload.session_id.clone()), part: self.payload.part(), call: None }
     }
 
+    /// What the payload names, and whose connections it does not speak for.
+    fn told(&self, office: &Office) -> who::Told {
+        let (conversation, part) = (self.payload.session_id.clone(), self.payload.part());
+        who::Told { conversation, part, foreign: below::foreign_sessions(&office.live) }
+    }
+
     /// A store that was never made has nothing to tell, and a hook that runs in every project must not make one everywhere.
     fn has_store(&self) -> Result<bool, Trouble> {
         let place = office::find_from(self.named, self.folder().as_deref())?;
@@ -198,7 +204,7 @@ async fn after_a_tool(office: &Office, hook: &Hook<'_>) -> Result<Answer, Troubl
     let call = hook.payload.tool_use_id.clone().filter(|_| registers);
     let command = Command::Hear { origin: Origin { call, ..hook.origin() } };
     let service = office.desk.service();
-    let caller = Caller::with_rights(Rights::Engine);
+    let caller = Caller { foreign: hook.told(office).foreign, ..Caller::with_rights(Rights::Engine) };
     if service.would_change(caller.clone(), command.clone()).await? {
         service.execute(caller, command).await?;
     }
@@ -212,7 +218,8 @@ fn ending(hook: &Hook<'_>) -> Result<Answer, Trouble> {
     }
     with_store(hook, async |office| {
         let end = Command::EndConversation { conversation: hook.payload.session_id.clone() };
-        office.desk.service().execute(Caller::with_rights(Rights::Engine), end).await?;
+        let caller = Caller { foreign: hook.told(office).foreign, ..Caller::with_rights(Rights::Engine) };
+        office.desk.service().execute(caller, end).await?;
         Ok(Answer::Nothing)
     })
 }

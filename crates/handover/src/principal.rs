@@ -15,6 +15,11 @@ pub fn of_token(token: TokenId) -> String {
     format!("token:{token}")
 }
 
+/// Returns whether a principal is a token.
+pub fn is_token(principal: &str) -> bool {
+    principal.starts_with("token:")
+}
+
 /// Returns the principal of an agent that was made for a token and has not called yet. Only the token, which is bound to the
 /// agent, may be it.
 pub fn of_unused_token() -> String {

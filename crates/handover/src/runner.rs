@@ -29,6 +29,7 @@ pub mod open;
 pub mod place;
 pub mod plan_file;
 pub mod program;
+pub mod proof;
 mod prospect;
 mod remains;
 mod review;

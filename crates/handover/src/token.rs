@@ -3,8 +3,9 @@
 use engine::agent::slug_of;
 use engine::command::Register;
 use engine::id::{AgentId, SessionId, TokenId};
+use engine::refusal::ElsewhereHome;
 use engine::token::{Scope, Token as Kept};
-use engine::{Caller, Command, Need, Refusal, Reply, Rights, Timestamp, view};
+use engine::{Caller, Command, Need, Refusal, Reply, Rights, Standing, Stop, Timestamp, identity, view};
 
 use crate::digest;
 use crate::error::Error;
@@ -63,16 +64,47 @@ pub async fn holder(service: &Service, holder: &TokenHolder) -> Result<Option<Ag
         TokenHolder::Shared => Ok(None),
         TokenHolder::Agent(name) => {
             let found = service.agent_by_slug(name).await?.or_else(|| name.parse().ok());
-            found.map(Some).ok_or_else(|| Error::Refused(unknown_agent(name)))
+            let agent = found.ok_or_else(|| Error::Refused(unknown_agent(name)))?;
+            check_free(service, agent).await?;
+            Ok(Some(agent))
         }
         TokenHolder::Named(name) => {
             let slug = slug_of(name);
             match service.agent_by_slug(&slug).await? {
-                Some(agent) => Ok(Some(agent)),
+                Some(agent) => {
+                    check_free(service, agent).await?;
+                    Ok(Some(agent))
+                }
                 None => register(service, name, slug).await.map(Some),
             }
         }
     }
+}
+
+/// Refuses an agent that works over `handover mcp` or under a runner now. A token that is bound to it would act as the agent
+/// beside that process, and take the agent and its claims away from it. An agent of a token may get another token.
+async fn check_free(service: &Service, agent: AgentId) -> Result<(), Error> {
+    let caller = Caller {
+        session: Some(principal::command_line()),
+        standing: Standing::Shared,
+        principal: Some(principal::of_user()),
+        ..Caller::with_rights(Rights::Script)
+    };
+    let (caller, now) = (service.informed(caller), service.now());
+    let found = service.view(move |world| {
+        let row = world.agent(agent)?;
+        if row.principal.as_deref().is_some_and(principal::is_token) {
+            return Ok(None);
+        }
+        match identity::check_voice(world, &caller, row, now) {
+            Err(Stop::Refused(refusal @ Refusal::AgentElsewhere { home: ElsewhereHome::Alive, .. })) => {
+                Ok(Some(refusal))
+            }
+            Err(missing @ Stop::Missing(_)) => Err(missing),
+            Ok(()) | Err(Stop::Refused(_) | Stop::Recorded(_)) => Ok(None),
+        }
+    });
+    found.await?.map_or(Ok(()), |refusal| Err(Error::Refused(refusal)))
 }
 
 fn unknown_agent(name: &str) -> Refusal {

@@ -2,6 +2,9 @@
 #![expect(clippy::disallowed_methods, reason = "starts the program it tests")]
 #![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
+#[path = "support/agent_client.rs"]
+#[expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+mod agent_client;
 #[path = "proof/busy.rs"]
 mod busy;
 #[path = "hook/faults.rs"]

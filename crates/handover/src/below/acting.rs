@@ -4,9 +4,10 @@ use engine::id::{AgentId, SessionId};
 use engine::{Need, Rights};
 use wire::lifecycle::Said;
 
-use super::BelowAgent;
+use super::{AgentSign, BelowAgent};
 use crate::desk::Visitor;
 use crate::error::Error;
+use crate::runner::host::TURN;
 use crate::service::Service;
 
 /// The agents of the client that a command runs below.
@@ -16,6 +17,8 @@ pub struct ClientAgents {
     session: Option<SessionId>,
     /// Those that have not unregistered, with their names.
     agents: Vec<(AgentId, String)>,
+    /// What shows that the command runs below an agent.
+    sign: AgentSign,
 }
 
 impl ClientAgents {
@@ -39,14 +42,14 @@ impl ClientAgents {
             }
             Ok(living)
         });
-        Ok(Self { session, agents: agents.await? })
+        Ok(Self { session, agents: agents.await?, sign: below.sign.clone() })
     }
 
     /// Returns the one agent that is meant when none is named.
     pub fn only(&self) -> Result<AgentId, Said> {
         match self.agents.as_slice() {
             [(only, _)] => Ok(*only),
-            several => Err(required(several)),
+            several => Err(required(several, &self.sign)),
         }
     }
 
@@ -64,10 +67,18 @@ impl ClientAgents {
 }
 
 /// Says which agent has to be named, or how one is made.
-fn required(agents: &[(AgentId, String)]) -> Said {
+fn required(agents: &[(AgentId, String)], sign: &AgentSign) -> Said {
     let names = agents.iter().map(|(_, slug)| slug.as_str()).collect::<Vec<_>>().join(", ");
     let (message, suggestion) = if agents.is_empty() {
-        let message = "this runs below an agent, whose client has registered no agent here".to_owned();
+        let turn = match sign {
+            AgentSign::Mark(TURN) => ", and this process belongs to no turn",
+            AgentSign::Mark(_)
+            | AgentSign::TurnHost { .. }
+            | AgentSign::OurGit { .. }
+            | AgentSign::KnownClient { .. }
+            | AgentSign::McpClient { .. } => "",
+        };
+        let message = format!("this runs below an agent, whose client has registered no agent here ({sign}{turn})");
         (
             message,
             "register with the tool agent_register of the MCP server handover, then give this command again".to_owned(),

@@ -34,8 +34,13 @@ pub(super) fn base(path: &str) -> &str {
 
 /// Returns the processes above this one, the parent first.
 pub(super) fn ancestors() -> Vec<Ancestor> {
+    parent_id().map(from).unwrap_or_default()
+}
+
+/// Returns a process and those above it.
+pub(super) fn from(pid: u32) -> Vec<Ancestor> {
     let mut found = Vec::new();
-    let mut next = parent_id();
+    let mut next = Some(pid);
     while let Some(process) = next.filter(|_| found.len() < DEPTH_MAX).and_then(read) {
         next = (process.parent != 0 && process.parent != process.pid).then_some(process.parent);
         found.push(process);

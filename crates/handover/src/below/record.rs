@@ -46,6 +46,10 @@ impl McpParent {
         (self.pid, self.start) == (ancestor.pid, ancestor.start)
     }
 
+    pub(super) fn pid(&self) -> u32 {
+        self.pid
+    }
+
     pub(super) fn session(&self) -> Option<SessionId> {
         self.session.as_ref()?.parse().ok()
     }

@@ -7,12 +7,12 @@ use anyhow::Context as _;
 use clap::{ArgMatches, Args, FromArgMatches as _};
 use engine::id::{AgentId, TaskId};
 use handover::below::{self, ClientAgents};
-use handover::desk::Outcome;
+use handover::desk::{Outcome, Visitor};
 use handover::office::{self, Office};
 use handover::runner::host::TURN;
 use handover::runner::open;
 use handover::runner::verify::{Asked, Finished, Order, Progress, Unfinished, finish};
-use handover::{Error, keeper, place, random, settings, trust};
+use handover::{Error, keeper, person, place, random, settings, trust};
 use wire::json::{Value, object};
 use wire::lifecycle::Said;
 
@@ -110,7 +110,16 @@ async fn worker(office: &Office, named: Option<&str>) -> anyhow::Result<Result<O
             None => return Ok(Err(said("AGENT_NOT_FOUND", &format!("there is no agent {name}"), NAME_IT))),
         },
     };
-    let Some(below) = below::look(Some(&office.live)) else { return Ok(Ok(named)) };
+    let Some(below) = below::look(Some(&office.live)) else {
+        let Some(agent) = named else { return Ok(Ok(None)) };
+        // Outside of agents only the agents of the command line are named: the log says who acted, and another's agent did not.
+        let visitor = Visitor::at_command_line(person::rights(service).await?);
+        return Ok(match office.desk.check_named(&visitor, agent).await {
+            Ok(()) => Ok(Some(agent)),
+            Err(Error::Refused(refusal)) => Err(wire::lifecycle::refusal(&refusal)),
+            Err(error) => return Err(error.into()),
+        });
+    };
     let agents = ClientAgents::find(service, &below).await?;
     Ok(match named {
         None => agents.only().map(Some),

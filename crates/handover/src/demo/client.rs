@@ -8,6 +8,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout};
 
 use super::Failed;
 use crate::runner::host::TURN;
+use crate::runner::proof::PROOF;
 use crate::spawn;
 
 pub(super) struct Client {
@@ -23,7 +24,7 @@ impl Client {
         let mut command = spawn::program(program, folder);
         command.args(["mcp", "--tools", "full"]);
         // Whose turn it is, the server has to know.
-        command.envs(std::env::var_os(TURN).map(|turn| (TURN, turn)));
+        command.envs([TURN, PROOF].into_iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
         // It dies with us, as the server of a client that crashes does when the machine takes both.
         #[cfg(unix)]
         command.process_group(own_group());

@@ -10,7 +10,7 @@ use wire::lifecycle::{self, Call, Effect, Said};
 
 use super::{Answer, Desk, Request, Stopped, Visitor, answered};
 use crate::error::Error;
-use crate::runner::host;
+use crate::runner::{host, proof};
 use crate::trust;
 
 /// What the runner gave its program.
@@ -109,16 +109,23 @@ pub(super) const BELOW_TURN: &[(&str, BelowTurn)] = &[
 ];
 
 impl Desk {
-    /// The turn this process runs below, if it is one of this store.
+    /// The turn this process runs below, if it is one of this store and this process belongs to it.
     pub async fn seat(&self) -> Result<Option<Seat>, Error> {
         let Some(turn) = std::env::var(host::TURN).ok().and_then(|text| text.parse::<TurnId>().ok()) else {
             return Ok(None);
         };
         match self.service.view(move |world| world.turn(turn).cloned()).await {
+            // A turn that ended needs no proof, because everything below it is refused.
+            Ok(row) if row.ended().is_none() && !self.belongs_to(turn) => Ok(None),
             Ok(row) => Ok(Some(Seat { turn, agent: row.agent, task: row.task, attempt: row.attempt })),
             Err(Error::Refused(_)) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Returns whether this process belongs to a turn.
+    pub(crate) fn belongs_to(&self, turn: TurnId) -> bool {
+        self.surroundings.state.as_deref().is_some_and(|state| proof::holds(state, turn))
     }
 
     /// A program that outlived its turn has nothing to say any more.

@@ -3,13 +3,12 @@
 use engine::agent::Origin;
 use engine::approval::{Request, Source};
 use engine::command::{AskApproval, PassGate, Register};
-use engine::id::{AgentId, Ids, TurnId};
+use engine::id::{AgentId, Ids};
 use engine::{Caller, Command, Millis, Reply, Rights};
 
 use super::{Answer, Hook, Trouble, who};
 use crate::error::Error;
 use crate::office::Office;
-use crate::runner::host;
 use crate::seal::{Seal, sealed_input};
 
 /// In one transaction: of two calls that come with one approval, one goes through.
@@ -21,9 +20,10 @@ pub(super) async fn ask(
 ) -> Result<Answer, Trouble> {
     let request = request(hook, tool, input);
     let (conversation, part) = (hook.payload.session_id.clone(), hook.payload.part());
-    let turn = std::env::var(host::TURN).ok().and_then(|text| text.parse::<TurnId>().ok());
+    let turn = office.desk.seat().await?.map(|seat| seat.turn).filter(|turn| office.desk.belongs_to(*turn));
+    let told = hook.told(office);
     let done = office.desk.service().execute_from(move |world, stamp| {
-        let known = who::asker(world, turn, &conversation, part.as_deref())?;
+        let known = who::asker(world, turn, &told)?;
         // A session in which nobody registered asks, too: an agent is made for it.
         let agent = known.unwrap_or_else(|| AgentId::next(&mut Ids::new(stamp.seed)));
         let newcomer = known.is_none().then(|| (agent, register(&conversation, part.as_deref())));

@@ -28,8 +28,8 @@ struct Known {
 }
 
 pub(super) async fn context(office: &Office, hook: &Hook<'_>) -> Result<Answer, Trouble> {
-    let conversation = hook.payload.session_id.clone();
-    let known = office.desk.service().view(move |world| known(world, &conversation)).await?;
+    let whose = who::Told { part: None, ..hook.told(office) };
+    let known = office.desk.service().view(move |world| known(world, &whose)).await?;
     let text = if known.is_empty() { nobody(hook.payload.source.as_deref()) } else { told(&known) };
     // However much there is to tell, what waits for a person is told whole.
     let notice = unaccepted(hook).unwrap_or_default();
@@ -53,8 +53,8 @@ fn unaccepted(hook: &Hook<'_>) -> Option<String> {
     ))
 }
 
-fn known(world: &World, conversation: &str) -> Result<Vec<Known>, Stop> {
-    let agents = who::agents(world, conversation, None)?;
+fn known(world: &World, whose: &who::Told) -> Result<Vec<Known>, Stop> {
+    let agents = who::agents(world, whose)?;
     let held = who::held(world, &agents)?;
     let mut found = Vec::new();
     for agent in agents.into_iter().take(AGENTS_MAX) {

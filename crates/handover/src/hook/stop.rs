@@ -63,11 +63,11 @@ fn owes(agent: &team::Agent) -> bool {
 
 /// The last claim of this part of the session whose agent hands over.
 async fn due(office: &Office, hook: &Hook<'_>, team: &Team) -> Result<Option<Due>, Trouble> {
-    let (conversation, part) = (hook.payload.session_id.clone(), hook.payload.part());
+    let told = hook.told(office);
     let settings = team.agents.clone();
     let prompt = hook.payload.prompt();
     let found = office.desk.service().view(move |world| {
-        let agents = who::agents(world, &conversation, part.as_deref())?;
+        let agents = who::agents(world, &told)?;
         let mut held = who::held(world, &agents)?;
         held.retain(|(agent, task)| !who::is_paused(task) && settings_of(&settings, agent).is_some_and(owes));
         let others = held.len().saturating_sub(1);
@@ -75,8 +75,8 @@ async fn due(office: &Office, hook: &Hook<'_>, team: &Team) -> Result<Option<Due
         let detail = world.detail(task.id)?.clone();
         let Some(settings) = settings_of(&settings, &agent).cloned() else { return Ok(None) };
         let report = Report {
-            conversation: conversation.clone(),
-            part: part.clone().unwrap_or_default(),
+            conversation: told.conversation.clone(),
+            part: told.part.clone().unwrap_or_default(),
             prompt: prompt.chars().take(200).collect(),
             task: task.id,
             attempt: task.attempt,

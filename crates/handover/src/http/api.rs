@@ -148,10 +148,15 @@ pub(super) async fn inbox(
     look(&shared, &visitor, "inbox_read", members).await
 }
 
-/// Which topics somebody may see: an agent's mail is its own, a person's mail and tokens are a person's affair.
+/// The topic of tokens.
+const REGISTRY: &str = "registry";
+
+/// Which topics somebody may see: an agent's mail is its own, a person's mail is that person's affair.
 #[derive(Debug, Clone)]
 pub(super) enum Sight {
     All,
+    /// Workflows and the topic of tokens: an admin manages tokens and reads nobody's mail.
+    Tokens,
     /// Workflows and the mail of agents.
     Team,
     /// Workflows, and the topic of this agent.
@@ -161,7 +166,8 @@ pub(super) enum Sight {
 impl Sight {
     pub(super) async fn of(shared: &Shared, visitor: &Visitor, scope: Scope) -> Result<Self, Problem> {
         match scope {
-            Scope::Person | Scope::Admin => return Ok(Self::All),
+            Scope::Person => return Ok(Self::All),
+            Scope::Admin => return Ok(Self::Tokens),
             Scope::Coordinator => return Ok(Self::Team),
             Scope::Agent => {}
         }
@@ -179,6 +185,7 @@ impl Sight {
     pub(super) fn takes(&self, topic: &str) -> bool {
         match self {
             Self::All => true,
+            Self::Tokens => topic.starts_with("workflows/") || topic == REGISTRY,
             Self::Team => topic.starts_with("workflows/") || (topic.starts_with("agents/") && topic != "agents/human"),
             Self::Agent(own) => {
                 topic.starts_with("workflows/")
@@ -197,8 +204,8 @@ pub(super) async fn log(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Problem> {
     if !Sight::of(&shared, &visitor, scope).await?.takes(&topic) {
-        let message =
-            "this token does not show that: an agent's shows workflows and its own mail, a coordinator's the team's";
+        let message = "this token does not show that: an agent's shows workflows and its own mail, a coordinator's the team's, an \
+             admin's workflows and tokens";
         return Err(Problem::new(StatusCode::FORBIDDEN, "NOT_PERMITTED", message, "use a person's token"));
     }
     let words: Vec<(String, String)> =

@@ -22,6 +22,7 @@ use super::brief;
 use super::finish::Done;
 use super::place::Place;
 use super::program::{self, Follow, Ran, Start};
+use super::proof;
 use super::shop::{Seat, What};
 use super::verify::{
     self, Asked, ChangedCheck, CheckAnswer, CheckWait, Contract, Evidence, Judgement, Progress, Verified,
@@ -246,6 +247,7 @@ impl Attempt {
         let room = self.shop.attempt_folder(self.task, self.attempt).join(format!("room-{}", settings.slug));
         std::fs::create_dir_all(&room)?;
         std::fs::create_dir_all(&folder)?;
+        let proof = proof::make(&folder)?;
         let order = Order {
             kind: settings.adapter,
             command: judge.member.command(),
@@ -256,7 +258,7 @@ impl Attempt {
             input: None,
             worktree: room,
             folder: folder.clone(),
-            server: self.server(turn)?,
+            server: self.server(turn, &proof)?,
             resume: look.resume,
             permissions: Permissions::Read,
             home: match settings.home {
@@ -270,7 +272,7 @@ impl Attempt {
             binary: super::host::own_binary()?,
             turn: turn.to_string(),
             order,
-            environment: settings.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+            environment: proof::beside(&settings.env, proof),
             output_bytes_max: limits.output_bytes,
             seconds_max: limits.turn_seconds,
         };

@@ -12,6 +12,7 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::place::Ground;
+use super::proof;
 use super::team::{Member, Team};
 use crate::error::Error;
 use crate::principal;
@@ -196,7 +197,7 @@ impl Shop {
 
     /// Where the files of a turn are.
     pub fn turn_folder(&self, turn: TurnId) -> PathBuf {
-        self.state.join("turns").join(turn.to_string())
+        proof::turn_folder(&self.state, turn)
     }
 
     /// Where an attempt keeps what it must know of its artifacts.

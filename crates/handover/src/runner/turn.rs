@@ -21,12 +21,12 @@ use super::attempt::{Attempt, Trouble};
 use super::brief::Told;
 use super::budget::{self, Bounds};
 use super::chain::Chain;
-use super::host;
 use super::next::{Says, Verdict};
 use super::place::Place;
 use super::program::{self, Cut, Follow, Ran, Start};
 use super::shop::{What, Wish};
 use super::step::Because;
+use super::{host, proof};
 use crate::objects;
 use crate::settings::team;
 
@@ -120,6 +120,7 @@ impl Attempt {
         let record = Record { input: told.input.as_ref().map(Value::to_string), shown };
         let parent = self.shop.attempt_folder(self.task, self.attempt);
         write(&folder, &parent, &record)?;
+        let proof = proof::make(&folder)?;
         let (bounds, bounds_workflow) = self.bounds(facts);
         let limits = &self.shop.settings.limits;
         let order = Order {
@@ -132,7 +133,7 @@ impl Attempt {
             input: told.input.map(|input| input.to_string()),
             worktree: place.path().to_owned(),
             folder,
-            server: self.server(turn)?,
+            server: self.server(turn, &proof)?,
             resume,
             permissions: settings.permissions,
             home: match settings.home {
@@ -145,7 +146,7 @@ impl Attempt {
             binary: host::own_binary()?,
             turn: turn.to_string(),
             order,
-            environment: settings.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+            environment: proof::beside(&settings.env, proof),
             output_bytes_max: limits.output_bytes,
             seconds_max: bounds
                 .turn_seconds(facts.spent, limits.turn_seconds)
@@ -155,11 +156,14 @@ impl Attempt {
     }
 
     /// Our MCP server, as this agent and attempt. A store's address may hold a password, so it is no argument.
-    pub(super) fn server(&self, turn: TurnId) -> Result<Server, Trouble> {
+    pub(super) fn server(&self, turn: TurnId, proof: &str) -> Result<Server, Trouble> {
         let program = std::env::current_exe()?;
         let program = program.to_str().ok_or_else(|| Trouble::Other("our own path is no text".to_owned()))?.to_owned();
-        let environment =
-            vec![(host::TURN.to_owned(), turn.to_string()), ("HANDOVER_STORE".to_owned(), self.shop.store.clone())];
+        let environment = vec![
+            (host::TURN.to_owned(), turn.to_string()),
+            (proof::PROOF.to_owned(), proof.to_owned()),
+            ("HANDOVER_STORE".to_owned(), self.shop.store.clone()),
+        ];
         Ok(Server { program, arguments: vec!["mcp".to_owned()], environment })
     }
 

@@ -140,13 +140,56 @@ fn below_a_turn_the_turns_agent_asks() {
     let caller = Caller { agent: Some(holder), ..Caller::with_rights(Rights::Runner) };
     let Reply::TurnStarted { turn, .. } = scene.run(caller, Command::StartTurn(start)) else { panic!("no turn") };
     let call = json!({"tool_name": "Bash", "tool_input": {"command": "git push"}, "tool_use_id": "t1"});
+    let folder = handover::runner::proof::turn_folder(&scene.at().join(".handover/state"), turn);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let proof = handover::runner::proof::make(&folder).expect("a proof");
     let turn = turn.to_string();
-    let environment = [("HANDOVER_TURN", turn.as_str())];
+    let environment = [("HANDOVER_TURN", turn.as_str()), ("HANDOVER_TURN_PROOF", proof.as_str())];
     assert!(!scene.hook_in("PreToolUse", call.clone(), &environment).denied().is_empty());
     let [asked] = &scene.approvals()[..] else { panic!("{:?}", scene.approvals()) };
     assert_eq!(asked.agent(), Some(holder));
     scene.decide(asked.id, Decision::Approve);
     scene.hook_in("PreToolUse", call, &environment).is_nothing();
+}
+
+/// The name of a turn is no secret: without the turn's host above it or the turn's proof, a hook asks for its own session, and
+/// does not use what was approved for the turn.
+#[test]
+fn a_turn_that_was_named_by_hand_is_not_the_asker() {
+    let scene = Scene::new(GATED);
+    let (own, holder) = (scene.agent("other", None), scene.agent("quinn", Some("elsewhere")));
+    let task = scene.held(holder, engine::plan::PlanTask::named("one"));
+    let start = StartTurn {
+        task,
+        attempt: 1,
+        agent: None,
+        purpose: Purpose::First,
+        adapter: "claude".to_owned(),
+        runner: "here".to_owned(),
+    };
+    let caller = Caller { agent: Some(holder), ..Caller::with_rights(Rights::Runner) };
+    let Reply::TurnStarted { turn, .. } = scene.run(caller, Command::StartTurn(start)) else { panic!("no turn") };
+    let folder = handover::runner::proof::turn_folder(&scene.at().join(".handover/state"), turn);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    handover::runner::proof::make(&folder).expect("a proof");
+    let turn = turn.to_string();
+    for proof in ["", "guessed"] {
+        let environment = [("HANDOVER_TURN", turn.as_str()), ("HANDOVER_TURN_PROOF", proof)];
+        let call = json!({"tool_name": "Bash", "tool_input": {"command": "git push"}, "tool_use_id": "t1"});
+        assert!(!scene.hook_in("PreToolUse", call, &environment).denied().is_empty());
+    }
+    let [asked] = &scene.approvals()[..] else { panic!("{:?}", scene.approvals()) };
+    assert_eq!(asked.agent(), Some(own));
+    // Nor does a command act as the turn's agent.
+    let task = task.to_string();
+    let checkpoint = ["task", "checkpoint", &task, "progress", "mine", "--json"];
+    let said = call(scene.at(), &checkpoint, b"", &[("HANDOVER_TURN", turn.as_str())]);
+    assert_eq!((said.code, said.text("/code")), (Some(1), "AGENT_REQUIRED"), "{said:?}");
+    assert!(said.text("/message").contains("HANDOVER_TURN is set, and this process belongs to no turn"), "{said:?}");
+    let proof = std::fs::read_to_string(folder.join("proof")).expect("a proof");
+    let proven = [("HANDOVER_TURN", turn.as_str()), ("HANDOVER_TURN_PROOF", proof.as_str())];
+    let said = call(scene.at(), &checkpoint, b"", &proven);
+    assert_eq!((said.code, said.text("/code")), (Some(0), ""), "{said:?}");
 }
 
 #[test]

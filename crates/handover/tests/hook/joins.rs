@@ -5,7 +5,8 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::scene::{SESSION, Scene};
+use crate::agent_client::AgentClient;
+use crate::scene::{HANDS_OVER, SESSION, Scene};
 
 /// A client's server, as Claude Code or Codex starts it.
 struct Server {
@@ -126,4 +127,54 @@ fn a_resumed_session_is_the_same_agent() {
     let other = Server::start(&scene, Some("another")).register("quinn", &json!({}));
     assert_eq!(living_agent["id"], first["id"]);
     assert_ne!(other["id"], first["id"]);
+}
+
+/// Two clients, each with a server. The payload of a hook can name any session; what it says reaches the agents of the client
+/// that the hook runs below, and no other's.
+#[test]
+fn a_hook_does_not_speak_for_the_session_of_another_client() {
+    let scene = Scene::new(HANDS_OVER);
+    let start = || {
+        let mut shell = Command::new("sh");
+        shell.current_dir(scene.at()).env("XDG_DATA_HOME", scene.at().join("data"));
+        for name in ["HANDOVER_STORE", "HANDOVER_TURN"] {
+            shell.env_remove(name);
+        }
+        shell.env("CLAUDE_CODE_SESSION_ID", SESSION);
+        AgentClient::start(shell)
+    };
+    let mut victim = start();
+    victim.must("agent_register", &json!({"name": "quinn", "runtime": "claude"}));
+    let made = victim.must("workflow_create", &json!({"name": "release"}));
+    let plan = json!({"summary": "s", "tasks": [{"name": "one"}]});
+    victim.must("workflow_set_plan", &json!({"id": made["id"], "plan": plan}));
+    let claimed = victim.must("task_next", &json!({}));
+    let task = claimed["task"]["id"].as_str().expect("a task").parse().expect("an id");
+    let is_held = || scene.task(task).state.lease().is_some();
+    assert!(is_held());
+    let mut other = start();
+    other.must("agent_register", &json!({"name": "eve", "runtime": "claude"}));
+    // The test itself runs below neither client, and the other client is not the victim's.
+    let more = json!({"reason": "other", "last_assistant_message": "done", "source": "resume", "tool_name": "Bash"});
+    for event in ["PostToolUse", "Stop", "SessionEnd"] {
+        let payload = scene.at().join("payload");
+        std::fs::write(&payload, scene.payload(event, more.clone()).to_string()).expect("a file");
+        assert_eq!(scene.hook(event, more.clone()).code, Some(0), "{event}");
+        let ran = other.shell(&["hook", event], Some(&payload));
+        assert_eq!((ran.code, ran.out.trim(), ran.err.trim()), (0, "{}", ""), "{event}");
+        assert!(is_held(), "{event}");
+    }
+    other.end_server();
+    let heard = told(&scene, SESSION);
+    assert!(
+        heard.contains("(eve)") && !heard.contains("(quinn)"),
+        "{heard}: what the agent holds and its mail is told to its own client"
+    );
+    // The victim's own hook: it holds a task and stops with no handoff, then its session ends.
+    let payload = scene.at().join("payload");
+    for (event, held) in [("Stop", true), ("SessionEnd", false)] {
+        std::fs::write(&payload, scene.payload(event, more.clone()).to_string()).expect("a file");
+        let ran = victim.shell(&["hook", event], Some(&payload));
+        assert_eq!((ran.code, ran.out.contains("block"), is_held()), (0, held, held), "{event}: {ran:?}");
+    }
 }

@@ -1,5 +1,6 @@
 //! Lines over which a caller calls tools: each door of the program, and the desk inside of this process.
 
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use engine::{Caller, Command, Reply, Rights, Standing, Timestamp};
 use handover::clock::{Clock, ManualClock, SystemClock};
 use handover::desk::{Desk, Outcome, Surroundings, Visitor};
 use handover::principal;
+use handover::runner::proof;
 use handover::service::Service;
 use serde_json::{Value, json};
 
@@ -67,6 +69,18 @@ pub(crate) enum DeskTime {
     LongAgo,
 }
 
+/// Writes what the runner writes for a turn. Returns what proves to a program that it belongs to that turn.
+fn proof_of(place: &Place, turn: &str) -> String {
+    let file = Path::new(place.store.strip_prefix("sqlite:").unwrap_or(&place.store));
+    let state = match file.parent() {
+        Some(folder) if !place.store.contains("://") => folder.to_owned(),
+        _ => place.folder.join("handover"),
+    };
+    let folder = proof::turn_folder(&state, turn.parse().unwrap());
+    std::fs::create_dir_all(&folder).unwrap();
+    proof::make(&folder).unwrap()
+}
+
 impl CallLine {
     pub(crate) fn pipe(place: &Place, more: &[&str]) -> Self {
         Self::Pipe(Client::open(place, Era::Old, more))
@@ -88,7 +102,7 @@ impl CallLine {
                     ShellCaller::Person => terminal.seat(&mut program),
                     ShellCaller::Script => {}
                     ShellCaller::Turn(turn) => {
-                        program.env("HANDOVER_TURN", turn);
+                        program.env("HANDOVER_TURN", &*turn).env(proof::PROOF, proof_of(place, turn));
                     }
                 }
                 command::run(&mut program, tool, arguments)

@@ -36,7 +36,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use engine::id::{SessionId, TokenId};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use cell::{Database, TableProject, text};
 use line::{CallLine, HttpWay};
@@ -146,6 +146,35 @@ fn an_agent_made_for_a_token_is_resumed_by_no_process_of_the_user() {
     }
     let mut line = CallLine::http(&server, HttpWay::Single, &text(&amy["token"]));
     assert_eq!(line.must("agent_register", &registered)["id"], amy["agent"]);
+}
+
+/// The bearer of an admin's token makes agents' tokens, and takes no agent away from the connection that it works over.
+#[test]
+fn a_token_is_not_bound_to_an_agent_that_works_elsewhere() {
+    let project = TableProject::new("taken", Database::Sqlite);
+    let server = Rc::new(door::http::Server::start(&project.place));
+    let mut line = CallLine::pipe(&project.place, &[]);
+    let amy = line.must("agent_register", &json!({"name": "amy", "runtime": "table"}));
+    let admin = format!("Bearer {}", server.admin);
+    let make = |asked: Value| server.send("POST", "/api/v1/tokens", &[("Authorization", &admin)], &asked.to_string());
+    for asked in
+        [json!({"name": "amy"}), json!({"name": "x", "agent": "amy"}), json!({"name": "x", "agent": amy["id"]})]
+    {
+        let answer = make(asked.clone());
+        assert_eq!((answer.status, answer.json()["code"].clone()), (403, json!("AGENT_ELSEWHERE")), "{asked}");
+    }
+    let mut script = door::program(&project.place.folder, &project.place.store);
+    let refused = script.args(["token", "create", "amy"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("(amy) is connected elsewhere"), "{refused:?}");
+    line.must("agent_heartbeat", &json!({}));
+    // When its connection has ended, the agent may get a token, and the token a successor.
+    line.end();
+    for _ in 0..2 {
+        let made = make(json!({"name": "amy"})).json();
+        assert_eq!(made["agent"], amy["id"], "{made}");
+        let mut bound = CallLine::http(&server, HttpWay::Single, &text(&made["token"]));
+        assert_eq!(bound.must("agent_register", &json!({"name": "any", "runtime": "http"}))["id"], amy["id"]);
+    }
 }
 
 /// One command ends a bounded number of homes.

@@ -195,6 +195,44 @@ fn an_agent_verifies_what_it_holds() {
     assert_eq!(site.task()["status"], "completed");
 }
 
+/// A command outside of agents verifies for the agents of the command line, and in no other agent's name.
+#[test]
+fn a_script_verifies_for_no_agent_that_is_at_home_elsewhere() {
+    let site = Site::new(&held_to_code());
+    fs::write(site.root().join("pass"), "").unwrap();
+    site.json(&["task", "release", &site.task]);
+    let mut shell = Command::new("sh");
+    site.surround(&mut shell);
+    let mut client = AgentClient::start(shell);
+    let zoe = client.must("agent_register", &json!({"name": "zoe", "runtime": "t"}));
+    client.must("task_next", &json!({}));
+    assert_eq!(code(&site.verify(&["out.json", "--agent-id", "zoe"])), (1, "AGENT_ELSEWHERE"));
+    assert_eq!(code(&site.verify(&["out.json", "--agent-id", "nobody"])), (1, "AGENT_NOT_FOUND"));
+    assert_eq!(code(&site.verify(&["out.json", "--agent-id", "ag_0123456789ab"])), (1, "AGENT_NOT_FOUND"));
+    let task = site.task();
+    assert_eq!((&task["status"], &task["assigned_agent_id"]), (&json!("pending"), &zoe["id"]), "{task}");
+}
+
+/// The target of `make` is the check, so a Makefile that the agent changed is a changed check.
+#[test]
+fn a_makefile_that_was_changed_counts_after_a_person_saw_it() {
+    let site = Site::new(&held_to_code());
+    let makefile = |text: &str| fs::write(site.root().join("Makefile"), text).unwrap();
+    makefile("test:\n\tfalse\n");
+    let settings = "[contract.code]\nchecks = [{ command = [\"make\", \"test\"] }]\n";
+    fs::write(site.root().join(".handover/config.toml"), settings).unwrap();
+    site.trust();
+    makefile("test:\n\ttrue\n");
+    let asked = site.verify(&["out.json", "--agent-id", "quinn"]);
+    assert_eq!(code(&asked), (1, "CHECK_CHANGED"), "{asked:?}");
+    let id = site.json(&["approval", "list"])["approvals"][0]["id"].as_str().unwrap().to_owned();
+    let shown = site.json(&["approval", "show", &id]).to_string();
+    for words in ["changed by this task: Makefile", "+\\ttrue", "-\\tfalse", "make test"] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    assert_eq!(site.task()["status"], "pending");
+}
+
 /// The agent changed the script that judges it: a person is asked, and then it counts.
 #[test]
 fn a_check_that_was_changed_counts_after_a_person_saw_it() {

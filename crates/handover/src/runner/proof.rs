@@ -1,0 +1,78 @@
+//! The proof that a process belongs to a turn. The name of a turn is no secret, so `HANDOVER_TURN` alone proves nothing.
+//!
+//! A process belongs to a turn when the turn's host is among its ancestors, or when its environment has the random text that
+//! the runner wrote into the turn's folder. The second way is for containers, for process namespaces of their own, and for
+//! systems without `/proc`.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use engine::id::TurnId;
+
+use crate::{below, random};
+
+/// In the environment of everything that a turn starts, beside `HANDOVER_TURN`. Clients hold back variables whose names sound
+/// like a secret.
+pub const PROOF: &str = "HANDOVER_TURN_PROOF";
+/// The file in the folder of a turn.
+const FILE: &str = "proof";
+/// A longer file is none of ours.
+const BYTES_MAX: u64 = 256;
+
+/// Returns the folder in which the files of a turn are.
+pub fn turn_folder(state: &Path, turn: TurnId) -> PathBuf {
+    state.join("turns").join(turn.to_string())
+}
+
+/// Writes a new proof into the folder of a turn. Only its owner can read it.
+pub fn make(folder: &Path) -> io::Result<String> {
+    let proof = random::token().map_err(io::Error::other)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(proof.as_bytes())?;
+    file.persist(folder.join(FILE)).map_err(|failed| failed.error)?;
+    Ok(proof)
+}
+
+/// Returns the variables of a turn's program: those of its agent's settings, and the proof.
+pub(super) fn beside(settings: &BTreeMap<String, String>, proof: String) -> Vec<(String, String)> {
+    let own = settings.iter().map(|(name, value)| (name.clone(), value.clone()));
+    own.chain([(PROOF.to_owned(), proof)]).collect()
+}
+
+/// Returns whether this process belongs to the turn.
+pub fn holds(state: &Path, turn: TurnId) -> bool {
+    let folder = turn_folder(state, turn);
+    let shown = std::env::var(PROOF).ok().filter(|shown| !shown.is_empty());
+    let kept = || -> io::Result<String> {
+        let mut text = String::new();
+        File::open(folder.join(FILE))?.take(BYTES_MAX).read_to_string(&mut text)?;
+        Ok(text)
+    };
+    shown.is_some_and(|shown| kept().is_ok_and(|kept| kept == shown)) || below::is_below_host_of(&folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proof_is_in_the_folder_of_its_turn_and_for_its_owner_alone() -> io::Result<()> {
+        let state = tempfile::tempdir()?;
+        let turn: TurnId = "tn_0123456789ab".parse().map_err(io::Error::other)?;
+        assert!(!holds(state.path(), turn), "a turn without a folder");
+        let folder = turn_folder(state.path(), turn);
+        std::fs::create_dir_all(&folder)?;
+        let (first, second) = (make(&folder)?, make(&folder)?);
+        assert!(first != second && first.len() >= 16, "{first} {second}");
+        assert_eq!(std::fs::read_to_string(folder.join(FILE))?, second);
+        #[cfg(unix)]
+        {
+            let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(folder.join(FILE))?.permissions());
+            assert_eq!(mode & 0o777, 0o600);
+        }
+        assert!(!holds(state.path(), turn), "this process shows no proof");
+        Ok(())
+    }
+}
