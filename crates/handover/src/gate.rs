@@ -131,26 +131,40 @@ impl Gates {
         let otherwise = self.default.map_or(Decision::Ask, decision);
         // In a list of what is allowed a program that cannot be looked into asks, too, unless a rule names it.
         let opaque = self.opaque.map_or(otherwise, decision);
-        let mut judge = Judge::new(&self.rules, (otherwise, opaque), call.directory);
+        // What other servers do is theirs to judge by default, and ours where a rule names it.
+        let defaults =
+            if tool::is_foreign(call.tool) { (Decision::Allow, Decision::Allow) } else { (otherwise, opaque) };
+        let mut judge = Judge::new(&self.rules, defaults, call.directory);
         for act in tool::acts(call) {
             match act {
-                Act::Text(..) | Act::Words(..) | Act::Writes(..) if !call.directory.is_absolute() => {
+                Act::Text(..) | Act::Words(..) | Act::Writes(..) | Act::Suspect(..) | Act::MayWrite(..)
+                    if !call.directory.is_absolute() =>
+                {
                     judge.decide(Decision::Ask, "ask: the folder of the call is not known");
                 }
                 Act::Unseen(reason) => judge.decide(Decision::Ask, format!("ask: {reason}")),
-                Act::Writes(paths, folder) => {
-                    let spot = |path: &String| Some(command::Spot::At(path.clone()));
-                    let folders = command::Folders::Known(vec![folder]);
-                    let write =
-                        |path| Write { spot: spot(path), folders: folders.clone(), tree: false, by: By::Itself };
-                    judge.found(&Found { writes: paths.iter().map(write).collect(), ..Found::default() });
-                }
+                Act::Writes(paths, folder) => judge.found(&written(&paths, &folder, By::Itself)),
+                Act::MayWrite(paths, folder) => judge.found(&written(&paths, &folder, By::Program)),
+                Act::Suspect(text, folder) => judge.suspect(&aside(move || walk::text(&text, &folder))),
+                Act::Name(words) => judge.named_after(&words, tool::is_foreign(call.tool)),
                 Act::Text(text, folder) => judge.found(&aside(move || walk::text(&text, &folder))),
                 Act::Words(words, folder) => judge.found(&aside(move || walk::words(&words, &folder))),
             }
         }
         judge.verdict()
     }
+}
+
+/// Paths that a tool writes.
+fn written(paths: &[String], folder: &Path, by: By) -> Found {
+    let folders = command::Folders::Known(vec![folder.to_owned()]);
+    let write = |path: &String| Write {
+        spot: Some(command::Spot::At(path.clone())),
+        folders: folders.clone(),
+        tree: false,
+        by,
+    };
+    Found { writes: paths.iter().map(write).collect(), ..Found::default() }
 }
 
 /// Whether writing a file asks wherever a gate is configured.

@@ -12,6 +12,8 @@ mod bash;
 mod files;
 #[path = "gates/hostile.rs"]
 mod hostile;
+#[path = "gates/moves.rs"]
+mod moves;
 #[path = "gates/tools.rs"]
 mod tools;
 

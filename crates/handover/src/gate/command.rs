@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::git::WorkTreeMove;
 use super::place;
 use super::word::{Piece, Word};
 
@@ -226,7 +227,7 @@ pub(super) struct Found {
     /// What cannot be looked into beside commands: variables that change what a toolchain does.
     pub(super) opaques: Vec<String>,
     /// Moves of the work tree to another state of the repository: it is not known which files they write.
-    pub(super) moves: Vec<String>,
+    pub(super) moves: Vec<WorkTreeMove>,
     /// Descriptors were moved, so that `/dev/stdout` may be a file that was opened for reading.
     pub(super) reopened: bool,
     /// What may change the meaning of a command through a variable of the same text.

@@ -40,7 +40,7 @@ pub(super) enum ProgramEffect {
     /// It runs or writes more than its words tell.
     Opaque(String),
     /// The work tree is moved to another state of the repository.
-    Moves(String),
+    Moves(git::WorkTreeMove),
     /// A setting of git is changed, by its key and value.
     Setting(Arg, Option<Arg>),
     /// A text in a language that is not read here.
@@ -108,6 +108,11 @@ const KINDS: &[&str] = &[
     "python",
     "sqlite",
     "copy-verb",
+    "verb",
+    "when",
+    "unless",
+    "format",
+    "lock",
     "compiler",
     "socat",
     "command",
@@ -146,6 +151,7 @@ pub(super) fn effects(words: &[Arg]) -> Option<Vec<ProgramEffect>> {
     match table.does.as_str() {
         "npm" => found.extend(toolchain::npm(words)),
         "python" => found.extend(toolchain::python(words)),
+        "copy-verb" => found.extend(toolchain::mounts(words)),
         "compiler" => found.extend(toolchain::compiler(words)),
         _ => {}
     }
@@ -247,6 +253,11 @@ fn of_operands(name: &str, table: &ProgramTable, parsed: &ParsedOptions) -> Vec<
         "sqlite" => toolchain::sqlite(parsed),
         "copy-verb" => toolchain::copy_verb(parsed),
         "socat" => toolchain::socat(parsed),
+        "verb" => toolchain::verb(rest, operands),
+        "when" if rest.split(' ').any(|option| parsed.has(&[option])) => all(operands),
+        "unless" if !rest.split(' ').any(|option| parsed.has(&[option])) => all(operands),
+        "format" => toolchain::format(rest, parsed),
+        "lock" => operands.first().map(write).into_iter().collect(),
         "unpack" => vec![ProgramEffect::Doubt("files that it names itself".to_owned())],
         "curl" => fetch::curl(parsed),
         "wget" => fetch::wget(parsed),

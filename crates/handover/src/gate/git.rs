@@ -1,6 +1,7 @@
 //! git: its own options, which stand before its command, and what its commands write and run.
 
 mod keys;
+mod moves;
 mod paths;
 mod work;
 
@@ -10,6 +11,7 @@ use super::options::{base, parse};
 use super::table;
 
 pub(super) use keys::{asks, setting};
+pub(super) use moves::{GitQuestion, WorkTreeMove};
 #[cfg(test)]
 pub(super) use work::knows_kind;
 
@@ -79,7 +81,12 @@ pub(super) fn is_git(name: &str) -> bool {
 
 /// Writes `git-push origin` as `git push origin`, so that rules see one spelling.
 pub(super) fn as_git(words: &[Arg]) -> Option<Vec<Arg>> {
-    let command = base(words.first()?.as_text()).strip_prefix("git-").filter(|command| knows(command))?;
+    let name = base(words.first()?.as_text());
+    // hub does all that git does.
+    if name == "hub" && words.get(1).is_some_and(|command| knows(command.as_text())) {
+        return Some(std::iter::once(Arg::known("git")).chain(words[1..].iter().cloned()).collect());
+    }
+    let command = name.strip_prefix("git-").filter(|command| knows(command))?;
     Some([Arg::known("git"), Arg::known(command)].into_iter().chain(words[1..].iter().cloned()).collect())
 }
 

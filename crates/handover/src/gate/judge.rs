@@ -2,6 +2,7 @@
 
 mod code;
 mod copied;
+mod moved;
 mod prepared;
 mod search;
 mod write;
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 use super::command::{Found, Level, Seen};
 use super::rule::{self, Matter, Rule};
 use super::{Decision, Verdict, options, program};
+pub(super) use code::unescaped;
 
 /// Reasons that are told; the first are enough to act on.
 const REASONS_MAX: usize = 3;
@@ -103,14 +105,8 @@ impl<'g> Judge<'g> {
         if found.writes.len() > WRITES_MAX {
             self.decide(Decision::Ask, "ask: more paths are written than are looked at");
         }
-        if self.narrows_writes() {
-            for what in &found.moves {
-                let text = format!(
-                    "{what} brings another state of the repository into the work tree, and a gate is for \
-                                    some of its files; name the paths"
-                );
-                self.decide(Decision::Ask, text);
-            }
+        for moved in &found.moves {
+            self.moved(moved, &found.commands);
         }
         if self.narrows_writes() || self.commands().any(|(_, _, rule)| rule.decision != Decision::Allow) {
             for doubt in &found.doubts {

@@ -55,6 +55,14 @@ pub(super) fn is_language(name: &str) -> bool {
     is_one_of(LANGUAGES, name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.'))
 }
 
+/// Whether a command writes, or runs what follows: one of which only the first words are known may reach anything.
+pub(super) fn is_writer(text: &str) -> bool {
+    const WRITERS: &str = "rm rmdir mv cp tee touch mkdir truncate dd ln chmod chown sed tar unzip curl wget rsync shred \
+                           unlink install patch sh bash zsh dash ksh fish sudo doas env xargs eval exec nohup timeout";
+    let first = text.split_whitespace().next().map(base).unwrap_or_default();
+    text.contains(['>', ';', '|', '&', '`']) || is_one_of(WRITERS, first)
+}
+
 /// Another program runs, or the same one does something else.
 pub(super) fn changes_programs(variable: &str) -> bool {
     fits(VARIABLES, variable)
@@ -116,6 +124,9 @@ pub(super) fn asks(words: &[Arg]) -> Option<String> {
             Some(format!("{name} with words that may change what commands mean, or write"))
         }
         "." | "source" => sourced(words),
+        "wait" if words.iter().any(|word| word.text.as_deref().is_none_or(|text| text.contains('['))) => {
+            Some("wait with a name that is computed".to_owned())
+        }
         "shopt" | "set" | "setopt"
             if words.iter().skip(1).any(|word| word.text.as_deref().is_none_or(changes_reading))
                 || name == "set" && words.get(1).is_some_and(|word| is_letters(word.as_text(), 'k')) =>

@@ -52,10 +52,12 @@ fn run(folder: &Path, text: &str) {
 }
 
 impl RealFolder {
-    /// A copy of a folder that was made once.
-    fn copy_of(first: &Self) -> Self {
+    /// A copy of a folder that was made once; with its history for git, and for other programs with none.
+    fn copy_of(first: &Self, program: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        run(folder.path(), &format!("cp -a {}/. .", first.root().display()));
+        let from = first.root().display().to_string();
+        let files = if program == "git" { format!("{from}/.") } else { format!("{from}/in* .; mkdir .git; :") };
+        run(folder.path(), &format!("cp -a {files} ."));
         Self { folder }
     }
 
@@ -65,7 +67,9 @@ impl RealFolder {
                     git init -q .; git config user.name x; git config user.email x@y; git add -A; git commit -qm one; \
                     echo b >> infra/out; echo b >> in.txt; git diff > infra.diff; git commit -qam two; \
                     diff -u in.txt infra/out > in.txt.diff; tar cf in.txt.tar in.txt; zip -q in.txt.zip in.txt; \
-                    git checkout -q HEAD~1 -- in.txt infra; git commit -qm three; true";
+                    git checkout -q HEAD~1 -- in.txt infra; git commit -qm three; \
+                    git checkout -qb other; echo c > infra/out; git commit -qam four; git checkout -q -; \
+                    echo d > infra/d/x; git stash -q; echo e > infra/d/new; true";
         run(folder.path(), made);
         Self { folder }
     }
@@ -140,30 +144,71 @@ fn slots(table: &ProgramTable, root: &Path) -> Vec<String> {
     found
 }
 
-/// What was written though the gate allowed it. The number of rounds bounds how many spellings of each template are run;
-/// `FUZZ_ROUNDS` sets it, and without a bound all of them are.
+/// The rows that are run, and the programs that are said not to be.
+fn rows() -> (Vec<&'static str>, Vec<&'static str>) {
+    let lines = TEMPLATES.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    let (untried, rows): (Vec<&str>, Vec<&str>) = lines.partition(|line| line.starts_with("untried "));
+    let name = |line: &&'static str| line.strip_prefix("untried ").and_then(|rest| rest.split(':').next());
+    (rows, untried.iter().filter_map(name).collect())
+}
+
+/// The name of the table that a row is about: `git-diff` of `git diff --output OUT`.
+fn subject(row: &str) -> String {
+    let mut words = row.split(' ').filter(|word| !word.starts_with('-') && *word != "infra");
+    match (words.next(), words.next()) {
+        (Some("git"), Some(command)) => format!("git-{command}"),
+        (program, _) => program.unwrap_or_default().to_owned(),
+    }
+}
+
+/// A program whose table has options that write or run something is tried, or said not to be and why.
 #[test]
-fn real_programs_write_nothing_that_was_allowed() {
-    let rounds = std::env::var("FUZZ_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(4);
-    let (mut ran, mut wrote, mut wrong, mut missing) = (0, 0, String::new(), Vec::new());
-    let (gates, first) = (gates(), RealFolder::new());
-    for template in TEMPLATES.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
-        let mut words = template.split(' ');
-        let program = words.next().unwrap();
-        let name = if program == "git" { format!("git-{}", words.next().unwrap()) } else { program.to_owned() };
+fn every_table_with_outputs_has_rows() {
+    let (rows, untried) = rows();
+    let outputs =
+        |option: &&KnownOption| matches!(option.effect, OptionEffect::Write | OptionEffect::Tree | OptionEffect::Run);
+    let mut missing = Vec::new();
+    for (names, _) in table::all().iter().filter(|(_, table)| table.options().iter().any(|one| outputs(&one))) {
+        let tried = rows.iter().any(|row| names.contains(&subject(row).as_str()));
+        if !tried && !names.iter().any(|name| untried.contains(name)) {
+            missing.push(names.join(" "));
+        }
+    }
+    assert!(missing.is_empty(), "tests/gates/real.list has no row for: {}", missing.join("; "));
+    let known = |name: &&str| table::find(name).is_none();
+    assert_eq!(untried.iter().find(|name| known(name)), None, "a program without a table is said not to be tried");
+    assert!(rows.len() > 200, "{}", rows.len());
+}
+
+/// What came of some rows.
+#[derive(Default)]
+struct Tally {
+    ran: usize,
+    wrote: usize,
+    wrong: String,
+    missing: Vec<&'static str>,
+}
+
+const THREADS: usize = 4;
+
+fn try_rows(rows: &[&'static str], rounds: usize, gates: &Gates, first: &RealFolder) -> Tally {
+    let mut tally = Tally::default();
+    for &template in rows {
+        let program = template.split(' ').next().unwrap_or_default();
         let installed =
             ["/usr/bin", "/bin", "/usr/local/bin"].iter().any(|folder| Path::new(folder).join(program).exists());
         if !installed {
-            missing.push(program);
+            tally.missing.push(program);
             continue;
         }
-        let table = table::find(&name).unwrap_or_else(|| panic!("{name} has no table"));
-        let count = slots(table, Path::new("/")).len();
+        let table = table::find(&subject(template)).filter(|_| template.contains("{}"));
+        let slots = |root: &Path| table.map_or_else(|| vec![String::new()], |table| slots(table, root));
+        let count = slots(Path::new("/")).len();
         let step = (count / rounds).max(1);
         for number in (0..count).step_by(step) {
-            let scratch = RealFolder::copy_of(&first);
+            let scratch = RealFolder::copy_of(first, program);
             let root = scratch.root();
-            let slot = &slots(table, &root)[number];
+            let slot = &slots(&root)[number];
             let text = template
                 .replace("{}", slot)
                 .replace("OUTDIR", "infra/d")
@@ -175,13 +220,33 @@ fn real_programs_write_nothing_that_was_allowed() {
             let before = scratch.state();
             run(&root, &text);
             let changed = scratch.state() != before;
-            ran += 1;
-            wrote += usize::from(changed);
+            tally.ran += 1;
+            tally.wrote += usize::from(changed);
             if changed && verdict.decision == Decision::Allow {
-                let _: Result<(), _> = writeln!(wrong, "{text}");
+                let _: Result<(), _> = writeln!(tally.wrong, "{text}");
             }
         }
     }
+    tally
+}
+
+/// What was written though the gate allowed it. The number of rounds bounds how many spellings of each template are run;
+/// `FUZZ_ROUNDS` sets it, and without a bound all of them are.
+#[test]
+fn real_programs_write_nothing_that_was_allowed() {
+    let rounds = std::env::var("FUZZ_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(4);
+    let (gates, first) = (gates(), RealFolder::new());
+    let rows: &'static [&'static str] = Vec::leak(rows().0);
+    // Most of the time goes by until a program has ended.
+    let tallies: Vec<Tally> = std::thread::scope(|scope| {
+        let (gates, first) = (&gates, &first);
+        let part = |rows: &'static [&'static str]| scope.spawn(move || try_rows(rows, rounds, gates, first));
+        let parts: Vec<_> = rows.chunks(rows.len() / THREADS + 1).map(part).collect();
+        parts.into_iter().map(|part| part.join().unwrap()).collect()
+    });
+    let (ran, wrote) = tallies.iter().fold((0, 0), |(ran, wrote), one| (ran + one.ran, wrote + one.wrote));
+    let wrong: String = tallies.iter().map(|one| one.wrong.as_str()).collect();
+    let mut missing: Vec<&str> = tallies.iter().flat_map(|one| one.missing.iter().copied()).collect();
     missing.dedup();
     if !missing.is_empty() {
         // Said, so that a run without them is not taken for one with them.

@@ -88,6 +88,8 @@ pub(super) fn allows(rule: &[String], words: &[Arg]) -> bool {
 pub(super) fn concerns(rule: &[String], words: &[Arg]) -> Fit {
     let (Some(wanted), Some(program)) = (rule.first(), words.first()) else { return Fit::No };
     let Some(program) = program.text.as_deref().map(base) else { return Fit::Perhaps };
+    // Below another system's shell programs have an ending.
+    let program = program.strip_suffix(".exe").unwrap_or(program);
     if program != base(wanted) {
         return Fit::No;
     }
@@ -177,6 +179,12 @@ pub(super) fn stands_in_text(rule: &[String], text: &str) -> bool {
     let part = |letter: char| !(letter.is_alphanumeric() || "_-./@:+~".contains(letter));
     let words: Vec<Arg> = text.split(part).filter(|word| !word.is_empty()).map(Arg::known).collect();
     stands_in(rule, &words)
+}
+
+/// Whether a command that begins with this text may be the one that a rule is for.
+pub(super) fn may_begin(rule: &[String], text: &str) -> bool {
+    let words: Vec<Arg> = text.split_whitespace().map(Arg::known).chain([Arg::unknown()]).collect();
+    concerns(rule, &words) != Fit::No || stands_in(rule, &words)
 }
 
 impl Rule {

@@ -145,6 +145,12 @@ pub(super) fn exactly(program: &str) -> Option<&'static ProgramTable> {
     table.get_or_init(|| read(name)).as_ref()
 }
 
+/// Returns every table with all names of its program.
+#[cfg(test)]
+pub(super) fn all() -> Vec<(Vec<&'static str>, &'static ProgramTable)> {
+    blocks().filter_map(|block| Some((names(block).collect(), exactly(names(block).next()?)?))).collect()
+}
+
 fn blocks() -> impl Iterator<Item = &'static str> {
     TEXTS.iter().flat_map(|text| text.split("\nprogram ").skip(1))
 }

@@ -1,6 +1,7 @@
 //! Tools of clients: which of them run a command or write files.
 
 mod fields;
+mod named;
 
 use std::path::{Path, PathBuf};
 
@@ -20,6 +21,12 @@ pub(super) enum Act {
     /// Words that are started without a shell.
     Words(Vec<String>, PathBuf),
     Writes(Vec<String>, PathBuf),
+    /// A text that may be run: only what a rule is for counts.
+    Suspect(String, PathBuf),
+    /// Paths that may be written: only what a rule is for counts.
+    MayWrite(Vec<String>, PathBuf),
+    /// The words of the tool's own name, with a value of its input.
+    Name(Vec<String>),
     /// It runs or writes something that cannot be seen.
     Unseen(String),
 }
@@ -69,16 +76,59 @@ const READERS: &[&str] = &["Read", "read", "read_file", "view", "Grep", "grep", 
 /// Objects in objects that are looked into.
 const DEPTH_MAX: usize = 8;
 
+/// Our own server: what its tools do is decided by the desk.
+const OURS: &str = "mcp__handover__";
+
 /// Everything that a call runs and writes: all fields that look like commands or paths, not the first of them.
 pub(super) fn acts(call: &Call<'_>) -> Vec<Act> {
-    // Tools of MCP servers are the server's to judge, and ours are among them.
-    if call.tool.starts_with("mcp__") {
+    if call.tool.starts_with(OURS) {
         return Vec::new();
     }
     if UNSEEN.contains(&call.tool) {
         return vec![Act::Unseen(format!("the tool {} is not looked into", call.tool))];
     }
-    let name = plain(call.tool);
+    let mut found = plainly(call);
+    if READERS.contains(&call.tool) || found.iter().any(|act| matches!(act, Act::Unseen(_))) {
+        return found;
+    }
+    let runs = fields::RUNNING_WORDS.iter().any(|word| plain(call.tool).contains(word));
+    if is_foreign(call.tool) && !runs {
+        // The server may mean something else by a field of this name, such as a query.
+        let milder = |act| match act {
+            Act::Text(text, folder) => Act::Suspect(text, folder),
+            other @ (Act::Words(..)
+            | Act::Writes(..)
+            | Act::Suspect(..)
+            | Act::MayWrite(..)
+            | Act::Name(_)
+            | Act::Unseen(_)) => other,
+        };
+        found = found.into_iter().map(milder).collect();
+    }
+    let known = [SHELLS, WRITERS].iter().any(|tools| tools.contains(&call.tool))
+        || PATCHES.contains(&plain(call.tool).as_str());
+    if !known {
+        found.extend(named::names(call.tool, call.input).into_iter().map(Act::Name));
+    }
+    let texts = named::texts(call.input);
+    let others = || texts.iter().filter(|(field, _)| !named::is_prose(field));
+    let commands = others().filter(|(_, text)| text.trim().contains([' ', '\t', '\n', ';', '|', '&']));
+    found.extend(commands.map(|(_, text)| Act::Suspect((*text).to_owned(), call.directory.to_owned())));
+    if found.iter().any(|act| matches!(act, Act::Writes(..))) {
+        let paths = others().filter(|(_, text)| !text.contains('\n')).map(|(_, text)| (*text).to_owned()).collect();
+        found.push(Act::MayWrite(paths, call.directory.to_owned()));
+    }
+    found
+}
+
+/// A tool of another server: only what a rule is for counts, and no default.
+pub(super) fn is_foreign(tool: &str) -> bool {
+    tool.starts_with("mcp__")
+}
+
+/// What the fields of a call say that are made for commands and paths.
+fn plainly(call: &Call<'_>) -> Vec<Act> {
+    let name = plain(named::own_name(call.tool));
     let patches = PATCHES.contains(&name.as_str());
     let mut found = Vec::new();
     let objects = objects(call.input);
@@ -211,11 +261,12 @@ fn programs(call: &Call<'_>, object: &[(String, Value)], here: &Path) -> Vec<Act
     for (_, words) in members(object, fields::WORDS) {
         let Some(words) = words.as_list() else { continue };
         let words = || words.iter().map(|word| word.as_text().unwrap_or("*").to_owned());
-        let mut named: Vec<&str> = members(object, fields::PROGRAMS).filter_map(|(_, value)| value.as_text()).collect();
-        if named.is_empty() {
-            named.push(call.tool);
+        let mut programs: Vec<&str> =
+            members(object, fields::PROGRAMS).filter_map(|(_, value)| value.as_text()).collect();
+        if programs.is_empty() {
+            programs.push(named::own_name(call.tool));
         }
-        for program in named {
+        for program in programs {
             let program = program.split_whitespace().map(str::to_owned);
             found.push(Act::Words(program.chain(words()).collect(), here.to_owned()));
         }

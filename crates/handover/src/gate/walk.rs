@@ -16,6 +16,7 @@ use brush_parser::{Parser, ParserOptions};
 
 use super::command::{Arg, Folders, Found, Level, Seen, Spot, Write};
 use super::effect::{self, Fragility, ProgramEffect, Tree};
+use super::git::WorkTreeMove;
 use super::program::ProgramKnowledge;
 use super::script::{self, Script};
 use super::word::Word;
@@ -237,7 +238,8 @@ impl Walk {
 
     /// A variable that names a folder is set: what follows writes there.
     fn placed(&mut self, name: &str, value: &Arg, scope: &Scope) {
-        if program::names_folder(name) && value.text.as_ref().is_some_and(|text| !text.is_empty()) {
+        let known = matches!(&value.spot, Some(Spot::At(path)) if !path.is_empty());
+        if program::names_folder(name) && known {
             self.writes(value, Tree::No, command::By::Program, scope);
         }
     }
@@ -274,7 +276,6 @@ impl Walk {
                 ProgramEffect::Fragile(fragility, reason) => {
                     self.fragile.push((*fragility, format!("{name} with {reason}")));
                 }
-                ProgramEffect::Moves(reason) => self.found.moves.push(reason.clone()),
                 ProgramEffect::Setting(key, value) => {
                     self.found.guarded.extend(git::asks(key, value.as_ref()));
                 }
@@ -288,6 +289,7 @@ impl Walk {
                 | ProgramEffect::AskUnlessNamed(_)
                 | ProgramEffect::Doubt(_)
                 | ProgramEffect::Opaque(_)
+                | ProgramEffect::Moves(_)
                 | ProgramEffect::Code(_)
                 | ProgramEffect::Input => {}
             }
@@ -421,13 +423,16 @@ impl Walk {
                 }
                 ProgramEffect::Folder(path) => within.folders = within.folders.moved(path),
                 ProgramEffect::Writes(path, tree) => self.writes(path, *tree, command::By::Program, &within),
+                ProgramEffect::Moves(moved) => {
+                    let folders = Some(within.folders.clone());
+                    self.found.moves.push(WorkTreeMove { folders, ..moved.clone() });
+                }
                 ProgramEffect::Copies(path) => self.writes(path, Tree::Yes, command::By::Copy, &within),
                 ProgramEffect::Ask(_)
                 | ProgramEffect::AskUnlessNamed(_)
                 | ProgramEffect::Doubt(_)
                 | ProgramEffect::Fragile(..)
                 | ProgramEffect::Opaque(_)
-                | ProgramEffect::Moves(_)
                 | ProgramEffect::Setting(..)
                 | ProgramEffect::Code(_) => {}
             }

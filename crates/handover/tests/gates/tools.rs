@@ -111,6 +111,58 @@ fn all_fields_of_a_payload_are_judged() {
     }
 }
 
+/// Commands and paths in the tool's own name and in fields of any name are judged; texts for people are not.
+#[test]
+fn names_and_fields_of_any_tool_are_judged() {
+    let scratch = Scratch::new();
+    let gates = scratch.gates(RULES);
+    for (tool, input, wanted) in [
+        ("mcp__git__git_push", r#"{"remote":"origin"}"#, Decision::Ask),
+        ("mcp__git__push", r"{}", Decision::Ask),
+        ("mcp__github__push_files", r#"{"branch":"main"}"#, Decision::Ask),
+        ("git_push", r"{}", Decision::Ask),
+        ("gitPush", r"{}", Decision::Ask),
+        ("mcp__git__run", r#"{"operation":"push"}"#, Decision::Ask),
+        ("mcp__git__git", r#"{"args":["push","origin"]}"#, Decision::Deny),
+        ("mcp__vcs__git", r#"{"subcommand":"push"}"#, Decision::Ask),
+        ("mcp__shell__execute", r#"{"command":"git push"}"#, Decision::Deny),
+        ("mcp__shell__execute", r#"{"command":"$x"}"#, Decision::Ask),
+        ("mcp__shell__execute", r#"{"todo":["ls","git push origin"]}"#, Decision::Ask),
+        ("mcp__shell__execute", r#"{"command":"ls"}"#, Decision::Allow),
+        ("mcp__filesystem__write_file", r#"{"path":"infra/x","content":"a"}"#, Decision::Deny),
+        ("mcp__filesystem__write_file", r#"{"path":"src/x","content":"a"}"#, Decision::Allow),
+        ("mcp__filesystem__write_file", r#"{"path":"src/x","backup":"infra/x","content":"a"}"#, Decision::Deny),
+        ("mcp__filesystem__move_file", r#"{"source":"infra/main.tf","destination":"x"}"#, Decision::Deny),
+        ("mcp__filesystem__read_file", r#"{"path":"infra/x"}"#, Decision::Allow),
+        ("mcp__filesystem__edit_file", r#"{"path":".claude/settings.json","edits":[]}"#, Decision::Ask),
+        ("Skill", r#"{"skill":"deploy","args":"git push origin"}"#, Decision::Ask),
+        ("Skill", r#"{"skill":"git-push"}"#, Decision::Ask),
+        ("Skill", r#"{"skill":"pdf","args":"read docs/a.pdf"}"#, Decision::Allow),
+        ("SlashCommand", r#"{"command":"/git:push"}"#, Decision::Ask),
+        ("Bash", r#"{"command":"ls","after":"git push"}"#, Decision::Ask),
+        ("SomethingNew", r#"{"anything":"git push origin main"}"#, Decision::Ask),
+        ("SomethingNew", r#"{"a":{"b":[{"c":"cd x && git push"}]}}"#, Decision::Ask),
+        ("SomethingNew", r#"{"step":"rm -rf infra"}"#, Decision::Ask),
+        ("save_report", r#"{"whatever":"infra/x","content":"a"}"#, Decision::Allow),
+        ("save_report", r#"{"path":"out","whatever":"infra/x","content":"a"}"#, Decision::Deny),
+        ("mcp__git__git_status", r#"{"repo_path":"."}"#, Decision::Allow),
+        ("mcp__git__git_commit", r#"{"message":"git push later"}"#, Decision::Allow),
+        ("mcp__git__git_diff", r#"{"target":"push"}"#, Decision::Allow),
+        ("mcp__git__git_checkout", r#"{"branch_name":"git-push-fix"}"#, Decision::Allow),
+        ("mcp__github__create_issue", r#"{"title":"git push fails","body":"git push x"}"#, Decision::Allow),
+        ("mcp__github__get_file_contents", r#"{"path":"infra/main.tf"}"#, Decision::Allow),
+        ("mcp__db__query", r#"{"sql":"select (a) from b where c > 1"}"#, Decision::Allow),
+        ("mcp__db__query", r#"{"command":"select (a) from b"}"#, Decision::Allow),
+        ("mcp__slack__post", r##"{"channel":"#x","text":"git push is done"}"##, Decision::Allow),
+        ("Agent", r#"{"description":"git push","prompt":"run git push"}"#, Decision::Allow),
+        ("WebSearch", r#"{"query":"git push force"}"#, Decision::Allow),
+        ("AskUserQuestion", r#"{"questions":[{"question":"git push now?","header":"git push"}]}"#, Decision::Allow),
+        ("TodoWrite", r#"{"todos":[{"content":"git push","status":"pending"}]}"#, Decision::Allow),
+    ] {
+        assert_eq!(judge(&gates, tool, input, &scratch.root()), wanted, "{tool} {input}");
+    }
+}
+
 /// With the default, what no rule names asks; what is neither command nor write goes.
 #[test]
 fn the_default_is_for_commands_and_writes() {
@@ -123,6 +175,8 @@ fn the_default_is_for_commands_and_writes() {
         ("Bash", r#"{"command":"ls"}"#, Decision::Ask),
         ("Read", r#"{"file_path":"src/x"}"#, Decision::Allow),
         ("mcp__other__x", r"{}", Decision::Allow),
+        ("mcp__other__write_file", r#"{"path":"src/x","content":"a"}"#, Decision::Allow),
+        ("mcp__other__run", r#"{"command":"ls"}"#, Decision::Allow),
     ] {
         assert_eq!(judge(&gates, tool, input, &scratch.root()), wanted, "{tool} {input}");
     }

@@ -1,7 +1,7 @@
 //! Toolchains and other programs of which only some words tell what they write.
 
 use super::{ProgramEffect, Tree, effects, write};
-use crate::gate::command::Arg;
+use crate::gate::command::{Arg, Spot};
 use crate::gate::options::ParsedOptions;
 
 fn tree(path: &Arg) -> ProgramEffect {
@@ -52,7 +52,8 @@ pub(super) fn npm(words: &[Arg]) -> Vec<ProgramEffect> {
 pub(super) fn cargo(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let mut operands = parsed.operands.iter().filter(|word| !word.as_text().starts_with('+'));
     match operands.next().map(Arg::as_text) {
-        Some("new" | "init") => operands.map(tree).collect(),
+        Some("new" | "init" | "vendor") => operands.map(tree).collect(),
+        Some("fmt" | "fix" | "add" | "remove" | "update") => parsed.values(&["--manifest-path"]).map(write).collect(),
         Some(_) | None => Vec::new(),
     }
 }
@@ -121,6 +122,82 @@ pub(super) fn copy_verb(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let copies = parsed.operands.iter().take(2).any(|word| word.as_text() == "cp");
     let target = parsed.operands.last().filter(|word| copies && !word.as_text().contains(':'));
     target.map(tree).into_iter().collect()
+}
+
+/// Programs with commands of their own, of which these write their last operand: `svn export URL folder`.
+pub(super) fn verb(verbs: &str, operands: &[Arg]) -> Vec<ProgramEffect> {
+    let is_verb = |word: &Arg| verbs.split(' ').any(|verb| verb == word.as_text());
+    let Some(at) = operands.iter().take(3).position(is_verb) else { return Vec::new() };
+    operands.get(at + 1..).and_then(<[Arg]>::last).map(tree).into_iter().collect()
+}
+
+/// Formatters whose command stands first: `ruff format src`, `terraform fmt src`. They write what they are given.
+pub(super) fn format(verb: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
+    let shows = parsed.has(&["--check", "--diff", "-check", "-diff", "-write=false", "--write=false"]);
+    match parsed.operands.split_first() {
+        Some((first, [])) if first.as_text() == verb && verb == "fmt" && !shows => {
+            let below = Spot::Named { folder: ".".to_owned(), pattern: "*.tf".to_owned() };
+            let below = parsed.has(&["-recursive"]).then(|| write(&Arg { spot: Some(below), ..Arg::unknown() }));
+            std::iter::once(write(&Arg::known("."))).chain(below).collect()
+        }
+        Some((first, rest)) if first.as_text() == verb && !shows => rest.iter().map(write).collect(),
+        Some(_) | None => Vec::new(),
+    }
+}
+
+/// Commands in a container that change what they are given.
+const CONTAINER_WRITERS: &[&str] = &[
+    "rm", "touch", "cp", "mv", "tee", "mkdir", "rmdir", "truncate", "dd", "ln", "chmod", "chown", "sed", "sh", "bash",
+];
+
+/// docker run -v: a folder that a container is given may be written by it, unless it is given for reading. What the command
+/// in the container names below such a folder is what it means here.
+pub(super) fn mounts(words: &[Arg]) -> Vec<ProgramEffect> {
+    let mut found = Vec::new();
+    // A variable or a command there is nearly always the folder that it runs in: `$PWD`, `$(pwd)`.
+    let text = |word: &Arg| word.text.clone().or_else(|| word.shape.as_ref().map(|shape| shape.replace("$_", ".")));
+    for (at, word) in words.iter().enumerate().skip(1) {
+        let (name, attached) = match word.lead.split_once('=') {
+            Some((name, _)) if name.starts_with("--") => {
+                (name.to_owned(), text(word).and_then(|word| Some(word.split_once('=')?.1.to_owned())))
+            }
+            _ => (word.as_text().to_owned(), None),
+        };
+        let Some(value) = attached.or_else(|| words.get(at + 1).and_then(text)) else { continue };
+        let (from, to, reads) = match name.as_str() {
+            "-v" | "--volume" => {
+                let mut parts = value.split(':');
+                let (from, to, rest) =
+                    (parts.next().unwrap_or_default(), parts.next(), parts.next().unwrap_or_default());
+                (from.to_owned(), to.map(str::to_owned), rest.split(',').any(|option| option == "ro"))
+            }
+            "--mount" => {
+                let field = |names: &[&str]| {
+                    let fields = value.split(',').filter_map(|field| field.split_once('='));
+                    fields.filter(|(name, _)| names.contains(name)).map(|(_, value)| value.to_owned()).next()
+                };
+                let reads =
+                    value.split(',').any(|field| matches!(field, "readonly" | "ro" | "readonly=true" | "ro=true"));
+                (field(&["src", "source"]).unwrap_or_default(), field(&["dst", "target", "destination"]), reads)
+            }
+            _ => continue,
+        };
+        if reads || !from.contains(['/', '.']) || to.is_none() {
+            continue;
+        }
+        found.push(write(&Arg::known(&from)));
+        let behind = words.get(at + 1..).unwrap_or_default();
+        let writes = |word: &Arg| CONTAINER_WRITERS.contains(&word.as_text()) || word.as_text().contains('>');
+        let to = to.unwrap_or_default();
+        if to.len() > 1 && behind.iter().any(writes) {
+            let below = behind
+                .iter()
+                .filter(|word| word.as_text().contains(&format!("{to}/")) && !word.as_text().contains(':'));
+            let here = below.map(|word| word.as_text().replace(&to, &from)).collect::<Vec<String>>();
+            found.extend((!here.is_empty()).then(|| ProgramEffect::Code(here.join(" "))));
+        }
+    }
+    found
 }
 
 /// Compilers pass options on with commas, and name files behind an equals sign: `-Wp,-MD,file`, `-Map=file`, `-a=file`.

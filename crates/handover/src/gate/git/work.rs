@@ -1,5 +1,6 @@
 //! What the operands of git's commands are.
 
+use super::moves;
 use super::paths::{anywhere, folder_of, is_revision, named};
 use crate::gate::command::{Arg, Spot};
 use crate::gate::effect::{ProgramEffect, Tree, copy};
@@ -33,13 +34,13 @@ pub(super) fn effects(name: &str, does: &str, parsed: &ParsedOptions) -> Vec<Pro
         "all" => operands.iter().map(write).collect(),
         "git-asks" => ask(name),
         "git-paths" => checkout(name, parsed),
-        "git-state" => moves(name, parsed),
+        "git-state" => state(name, parsed),
         "git-checkout-index" => checkout_index(parsed),
         "git-read-tree" if parsed.has(&["-u", "--reset"]) => match parsed.values(&["--prefix"]).next() {
             Some(prefix) => vec![tree(prefix)],
-            None => moved("read-tree"),
+            None => moves::unknown("read-tree"),
         },
-        "git-reset" if parsed.has(&["--hard", "--merge", "--keep"]) => moved("reset"),
+        "git-reset" if parsed.has(&["--hard", "--merge", "--keep"]) => moves::reset(parsed),
         "git-rm" if parsed.has(&["--cached", "-n", "--dry-run"]) => Vec::new(),
         "git-rm" if parsed.has(&["--pathspec-from-file"]) => anywhere(),
         "git-rm" => {
@@ -52,12 +53,8 @@ pub(super) fn effects(name: &str, does: &str, parsed: &ParsedOptions) -> Vec<Pro
         },
         "git-apply" => apply(parsed),
         "git-am" if !parsed.has(&["--abort", "--quit", "--skip", "--show-current-patch"]) => anywhere(),
-        "git-stash" => match first {
-            "push" => all(others),
-            // Messages, names of stashes, and paths behind two dashes.
-            _ => all(operands.get(parsed.before_dashes..).unwrap_or_default()),
-        },
-        "git-sparse" if !matches!(first, "list" | "check-rules") => moved("sparse-checkout"),
+        "git-stash" => stash(parsed),
+        "git-sparse" if !matches!(first, "list" | "check-rules") => moves::unknown("sparse-checkout"),
         "git-submodule" => submodule(first, others),
         "git-bisect" if first == "run" => ask("bisect run"),
         "git-merge-file" if !parsed.has(&["-p", "--stdout", "--object-id"]) => {
@@ -94,10 +91,6 @@ pub(super) fn effects(name: &str, does: &str, parsed: &ParsedOptions) -> Vec<Pro
     }
 }
 
-fn moved(name: &str) -> Vec<ProgramEffect> {
-    vec![ProgramEffect::Moves(format!("git {name}"))]
-}
-
 fn single(path: &Arg) -> Vec<ProgramEffect> {
     match path.text.as_deref() {
         Some(text) if text.starts_with(':') || text.contains(['*', '?', '[']) => anywhere(),
@@ -125,16 +118,39 @@ fn checkout(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let whole = parsed.operands.len() <= 1 || branches;
     let starts = parsed.operands.first().filter(|_| whole && !(parsed.has_dashes && parsed.before_dashes == 0));
     let resets = parsed.operands.is_empty() && parsed.has(&["-f", "--force"]);
-    if resets || starts.is_some_and(|start| start.text.as_deref().is_none_or(is_revision)) {
-        found.extend(moved(name));
-    }
+    found.extend(moves::to_state(name, starts, resets));
     found
 }
 
 /// switch, merge, pull, rebase, cherry-pick and revert.
-fn moves(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
-    let revised = parsed.operands.iter().any(|word| word.text.as_deref().is_none_or(is_revision));
-    if name == "switch" && revised { moved(name) } else { Vec::new() }
+fn state(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
+    match name {
+        "switch" => switch(parsed),
+        "cherry-pick" | "revert" => moves::picked(name, parsed),
+        _ => moves::joined(name, parsed),
+    }
+}
+
+fn stash(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
+    let paths = match parsed.operands.split_first() {
+        Some((verb, paths)) if verb.as_text() == "push" => paths,
+        // Messages, names of stashes, and paths behind two dashes.
+        Some(_) | None => parsed.operands.get(parsed.before_dashes..).unwrap_or_default(),
+    };
+    [all(paths), moves::stash(parsed)].concat()
+}
+
+/// switch: the branch, or where a new one starts.
+fn switch(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
+    let force = parsed.has(&["-f", "--force", "--discard-changes"]);
+    let mut found = moves::to_state("switch", parsed.operands.last(), force);
+    // A variable may lead anywhere.
+    for effect in &mut found {
+        if let ProgramEffect::Moves(moved) = effect {
+            moved.asks &= parsed.operands.iter().any(|word| word.text.as_deref().is_none_or(is_revision));
+        }
+    }
+    found
 }
 
 fn checkout_index(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
@@ -182,7 +198,10 @@ fn submodule(command: &str, operands: &[Arg]) -> Vec<ProgramEffect> {
             let folder = operands.get(1).cloned().or_else(|| operands.first().and_then(folder_of));
             folder.iter().map(tree).collect()
         }
-        "deinit" => all(operands),
+        "deinit" | "update" => {
+            let path = |word: &&Arg| !word.lead.starts_with('-') && word.as_text() != ".";
+            operands.iter().filter(path).flat_map(named).collect()
+        }
         _ => Vec::new(),
     }
 }

@@ -1,6 +1,11 @@
 //! Texts of languages that are not read here: which paths they may mean, and whether they only read.
 
+mod computed;
+mod token;
+
 use crate::gate::command::Spot;
+pub(super) use computed::{ComputedCalls, calls};
+pub(in crate::gate) use token::unescaped;
 
 /// Parts of names in a text that may write, run or move something.
 const WRITES: &[&str] = &[
@@ -47,11 +52,28 @@ const WRITES: &[&str] = &[
     "compile",
     "require_relative",
     "ctypes",
+    "inplace",
+    "put_contents",
+    "o_creat",
+    "o_wronly",
+    "o_rdwr",
+    "o_trunc",
+    "mkstemp",
+    "mkdtemp",
+    "filehandler",
+    "globals",
+    "__dict__",
+    "__builtins__",
+    "reflect",
+    "constructor",
 ];
 /// Whole names that do.
 const WRITES_ALONE: &[&str] = &["run", "call", "put", "dd"];
 /// Modes in which a file is opened for writing, in quotes.
-const MODES: &[&str] = &["w", "a", "x", "wb", "ab", "xb", "wt", "at", "wx", "ax"];
+const MODES: &[&str] = &[
+    "w", "a", "x", "wb", "ab", "xb", "wt", "at", "wx", "ax", "r+", "rb+", "r+b", "w+", "wb+", "w+b", "a+", "ab+",
+    "a+b", "+<",
+];
 /// Starts of names that do.
 const WRITES_FROM: &[&str] = &["rm", "cp", "mv"];
 
@@ -65,9 +87,21 @@ pub(super) fn only_reads(text: &str) -> bool {
                 || WRITES_ALONE.contains(&word.as_str())
                 || WRITES_FROM.iter().any(|start| word.starts_with(start)))
     };
-    // `>` redirects, a backquote runs, and `+` joins parts of a path or opens a file for both.
-    let opens = |mode: &&str| text.contains(&format!("'{mode}'")) || text.contains(&format!("\"{mode}\""));
-    !text.contains(['>', '`', '+', '%', '\\']) && !MODES.iter().any(opens) && !text.split(name).any(writes)
+    // `>` redirects, and a backquote runs. Signs that join texts count where the name of a function may be joined.
+    // A mode follows the path, or a name: `open(p, 'w')`, `mode="w"`.
+    let opens = |mode: &&str| {
+        [format!("'{mode}'"), format!("\"{mode}\"")].iter().any(|quoted| {
+            let starts = text.match_indices(quoted.as_str()).map(|(at, _)| text[..at].trim_end());
+            starts.into_iter().any(|before| before.ends_with([',', '=', ':']))
+        })
+    };
+    let joins = text.contains(['+', '%', '\\']) && ["](", ")(", "] (", ") ("].iter().any(|call| text.contains(call));
+    !text.contains(['>', '`'])
+        && !joins
+        && !text.contains("+<")
+        && !text.contains("os.open(")
+        && !MODES.iter().any(opens)
+        && !text.split(name).any(writes)
 }
 
 /// Words of a text that may be paths: those with a slash or a dot, those in quotes, and those behind `cd`.
@@ -102,8 +136,12 @@ fn pattern(word: &str) -> Spot {
     let star = word.find(['*', '?']).unwrap_or(word.len());
     let start = word.get(..star).and_then(|before| before.rfind('/')).map_or(0, |slash| slash + 1);
     let (folder, rest) = (word.get(..start).unwrap_or_default(), word.get(start..).unwrap_or_default());
-    let pattern = rest.split('/').next().unwrap_or(rest);
     let folder = if folder.is_empty() { "." } else { folder };
+    // Two stars stand for any folders, and the name counts in each of them.
+    if let Some(name) = rest.strip_prefix("**/").map(|rest| rest.rsplit('/').next().unwrap_or(rest)) {
+        return Spot::Named { folder: folder.to_owned(), pattern: name.to_owned() };
+    }
+    let pattern = rest.split('/').next().unwrap_or(rest);
     Spot::Matching { folder: folder.to_owned(), pattern: pattern.to_owned() }
 }
 
@@ -118,6 +156,7 @@ mod tests {
             "import os; print(os.listdir('infra'))",
             "console.log(require('fs').readFileSync('infra/x', 'utf8'))",
             "print('infra')",
+            "print(open('infra/x').read() + 'a')",
         ] {
             assert!(only_reads(text), "{text}");
         }
@@ -129,7 +168,8 @@ mod tests {
             "Path('infra/x').touch()",
             "open F, \">infra/x\"",
             "os.system('x')",
-            "open('inf' + 'ra/x')",
+            "require('fs')['wri' + 'teFileSync']('infra/x')",
+            "open('infra/x', 'r+')",
         ] {
             assert!(!only_reads(text), "{text}");
         }

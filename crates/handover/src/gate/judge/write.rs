@@ -67,7 +67,8 @@ impl Judge<'_> {
             return false;
         }
         let some = matches!(write.spot, Some(Spot::Inside(_)));
-        if some && place::is_common(&real) {
+        let upwards = write.spot.as_ref().is_some_and(|spot| spot.path().starts_with(".."));
+        if some && !upwards && place::is_common(&real) {
             return false;
         }
         let mut named = false;

@@ -23,6 +23,7 @@ impl Walk {
                     scope.set.insert(name.clone());
                 } else {
                     self.values.lose(name);
+                    self.handed(assignment, script, scope);
                 }
             }
         }
@@ -55,10 +56,21 @@ impl Walk {
         if let StandardInput::Text(text) | StandardInput::Partly(text) = &input {
             self.printed.push(text.clone());
         }
-        self.found.texts.extend(self.printed.iter().filter(|text| text.contains([' ', '(', '\t', '\n'])).cloned());
+        self.found
+            .texts
+            .extend(self.printed.iter().filter(|text| text.contains([' ', '(', '\t', '\n', '\\'])).cloned());
         let before = std::mem::replace(&mut scope.input, input);
         self.command(&words, &[], scope);
         scope.input = before;
+    }
+
+    /// A variable in front of a command may hold another command, which that one runs: `RUNNER='git push' cargo run`.
+    fn handed(&mut self, assignment: &ast::Assignment, script: &Script, scope: &Scope) {
+        let ast::AssignmentValue::Scalar(value) = &assignment.value else { return };
+        let text = script.words.get(&value.value).and_then(Word::literal);
+        if let Some(text) = text.filter(|text| text.trim().contains(' ')) {
+            self.suspect(&[Arg::known("env"), Arg::known(&text)], scope);
+        }
     }
 
     /// What a command reads instead of the input it was given; the last redirection counts.
@@ -150,7 +162,8 @@ impl Walk {
                             {
                                 self.values.lose(name);
                             }
-                            self.placed(name, &given.map_or_else(|| Arg::known(&value.value), Arg::of), scope);
+                            let place = given.map_or_else(|| Arg::known(&value.value), |word| self.arg(word, scope));
+                            self.placed(name, &place, scope);
                         }
                         // `declare -a x='($(ls))'` expands the text.
                         let lists = words

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Scope, StandardInput, Walk};
 use crate::gate::command::{Arg, Folders, Spot};
+use crate::gate::judge::unescaped;
 use crate::gate::options;
 
 /// Arguments of programs that are not known which are read as commands; a call with more of them asks.
@@ -58,7 +59,14 @@ impl Walk {
         let runs = |(at, word): (usize, &'a Arg)| word.as_code().filter(|_| !is_prose(arguments, at));
         for text in arguments.iter().enumerate().filter_map(runs) {
             let value = text.split_once('=').map(|(_, value)| value);
-            for text in [Some(text.as_str()), value].into_iter().flatten().filter(reads) {
+            // A setting's value may have quotes of its own: `key="git push"`.
+            let bare = value.and_then(|value| value.strip_prefix('"')?.strip_suffix('"'));
+            // git and gh mark an alias that is a command so.
+            let aliased = text.strip_prefix('!');
+            let plain = text.contains('\\').then(|| unescaped(text));
+            for text in
+                [Some(text.as_str()), value, bare, aliased, plain.as_deref()].into_iter().flatten().filter(reads)
+            {
                 self.suspected(|walk| walk.text(text, &mut within.clone()));
             }
         }
@@ -121,7 +129,12 @@ pub(super) fn codes(words: &[Arg], input: &StandardInput) -> Vec<String> {
     let mut found: Vec<String> = words[1..].iter().filter_map(Arg::as_code).filter(code).cloned().collect();
     match input {
         StandardInput::Text(text) | StandardInput::Partly(text) => found.push(text.clone()),
-        StandardInput::Pipe(words) => found.push(words.join(" ")),
+        StandardInput::Pipe(words) => {
+            let text = words.join(" ");
+            // printf and `echo -e` resolve escapes.
+            found.extend(text.contains('\\').then(|| unescaped(&text)));
+            found.push(text);
+        }
         StandardInput::Inherited | StandardInput::File | StandardInput::Unknown => {}
     }
     found

@@ -1,0 +1,82 @@
+//! Calls whose command stands in no field made for it: in the tool's own name, or in a field of any other name.
+
+use wire::json::Value;
+
+use super::fields::{self, plain};
+
+/// Texts of one input that are looked at.
+const TEXTS_MAX: usize = 200;
+/// A longer text is no command and no path.
+const TEXT_BYTES_MAX: usize = 4 << 10;
+/// Objects in objects that are looked into.
+const DEPTH_MAX: usize = 8;
+/// Servers that do what git does, elsewhere.
+const GIT_HOSTS: &[&str] = &["github", "gitlab", "gitea", "forgejo", "bitbucket"];
+/// Tools whose input names another tool or command.
+const BY_NAME: &[&str] = &["Skill", "SlashCommand", "skill", "slash_command"];
+
+/// The last part of a tool's name: `git_push` of `mcp__git__git_push`.
+pub(super) fn own_name(tool: &str) -> &str {
+    tool.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")).map_or(tool, |(_, name)| name)
+}
+
+/// Every text of an input with the name of its field, as names are compared.
+pub(super) fn texts(input: &Value) -> Vec<(String, &str)> {
+    let (mut found, mut open) = (Vec::new(), vec![(String::new(), input, 0)]);
+    while let Some((name, value, depth)) = open.pop() {
+        match value {
+            Value::Text(text) if text.len() <= TEXT_BYTES_MAX && found.len() < TEXTS_MAX => {
+                found.push((name, text.as_str()));
+            }
+            Value::Object(members) if depth < DEPTH_MAX => {
+                open.extend(members.iter().map(|(name, value)| (plain(name), value, depth + 1)));
+            }
+            Value::List(values) if depth < DEPTH_MAX => {
+                open.extend(values.iter().map(|value| (name.clone(), value, depth + 1)));
+            }
+            Value::Text(_) | Value::Object(_) | Value::List(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    found
+}
+
+/// Whether a field holds a text for people, or what a file is to hold.
+pub(super) fn is_prose(field: &str) -> bool {
+    fields::PROSE.contains(&field) || fields::TEXTS.contains(&field)
+}
+
+/// The words that a tool's name and one value of its input make: `git push` of `git_push`, or of `git` with `push`.
+pub(super) fn names(tool: &str, input: &Value) -> Vec<Vec<String>> {
+    let mut name: Vec<String> = words(tool).into_iter().filter(|word| word != "mcp").collect();
+    // A server's name often stands in the names of its tools once more.
+    name.dedup();
+    let mut found = vec![name.clone()];
+    let by_name = BY_NAME.contains(&tool);
+    for (field, text) in texts(input) {
+        if is_prose(&field) || text.contains(char::is_whitespace) || text.is_empty() {
+            continue;
+        }
+        let value = if by_name { words(text) } else { vec![text.to_owned()] };
+        found.push(name.iter().cloned().chain(value).collect());
+    }
+    found
+}
+
+/// Words of a name, also of one that is written `gitPush`.
+fn words(name: &str) -> Vec<String> {
+    let mut found = vec![String::new()];
+    let mut small = false;
+    for letter in name.chars() {
+        if !letter.is_alphanumeric() || letter.is_uppercase() && small {
+            found.push(String::new());
+        }
+        small = letter.is_lowercase();
+        if letter.is_alphanumeric()
+            && let Some(word) = found.last_mut()
+        {
+            word.extend(letter.to_lowercase());
+        }
+    }
+    let plain = |word: String| if GIT_HOSTS.contains(&word.as_str()) { "git".to_owned() } else { word };
+    found.into_iter().filter(|word| !word.is_empty()).map(plain).collect()
+}
