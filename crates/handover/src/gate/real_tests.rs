@@ -87,6 +87,9 @@ impl RealFolder {
             let text = if kind.is_dir() {
                 open.extend(fs::read_dir(&path).into_iter().flatten().map(|entry| entry.unwrap().path()));
                 String::new()
+            } else if !kind.is_file() && !kind.is_symlink() {
+                // Reading a pipe waits for a writer.
+                "neither a file nor a folder".to_owned()
             } else {
                 format!("{:?} {:?} {}", fs::read(&path).ok(), fs::read_link(&path).ok(), kind.mtime_nsec())
             };

@@ -107,6 +107,13 @@ pub(super) fn joined(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     };
     let questions = match (name, parsed.operands.as_slice()) {
         // What it fetches first is not known; what was fetched before is.
+        ("pull", [remote, states @ ..]) if !states.is_empty() => {
+            let fetched = |state: &Arg| {
+                let name = revision(&Arg::known(state.text.as_deref()?.split(':').next()?))?;
+                Some(since(if remote.as_text() == "." { name } else { format!("{}/{name}", remote.as_text()) }))
+            };
+            states.iter().map(fetched).collect()
+        }
         ("pull", _) | (_, []) => Some(upstream()),
         (_, states) => states.iter().map(|state| revision(state).map(since)).collect(),
     };

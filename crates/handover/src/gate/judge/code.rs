@@ -1,6 +1,7 @@
 //! Texts of languages that are not read here: which paths they may mean, and whether they only read.
 
 mod computed;
+mod names;
 mod token;
 
 use crate::gate::command::Spot;
