@@ -9,7 +9,7 @@ use wire::json::{Value, object};
 
 use crate::error::Error;
 use crate::service::Service;
-use crate::visible::redacted;
+use wire::visible::redacted;
 
 /// As much of a request as a line of a list shows.
 const ASKED_CHARS_MAX: usize = 120;

@@ -259,7 +259,7 @@ async fn with_store(named: Option<&str>, verb: StoredVerb) -> anyhow::Result<Exi
 
 /// Prints JSON, with characters that hide or reorder text escaped.
 fn say_json(value: &impl std::fmt::Display) -> anyhow::Result<()> {
-    say(&handover::visible::json(&value.to_string()))
+    say(&wire::visible::json(&value.to_string()))
 }
 
 fn say(line: &str) -> anyhow::Result<()> {

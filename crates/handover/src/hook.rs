@@ -31,10 +31,10 @@ pub use event::Event;
 pub use payload::{Bad, Payload};
 pub use reply::Answer;
 
-use crate::gate::{Call, Decision, Gates, Verdict};
 use crate::office::{self, Office};
-use crate::runner::host;
 use crate::{Error, below, place, trust};
+use agents::host;
+use gate::{Call, Decision, Gates, Verdict};
 
 /// The word on the command line.
 pub const COMMAND: &str = "hook";

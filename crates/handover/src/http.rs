@@ -39,11 +39,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::desk::Desk;
 use crate::keeper::{Keeper, OwnSession};
-use crate::mcp::{self, Http};
 use crate::office::Office;
 use crate::reception::{Offer, Reception};
 use crate::service::Service;
 use crate::{settings, trust};
+use mcp::Http;
 
 /// Where a server listens unless it is told otherwise.
 pub const PORT_DEFAULT: u16 = 4747;

@@ -1,5 +1,8 @@
 //! Handover as a library: the service that every door calls, and what reads time and chance.
 
+#[cfg(not(unix))]
+compile_error!("handover needs a Unix system: it uses process groups, file locks and file permissions");
+
 pub mod answers;
 pub mod approvals;
 pub mod below;
@@ -11,13 +14,11 @@ pub mod doctor;
 pub mod error;
 mod exec_gate;
 pub mod feed;
-pub mod gate;
 pub mod hook;
 pub mod http;
 pub mod intervention;
 pub mod keeper;
 pub mod live;
-pub mod mcp;
 pub mod notify;
 pub mod objects;
 pub mod office;
@@ -41,8 +42,6 @@ pub mod together;
 pub mod token;
 pub mod trust;
 pub mod turns;
-pub mod visible;
-pub mod worktree;
 pub mod yaml;
 
 pub use error::Error;

@@ -193,7 +193,6 @@ fn bear(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);
     // Whoever could open it could lock it and let a dead session look alive.
-    #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = options.open(&birth)?;
     let named = name(&file, &birth, path);
@@ -204,7 +203,6 @@ fn bear(path: &Path) -> io::Result<File> {
 /// Others of this machine must not see who works, nor lock a file here.
 fn make_folder(folder: &Path) -> io::Result<()> {
     let mut maker = fs::DirBuilder::new();
-    #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut maker, 0o700);
     maker.recursive(true).create(folder)
 }
@@ -238,27 +236,13 @@ fn is_session(name: &str) -> bool {
     body.len() == BODY_LEN && body.bytes().all(|b| b.is_ascii_digit() || b.is_ascii_lowercase())
 }
 
-#[cfg(unix)]
 fn inode(file: &File) -> Option<u64> {
     file.metadata().ok().map(|found| std::os::unix::fs::MetadataExt::ino(&found))
 }
 
-#[cfg(not(unix))]
-fn inode(_file: &File) -> Option<u64> {
-    None
-}
-
 /// Whether the name still leads to this very file.
-#[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let (Ok(one), Ok(other)) = (file.metadata(), fs::symlink_metadata(path)) else { return false };
     (one.dev(), one.ino()) == (other.dev(), other.ino())
-}
-
-/// There is no number to compare; the instant of the making tells two files apart well enough.
-#[cfg(not(unix))]
-fn is_at(file: &File, path: &Path) -> bool {
-    let (Ok(one), Ok(other)) = (file.metadata(), fs::symlink_metadata(path)) else { return false };
-    matches!((one.created(), other.created()), (Ok(one), Ok(other)) if one == other)
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     // A turn's host is started for every program and stays beside it: it needs nothing of the rest.
-    if let Some(code) = handover::runner::host::command(std::env::args_os()) {
+    if let Some(code) = agents::host::command(std::env::args_os()) {
         return code;
     }
     // A client asks before every call of a tool: what the configuration decides needs no whole command line.

@@ -105,7 +105,7 @@ fn place(state: &Path, hash: &str) -> io::Result<PathBuf> {
 
 /// A new name lasts when its folder is synced.
 fn sync(folder: &Path) -> io::Result<()> {
-    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+    File::open(folder)?.sync_all()
 }
 
 #[cfg(test)]

@@ -7,12 +7,11 @@ mod own;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-pub use own::{ForeignStore, STATE, is_state, judge};
+pub use own::{ForeignStore, is_state, judge};
 
 use crate::trust::{self, StoreProblem};
 
-/// The folder of a project's settings and state, in its root.
-pub const FOLDER: &str = ".handover";
+pub use git::{FOLDER, STATE};
 const FILE: &str = "handover.db";
 
 /// What is known before anything is opened.

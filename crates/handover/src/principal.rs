@@ -44,12 +44,6 @@ pub fn derived(text: &str) -> SessionId {
     SessionId::next(&mut Ids::new(seed))
 }
 
-#[cfg(unix)]
 fn user_id() -> String {
     rustix::process::getuid().as_raw().to_string()
-}
-
-#[cfg(not(unix))]
-fn user_id() -> String {
-    std::env::var("USERNAME").unwrap_or_default()
 }

@@ -19,11 +19,9 @@ use crate::desk::{self, Desk, Seat, Visitor};
 use crate::error::Error;
 use crate::feed::Feed;
 use crate::keeper::Keeper;
-use crate::mcp::{
-    Backend, Call, Client, Hints, Outcome, Page, Problem, Prompt, Resource, Said, Server, Template, Tool, Who,
-};
 use crate::random;
 use crate::review::provider::can_review;
+use mcp::{Backend, Call, Client, Hints, Outcome, Page, Problem, Prompt, Resource, Said, Server, Template, Tool, Who};
 
 /// Which tools a client is offered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -264,7 +262,7 @@ impl Backend for Reception {
         // The message has a frame around the arguments.
         const FRAME: usize = 4_096;
         let most = lifecycle::Tool::find(tool).map_or(wire::document::BYTES_MAX, |tool| tool.bytes_max);
-        most.saturating_add(FRAME).min(crate::mcp::limits::MESSAGE_BYTES_MAX)
+        most.saturating_add(FRAME).min(mcp::limits::MESSAGE_BYTES_MAX)
     }
 
     async fn call(&self, call: Call) -> Outcome {

@@ -23,7 +23,7 @@ pub mod work;
 pub use provider::{NoProvider, Provider};
 pub use round::{Answered, Bench, Round, open, round};
 
-use crate::runner::host::TURN;
+use agents::host::TURN;
 
 /// Below a turn or a review nobody asks for another one: a provider could ask itself without end.
 pub fn is_below_a_turn() -> bool {

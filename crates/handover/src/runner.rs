@@ -8,19 +8,15 @@
 //!                                        └─> blocked, over budget   routed to whoever can decide
 //! ```
 
-pub mod adapter;
-#[cfg(unix)]
 pub mod artifacts;
 pub(crate) mod asks;
 pub mod attempt;
-pub mod branch;
 pub mod brief;
 pub mod budget;
 pub mod chain;
 mod evaluate;
 mod finish;
 mod fit;
-pub mod host;
 mod judge;
 pub mod learn;
 mod lease;
@@ -28,7 +24,6 @@ pub mod next;
 pub mod open;
 pub mod place;
 pub mod plan_file;
-pub mod program;
 pub mod proof;
 mod prospect;
 mod remains;

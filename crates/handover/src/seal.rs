@@ -10,7 +10,6 @@ use serde_json::value::RawValue;
 use wire::json::{Value, object};
 
 use crate::digest::sha256;
-use crate::gate;
 
 /// Fields of a shell call that change nothing about what it runs: the caption, which a model words anew each time, and time
 /// limits.

@@ -15,7 +15,7 @@ pub use files::SettingsFiles;
 pub use people::{Approvals, Notify, Webhook};
 pub use team::Team;
 
-use crate::gate::{self, Gates};
+use gate::Gates;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Settings {

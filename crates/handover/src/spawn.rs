@@ -18,14 +18,12 @@ pub fn program(program: &Path, folder: &Path) -> Command {
     command.current_dir(folder).env_clear().kill_on_drop(true);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     command.envs(KEPT.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
-    #[cfg(unix)]
     command.process_group(0);
     command
 }
 
 /// Ends a program and all it has started, at once, as a crash would.
 pub fn kill(child: &Child) {
-    #[cfg(unix)]
     if let Some(group) = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw) {
         // It may have ended by itself meanwhile.
         let _gone = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);

@@ -34,9 +34,9 @@ pub(crate) use script::{BEGINNING_BYTES, beginning};
 pub use script::{ChangedScript, Folders, ScriptMarks, ScriptRecord};
 pub use store::{StoreProblem, accepted_store};
 
-use crate::gate::Gates;
 use crate::settings::team::{Agent, ScriptSource};
 use crate::settings::{Settings, SettingsFiles, Unreadable};
+use gate::Gates;
 
 /// The key of an item that is the content of a script.
 const SCRIPT: &str = "script";

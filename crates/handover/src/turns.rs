@@ -8,7 +8,6 @@ use engine::{Fact, Json, Need, Stop, Timestamp, World};
 use wire::json::{Value, object};
 
 use crate::error::Error;
-use crate::runner::adapter::{Exit, Heard, Kind, Listener};
 use crate::service::Service;
 
 /// Workflows that are looked through when none is named, the newest ones.
@@ -16,8 +15,6 @@ const WORKFLOWS: u32 = 20;
 /// Verifications read in one go, and how often that is done for one turn.
 const PAGE: u32 = 500;
 const PAGES_MAX: u32 = 20;
-/// Kinds of calls that are named; a turn that made more has them in its stream.
-const CALLS_MAX: usize = 50;
 
 /// A turn and who is behind its ids.
 #[derive(Debug, Clone, PartialEq)]
@@ -158,25 +155,4 @@ pub fn verification(found: &Verification) -> Value {
         ("at", time(found.at)),
         ("evidence", value(&found.evidence)),
     ])
-}
-
-/// What a program said and called, read again from what it wrote: its answer, and each tool with how often it was called, in the
-/// order of their first calls.
-pub fn replay(adapter: &str, mut written: impl std::io::Read) -> std::io::Result<(String, Vec<(String, u32)>)> {
-    let mut listener = Listener::new(Kind::named(adapter).unwrap_or(Kind::Exec));
-    let mut calls: Vec<(String, u32)> = Vec::new();
-    let mut bytes = vec![0; 64 << 10];
-    loop {
-        let count = written.read(&mut bytes)?;
-        let Some(fresh) = bytes.get(..count).filter(|fresh| !fresh.is_empty()) else { break };
-        for heard in listener.feed(fresh) {
-            let Heard::ToolCall { name } = heard else { continue };
-            if let Some((_, count)) = calls.iter_mut().find(|(known, _)| *known == name) {
-                *count = count.saturating_add(1);
-            } else if calls.len() < CALLS_MAX {
-                calls.push((name, 1));
-            }
-        }
-    }
-    Ok((listener.end(Exit::Code(0), "").text, calls))
 }

@@ -1,5 +1,4 @@
 //! Life by locks: real processes that are killed, stopped, many at once.
-#![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fs;

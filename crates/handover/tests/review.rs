@@ -2,7 +2,6 @@
 //! protocol's own checker accepts, and what the store knows of the session is what a simple model says.
 //!
 //! The seed is printed by a failure; `HANDOVER_REVIEW_SEED` and `HANDOVER_REVIEW_SESSIONS` repeat and prolong it.
-#![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test fails where something unforeseen happens")]
 
 #[path = "proof/rng.rs"]

@@ -1,5 +1,4 @@
 //! A worker that would like its reviewer to see something else than its work, in real repositories.
-#![cfg(unix)]
 #![expect(
     clippy::unwrap_used,
     clippy::disallowed_methods,

@@ -4,7 +4,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a proof that cannot go on has failed")]
 #![expect(clippy::disallowed_methods, reason = "it starts the program, and bounds what it waits for")]
-#![cfg(unix)]
 
 #[path = "support/agent_client.rs"]
 mod agent_client;

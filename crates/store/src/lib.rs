@@ -145,7 +145,6 @@ pub async fn open(url: &str, seed: u64) -> Result<Arc<dyn Store>, Fault> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         let mut maker = std::fs::DirBuilder::new();
         // What lies in it is its owner's: the store, a token.
-        #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut maker, 0o700);
         maker.recursive(true).create(folder).map_err(Fault::file("make the folder", folder))?;
     }

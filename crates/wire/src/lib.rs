@@ -47,3 +47,4 @@ pub mod text;
 pub mod time;
 pub mod tokens;
 pub mod translate;
+pub mod visible;

@@ -7,8 +7,8 @@ use wire::lifecycle::Said;
 use super::{AgentSign, BelowAgent};
 use crate::desk::Visitor;
 use crate::error::Error;
-use crate::runner::host::TURN;
 use crate::service::Service;
+use agents::host::TURN;
 
 /// The agents of the client that a command runs below.
 #[derive(Debug, Clone, PartialEq, Eq)]

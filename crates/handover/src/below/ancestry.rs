@@ -57,10 +57,7 @@ pub(super) fn parent_id() -> Option<u32> {
     {
         return (parent != 0).then_some(parent);
     }
-    #[cfg(unix)]
-    return rustix::process::getppid().map(|pid| pid.as_raw_pid().unsigned_abs());
-    #[cfg(not(unix))]
-    None
+    rustix::process::getppid().map(|pid| pid.as_raw_pid().unsigned_abs())
 }
 
 /// Returns one process, or `None` when it has ended or there is no `/proc`.

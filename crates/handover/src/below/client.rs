@@ -1,7 +1,7 @@
 //! Which program a process runs: an agent's client, a turn host of ours, or something else.
 
 use super::ancestry::{Ancestor, base};
-use crate::runner::host;
+use agents::host;
 
 /// Agents' clients and where their programs lie.
 const CLIENTS: &str = include_str!("clients.txt");

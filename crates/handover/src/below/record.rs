@@ -123,17 +123,11 @@ fn living_one(path: &Path) -> Option<McpParent> {
 }
 
 /// Opens a file and no link or pipe, which could keep the reader waiting.
-#[cfg(unix)]
 fn open(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt as _;
 
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path)
-}
-
-#[cfg(not(unix))]
-fn open(path: &Path) -> io::Result<File> {
-    File::open(path)
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use handover::visible::is_hidden;
 use unicode_width::UnicodeWidthChar;
 use wire::check::{Finding, Kind, Note, Severity};
 use wire::json::Value;
+use wire::visible::is_hidden;
 
 /// More than this nobody reads; `--json` has them all.
 const SHOWN_MAX: usize = 40;

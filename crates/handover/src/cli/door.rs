@@ -7,7 +7,6 @@ use anyhow::Context as _;
 use clap::Args;
 use handover::below::ClientRecord;
 use handover::keeper::{Keeper, OwnSession};
-use handover::mcp;
 use handover::office::{self, Office};
 use handover::reception::{Offer, Reception, new_session};
 use handover::settings::mcp::accepted_coordinators;

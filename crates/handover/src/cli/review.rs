@@ -5,6 +5,7 @@ mod stream;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use agents::program::Cut;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _, Subcommand as _};
 use engine::id::{ReviewId, TaskId};
 use engine::review::{Review, RoundState};
@@ -19,7 +20,6 @@ use handover::review::request::{Artifact, request};
 use handover::review::task_work::{TaskWork, WorkGround, WorkProblem};
 use handover::review::{self, Answered, Bench, NoProvider, Provider, Round, show};
 use handover::runner::open::{absolute, host};
-use handover::runner::program::Cut;
 use handover::trust::Untrusted;
 use tokio::signal::unix::{SignalKind, signal};
 use wire::json::{Value, object};

@@ -18,9 +18,9 @@ use handover::runner::run::{Ended, Loop, Scope};
 use handover::runner::screen::{Look, Screen};
 use handover::runner::shop::Wish;
 use handover::trust::Untrusted;
-use handover::visible;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
+use wire::visible;
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {

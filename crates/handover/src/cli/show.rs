@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use anstyle::{AnsiColor, Color, Style};
 use comfy_table::{ContentArrangement, Table, presets};
 use handover::desk::Outcome;
-use handover::visible;
 use wire::json::Value;
+use wire::visible;
 
 use super::advice;
 use super::outline::{outline, scalar};

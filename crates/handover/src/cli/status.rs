@@ -15,9 +15,10 @@ use engine::view::{self, Overview};
 use engine::{Actor, Millis, Timestamp};
 use handover::intervention::{self, Intervention};
 use handover::office::{self, Office};
-use handover::{trust, visible};
+use handover::trust;
 use wire::json::{Value, object};
 use wire::lifecycle::{Part as _, presence};
+use wire::visible;
 
 use super::show::{coloured, plain, table, without_secrets};
 

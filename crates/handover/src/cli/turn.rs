@@ -113,7 +113,8 @@ async fn one(office: &Office, id: TurnId, json: bool) -> anyhow::Result<ExitCode
 async fn replayed(office: &Office, named: &Named) -> Vec<(String, Value)> {
     let Some(stream) = named.turn.ended().and_then(|ended| ended.stream.clone()) else { return Vec::new() };
     let (state, adapter) = (office.state.clone(), named.turn.adapter.clone());
-    let heard = tokio::task::spawn_blocking(move || turns::replay(&adapter, objects::get(&state, &stream)?)).await;
+    let heard =
+        tokio::task::spawn_blocking(move || agents::adapter::replay(&adapter, objects::get(&state, &stream)?)).await;
     let Ok(Ok((said, calls))) = heard else { return Vec::new() };
     let times = |(name, count): (String, u32)| if count == 1 { name } else { format!("{name} ({count} times)") };
     let calls = calls.into_iter().map(|call| Value::from(times(call))).collect();

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use agents::host::TURN;
 use anyhow::Context as _;
 use clap::{ArgMatches, Args, FromArgMatches as _};
 use engine::id::{AgentId, TaskId};
 use handover::below::{self, ClientAgents};
 use handover::desk::{Outcome, Visitor};
 use handover::office::{self, Office};
-use handover::runner::host::TURN;
 use handover::runner::open;
 use handover::runner::verify::{Asked, Finished, Order, Progress, Unfinished, finish};
 use handover::{Error, keeper, person, place, random, settings, trust};

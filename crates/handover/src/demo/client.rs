@@ -7,9 +7,9 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 
 use super::Failed;
-use crate::runner::host::TURN;
 use crate::runner::proof::PROOF;
 use crate::spawn;
+use agents::host::TURN;
 
 pub(super) struct Client {
     _server: Child,
@@ -26,7 +26,6 @@ impl Client {
         // Whose turn it is, the server has to know.
         command.envs([TURN, PROOF].into_iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
         // It dies with us, as the server of a client that crashes does when the machine takes both.
-        #[cfg(unix)]
         command.process_group(own_group());
         let mut server = command.spawn()?;
         let lost = || Failed::Step("the server has no pipes".to_owned());
@@ -72,7 +71,6 @@ impl Client {
     }
 }
 
-#[cfg(unix)]
 fn own_group() -> i32 {
     rustix::process::getpgrp().as_raw_nonzero().get()
 }

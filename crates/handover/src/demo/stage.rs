@@ -16,8 +16,8 @@ use crate::runner::plan_file::PlanFile;
 use crate::runner::shop::{News, Parts, Shop, Wish};
 use crate::runner::team::Team;
 use crate::service::Service;
-use crate::worktree::Git;
 use crate::{random, settings, spawn};
+use git::Git;
 
 /// The plan: three tasks to begin with, and three that need what came before.
 const PLAN: &str = include_str!("plan.yaml");

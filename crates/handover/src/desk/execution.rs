@@ -19,9 +19,9 @@ use wire::lifecycle::{
 
 use super::places::refused;
 use super::{Answer, Desk, Request, Stopped, limit, place, unexpected};
-use crate::runner::branch::{task_branch, workflow_branch};
-use crate::worktree::repository::{Repository, reference};
-use crate::worktree::{Git, Problem};
+use git::branch::{task_branch, workflow_branch};
+use git::repository::{Repository, reference};
+use git::{Git, Problem};
 
 impl Desk {
     async fn steer(

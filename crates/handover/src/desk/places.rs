@@ -9,8 +9,8 @@ use wire::json::object;
 use wire::lifecycle::{Call, Part, Said, WorkspaceCreate, WorkspaceReply, WorkspaceUpdate, WorkspaceUpdated};
 
 use super::{Answer, Desk, Request, Stopped, unexpected};
-use crate::worktree::removed::restore_command;
-use crate::worktree::{self, Branch, Dirt, Git, Kept, Problem};
+use git::removed::restore_command;
+use git::{Branch, Dirt, Git, Kept, Problem};
 
 impl Desk {
     pub(super) async fn create_workspace(&self, request: &Request<'_>, asked: &WorkspaceCreate) -> Answer {
@@ -30,13 +30,13 @@ impl Desk {
         let repository = repository.or_else(|| self.surroundings.root.clone()).ok_or(Refusal::MissingRepoPath)?;
         self.may_place(request, asked).await?;
         self.may_work_in(request, &repository).await?;
-        let wanted = worktree::Request {
+        let wanted = git::Request {
             repository,
             root: self.surroundings.worktrees.clone(),
             branch: asked.branch.to_string(),
             base: asked.base_branch.as_ref().map(ToString::to_string),
         };
-        let made = worktree::create(&Git::default(), &wanted).await.map_err(|problem| refused(&problem))?;
+        let made = git::create(&Git::default(), &wanted).await.map_err(|problem| refused(&problem))?;
         let mut create = asked.create(&made.path.display().to_string(), true);
         create.base_branch = Some(made.base_branch.clone());
         create.repository_path = Some(wanted.repository.display().to_string());
@@ -47,7 +47,7 @@ impl Desk {
                 // Nothing is recorded, so nothing may stay: it holds no work yet.
                 let named = (made.branch.as_str(), Some(made.base_commit.as_str()));
                 let removal = removal(&wanted.repository, &made.path, named, self.now_ms());
-                let _left = worktree::remove(&Git::default(), &removal).await;
+                let _left = git::remove(&Git::default(), &removal).await;
                 Err(error.into())
             }
         }
@@ -99,12 +99,12 @@ impl Desk {
         let home = repository.map(|repository| PathBuf::from(repository.path));
         let home = home.or_else(|| self.surroundings.root.clone()).ok_or(Refusal::MissingRepoPath)?;
         self.merge_is_found(asked).await?;
-        let removal = worktree::Removal {
+        let removal = git::Removal {
             merge_commit: asked.merge_commit.as_ref().map(ToString::to_string).or_else(|| row.merge_commit.clone()),
             force: asked.force.unwrap_or(false),
             ..self.removal_of(&row, &home)
         };
-        let removed = worktree::remove(&Git::default(), &removal).await.map_err(|problem| refused(&problem))?;
+        let removed = git::remove(&Git::default(), &removal).await.map_err(|problem| refused(&problem))?;
         let update = Command::UpdateWorkspace(UpdateWorkspace {
             cleaned: Some(cleaned(&removed, &row.branch)),
             ..asked.update()
@@ -116,13 +116,13 @@ impl Desk {
         self.service.now().0
     }
 
-    fn removal_of(&self, row: &Workspace, home: &Path) -> worktree::Removal {
+    fn removal_of(&self, row: &Workspace, home: &Path) -> git::Removal {
         removal(home, Path::new(&row.path), (&row.branch, row.base_branch.as_deref()), self.now_ms())
     }
 }
 
-fn removal(repository: &Path, path: &Path, (branch, base): (&str, Option<&str>), now_ms: i64) -> worktree::Removal {
-    worktree::Removal {
+fn removal(repository: &Path, path: &Path, (branch, base): (&str, Option<&str>), now_ms: i64) -> git::Removal {
+    git::Removal {
         repository: repository.to_owned(),
         path: path.to_owned(),
         branch: branch.to_owned(),
@@ -137,7 +137,7 @@ fn without_key(request: &Request<'_>) -> engine::Caller {
     engine::Caller { key: None, ..request.caller.clone() }
 }
 
-fn cleaned(removed: &worktree::Removed, branch: &str) -> Cleaned {
+fn cleaned(removed: &git::Removed, branch: &str) -> Cleaned {
     Cleaned {
         worktree_removed: removed.worktree_removed,
         branch_deleted: matches!(removed.branch, Branch::Deleted { .. }),

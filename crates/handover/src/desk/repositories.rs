@@ -8,9 +8,9 @@ use wire::lifecycle::{Said, WorkspaceUpdate};
 
 use super::places::refused;
 use super::{Desk, Request, Stopped};
-use crate::worktree::name::check_commit;
-use crate::worktree::repository::Repository;
-use crate::worktree::{Git, Problem};
+use git::name::check_commit;
+use git::repository::Repository;
+use git::{Git, Problem};
 
 /// Repositories that one read returns.
 const PAGE: u32 = 500;

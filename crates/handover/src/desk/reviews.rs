@@ -19,7 +19,7 @@ use crate::review::program::Here;
 use crate::review::request::{Artifact, request as document};
 use crate::review::{self, Bench, NoProvider, Provider, Round};
 use crate::runner::open::host;
-use crate::runner::program::Cut;
+use agents::program::Cut;
 
 /// Clients give a call up that says nothing for a minute.
 const WAIT_SECONDS_DEFAULT: u32 = 50;

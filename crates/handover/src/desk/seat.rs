@@ -10,8 +10,9 @@ use wire::lifecycle::{self, Call, Effect, Said};
 
 use super::{Answer, Desk, Request, Stopped, Visitor, answered};
 use crate::error::Error;
-use crate::runner::{host, proof};
+use crate::runner::proof;
 use crate::trust;
+use agents::host;
 
 /// What the runner gave its program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use crate::review::request::Artifact;
 use crate::review::task_work::{DIFF, TaskWork, WorkGround, WorkProblem, state_to_complete};
 use crate::runner::brief;
 use crate::trust;
-use crate::worktree::Git;
+use git::Git;
 
 /// A task that is to be reviewed, as it stands.
 pub(super) struct TaskGate {

@@ -105,7 +105,6 @@ pub(super) async fn git(root: Option<&Path>) -> Vec<Finding> {
 pub(super) fn token(state: &Path) -> Option<Finding> {
     let path = state.join(crate::http::TOKEN_FILE);
     let known = std::fs::metadata(&path).ok()?;
-    #[cfg(unix)]
     {
         let mode = std::os::unix::fs::PermissionsExt::mode(&known.permissions()) & 0o777;
         if mode & 0o077 != 0 {

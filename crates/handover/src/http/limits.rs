@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use crate::mcp;
-
 #[derive(Debug, Clone)]
 pub struct Limits {
     /// Each costs some kilobytes and a file; a team has a few dozen. One more is answered 503.

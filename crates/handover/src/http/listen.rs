@@ -96,7 +96,6 @@ fn turn_away(stream: TcpStream) {
 }
 
 /// How many connections there is room for. Every one is a file, of which the system allows a number that can be raised.
-#[cfg(unix)]
 fn room(wanted: usize) -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -110,9 +109,4 @@ fn room(wanted: usize) -> usize {
     let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     let allowed = usize::try_from(allowed).unwrap_or(usize::MAX).saturating_sub(FILES_KEPT);
     wanted.min(allowed.max(CONNECTIONS_MIN))
-}
-
-#[cfg(not(unix))]
-fn room(wanted: usize) -> usize {
-    wanted
 }

@@ -53,7 +53,6 @@ fn make(path: &Path) -> io::Result<String> {
     }
 }
 
-#[cfg(unix)]
 fn open(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt as _;
 
@@ -65,7 +64,6 @@ fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-#[cfg(unix)]
 fn judge(file: &File) -> io::Result<&File> {
     use std::os::unix::fs::MetadataExt as _;
 
@@ -75,14 +73,4 @@ fn judge(file: &File) -> io::Result<&File> {
         return Ok(file);
     }
     Err(io::Error::other("others can read it, or it is not yours; delete it, and a new one is made"))
-}
-
-#[cfg(not(unix))]
-fn open(path: &Path) -> io::Result<File> {
-    File::open(path)
-}
-
-#[cfg(not(unix))]
-fn judge(file: &File) -> io::Result<&File> {
-    Ok(file)
 }

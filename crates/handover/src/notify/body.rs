@@ -3,8 +3,8 @@
 use engine::approval::Approval;
 use wire::json::{Value, object};
 
-use crate::visible::lines;
-use crate::visible::redacted;
+use wire::visible::lines;
+use wire::visible::redacted;
 
 /// One text of a notice; who wants all of it looks at the approval.
 const TEXT_CHARS_MAX: usize = 1_000;

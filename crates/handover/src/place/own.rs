@@ -3,12 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{By, FOLDER, Place};
-use crate::worktree::Git;
-use crate::worktree::git::Call;
-
-/// The folder of the state, from the root of the repository.
-pub const STATE: &str = ".handover/state";
+use super::{By, FOLDER, Place, STATE};
+use git::Git;
+use git::program::Call;
 
 /// Why a store is not opened. Its content would decide which work, mail and tokens count here.
 #[derive(Debug, thiserror::Error)]
@@ -64,7 +61,6 @@ pub async fn judge(place: &Place) -> Result<Vec<String>, ForeignStore> {
 }
 
 /// Takes the rights of others away from a file or folder of ours. What is not there is made later, with the right ones.
-#[cfg(unix)]
 fn narrowed(path: &Path, mode: u32) -> Result<Option<String>, ForeignStore> {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
@@ -89,11 +85,6 @@ fn narrowed(path: &Path, mode: u32) -> Result<Option<String>, ForeignStore> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(cause) => Err(ForeignStore::Unreadable { path: shown(), cause }),
     }
-}
-
-#[cfg(not(unix))]
-fn narrowed(_: &Path, _: u32) -> Result<Option<String>, ForeignStore> {
-    Ok(None)
 }
 
 /// Refuses a path that git tracks. Git itself is asked only when its index may have it: every command comes by here.
@@ -149,7 +140,6 @@ fn contains(index: &[u8], path: &[u8]) -> bool {
 pub(super) fn make(file: &Path) -> io::Result<()> {
     let mut options = std::fs::File::options();
     options.write(true).create_new(true);
-    #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     match options.open(file) {
         Ok(_) => Ok(()),
@@ -161,7 +151,6 @@ pub(super) fn make(file: &Path) -> io::Result<()> {
 /// Makes a folder that only its owner can look into.
 pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
     let mut maker = std::fs::DirBuilder::new();
-    #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut maker, 0o700);
     maker.recursive(true).create(folder)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::mcp::{Argument, Problem, Prompt, Said, Speaker};
+use mcp::{Argument, Problem, Prompt, Said, Speaker};
 
 pub(super) fn prompts() -> Vec<Prompt> {
     let argument =

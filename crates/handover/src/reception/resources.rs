@@ -5,7 +5,7 @@ use tokio::sync::watch;
 use super::Reception;
 use crate::desk::{Outcome, Visitor};
 use crate::feed::Subject;
-use crate::mcp::{Page, Problem, Resource, Template};
+use mcp::{Page, Problem, Resource, Template};
 
 const SCHEME: &str = "handover://";
 

@@ -9,8 +9,8 @@ use wire::json::Value;
 use wire::output::object_in;
 
 use super::prompt;
-use crate::runner::adapter::Kind;
-use crate::runner::program::NO_CONVERSATION;
+use agents::adapter::Kind;
+use agents::program::NO_CONVERSATION;
 
 /// After these it is given up.
 pub const REPAIRS_MAX: u32 = 2;

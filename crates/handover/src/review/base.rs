@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use engine::id::TaskId;
 
-use crate::worktree::git::{Call, Git};
-use crate::worktree::repository::Repository;
+use git::program::{Call, Git};
+use git::repository::Repository;
 
 const FOLDER: &str = "review-bases";
 /// Each of them takes three calls of git when a task with a review is claimed.

@@ -8,11 +8,11 @@ use engine::turn::{Spent, TurnEnd};
 use super::ask::{Said, Stage, Try};
 use super::provider::Provider;
 use crate::error::Error;
-use crate::runner::adapter::acp::{Asked, Permit};
-use crate::runner::adapter::{self, Heard, Kind, Order, Permissions, Server};
-use crate::runner::host;
-use crate::runner::program::{self, Cut, Follow, Ran, Start};
 use crate::runner::turn::amounts;
+use agents::adapter::acp::{Asked, Permit};
+use agents::adapter::{self, Heard, Kind, Order, Permissions, Server};
+use agents::host;
+use agents::program::{self, Cut, Follow, Ran, Start};
 
 /// Where programs of reviews run.
 pub fn folder(state: &Path) -> PathBuf {

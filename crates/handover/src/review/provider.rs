@@ -57,10 +57,10 @@ impl Provider {
     }
 
     /// Where its program keeps what is its own.
-    pub fn home(&self, state: &Path) -> crate::runner::adapter::Home {
+    pub fn home(&self, state: &Path) -> agents::adapter::Home {
         match self.member.settings.home {
-            team::Home::User => crate::runner::adapter::Home::User,
-            team::Home::Own => crate::runner::adapter::Home::Own(homes(state).join(&self.member.settings.slug)),
+            team::Home::User => agents::adapter::Home::User,
+            team::Home::Own => agents::adapter::Home::Own(homes(state).join(&self.member.settings.slug)),
         }
     }
 }

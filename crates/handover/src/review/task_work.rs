@@ -18,9 +18,9 @@ use super::base::ClaimBase;
 use super::work::{GitWork, WorkDiff, WorkSource, worktree_tree};
 use crate::error::Error;
 use crate::service::Service;
-use crate::worktree::Problem;
-use crate::worktree::git::Git;
-use crate::worktree::repository::{Repository, reference};
+use git::Problem;
+use git::program::Git;
+use git::repository::{Repository, reference};
 
 /// Names of what is reviewed that no tree has.
 const GIVEN_UNCHANGED: &str = "given: no changes in the repository";

@@ -5,10 +5,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::runner::branch::quiet::quiet;
-use crate::worktree::Problem;
-use crate::worktree::git::{Call, Git};
-use crate::worktree::repository::Repository;
+use git::Problem;
+use git::branch::quiet::quiet;
+use git::program::{Call, Git};
+use git::repository::Repository;
 
 /// Names of other changed files that a reviewer is told.
 const NAMES_MAX: usize = 50;

@@ -15,13 +15,13 @@ use wire::output::Output;
 use wire::shape::NonBlank;
 use wire::translate::{self, Turn};
 
-use super::adapter::acp::Asked;
 use super::attempt::{Attempt, Trouble, cut};
 use super::place::Place;
 use super::route::{self, To};
 use super::shop::What;
 use crate::approvals;
 use crate::seal::{Seal, sealed_input};
+use agents::adapter::acp::Asked;
 
 impl Attempt {
     /// The acts of a turn's output, in the engine's words.

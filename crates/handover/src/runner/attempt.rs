@@ -12,8 +12,6 @@ use engine::view::{self, Attempt as Facts};
 use engine::{Command, Refusal, Timestamp};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::adapter::Kind;
-use super::branch::Author;
 use super::brief;
 use super::budget::Bounds;
 use super::place::Place;
@@ -22,7 +20,9 @@ use super::route::{self, To};
 use super::shop::{News, Seat, Shop, What, Wish};
 use super::step::{Given, Step, step};
 use crate::error::Error;
-use crate::worktree::Problem;
+use agents::adapter::Kind;
+use git::Problem;
+use git::branch::Author;
 
 /// What keeps an attempt from going on.
 #[derive(Debug, thiserror::Error)]

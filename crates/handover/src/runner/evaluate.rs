@@ -15,19 +15,19 @@ use engine::view::Attempt as Facts;
 use tokio::sync::watch;
 use wire::json::Value;
 
-use super::adapter::acp::{Asked as Wanted, Permit};
-use super::adapter::{self, Heard, Home, Kind, Order, Permissions};
 use super::attempt::{Attempt, Trouble};
 use super::brief;
 use super::finish::Done;
 use super::place::Place;
-use super::program::{self, Follow, Ran, Start};
 use super::proof;
 use super::shop::{Seat, What};
 use super::verify::{
     self, Asked, ChangedCheck, CheckAnswer, CheckWait, Contract, Evidence, Judgement, Progress, Verified,
 };
 use crate::settings::team;
+use agents::adapter::acp::{Asked as Wanted, Permit};
+use agents::adapter::{self, Heard, Home, Kind, Order, Permissions};
+use agents::program::{self, Follow, Ran, Start};
 
 /// One answer, one repair of it, and one more try from the beginning.
 #[derive(Debug, Clone, Copy)]
@@ -146,7 +146,7 @@ impl Attempt {
             has_remote: tree.has_remote,
             commit: done.head.clone().filter(|head| base != Some(head)),
         };
-        let (binary, turn) = (super::host::own_binary()?, done.turn.to_string());
+        let (binary, turn) = (agents::host::own_binary()?, done.turn.to_string());
         let folder = self.shop.attempt_folder(self.task, self.attempt);
         let environment = BTreeMap::new();
         let place = verify::Place {
@@ -269,7 +269,7 @@ impl Attempt {
         };
         let limits = &self.shop.settings.limits;
         let start = Start {
-            binary: super::host::own_binary()?,
+            binary: agents::host::own_binary()?,
             turn: turn.to_string(),
             order,
             environment: proof::beside(&settings.env, proof),

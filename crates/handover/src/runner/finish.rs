@@ -11,7 +11,6 @@ use wire::json::{Value, object};
 use wire::output::Output;
 
 use super::attempt::{Attempt, Trouble, cut};
-use super::branch::{Committed, Merged};
 use super::budget;
 use super::chain::Chain;
 use super::evaluate::Found;
@@ -19,6 +18,7 @@ use super::place::{Place, left};
 use super::shop::What;
 use super::step::Because;
 use super::verify::Evidence;
+use git::branch::{Committed, Merged};
 
 /// What a "done" says of itself, in either dialect.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -13,7 +13,6 @@ use wire::envelope;
 use wire::handoff::{Context, Contract};
 use wire::output::{Kind as OutputKind, Output, find};
 
-use super::adapter::Said;
 use super::artifacts::{self, Artifact, Operation};
 use super::attempt::{Attempt, Trouble};
 use super::learn::{Learner, note};
@@ -21,6 +20,7 @@ use super::next::{Says, Verdict};
 use super::place::Place;
 use super::shop::What;
 use crate::settings::team;
+use agents::adapter::Said;
 
 /// Paths that this attempt has made.
 const MADE: &str = "made.json";

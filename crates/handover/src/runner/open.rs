@@ -19,7 +19,7 @@ use super::verify::{Asked, Judgement};
 use crate::digest::sha256;
 use crate::office::{self, Office};
 use crate::trust;
-use crate::worktree::{Git, Problem, TIME_LIMIT_DEFAULT};
+use git::{Git, Problem, TIME_LIMIT_DEFAULT};
 
 /// Overrides the name by which this machine is known; for several runners on one.
 pub const HOST: &str = "HANDOVER_HOST";
@@ -168,7 +168,7 @@ pub fn absolute(store: &str) -> String {
 }
 
 async fn is_repository(git: &Git, root: &Path) -> Result<bool, Problem> {
-    match crate::worktree::repository::Repository::find(git, root).await {
+    match git::repository::Repository::find(git, root).await {
         Ok(_) => Ok(true),
         Err(Problem::NotARepository { .. }) => Ok(false),
         Err(problem) => Err(problem),

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use engine::id::{TaskId, WorkflowId};
 
-use super::branch::{self, Author, Committed, Left, Line, Merge, Merged, Workspace};
 use crate::clock::{Clock as _, SystemClock};
-use crate::worktree::repository::Repository;
-use crate::worktree::{self, Branch, Dirt, Git, Kept, Made, Problem, Removal, Removed, Request, remnant};
+use git::branch::{self, Author, Committed, Left, Line, Merge, Merged, Workspace};
+use git::repository::Repository;
+use git::{Branch, Dirt, Git, Kept, Made, Problem, Removal, Removed, Request, remnant};
 
 /// Where the work of one attempt is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -165,7 +165,7 @@ impl Ground {
             force: kept != KeptWork::Committed,
             now_ms: now_ms(),
         };
-        match worktree::remove(&self.git, &removal).await {
+        match git::remove(&self.git, &removal).await {
             Ok(Removed { branch: Branch::Kept(Kept::Failed { problem }), .. }) => {
                 Err(Problem::failed("update-ref", &problem))
             }
@@ -175,7 +175,7 @@ impl Ground {
             // Git refuses a worktree whose link to the repository is gone.
             Err(_) => {
                 let repository = Repository::find(&self.git, &self.root).await?;
-                worktree::undo(&self.git, &repository, workspace.path.clone()).await?;
+                git::undo(&self.git, &repository, workspace.path.clone()).await?;
                 branch::forget(&self.git, &self.root, (line, &workspace.branch), now_ms()).await?;
                 Ok(None)
             }

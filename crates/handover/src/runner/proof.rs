@@ -67,7 +67,6 @@ mod tests {
         let (first, second) = (make(&folder)?, make(&folder)?);
         assert!(first != second && first.len() >= 16, "{first} {second}");
         assert_eq!(std::fs::read_to_string(folder.join(FILE))?, second);
-        #[cfg(unix)]
         {
             let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(folder.join(FILE))?.permissions());
             assert_eq!(mode & 0o777, 0o600);

@@ -9,12 +9,12 @@ use engine::task::Task;
 use engine::turn::Turn;
 use engine::{Fact, Refusal};
 
-use super::branch::Author;
 use super::place::{KeptWork, Place};
 use super::shop::{News, Shop, What};
 use super::step::is_over;
 use crate::error::Error;
-use crate::worktree::Problem;
+use git::Problem;
+use git::branch::Author;
 
 /// In the folder of an attempt, from when its work was kept until its worktree is gone. A worktree that was removed in part
 /// must not be committed.

@@ -24,8 +24,8 @@ use crate::review::provider::{own_slug, slug};
 use crate::review::request::{Artifact, by_extension, request};
 use crate::review::task_work::DIFF;
 use crate::review::{self, Bench, Provider, Round};
-use crate::worktree::git::Call;
-use crate::worktree::repository::reference;
+use git::program::Call;
+use git::repository::reference;
 
 /// What a worker is told of a review.
 pub(super) const FOUND: &str = "Your work was reviewed. Decide on each finding below (they are in full in your inbox, as \

@@ -184,7 +184,7 @@ impl Loop {
         for turn in rows.into_iter().filter(|turn| !held.contains(&(turn.task, turn.attempt))) {
             let folder = self.shop.turn_folder(turn.id);
             let settled = folder.clone();
-            let _ended = tokio::task::spawn_blocking(move || super::host::settle(&settled)).await;
+            let _ended = tokio::task::spawn_blocking(move || agents::host::settle(&settled)).await;
             let reason = "the task was lost while the runner was gone";
             let ended = super::turn::unheard(engine::turn::TurnEnd::ClaimLost, reason, 0, self.shop.service.now());
             let end = Command::EndTurn { turn: turn.id, ended: Box::new(ended) };

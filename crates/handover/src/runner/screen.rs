@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::shop::{News, What};
 use crate::intervention::Intervention;
-use crate::visible;
+use wire::visible;
 
 /// How it is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -21,8 +21,8 @@ use engine::view::Attempt;
 use super::budget::{Bounds, Over};
 use super::chain::Chain;
 use super::next::{Next, Says, Verdict, next};
-use super::program::NO_CONVERSATION;
 use super::verify::Evidence;
+use agents::program::NO_CONVERSATION;
 
 /// Two verifications of one attempt may fail, no more.
 const FAILURES_MAX: usize = 2;

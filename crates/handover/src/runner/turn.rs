@@ -15,20 +15,21 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use wire::json::Value;
 
-use super::adapter::acp::{Asked, Permit, covers};
-use super::adapter::{self, Heard, Home, Kind, Order, Permissions, Said, Server};
 use super::attempt::{Attempt, Trouble};
 use super::brief::Told;
 use super::budget::{self, Bounds};
 use super::chain::Chain;
 use super::next::{Says, Verdict};
 use super::place::Place;
-use super::program::{self, Cut, Follow, Ran, Start};
+use super::proof;
 use super::shop::{What, Wish};
 use super::step::Because;
-use super::{host, proof};
 use crate::objects;
 use crate::settings::team;
+use agents::adapter::acp::{Asked, Permit, covers};
+use agents::adapter::{self, Heard, Home, Kind, Order, Permissions, Said, Server};
+use agents::host;
+use agents::program::{self, Cut, Follow, Ran, Start};
 
 /// What the agent was told, as far as judging its answer needs it: kept beside the turn's files.
 #[derive(Debug, Default, Serialize, Deserialize)]

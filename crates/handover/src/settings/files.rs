@@ -93,7 +93,6 @@ fn text(path: &Path, most: u64) -> io::Result<String> {
 fn open(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.read(true);
-    #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt as _;
         options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use engine::task::BlockKind;
 use serde::Deserialize;
 
-use crate::runner::adapter::{Kind, Permissions};
+use agents::adapter::{Kind, Permissions};
 
 /// Bounds of what a task may cost; what is missing is the default, or no bound.
 #[derive(Debug, Clone, PartialEq, Deserialize)]

@@ -333,7 +333,7 @@ mod tests {
             for reach in [Reach::Project, Reach::User] {
                 let pieces = whole(*client, reach, &around).expect("a layout").pieces;
                 for piece in pieces.iter().filter(|piece| !matches!(piece.form, Form::Section(_))) {
-                    assert!(crate::gate::is_guarded(&piece.path, &root), "{}", piece.path.display());
+                    assert!(gate::is_guarded(&piece.path, &root), "{}", piece.path.display());
                     seen += 1;
                 }
             }

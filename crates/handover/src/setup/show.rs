@@ -7,7 +7,7 @@ use similar::TextDiff;
 
 use super::client::Client;
 use super::plan::{Edit, Plan, Reach, Surroundings};
-use crate::visible::{is_hidden, redacted};
+use wire::visible::{is_hidden, redacted};
 
 /// A line of a file that was written by a machine may be the whole file.
 const LINE_CHARS_MAX: usize = 300;

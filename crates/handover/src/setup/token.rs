@@ -12,7 +12,7 @@ use super::plan::{Plan, Reach, Surroundings, secrets};
 use super::problem::Problem;
 use crate::office::{self, Office};
 use crate::token::{self, TokenHolder};
-use crate::worktree::git::{Call, Git};
+use git::program::{Call, Git};
 
 /// What is known of the token of one client.
 pub(super) struct ClientTokens {

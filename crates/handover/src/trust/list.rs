@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::script::ScriptMarks;
-use crate::gate::Decision;
-use crate::runner::adapter::Permissions;
 use crate::settings::team::{Agent, Check, Home, Limits};
 use crate::settings::{Approvals, Settings, Webhook};
-use crate::visible::redacted;
+use agents::adapter::Permissions;
+use gate::Decision;
+use wire::visible::redacted;
 
 /// How two values of an item compare.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -62,7 +62,6 @@ pub(super) fn read(file: &Path) -> io::Result<Option<AcceptedCopy>> {
     })
 }
 
-#[cfg(unix)]
 fn judge(opened: &File, file: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt as _;
 
@@ -74,16 +73,10 @@ fn judge(opened: &File, file: &Path) -> io::Result<()> {
     Err(io::Error::other(format!("{}: another user could have written it; {advice}", file.display())))
 }
 
-#[cfg(not(unix))]
-fn judge(_: &File, _: &Path) -> io::Result<()> {
-    Ok(())
-}
-
 /// Changes a copy while no other process does, and writes it whole: a reader finds the old file or the new one.
 pub(super) fn change(file: &Path, make: impl FnOnce(Option<AcceptedCopy>) -> AcceptedCopy) -> io::Result<()> {
     let folder = file.parent().ok_or_else(|| io::Error::other("has no folder"))?;
     let mut maker = std::fs::DirBuilder::new();
-    #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut maker, 0o700);
     maker.recursive(true).create(folder)?;
     let lock = File::options().create(true).truncate(false).write(true).open(folder.join("lock"))?;

@@ -192,7 +192,6 @@ fn can_run(path: &Path) -> bool {
     if !found.is_file() {
         return false;
     }
-    #[cfg(unix)]
     if std::os::unix::fs::PermissionsExt::mode(&found.permissions()) & 0o111 != 0 {
         return true;
     }

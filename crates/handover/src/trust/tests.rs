@@ -97,7 +97,6 @@ fn what_was_shown_is_what_is_accepted() {
     assert_eq!(clone.view().settings.team.agents[0].command, ["sh"]);
 }
 
-#[cfg(unix)]
 #[test]
 fn the_accepted_copy_is_the_owners_alone() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -117,7 +116,6 @@ fn the_accepted_copy_is_the_owners_alone() {
 }
 
 /// Hostile files: a link to a device, a pipe, a folder, and more than a person can read.
-#[cfg(unix)]
 #[test]
 fn a_configuration_that_is_no_file_is_refused_and_does_not_block() {
     let cases: [(&str, Make); 4] = [
@@ -140,7 +138,6 @@ fn a_configuration_that_is_no_file_is_refused_and_does_not_block() {
 }
 
 /// A link to a file is read as the file: what counts is its text.
-#[cfg(unix)]
 #[test]
 fn a_configuration_behind_a_link_is_accepted_by_its_text() {
     let clone = Clone::new("");

@@ -6,7 +6,7 @@ use std::hash::BuildHasher;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use handover::runner::host::{End, settle};
+use agents::host::{End, settle};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::task::JoinSet;
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use handover::runner::host::{End, Ended, Event, Host, Inherit, Input, ended, settle};
+use agents::host::{End, Ended, Event, Host, Inherit, Input, ended, settle};
 
 use crate::scene::{BINARY, Scene, living, started, stat};
 

@@ -1,6 +1,6 @@
 //! What a program leaves behind, or tries to save from its end.
 
-use handover::runner::host::{End, settle};
+use agents::host::{End, settle};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::scene::{Scene, living, processes, started, stat};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use handover::runner::host::{End, Ended, Event, Host, Inherit, Input, Launch};
+use agents::host::{End, Ended, Event, Host, Inherit, Input, Launch};
 use tempfile::TempDir;
 
 use crate::busy::patience;

@@ -1,6 +1,5 @@
 //! Plays the table of who may do what: every tool for every kind of caller, while an agent's home lives and after it died,
 //! through every door and on both databases. `table.txt` says what is expected, and how to read it.
-#![cfg(unix)]
 #![expect(clippy::wildcard_enum_match_arm, reason = "of a JSON value the cases that matter are named")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::disallowed_methods, reason = "starts the program it tests, and bounds what it waits for")]

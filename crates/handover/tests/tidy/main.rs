@@ -13,7 +13,7 @@ use std::{fmt, fs, io};
 use text::*;
 
 /// A crate exists only where the compiler must keep two things apart; everything else is a module.
-const CRATES: &[&str] = &["engine", "wire", "store", "handover"];
+const CRATES: &[&str] = &["engine", "wire", "store", "agents", "gate", "git", "mcp", "handover"];
 
 /// Manifests that are no crates of the house, each with the reason why.
 const OUTSIDE: &[(&str, &str)] =
@@ -33,20 +33,44 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "engine",
         only: Some(&["serde", "serde_json", "globset"]),
-        never: &["wire", "store", "handover"],
+        never: &["wire", "store", "agents", "gate", "git", "mcp", "handover"],
         reason: "the engine decides on data alone, so it depends on pure data crates only",
     },
     Layer {
         name: "wire",
         only: None,
-        never: &["store", "handover"],
+        never: &["store", "agents", "gate", "git", "mcp", "handover"],
         reason: "wire speaks and does not know what remembers",
     },
     Layer {
         name: "store",
         only: None,
-        never: &["wire", "handover"],
+        never: &["wire", "agents", "gate", "git", "mcp", "handover"],
         reason: "the store remembers and does not know what speaks",
+    },
+    Layer {
+        name: "agents",
+        only: None,
+        never: &["store", "gate", "git", "mcp", "handover"],
+        reason: "programs are started, read and ended without knowing a workflow",
+    },
+    Layer {
+        name: "gate",
+        only: Some(&["brush-parser", "serde", "wire"]),
+        never: &["engine", "store", "agents", "git", "mcp", "handover"],
+        reason: "a gate gets a call and rules and gives a decision; it knows no store and no product",
+    },
+    Layer {
+        name: "git",
+        only: None,
+        never: &["engine", "store", "agents", "gate", "mcp", "handover"],
+        reason: "worktrees and branches know no task",
+    },
+    Layer {
+        name: "mcp",
+        only: None,
+        never: &["engine", "store", "agents", "gate", "git", "handover"],
+        reason: "the protocol over pipes and HTTP knows no tool",
     },
 ];
 
@@ -99,7 +123,7 @@ const BANS: &[Ban] = &[
     Ban {
         texts: &["store::"],
         part: Part::Code,
-        places: &["crates/handover/src/mcp/", "crates/handover/src/http/", "crates/handover/src/runner/"],
+        places: &["crates/mcp/src/", "crates/agents/src/", "crates/handover/src/http/", "crates/handover/src/runner/"],
         except: &[],
         reason: "a door knows wire and the service, never the store",
     },
@@ -116,6 +140,7 @@ const BANS: &[Ban] = &[
         places: RUST,
         except: &[
             ("crates/handover/src/clock.rs", "is the clock"),
+            ("crates/agents/src/host/clock.rs", "is the clock of the turn host, a process that nobody hands a clock"),
             ("crates/store/tests/processes.rs", "compares the times of two processes"),
             SELF,
         ],
@@ -136,7 +161,7 @@ const BANS: &[Ban] = &[
             ("crates/store/tests/", "bounds what a test waits for"),
             ("crates/store/benches/", "measures"),
             ("crates/wire/tests/", "measures, and runs for some seconds"),
-            ("crates/handover/tests/", "bounds what a test waits for"),
+            ("crates/*/tests/", "bounds what a test waits for"),
             ("crates/handover/benches/", "measures"),
             ("crates/handover/src/demo.rs", "measures"),
             ("crates/handover/src/demo/", "measures"),
@@ -145,7 +170,7 @@ const BANS: &[Ban] = &[
             ("crates/handover/src/runner/lease.rs", "measures when to renew"),
             ("crates/handover/src/runner/run.rs", "bounds rests"),
             ("crates/handover/src/runner/screen.rs", "shows how long a turn runs"),
-            ("crates/handover/src/runner/host/kin.rs", "bounds the waits of the host"),
+            ("crates/agents/src/host/kin.rs", "bounds the waits of the host"),
         ],
         reason: "time is an argument, except where a wait is bounded or measured",
     },
@@ -274,7 +299,13 @@ fn crates(tree: &Tree) -> Vec<Complaint> {
     let missing = missing.map(|path| complaint(path, 1, "a crate of the house is missing"));
     let outside = |path: &str| OUTSIDE.iter().any(|(known, _)| *known == path);
     let extra = tree.keys().filter(|path| path.ends_with("/Cargo.toml") && !known.contains(*path) && !outside(path));
-    let extra = extra.map(|path| complaint(path, 1, "four crates, no more: make it a module"));
+    let extra = extra.map(|path| {
+        complaint(
+            path,
+            1,
+            "a crate exists only where the compiler must hold a rule: add it to CRATES and LAYERS, or make it a module",
+        )
+    });
     missing.chain(extra).collect()
 }
 

@@ -96,7 +96,7 @@ fn a_layer_must_not_know_what_is_above_it() {
 }
 
 #[test]
-fn there_are_four_crates() {
+fn a_crate_on_no_list_is_refused() {
     check(&[("Cargo.toml", ""), ("crates/extra/Cargo.toml", "")], &["crates/extra/Cargo.toml:1"]);
     for (path, why) in OUTSIDE {
         let tree = tree_with(&[(path, "")]);

@@ -214,7 +214,7 @@ fn every_tool_succeeds_and_says_each_of_its_refusals() {
 /// Returns the codes of the engine and of worktrees, from where they are explained.
 pub(super) fn codes() -> BTreeSet<&'static str> {
     let all = include_str!("../../../../crates/engine/src/refusal/advice.rs");
-    let more = include_str!("../../../../crates/handover/src/worktree/problem.rs");
+    let more = include_str!("../../../../crates/git/src/problem.rs");
     let words = all.split('"').chain(more.split('"'));
     let is_code = |word: &&str| {
         word.len() > 5 && word.contains('_') && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')

@@ -1,7 +1,6 @@
 //! The same act gives the same answer through every door and on both databases. One table of transcripts drives them all.
 //!
 //! `scripts/README.txt` says how to read and change the scripts. `TRANSCRIPT=name` plays one of them.
-#![cfg(unix)]
 #![expect(clippy::wildcard_enum_match_arm, reason = "of a JSON value the cases that matter are named")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::disallowed_methods, reason = "starts the program it tests, and bounds what it waits for")]

@@ -2,8 +2,8 @@
 
 use std::fs;
 
+use agents::host::{self, End};
 use handover::digest::sha256;
-use handover::runner::host::{self, End};
 use handover::runner::verify::{Checked, Contract, Ended, Facts, Fault, Progress};
 use handover::settings::team::Check;
 use wire::message::OutputType;

@@ -2,9 +2,9 @@
 
 use std::os::unix::fs::symlink;
 
+use git::Git;
 use handover::digest::sha256;
 use handover::runner::verify::{Contract, Facts, Output, Said, Schema, Tree, tree};
-use handover::worktree::Git;
 use wire::message::OutputType;
 
 use super::scene::{Scene, contract};

@@ -35,7 +35,6 @@ pub(super) const BUSY_MAX: Duration = Duration::from_secs(10);
 /// Makes the file before SQLite does, which would let everybody read it. Its companions get the same mode.
 pub(super) fn make(path: &Path) -> Result<(), Fault> {
     let mut options = std::fs::File::options();
-    #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     match options.create_new(true).write(true).open(path) {
         Err(cause) if cause.kind() != std::io::ErrorKind::AlreadyExists => Err(Fault::file("make", path)(cause)),

@@ -27,7 +27,6 @@ impl Queue {
         let path = std::path::PathBuf::from(path);
         let mut options = File::options();
         // Whoever could open it could keep everybody waiting.
-        #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.create(true).truncate(false).write(true).open(&path);
         let file = file.map_err(Fault::file("open the queue", &path))?;

@@ -10,9 +10,9 @@ use sha2::{Digest as _, Sha256};
 use super::Fault;
 use super::evidence::{Checked, Ended, TAIL_MAX, plain_tail, shortened};
 use crate::digest::hexadecimal;
-use crate::runner::host::{self, End, Host, Inherit, Input, Launch};
 use crate::settings::team::{Check, ScriptSource};
 use crate::trust;
+use agents::host::{self, End, Host, Inherit, Input, Launch};
 
 /// What a check sees of our environment: where programs, their toolchains and files are, and how it speaks. No keys, and
 /// nothing that leads git or us to another place.

@@ -16,10 +16,11 @@ use super::changed::{ChangedCheck, CheckAnswer, CheckWait};
 use super::evaluation::{Asked, Criterion, Judgement, ask};
 use super::{Contract, Facts, Fault, Place, Progress, Said, Unresolved, Verified, resolve, tree, verify};
 use crate::review::task_work::{WorkGround, WorkProblem, state_to_complete};
-use crate::runner::{brief, host};
+use crate::runner::brief;
 use crate::settings::Team;
-use crate::worktree::git::Git;
-use crate::{Error, Service, worktree};
+use crate::{Error, Service};
+use agents::host;
+use git::program::Git;
 
 /// The shortest lease is a minute; a check may run for longer.
 const RENEW_INTERVAL: Duration = Duration::from_secs(15);
@@ -91,7 +92,7 @@ pub enum Unfinished {
     #[error(transparent)]
     Fault(#[from] Fault),
     #[error(transparent)]
-    Git(#[from] worktree::Problem),
+    Git(#[from] git::Problem),
     #[error("find our own binary")]
     Binary(#[source] std::io::Error),
 }

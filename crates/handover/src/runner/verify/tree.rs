@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::worktree::Problem;
-use crate::worktree::git::{Call, Git};
+use git::Problem;
+use git::program::{Call, Git};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tree {

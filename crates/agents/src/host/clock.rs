@@ -1,0 +1,10 @@
+//! Reads the time for the records of a turn. The host is a process of its own, which no caller can hand a clock.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Returns the milliseconds since 1970.
+pub(super) fn now_ms() -> i64 {
+    #[expect(clippy::disallowed_methods, reason = "the turn host reads the time for its record here only")]
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

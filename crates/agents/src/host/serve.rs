@@ -1,0 +1,63 @@
+//! The host's process: takes the turn, starts the program, and records how it ended.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+use std::process::ExitCode;
+
+use rustix::process::setsid;
+
+use super::clock::now_ms;
+use super::events::Events;
+use super::kin::Session;
+use super::output::Output;
+use super::turn::Turn;
+use super::{End, Ended, Event, Input, program, record};
+
+/// Zero when the end was recorded.
+pub(super) fn serve(folder: &Path) -> ExitCode {
+    // What a terminal sends to the runner's group must not reach the host before its program has ended.
+    let session = if setsid().is_ok() { Session::Own } else { Session::Shared };
+    match host(folder, session) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("handover {}: {error}", super::COMMAND);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn host(folder: &Path, session: Session) -> io::Result<()> {
+    let folder = &folder.canonicalize()?;
+    let held = File::open(folder.join(record::LAUNCH))?;
+    // Whoever settles this turn holds the lock, and has written its end by the time it lets go.
+    held.try_lock()?;
+    if record::ended(folder)?.is_some() {
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "this turn is over"));
+    }
+    let launch = record::launch(folder)?;
+    #[cfg(target_os = "linux")]
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    let mine = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().map(File::from);
+    let (lifeline, stdout) = (mine(io::stdin().as_fd())?, mine(io::stdout().as_fd())?);
+    let (mut events, relay) = match launch.input {
+        Input::Relay => (Events::to_folder(folder)?, Some(stdout)),
+        Input::Nothing | Input::File(_) => (Events::to_runner(stdout), None),
+    };
+    let output = Output::new(folder, launch.output_bytes_max, relay)?;
+    let started_at = now_ms();
+    let mut ended = match program::start(folder, &launch) {
+        Ok(program) => {
+            events.tell(&Event::Started { pid: program.pid.as_raw_pid().unsigned_abs() });
+            let mut turn = Turn::new(&launch, program, lifeline, output, &mut events);
+            turn.work();
+            turn.end(folder, session)
+        }
+        Err(why) => Ended::without_output(End::SpawnFailed { why }),
+    };
+    (ended.started_at, ended.ended_at) = (started_at, now_ms());
+    record::write(folder, record::END, &ended)?;
+    events.tell(&Event::Ended(ended));
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! For a turn whose host was killed: finds what is left of it, and gives it an end.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, getpid};
+
+use super::clock::now_ms;
+use super::kin::{self, Process};
+use super::{COMMAND, End, Ended, STDERR, STDOUT, Survivor, TURN, record};
+
+const SWEEP_MAX: Duration = Duration::from_secs(10);
+/// A host has ended everything within ten seconds and then writes to a disk.
+const HOST_MAX: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_millis(20);
+/// Who forks and ends at once can be missed by one look.
+const LOOKS: u32 = 3;
+
+/// Ends all processes of the turn of this folder that its environment shows, and what is below them. Blocks, ten
+/// seconds at most; who is left then is named.
+///
+/// Without /proc nothing is found.
+pub fn sweep(folder: &Path) -> io::Result<Vec<Survivor>> {
+    let mark = format!("{TURN}={}", record::launch(folder)?.turn).into_bytes();
+    let until = kin::now() + SWEEP_MAX;
+    let mut empty = 0;
+    loop {
+        let found = find(&mark);
+        empty = if found.is_empty() { empty + 1 } else { 0 };
+        if empty == LOOKS || kin::now() >= until {
+            let named = |it: Process| Survivor { pid: it.pid.as_raw_pid().unsigned_abs(), name: it.name };
+            return Ok(found.into_iter().map(named).collect());
+        }
+        for process in &found {
+            kin::kill_checked(process.pid, |again| again.name == process.name && again.parent == process.parent);
+        }
+        kin::rest(PAUSE);
+    }
+}
+
+/// The end of a turn that another runner started: waits while its host still works at it, ends what a killed host
+/// left, and records the end if there is none. A host that is stopped is continued, sees that its runner is gone, and ends
+/// its program; one that does not end in time is killed. Blocks, forty seconds at most.
+pub fn settle(folder: &Path) -> io::Result<Ended> {
+    let held = File::open(folder.join(record::LAUNCH))?;
+    let until = kin::now() + HOST_MAX;
+    loop {
+        match held.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::WouldBlock) if kin::now() < until => {
+                let stopped = hosts(folder).into_iter().filter(|host| host.is_stopped);
+                stopped.for_each(|host| signal(&host, Signal::CONT));
+                kin::rest(PAUSE);
+            }
+            Err(TryLockError::WouldBlock) if kin::now() < until + SWEEP_MAX => {
+                hosts(folder).iter().for_each(|host| signal(host, Signal::KILL));
+                kin::rest(PAUSE);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    // The lock is ours: no host lives, and none begins.
+    if let Some(ended) = record::ended(folder)? {
+        return Ok(ended);
+    }
+    let survivors = sweep(folder)?;
+    let length = |name| folder.join(name).metadata().map_or(0, |file| file.len());
+    let ended = Ended {
+        survivors,
+        stdout_bytes: length(STDOUT),
+        stderr_bytes: length(STDERR),
+        ended_at: now_ms(),
+        ..Ended::without_output(End::Lost { why: "the host of the turn was killed".to_owned() })
+    };
+    record::write(folder, record::END, &ended)?;
+    Ok(ended)
+}
+
+/// The hosts of this folder, by their command line.
+fn hosts(folder: &Path) -> Vec<Process> {
+    let is_host = |process: &Process| {
+        let line = std::fs::read(format!("/proc/{}/cmdline", process.pid.as_raw_pid())).unwrap_or_default();
+        let words: Vec<&[u8]> = line.split(|byte| *byte == 0).skip(1).take(2).collect();
+        words == [COMMAND.as_bytes(), folder.as_os_str().as_bytes()]
+    };
+    kin::all().into_iter().filter(|process| process.pid != getpid() && is_host(process)).collect()
+}
+
+fn signal(host: &Process, signal: Signal) {
+    kin::signal_checked(host.pid, signal, |again| again.name == host.name && again.parent == host.parent);
+}
+
+/// Living ones; never ourselves.
+fn find(mark: &[u8]) -> Vec<Process> {
+    let all: Vec<Process> = kin::all().into_iter().filter(|it| !it.is_zombie && it.pid != getpid()).collect();
+    let mut found: Vec<Process> = Vec::new();
+    for process in all.iter().filter(|process| has_mark(process.pid, mark)) {
+        for process in kin::below(process.pid, &all).into_iter().chain([process.clone()]) {
+            if !found.contains(&process) {
+                found.push(process);
+            }
+        }
+    }
+    found
+}
+
+fn has_mark(pid: Pid, mark: &[u8]) -> bool {
+    let environment = std::fs::read(format!("/proc/{}/environ", pid.as_raw_pid())).unwrap_or_default();
+    environment.split(|byte| *byte == 0).any(|item| item == mark)
+}

@@ -1,0 +1,9 @@
+//! Programs of agents: how each client is started, read and ended. Nothing here knows a task or a workflow.
+//!
+//! - [`adapter`] knows the clients: their command lines, their event streams, their permissions.
+//! - [`host`] is the small process that stays with a turn's program, keeps its output and ends everything it started.
+//! - [`program`] runs one turn of one program through both.
+
+pub mod adapter;
+pub mod host;
+pub mod program;

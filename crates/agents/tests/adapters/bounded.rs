@@ -1,0 +1,52 @@
+//! Alone in its process, because it looks at the memory of all of it.
+
+use agents::adapter::{Exit, Kind, Listener};
+
+const LINE_BYTES: usize = 64 << 20;
+/// Twice the longest line that is read, and what else a test holds.
+const GROWTH_KIB_MAX: u64 = 48 << 10;
+/// What a hundred and eighty thousand lines may leave behind: nothing of each, so not even twelve bytes.
+const LEFT_KIB_MAX: u64 = 2 << 10;
+
+fn memory_kib(which: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with(which)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[test]
+fn neither_a_64_mib_line_nor_any_number_of_lines_fills_the_memory() {
+    let before = memory_kib("VmHWM");
+    let piece = vec![b'x'; 64 << 10];
+    for kind in Kind::ALL {
+        let mut listener = Listener::new(kind);
+        listener.feed(b"{\"type\":\"result\",\"result\":\"");
+        for _ in 0..LINE_BYTES / piece.len() {
+            assert!(listener.feed(&piece).is_empty(), "{}", kind.name());
+        }
+        listener.feed(b"\"}\n");
+        let said = listener.end(Exit::Code(0), "");
+        assert_eq!(said.warnings[0], "1 lines were too long to be read", "{}", kind.name());
+    }
+    let lines = [
+        "{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"on and on\"}]}}\n",
+        "{\"type\":\"item.completed\",\"item\":{\"type\":\"error\",\"message\":\"on and on\"}}\n",
+        "{\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{\"update\":{\"sessionUpdate\":\"tool_call\",\"toolCallId\":\"NUMBER\"}}}\n",
+    ];
+    for (kind, line) in [Kind::Claude, Kind::Codex, Kind::Acp].into_iter().zip(lines) {
+        let mut listener = Listener::new(kind);
+        let mut settled = 0;
+        for number in 0..1000 {
+            // What is kept of the first ones, so that a program can be told what was said, is full by then.
+            if number == 100 {
+                settled = memory_kib("VmRSS");
+            }
+            listener.feed(line.replace("NUMBER", &number.to_string()).repeat(200).as_bytes());
+        }
+        let left = memory_kib("VmRSS").saturating_sub(settled);
+        assert!(left < LEFT_KIB_MAX, "{}: {left} KiB", kind.name());
+        listener.end(Exit::Code(0), "");
+    }
+    let growth = memory_kib("VmHWM") - before;
+    assert!(growth < GROWTH_KIB_MAX, "{growth} KiB");
+}

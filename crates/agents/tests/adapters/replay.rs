@@ -1,0 +1,136 @@
+//! Plays a recording back.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use agents::adapter::acp::{self, Asked, Host, Permit, Way};
+use agents::adapter::{Exit, Heard, Home, Kind, Listener, Order, Permissions, Said, Server};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+
+pub(crate) fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/adapters")
+}
+
+pub(crate) fn bytes(name: &str) -> Vec<u8> {
+    std::fs::read(folder().join(format!("{name}.ndjson"))).unwrap()
+}
+
+pub(crate) fn stderr(name: &str) -> String {
+    std::fs::read_to_string(folder().join(format!("{name}.stderr"))).unwrap_or_default()
+}
+
+pub(crate) fn kind(name: &str) -> Kind {
+    Kind::named(name.split('-').next().unwrap()).unwrap()
+}
+
+/// Recordings of both sides begin each line with who said it.
+pub(crate) fn is_two_sided(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"> ")
+}
+
+pub(crate) fn listen(name: &str, bytes: &[u8], exit: Exit) -> Said {
+    let mut listener = Listener::new(kind(name));
+    listener.feed(bytes);
+    listener.end(exit, &stderr(name))
+}
+
+pub(crate) fn order(kind: Kind) -> Order {
+    Order {
+        kind,
+        command: vec![kind.name().into()],
+        args: vec![],
+        model: None,
+        system: "You are careful.".into(),
+        message: "Do it.".into(),
+        input: None,
+        worktree: "/repo".into(),
+        folder: "/run/turn".into(),
+        server: Server {
+            program: "/usr/bin/handover".into(),
+            arguments: vec!["mcp".into()],
+            environment: vec![("HANDOVER_TURN".into(), "tn_1".into())],
+        },
+        resume: None,
+        permissions: Permissions::Edit,
+        home: Home::User,
+        usd_left: None,
+    }
+}
+
+/// Keeps everything and permits what its permissions cover.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    pub(crate) permissions: Permissions,
+    pub(crate) said: Vec<(Way, String)>,
+    pub(crate) heard: Vec<Heard>,
+    pub(crate) asked: Vec<Asked>,
+}
+
+impl Desk {
+    pub(crate) fn new(permissions: Permissions) -> Self {
+        Self { permissions, said: vec![], heard: vec![], asked: vec![] }
+    }
+}
+
+impl Host for Desk {
+    fn line(&mut self, way: Way, line: &[u8]) {
+        self.said.push((way, String::from_utf8_lossy(line).into_owned()));
+    }
+
+    fn heard(&mut self, heard: Heard) {
+        self.heard.push(heard);
+    }
+
+    async fn permit(&mut self, asked: Asked) -> Permit {
+        let covered = acp::covers(self.permissions, "/repo".as_ref(), &asked);
+        self.asked.push(asked);
+        if covered { Permit::AllowOnce } else { Permit::RejectOnce }
+    }
+}
+
+/// The agent of a recording: says its lines, and where one of ours follows waits until we said one.
+pub(crate) async fn converse(order: &Order, recording: &[u8], desk: &mut Desk) -> acp::Talked {
+    let text = String::from_utf8_lossy(recording).into_owned();
+    let (ours, its) = tokio::io::duplex(64 << 10);
+    let agent = tokio::spawn(async move {
+        let (read, mut write) = tokio::io::split(its);
+        let mut read = BufReader::new(read).lines();
+        for line in text.lines() {
+            if let Some(said) = line.strip_prefix("< ") {
+                if write.write_all(format!("{said}\n").as_bytes()).await.is_err() {
+                    return;
+                }
+            } else if !matches!(read.next_line().await, Ok(Some(_))) {
+                return;
+            }
+        }
+    });
+    let (read, write) = tokio::io::split(ours);
+    // An agent that waits for what never comes is given up, as the runner's limit would.
+    let patience = tokio::time::sleep(Duration::from_secs(1800));
+    let talked = acp::converse(order, (read, write), desk, patience).await;
+    agent.abort();
+    talked
+}
+
+/// A recorded conversation, held again.
+pub(crate) fn talk(bytes: &[u8], exit: Exit, stderr: &str, permissions: Permissions) -> (Said, Desk) {
+    let mut order = Order { permissions, ..order(Kind::Acp) };
+    order.resume = resumed(&String::from_utf8_lossy(bytes));
+    let mut desk = Desk::new(order.permissions);
+    let talked = runtime().block_on(converse(&order, bytes, &mut desk));
+    (talked.end(exit, stderr), desk)
+}
+
+/// Its clock moves by itself when everyone waits.
+pub(crate) fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap()
+}
+
+fn resumed(text: &str) -> Option<String> {
+    let ours = text.lines().filter_map(|line| line.strip_prefix("> "));
+    let requests = ours.filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let mut resuming =
+        requests.filter(|request| request["method"] == "session/load" || request["method"] == "session/resume");
+    resuming.next().and_then(|request| request["params"]["sessionId"].as_str().map(str::to_owned))
+}

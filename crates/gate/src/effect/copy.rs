@@ -1,0 +1,158 @@
+//! Programs that put files somewhere else: copies, moves, links.
+
+use super::{ProgramEffect, Tree, write};
+use crate::command::{Arg, Spot};
+use crate::options::{ParsedOptions, base};
+
+/// cp, mv, ln, install and scp: the last operand is the target, or what `-t` names.
+pub(crate) fn operands(name: &str, kind: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
+    let operands = parsed.operands.as_slice();
+    if parsed.has(&["-d", "--directory"]) && name.ends_with("install") {
+        return operands.iter().map(write).collect();
+    }
+    let named: Vec<Arg> = parsed.values(&["-t", "--target-directory"]).cloned().collect();
+    let links = kind == "link" || parsed.has(&["-l", "-s", "--link", "--symbolic-link"]) && name.ends_with("cp");
+    let here = Arg::known(".");
+    let (sources, last) = match operands.split_last() {
+        _ if !named.is_empty() => (operands, None),
+        // `ln -s file` makes the link in the folder it runs in.
+        Some((only, [])) if kind == "link" => (std::slice::from_ref(only), Some(&here)),
+        Some((last, sources)) => (sources, Some(last)),
+        None => (operands, None),
+    };
+    let deep = parsed.has(&["-r", "-R", "-a", "--recursive", "--archive"]) || kind == "move";
+    let tree = if deep { Tree::Yes } else { Tree::No };
+    let mut found: Vec<ProgramEffect> = Vec::new();
+    for target in last.into_iter().chain(&named) {
+        // Of what lies elsewhere only the other side knows.
+        if kind == "copy-remote" && target.as_text().contains(':') {
+            continue;
+        }
+        for source in sources {
+            found.push(ProgramEffect::Writes(beneath(target, source), tree));
+            if parsed.has(&["--parents"]) {
+                found.push(ProgramEffect::Writes(joined(target, source), tree));
+            }
+        }
+        if links {
+            let behind = sources.iter().flat_map(|source| behind(target, source));
+            found.extend(behind.map(|path| ProgramEffect::Writes(path, Tree::Yes)));
+        }
+        if deep && parsed.has(&["-T", "--no-target-directory"]) {
+            found.push(ProgramEffect::Writes(within(target), Tree::Yes));
+        }
+        found.push(write(target));
+    }
+    // A copy of a link is a link.
+    let keeps = ["-P", "-d", "-a", "-r", "-R", "--no-dereference", "--archive", "--recursive"];
+    if kind == "copy" && parsed.has(&keeps) && !parsed.has(&["-L", "--dereference"]) {
+        found.extend(sources.iter().cloned().map(ProgramEffect::Copies));
+    }
+    // A link is a second name for what it leads to, and does not exist yet when a path behind it is looked at: making one
+    // counts as writing there.
+    if kind == "move" || links {
+        found.extend(sources.iter().map(|source| ProgramEffect::Writes(source.clone(), Tree::Yes)));
+    }
+    found
+}
+
+pub(super) fn rsync(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
+    let mut found = Vec::new();
+    for given in &parsed.given {
+        let Some(value) = &given.value else { continue };
+        match given.name {
+            "-e" | "--rsh" | "--rsync-path" => match &value.text {
+                // rsync adds the host and its own command.
+                Some(text) if is_plain_ssh(text) || text == "rsync" => {}
+                Some(text) => found.push(ProgramEffect::Script(text.clone())),
+                None if is_plain_ssh(&value.lead) => {}
+                None => found.push(ProgramEffect::Ask("rsync with a command that is not literal".to_owned())),
+            },
+            "--backup-dir" | "-T" | "--temp-dir" | "--partial-dir" => {
+                found.push(ProgramEffect::Writes(value.clone(), Tree::Yes));
+            }
+            "--log-file" | "--write-batch" | "--only-write-batch" => found.push(write(value)),
+            _ => {}
+        }
+    }
+    let Some((target, sources)) = parsed.operands.split_last() else { return found };
+    if sources.is_empty() {
+        return found;
+    }
+    if parsed.has(&["--remove-source-files"]) {
+        found.extend(sources.iter().map(|source| ProgramEffect::Writes(source.clone(), Tree::Yes)));
+    }
+    if target.as_text().contains(':') {
+        return found;
+    }
+    if parsed.has(&["-a", "-l", "--archive", "--links"]) {
+        found.extend(sources.iter().cloned().map(ProgramEffect::Copies));
+    }
+    let relative = parsed.has(&["-R", "--relative"]);
+    let contents = |source: &Arg| source.text.as_deref().is_none_or(|text| text.ends_with(['/', '.']));
+    let deletes = parsed.given.iter().any(|given| given.name.starts_with("--del"));
+    for source in sources {
+        if relative {
+            found.push(ProgramEffect::Writes(joined(target, source), Tree::Yes));
+        } else if !contents(source) && !source.as_text().contains(':') {
+            found.push(ProgramEffect::Writes(beneath(target, source), Tree::Yes));
+        } else {
+            found.push(ProgramEffect::Writes(within(target), Tree::Yes));
+        }
+    }
+    if deletes {
+        found.push(ProgramEffect::Writes(within(target), Tree::Yes));
+    }
+    found.push(write(target));
+    found
+}
+
+/// `ssh -p 22`, with nothing that runs another command.
+fn is_plain_ssh(text: &str) -> bool {
+    let mut words = text.split_whitespace();
+    let option = |word: &str| word.starts_with("-o") || word.starts_with("-F");
+    words.next().is_some_and(|program| matches!(base(program), "ssh" | "rsh"))
+        && !words.any(option)
+        && !text.contains(|letter: char| ";|&<>()`\n\"'\\".contains(letter))
+}
+
+/// Some files in the folder that a target is.
+fn within(target: &Arg) -> Arg {
+    match &target.spot {
+        Some(Spot::At(folder)) => Arg::inside(folder),
+        Some(Spot::Inside(_) | Spot::Matching { .. } | Spot::Named { .. }) | None => target.clone(),
+    }
+}
+
+/// A relative link starts in the folder it lies in, which is the target or the one above it.
+fn behind(target: &Arg, source: &Arg) -> Vec<Arg> {
+    let (Some(Spot::At(target)), Some(source)) = (&target.spot, source.text.as_deref()) else { return Vec::new() };
+    if source.starts_with('/') {
+        return Vec::new();
+    }
+    let above = target.trim_end_matches('/').rsplit_once('/').map_or(".", |(above, _)| above);
+    vec![Arg::known(&format!("{target}/{source}")), Arg::known(&format!("{above}/{source}"))]
+}
+
+/// The whole path of a source below a folder.
+fn joined(target: &Arg, source: &Arg) -> Arg {
+    match (&target.spot, &source.text) {
+        (Some(Spot::At(folder)), Some(source)) => Arg::known(&format!("{folder}/{}", source.trim_start_matches('/'))),
+        _ => within(target),
+    }
+}
+
+/// The path that a source gets in a folder.
+pub(super) fn beneath(target: &Arg, source: &Arg) -> Arg {
+    let name = source.text.as_deref().map(|text| base(text.trim_end_matches('/')));
+    match (&target.spot, name, &source.spot) {
+        (Some(Spot::At(folder)), Some(name), _) if !matches!(name, "" | "." | "..") => {
+            Arg::known(&format!("{folder}/{name}"))
+        }
+        (Some(Spot::At(folder)), _, Some(Spot::Matching { pattern, .. })) => {
+            Arg { spot: Some(Spot::Matching { folder: folder.clone(), pattern: pattern.clone() }), ..Arg::unknown() }
+        }
+        (Some(Spot::At(folder)), _, _) => Arg::inside(folder),
+        (Some(Spot::Inside(_) | Spot::Matching { .. } | Spot::Named { .. }) | None, _, _) => target.clone(),
+    }
+}

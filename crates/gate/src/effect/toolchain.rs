@@ -1,0 +1,245 @@
+//! Toolchains and other programs of which only some words tell what they write.
+
+use super::{ProgramEffect, Tree, effects, write};
+use crate::command::{Arg, Spot};
+use crate::options::ParsedOptions;
+
+fn tree(path: &Arg) -> ProgramEffect {
+    ProgramEffect::Writes(path.clone(), Tree::Yes)
+}
+
+/// Options of npm and its like that name the folder they work in.
+const NPM_FOLDERS: &[&str] = &["--prefix", "-C", "--dir", "--cwd"];
+/// Commands of npm and its like that change that folder.
+const NPM_CHANGES: &[&str] = &[
+    "install",
+    "i",
+    "ci",
+    "add",
+    "init",
+    "create",
+    "update",
+    "upgrade",
+    "up",
+    "uninstall",
+    "remove",
+    "rm",
+    "link",
+    "dedupe",
+    "prune",
+    "pack",
+    "version",
+    "pkg",
+];
+
+/// npm, pnpm, yarn, bun: the folder that an option names, where the command changes it.
+pub(super) fn npm(words: &[Arg]) -> Vec<ProgramEffect> {
+    let changes = words.iter().skip(1).any(|word| NPM_CHANGES.contains(&word.as_text()));
+    let mut found = Vec::new();
+    for (at, word) in words.iter().enumerate().skip(1).filter(|_| changes) {
+        let (name, attached) = match word.lead.split_once('=') {
+            Some((name, _)) => (name, Some(word.behind(name.len() + 1))),
+            None => (word.lead.as_str(), None),
+        };
+        if NPM_FOLDERS.contains(&name) {
+            found.extend(attached.as_ref().or(words.get(at + 1)).map(tree));
+        }
+    }
+    found
+}
+
+/// cargo new and cargo init make the folder that they are given.
+pub(super) fn cargo(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
+    let mut operands = parsed.operands.iter().filter(|word| !word.as_text().starts_with('+'));
+    match operands.next().map(Arg::as_text) {
+        Some("new" | "init" | "vendor") => operands.map(tree).collect(),
+        Some("fmt" | "fix" | "add" | "remove" | "update") => parsed.values(&["--manifest-path"]).map(write).collect(),
+        Some(_) | None => Vec::new(),
+    }
+}
+
+/// The place behind `-m module` in the words of python, where its options end.
+fn module_at(words: &[Arg]) -> Option<usize> {
+    let mut at = 1;
+    while let Some(word) = words.get(at) {
+        let letters = word.as_text().strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
+        match letters {
+            _ if letters.ends_with('m') => return Some(at + 2),
+            "W" | "X" => at += 1,
+            _ if letters.contains('c') => return None,
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+/// python -m: modules that write the files they are given, and those that are programs with a table of their own.
+pub(super) fn python(words: &[Arg]) -> Vec<ProgramEffect> {
+    let Some(at) = module_at(words) else { return Vec::new() };
+    let Some(module) = words.get(at - 1) else { return Vec::new() };
+    let operands = words.get(at..).unwrap_or_default();
+    let plain = || operands.iter().filter(|word| !word.lead.starts_with('-'));
+    let has = |names: &[&str]| operands.iter().any(|word| names.contains(&word.as_text()));
+    match module.as_text() {
+        "venv" | "virtualenv" | "compileall" | "py_compile" => plain().map(tree).collect(),
+        "zipfile" | "tarfile" if has(&["-l", "--list", "-t", "--test"]) => Vec::new(),
+        "zipfile" | "tarfile" => {
+            let inside = |word: &Arg| match &word.text {
+                Some(folder) => tree(&Arg::inside(folder)),
+                None => tree(word),
+            };
+            // Without a folder an archive is unpacked where the command runs.
+            let here = (plain().count() < 2).then(|| tree(&Arg::inside(".")));
+            plain().flat_map(|word| [write(word), inside(word)]).chain(here).collect()
+        }
+        "json.tool" => plain().nth(1).map(write).into_iter().collect(),
+        name => {
+            let words: Vec<Arg> = std::iter::once(Arg::known(name)).chain(operands.iter().cloned()).collect();
+            effects(&words).unwrap_or_default()
+        }
+    }
+}
+
+/// sqlite3 makes and changes the database that it is given.
+pub(super) fn sqlite(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
+    let Some(database) = parsed.operands.first() else { return Vec::new() };
+    let name = database.as_text();
+    if parsed.has(&["-readonly"])
+        || name.contains("mode=ro")
+        || matches!(name, ":memory:" | "") && database.text.is_some()
+    {
+        return Vec::new();
+    }
+    match name.strip_prefix("file:") {
+        Some(path) => vec![write(&Arg::known(path.split('?').next().unwrap_or(path)))],
+        None => vec![write(database)],
+    }
+}
+
+/// docker cp, kubectl cp: the last operand, where it is no path in a container.
+pub(super) fn copy_verb(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
+    let copies = parsed.operands.iter().take(2).any(|word| word.as_text() == "cp");
+    let target = parsed.operands.last().filter(|word| copies && !word.as_text().contains(':'));
+    target.map(tree).into_iter().collect()
+}
+
+/// Programs with commands of their own, of which these write their last operand: `svn export URL folder`.
+pub(super) fn verb(verbs: &str, operands: &[Arg]) -> Vec<ProgramEffect> {
+    let is_verb = |word: &Arg| verbs.split(' ').any(|verb| verb == word.as_text());
+    let Some(at) = operands.iter().take(3).position(is_verb) else { return Vec::new() };
+    operands.get(at + 1..).and_then(<[Arg]>::last).map(tree).into_iter().collect()
+}
+
+/// Formatters whose command stands first: `ruff format src`, `terraform fmt src`. They write what they are given.
+pub(super) fn format(verb: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
+    let shows = parsed.has(&["--check", "--diff", "-check", "-diff", "-write=false", "--write=false"]);
+    match parsed.operands.split_first() {
+        Some((first, [])) if first.as_text() == verb && verb == "fmt" && !shows => {
+            let below = Spot::Named { folder: ".".to_owned(), pattern: "*.tf".to_owned() };
+            let below = parsed.has(&["-recursive"]).then(|| write(&Arg { spot: Some(below), ..Arg::unknown() }));
+            std::iter::once(write(&Arg::known("."))).chain(below).collect()
+        }
+        Some((first, rest)) if first.as_text() == verb && !shows => rest.iter().map(write).collect(),
+        Some(_) | None => Vec::new(),
+    }
+}
+
+/// Commands in a container that change what they are given.
+const CONTAINER_WRITERS: &[&str] = &[
+    "rm", "touch", "cp", "mv", "tee", "mkdir", "rmdir", "truncate", "dd", "ln", "chmod", "chown", "sed", "sh", "bash",
+];
+
+/// docker run -v: a folder that a container is given may be written by it, unless it is given for reading. What the command
+/// in the container names below such a folder is what it means here.
+pub(super) fn mounts(words: &[Arg]) -> Vec<ProgramEffect> {
+    let mut found = Vec::new();
+    // A variable or a command there is nearly always the folder that it runs in: `$PWD`, `$(pwd)`.
+    let text = |word: &Arg| word.text.clone().or_else(|| word.shape.as_ref().map(|shape| shape.replace("$_", ".")));
+    for (at, word) in words.iter().enumerate().skip(1) {
+        let (name, attached) = match word.lead.split_once('=') {
+            Some((name, _)) if name.starts_with("--") => {
+                (name.to_owned(), text(word).and_then(|word| Some(word.split_once('=')?.1.to_owned())))
+            }
+            _ => (word.as_text().to_owned(), None),
+        };
+        let Some(value) = attached.or_else(|| words.get(at + 1).and_then(text)) else { continue };
+        let (from, to, reads) = match name.as_str() {
+            "-v" | "--volume" => {
+                let mut parts = value.split(':');
+                let (from, to, rest) =
+                    (parts.next().unwrap_or_default(), parts.next(), parts.next().unwrap_or_default());
+                (from.to_owned(), to.map(str::to_owned), rest.split(',').any(|option| option == "ro"))
+            }
+            "--mount" => {
+                let field = |names: &[&str]| {
+                    let fields = value.split(',').filter_map(|field| field.split_once('='));
+                    fields.filter(|(name, _)| names.contains(name)).map(|(_, value)| value.to_owned()).next()
+                };
+                let reads =
+                    value.split(',').any(|field| matches!(field, "readonly" | "ro" | "readonly=true" | "ro=true"));
+                (field(&["src", "source"]).unwrap_or_default(), field(&["dst", "target", "destination"]), reads)
+            }
+            _ => continue,
+        };
+        if reads || !from.contains(['/', '.']) || to.is_none() {
+            continue;
+        }
+        found.push(write(&Arg::known(&from)));
+        let behind = words.get(at + 1..).unwrap_or_default();
+        let writes = |word: &Arg| CONTAINER_WRITERS.contains(&word.as_text()) || word.as_text().contains('>');
+        let to = to.unwrap_or_default();
+        if to.len() > 1 && behind.iter().any(writes) {
+            let below = behind
+                .iter()
+                .filter(|word| word.as_text().contains(&format!("{to}/")) && !word.as_text().contains(':'));
+            let here = below.map(|word| word.as_text().replace(&to, &from)).collect::<Vec<String>>();
+            found.extend((!here.is_empty()).then(|| ProgramEffect::Code(here.join(" "))));
+        }
+    }
+    found
+}
+
+/// Compilers pass options on with commas, and name files behind an equals sign: `-Wp,-MD,file`, `-Map=file`, `-a=file`.
+pub(super) fn compiler(words: &[Arg]) -> Vec<ProgramEffect> {
+    let passed = |text: &str| {
+        ["-Wp,", "-Wa,", "-Wl,", "-Map=", "--Map=", "-a", "-fdump", "-fopt-info"]
+            .iter()
+            .any(|start| text.starts_with(start))
+    };
+    let mut found = Vec::new();
+    for word in words.iter().skip(1).filter(|word| passed(&word.lead)) {
+        match &word.text {
+            Some(text) => {
+                let parts = text.split([',', '=']).skip(1).filter(|part| !part.is_empty() && !part.starts_with('-'));
+                found.extend(parts.map(|part| write(&Arg::known(part))));
+            }
+            None => found.push(ProgramEffect::Doubt("an option that is not literal".to_owned())),
+        }
+    }
+    found
+}
+
+/// socat: addresses that run a command or open a file.
+pub(super) fn socat(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
+    let mut found = Vec::new();
+    for address in &parsed.operands {
+        let Some(text) = &address.text else {
+            found.push(ProgramEffect::Doubt("an address that is not literal".to_owned()));
+            continue;
+        };
+        for part in text.split("!!") {
+            let Some((kind, rest)) = part.split_once(':') else { continue };
+            let path = rest.split(',').next().unwrap_or(rest);
+            match kind.to_ascii_uppercase().as_str() {
+                "EXEC" | "SYSTEM" | "SHELL" => found.push(ProgramEffect::Script(rest.to_owned())),
+                "CREATE" | "CREAT" | "OPEN" | "GOPEN" | "FILE" | "PIPE" => found.push(write(&Arg::known(path))),
+                _ if rest.contains('/') && kind.to_ascii_uppercase().contains("UNIX") => {
+                    found.push(write(&Arg::known(path)));
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}

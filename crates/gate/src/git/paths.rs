@@ -1,0 +1,38 @@
+//! Paths as git's commands take them.
+
+use crate::command::Arg;
+use crate::effect::{ProgramEffect, Tree};
+
+/// Files that a path of git names. It reads patterns and marks of its own, so such a path may be any in the repository.
+pub(super) fn named(path: &Arg) -> Vec<ProgramEffect> {
+    match path.text.as_deref() {
+        Some(text) if text.starts_with(':') || text.contains(['*', '?', '[']) => anywhere(),
+        Some(text) => vec![
+            ProgramEffect::Writes(path.clone(), Tree::No),
+            // Which files below it change is not known.
+            ProgramEffect::Writes(Arg::inside(text), Tree::Yes),
+        ],
+        None => vec![ProgramEffect::Writes(path.clone(), Tree::Yes)],
+    }
+}
+
+/// Any file of the repository.
+pub(super) fn anywhere() -> Vec<ProgramEffect> {
+    vec![ProgramEffect::Writes(Arg::inside("/"), Tree::Yes)]
+}
+
+/// An expression that names a state of the repository other than by a branch: `HEAD~1`, `v1^`, `main@{1}`, a hash.
+pub(super) fn is_revision(text: &str) -> bool {
+    let hash = text.len() >= 7 && text.chars().all(|letter| letter.is_ascii_hexdigit());
+    let named = matches!(text, "HEAD" | "@" | "ORIG_HEAD" | "FETCH_HEAD" | "MERGE_HEAD" | "-");
+    hash || (!named && text.contains(['~', '^'])) || text.contains("@{") || matches!(text, "ORIG_HEAD" | "FETCH_HEAD")
+}
+
+/// The folder that a clone makes of an address: `repo` of `https://host/repo.git`.
+pub(super) fn folder_of(address: &Arg) -> Option<Arg> {
+    let text = address.text.as_deref()?.trim_end_matches('/');
+    let text = text.strip_suffix("/.git").unwrap_or(text);
+    let name = text.rsplit(['/', ':']).next()?;
+    let name = name.strip_suffix(".git").or_else(|| name.strip_suffix(".bundle")).unwrap_or(name);
+    (!name.is_empty() && name != "." && name != "..").then(|| Arg::known(name))
+}

@@ -1,0 +1,189 @@
+//! Texts of languages that are not read here: which paths they may mean, and whether they only read.
+
+mod computed;
+mod names;
+mod token;
+
+use crate::command::Spot;
+pub(super) use computed::{ComputedCalls, calls};
+pub(crate) use token::unescaped;
+
+/// Parts of names in a text that may write, run or move something.
+const WRITES: &[&str] = &[
+    "write",
+    "save",
+    "dump",
+    "remove",
+    "unlink",
+    "delete",
+    "rename",
+    "move",
+    "copy",
+    "mkdir",
+    "makedir",
+    "touch",
+    "chmod",
+    "chown",
+    "chdir",
+    "truncate",
+    "link",
+    "system",
+    "exec",
+    "spawn",
+    "popen",
+    "subprocess",
+    "extract",
+    "append",
+    "create",
+    "output",
+    "connect",
+    "mkfifo",
+    "mknod",
+    "mktemp",
+    "upload",
+    "download",
+    "retrieve",
+    "replace",
+    "mount",
+    "shell",
+    "process",
+    "import_module",
+    "getattr",
+    "eval",
+    "compile",
+    "require_relative",
+    "ctypes",
+    "inplace",
+    "put_contents",
+    "o_creat",
+    "o_wronly",
+    "o_rdwr",
+    "o_trunc",
+    "mkstemp",
+    "mkdtemp",
+    "filehandler",
+    "globals",
+    "__dict__",
+    "__builtins__",
+    "reflect",
+    "constructor",
+];
+/// Whole names that do.
+const WRITES_ALONE: &[&str] = &["run", "call", "put", "dd"];
+/// Modes in which a file is opened for writing, in quotes.
+const MODES: &[&str] = &[
+    "w", "a", "x", "wb", "ab", "xb", "wt", "at", "wx", "ax", "r+", "rb+", "r+b", "w+", "wb+", "w+b", "a+", "ab+",
+    "a+b", "+<",
+];
+/// Starts of names that do.
+const WRITES_FROM: &[&str] = &["rm", "cp", "mv"];
+
+/// Whether nothing in a text says that it writes, runs or moves something.
+pub(super) fn only_reads(text: &str) -> bool {
+    let name = |letter: char| !(letter.is_alphanumeric() || letter == '_');
+    let writes = |word: &str| {
+        let word = word.to_lowercase();
+        word != "dumps"
+            && (WRITES.iter().any(|part| word.contains(part))
+                || WRITES_ALONE.contains(&word.as_str())
+                || WRITES_FROM.iter().any(|start| word.starts_with(start)))
+    };
+    // `>` redirects, and a backquote runs. Signs that join texts count where the name of a function may be joined.
+    // A mode follows the path, or a name: `open(p, 'w')`, `mode="w"`.
+    let opens = |mode: &&str| {
+        [format!("'{mode}'"), format!("\"{mode}\"")].iter().any(|quoted| {
+            let starts = text.match_indices(quoted.as_str()).map(|(at, _)| text[..at].trim_end());
+            starts.into_iter().any(|before| before.ends_with([',', '=', ':']))
+        })
+    };
+    let joins = text.contains(['+', '%', '\\']) && ["](", ")(", "] (", ") ("].iter().any(|call| text.contains(call));
+    !text.contains(['>', '`'])
+        && !joins
+        && !text.contains("+<")
+        && !text.contains("os.open(")
+        && !MODES.iter().any(opens)
+        && !text.split(name).any(writes)
+}
+
+/// Words of a text that may be paths: those with a slash or a dot, those in quotes, and those behind `cd`.
+pub(super) fn paths_in(text: &str) -> Vec<Spot> {
+    let part = |letter: char| !(letter.is_alphanumeric() || "_-./~@+*?".contains(letter));
+    let quote = |letter: char| matches!(letter, '"' | '\'' | '`');
+    let mut found = Vec::new();
+    let (mut from, mut last) = (0, "");
+    for (end, letter) in text.char_indices().chain([(text.len(), ' ')]) {
+        if !part(letter) {
+            continue;
+        }
+        let word = text.get(from..end).unwrap_or_default();
+        let opened = text.get(..from).and_then(|before| before.chars().next_back()).is_some_and(quote);
+        let moved = matches!(last, "cd" | ".cd" | "chdir");
+        let like = word.contains(['/', '.']) || opened && quote(letter) || moved;
+        if word.contains(['*', '?']) {
+            found.extend((opened && quote(letter) || letter == '>').then(|| pattern(word)));
+        } else if like && word.chars().any(char::is_alphanumeric) {
+            found.push(Spot::At(word.to_owned()));
+        }
+        if !word.is_empty() {
+            last = word;
+        }
+        from = end + letter.len_utf8();
+    }
+    found
+}
+
+/// What a pattern may name: entries of the folder before its first part with a star.
+fn pattern(word: &str) -> Spot {
+    let star = word.find(['*', '?']).unwrap_or(word.len());
+    let start = word.get(..star).and_then(|before| before.rfind('/')).map_or(0, |slash| slash + 1);
+    let (folder, rest) = (word.get(..start).unwrap_or_default(), word.get(start..).unwrap_or_default());
+    let folder = if folder.is_empty() { "." } else { folder };
+    // Two stars stand for any folders, and the name counts in each of them.
+    if let Some(name) = rest.strip_prefix("**/").map(|rest| rest.rsplit('/').next().unwrap_or(rest)) {
+        return Spot::Named { folder: folder.to_owned(), pattern: name.to_owned() };
+    }
+    let pattern = rest.split('/').next().unwrap_or(rest);
+    Spot::Matching { folder: folder.to_owned(), pattern: pattern.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_that_only_read_are_told_from_others() {
+        for text in [
+            "import json; print(json.load(open('infra/x.json')))",
+            "import os; print(os.listdir('infra'))",
+            "console.log(require('fs').readFileSync('infra/x', 'utf8'))",
+            "print('infra')",
+            "print(open('infra/x').read() + 'a')",
+        ] {
+            assert!(only_reads(text), "{text}");
+        }
+        for text in [
+            "open('infra/x','w')",
+            "open('infra/x', 'wb')",
+            "import shutil; shutil.rmtree('infra')",
+            "fs.rmSync('infra')",
+            "Path('infra/x').touch()",
+            "open F, \">infra/x\"",
+            "os.system('x')",
+            "require('fs')['wri' + 'teFileSync']('infra/x')",
+            "open('infra/x', 'r+')",
+        ] {
+            assert!(!only_reads(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn paths_stand_in_quotes_or_behind_a_change_of_folder() {
+        let paths = |text: &str| paths_in(text).iter().map(|spot| spot.path().to_owned()).collect::<Vec<String>>();
+        assert_eq!(paths("open('infra','w')"), ["infra", "w"]);
+        assert_eq!(paths("cd infra; touch new"), ["infra"]);
+        assert_eq!(paths("x = a.b / c"), ["a.b"]);
+        assert_eq!(paths("import infra"), Vec::<String>::new());
+        let named = Spot::Matching { folder: "src/".to_owned(), pattern: "*.rs".to_owned() };
+        assert_eq!(paths_in("glob('src/*.rs')"), [named]);
+    }
+}

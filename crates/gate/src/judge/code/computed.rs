@@ -1,0 +1,420 @@
+//! Calls in code whose path or command the code computes, so that it stands nowhere in the text.
+
+use std::collections::BTreeSet;
+
+use super::names::{DECODERS, MAKERS, MEMBERS, METHODS, MODULES, PAIRS, RUNS, WALKS, WRITES};
+use super::token::{self, Token};
+use crate::command::Spot;
+
+/// What is known of the calls in a text that write or run something.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(in crate::judge) struct ComputedCalls {
+    /// The text with its joined literals joined; rules are looked for in it as well.
+    pub(in crate::judge) folded: String,
+    /// The first call whose path or command cannot be told.
+    pub(in crate::judge) hidden: Option<String>,
+    /// Commands of which only the first words are known.
+    pub(in crate::judge) beginnings: Vec<String>,
+    /// Files that a walk through folders may name.
+    pub(in crate::judge) walked: Vec<Spot>,
+}
+
+/// Variables that are followed to where they get their values.
+const FOLLOWED_MAX: usize = 64;
+
+/// Looks for calls that write or run something, in a text for this interpreter.
+pub(in crate::judge) fn calls(text: &str, interpreter: &str) -> ComputedCalls {
+    let language = interpreter.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+    let dollars = matches!(language, "perl" | "ruby" | "php");
+    let tokens = token::folded(&token::read(text, dollars));
+    let mut found = ComputedCalls { folded: token::written(&tokens), ..ComputedCalls::default() };
+    if tokens.len() >= token::TOKENS_MAX {
+        found.hidden = Some("a text that is too long".to_owned());
+        return found;
+    }
+    if dollars {
+        // Backquotes run what they hold.
+        for held in text.split('`').skip(1).step_by(2) {
+            found.beginnings.extend(held.find(['$', '#', '@']).map(|end| held[..end].to_owned()));
+        }
+    }
+    let code = Code { tokens: &tokens, bare: matches!(language, "perl" | "ruby"), perl: language == "perl" };
+    for (at, token) in tokens.iter().enumerate() {
+        if let Some(name) = token.name() {
+            code.call(at, name, &mut found);
+        }
+    }
+    found
+}
+
+struct Code<'t> {
+    tokens: &'t [Token],
+    /// Arguments may stand without brackets.
+    bare: bool,
+    perl: bool,
+}
+
+impl<'t> Code<'t> {
+    fn has(&self, name: &str) -> bool {
+        self.tokens.iter().any(|token| match token {
+            Token::Name(found) => found == name,
+            Token::Text { text, .. } => text.contains(name),
+            Token::Sign(_) => false,
+        })
+    }
+
+    /// The name before a dot in front of this place.
+    fn owner(&self, at: usize) -> Option<&'t str> {
+        let dot = at.checked_sub(1).filter(|dot| self.tokens[*dot].is_sign('.'))?;
+        dot.checked_sub(1).and_then(|before| self.tokens[before].name())
+    }
+
+    fn is_member(&self, at: usize) -> bool {
+        at > 0 && self.tokens[at - 1].is_sign('.')
+    }
+
+    fn call(&self, at: usize, name: &str, found: &mut ComputedCalls) {
+        let defined = at.checked_sub(1).and_then(|before| self.tokens[before].name());
+        if matches!(defined, Some("def" | "function" | "sub" | "import")) {
+            return;
+        }
+        let owner = self.owner(at);
+        let of_path =
+            METHODS.contains(&name) && self.is_member(at) && !owner.is_some_and(|owner| MODULES.contains(&owner));
+        let arguments = self.arguments(at);
+        if of_path {
+            return self.judge(name, self.receiver(at), false, found);
+        }
+        let member =
+            MEMBERS.iter().any(|(known, owners)| *known == name && owner.is_some_and(|owner| owners.contains(&owner)));
+        let runs = RUNS.contains(&name)
+            && match name {
+                "run" | "call" => owner != Some("asyncio") && self.has("subprocess"),
+                // A regular expression has a method of this name.
+                "exec" | "execute" => !self.is_member(at) || self.has("child_process") || owner == Some("os"),
+                _ => true,
+            };
+        let writes = WRITES.contains(&name) || PAIRS.contains(&name) || member;
+        if !runs && !writes {
+            return;
+        }
+        let Some(arguments) = arguments.filter(|arguments| !arguments.is_empty()) else {
+            // Without a word perl takes the file that a walk found.
+            if self.perl {
+                self.walks(self.tokens, found);
+            }
+            return;
+        };
+        let parts = split(arguments);
+        if matches!(name, "open" | "fopen") {
+            if !self.opens_for_writing(&parts) && owner != Some("os") {
+                return;
+            }
+            let receiver =
+                self.is_member(at) && !owner.is_some_and(|owner| matches!(owner, "io" | "os" | "File" | "IO"));
+            let path = if receiver { self.receiver(at) } else { parts.first().copied().unwrap_or_default() };
+            if self.perl {
+                parts.iter().skip(1).for_each(|part| self.judge(name, part, false, found));
+            } else {
+                self.judge(name, path, false, found);
+            }
+            return;
+        }
+        let pair = PAIRS.contains(&name) || matches!(name, "copy" | "move" | "replace" | "link" | "cp" | "mv");
+        let count = if pair || self.bare { 2 } else { 1 };
+        for part in parts.iter().take(count) {
+            self.judge(name, part, runs, found);
+        }
+    }
+
+    /// Whether one of the arguments of `open` is a mode that writes, or is not known.
+    fn opens_for_writing(&self, parts: &[&'t [Token]]) -> bool {
+        let writes = |part: &&[Token]| {
+            part.iter().any(|token| match token {
+                Token::Text { text, .. } if self.perl => text.contains(['>', '|', '+']),
+                Token::Text { text, .. } => text.len() <= 4 && text.contains(['w', 'a', 'x', '+']),
+                Token::Name(_) | Token::Sign(_) => false,
+            })
+        };
+        parts.iter().skip(1).any(writes)
+    }
+
+    /// The arguments behind a name: what its brackets hold, or the rest of the statement.
+    fn arguments(&self, at: usize) -> Option<&'t [Token]> {
+        let rest = self.tokens.get(at + 1..)?;
+        if rest.first()?.is_sign('(') {
+            let end = closing(rest).unwrap_or(rest.len());
+            return rest.get(1..end);
+        }
+        let ends = |token: &Token| matches!(token, Token::Sign(';' | '\n' | '}' | '=' | ')'));
+        let end = rest.iter().position(ends).unwrap_or(rest.len());
+        rest.get(..end).filter(|rest| self.bare && !rest.is_empty())
+    }
+
+    /// The expression before a method: a name, or a call with its brackets.
+    fn receiver(&self, at: usize) -> &'t [Token] {
+        let end = at - 1;
+        let mut from = end;
+        let mut depth = 0_usize;
+        while let Some(before) = from.checked_sub(1) {
+            match &self.tokens[before] {
+                Token::Sign(')' | ']') => depth += 1,
+                Token::Sign('(' | '[') if depth > 0 => depth -= 1,
+                Token::Name(_) | Token::Text { .. } | Token::Sign('.') => {}
+                Token::Sign(_) if depth > 0 => {}
+                Token::Sign(_) => break,
+            }
+            from = before;
+        }
+        // `for p in x: p.unlink()` has the word before the name in it.
+        &self.tokens[from..end]
+    }
+
+    fn judge(&self, name: &str, argument: &'t [Token], runs: bool, found: &mut ComputedCalls) {
+        let parts = self.behind(argument);
+        let decodes = parts.iter().any(|part| part.iter().any(|token| is_one_of(token, DECODERS)));
+        if let Some(lead) = lead(argument).filter(|_| !decodes) {
+            if runs && lead.contains(' ') {
+                found.beginnings.push(lead.to_owned());
+                return;
+            }
+            if let Some((folder, _)) =
+                lead.rsplit_once('/').filter(|(folder, _)| !runs && folder.contains(char::is_alphanumeric))
+            {
+                found.walked.push(Spot::Matching { folder: folder.to_owned(), pattern: "*".to_owned() });
+                return;
+            }
+        }
+        if decodes || parts.iter().any(|part| computes(part)) {
+            found.hidden.get_or_insert_with(|| format!("{name} with words that the code puts together"));
+        }
+        for part in &parts {
+            self.walks(part, found);
+        }
+    }
+
+    /// An argument, and all that its variables are given.
+    fn behind(&self, argument: &'t [Token]) -> Vec<&'t [Token]> {
+        let mut parts = vec![argument];
+        let mut seen = BTreeSet::new();
+        let mut next = 0;
+        while let Some(part) = parts.get(next).copied() {
+            next += 1;
+            let names = part.iter().enumerate().filter_map(|(at, token)| {
+                let member = at > 0 && part[at - 1].is_sign('.');
+                token.name().filter(|_| !member)
+            });
+            for name in names {
+                if seen.len() < FOLLOWED_MAX && seen.insert(name) {
+                    parts.extend(self.values(name));
+                }
+            }
+        }
+        parts
+    }
+
+    /// What a variable is given: by an assignment, or by a loop.
+    fn values(&self, name: &str) -> Vec<&'t [Token]> {
+        let mut found = Vec::new();
+        for (at, token) in self.tokens.iter().enumerate() {
+            if token.name() != Some(name) || self.is_member(at) {
+                continue;
+            }
+            let rest = self.tokens.get(at + 1..).unwrap_or_default();
+            let ends = |token: &Token| matches!(token, Token::Sign('\n' | ';'));
+            let statement = rest.get(..rest.iter().position(ends).unwrap_or(rest.len())).unwrap_or_default();
+            let assigned = statement.first().is_some_and(|token| token.is_sign('='))
+                && !statement.get(1).is_some_and(|token| token.is_sign('='));
+            let adds = matches!(statement.first(), Some(Token::Sign('+' | '.')))
+                && statement.get(1).is_some_and(|token| token.is_sign('='));
+            if assigned || adds {
+                found.push(if adds { statement } else { statement.get(1..).unwrap_or_default() });
+            }
+            // `x.each { |a| … }`, `x.forEach(a => …)`.
+            let piped = at > 0 && self.tokens[at - 1].is_sign('|');
+            let arrow = |from: usize| {
+                rest.get(from).is_some_and(|token| token.is_sign('='))
+                    && rest.get(from + 1).is_some_and(|token| token.is_sign('>'))
+            };
+            if piped || arrow(0) || arrow(1) {
+                let start = self.tokens[..at].iter().rposition(ends).map_or(0, |end| end + 1);
+                found.push(&self.tokens[start..at]);
+            }
+            // `for a, b in x`, `for (const a of x)`.
+            let heading = |token: &Token| matches!(token, Token::Sign(',' | ')') | Token::Name(_));
+            let to = rest.iter().position(|token| matches!(token.name(), Some("in" | "of")));
+            if let Some(to) = to.filter(|to| *to < 8 && rest[..*to].iter().all(heading)) {
+                let source = rest.get(to + 1..).unwrap_or_default();
+                let end = source.iter().position(|token| {
+                    matches!(token, Token::Sign(':' | '\n' | ';' | '{')) || token.name() == Some("if")
+                });
+                found.push(&source[..end.unwrap_or(source.len())]);
+            }
+        }
+        found
+    }
+
+    /// Folders that a part lists, as files that may be written.
+    fn walks(&self, part: &'t [Token], found: &mut ComputedCalls) {
+        for (at, token) in part.iter().enumerate() {
+            let Some(name) = token.name().filter(|name| WALKS.contains(name)) else { continue };
+            let rest = part.get(at + 1..).unwrap_or_default();
+            if !rest.first().is_some_and(|token| matches!(token, Token::Sign('(' | '['))) {
+                continue;
+            }
+            let inside = rest.get(1..closing(rest).unwrap_or(rest.len())).unwrap_or_default();
+            let first = inside.iter().find_map(Token::literal);
+            let before = part[..at].iter().rev().find_map(Token::literal);
+            let ending = self.ending();
+            let spot = match name {
+                "rglob" => named(before.unwrap_or("."), first.unwrap_or("*")),
+                "glob" | "iglob" | "globSync" => super::pattern(&match (before, first) {
+                    (Some(folder), Some(pattern)) => format!("{folder}/{pattern}"),
+                    (None, Some(pattern)) => pattern.to_owned(),
+                    (_, None) => "*".to_owned(),
+                }),
+                _ => {
+                    let folder = first.or(before).unwrap_or(".");
+                    match ending {
+                        Some(ending) => named(folder, &format!("*{ending}")),
+                        None => Spot::Matching { folder: folder.to_owned(), pattern: "*".to_owned() },
+                    }
+                }
+            };
+            found.walked.push(spot);
+        }
+    }
+
+    /// The ending that the code asks of the names it takes.
+    fn ending(&self) -> Option<&'t str> {
+        let at = self.tokens.iter().position(|token| is_one_of(token, &["endswith", "endsWith", "end_with"]))?;
+        self.arguments(at)?.iter().find_map(Token::literal)
+    }
+}
+
+fn named(folder: &str, pattern: &str) -> Spot {
+    let folder = if folder.is_empty() { "." } else { folder };
+    Spot::Named { folder: folder.to_owned(), pattern: pattern.to_owned() }
+}
+
+fn is_one_of(token: &Token, names: &[&str]) -> bool {
+    token.name().is_some_and(|name| names.contains(&name))
+}
+
+/// The place of the bracket that closes the first one.
+fn closing(tokens: &[Token]) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (at, token) in tokens.iter().enumerate() {
+        match token {
+            Token::Sign('(' | '[' | '{') => depth += 1,
+            Token::Sign(')' | ']' | '}') => {
+                depth = depth.checked_sub(1)?;
+                if depth == 0 {
+                    return Some(at);
+                }
+            }
+            Token::Sign(_) | Token::Name(_) | Token::Text { .. } => {}
+        }
+    }
+    None
+}
+
+/// Arguments by the commas between them.
+fn split(tokens: &[Token]) -> Vec<&[Token]> {
+    let (mut found, mut from, mut depth) = (Vec::new(), 0, 0_usize);
+    for (at, token) in tokens.iter().enumerate() {
+        match token {
+            Token::Sign('(' | '[' | '{') => depth += 1,
+            Token::Sign(')' | ']' | '}') => depth = depth.saturating_sub(1),
+            Token::Sign(',') if depth == 0 => {
+                found.push(&tokens[from..at]);
+                from = at + 1;
+            }
+            Token::Sign(_) | Token::Name(_) | Token::Text { .. } => {}
+        }
+    }
+    found.push(&tokens[from..]);
+    found
+}
+
+/// The literal letters that an expression begins with, where more follows them.
+fn lead(argument: &[Token]) -> Option<&str> {
+    match argument {
+        [Token::Text { text, open: true }] => {
+            let end = text.find(['{', '$', '#', '@'])?;
+            text.get(..end)
+        }
+        [Token::Text { text, open: false }, Token::Sign('+'), ..]
+        | [Token::Text { text, open: false }, Token::Sign('.'), Token::Sign('$'), ..] => Some(text),
+        _ => None,
+    }
+}
+
+/// Whether an expression makes a text that stands nowhere in it.
+fn computes(part: &[Token]) -> bool {
+    let text = |token: Option<&Token>| matches!(token, Some(Token::Text { .. }));
+    part.iter().enumerate().any(|(at, token)| match token {
+        Token::Text { open, .. } => {
+            *open || part.get(at + 1).is_some_and(|next| next.is_sign('[') || next.is_sign('%'))
+        }
+        Token::Sign('+') => true,
+        // perl and php join with a dot.
+        Token::Sign('.') => {
+            text(part.get(at + 1))
+                || text(at.checked_sub(1).and_then(|before| part.get(before)))
+                    && part.get(at + 1).is_some_and(|next| next.is_sign('$'))
+        }
+        Token::Name(name) => {
+            let of_paths =
+                at > 1 && part[at - 1].is_sign('.') && is_one_of(&part[at - 2], &["path", "File", "posixpath"]);
+            DECODERS.contains(&name.as_str()) || MAKERS.contains(&name.as_str()) && !of_paths
+        }
+        Token::Sign(_) => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn computed_paths_and_commands_are_told_from_literal_ones() {
+        for code in [
+            "import os; os.system(base64.b64decode('Z2l0'))",
+            "import os; c = chr(103) + 'it'; os.system(c)",
+            "open(sys.argv[1] + sys.argv[2], 'w')",
+            "open(input(), 'w')",
+            "os.system('hsup tig'[::-1])",
+            "exec(bytes.fromhex('6769'))",
+            "pathlib.Path(os.environ['X']).write_text('')",
+            "require('child_process').execSync(atob('Z2l0'))",
+        ] {
+            assert!(calls(code, "python3").hidden.is_some(), "{code}");
+        }
+        for code in [
+            "p='src/a.py'; s=open(p).read(); s=s.replace('a','b')+'x'; open(p,'w').write(s)",
+            "from pathlib import Path\np = Path('a.txt')\np.write_text(p.read_text().replace('a', 'b'))",
+            "print('a' + 'b'); open('out.txt', 'w').write('\\n'.join(x))",
+            "import json,sys; json.dump({'a': 1 + 1}, open('x.json', 'w'))",
+            "open('img.png','wb').write(base64.b64decode(s))",
+            "import subprocess; subprocess.run(['cargo', 'test'], check=True)",
+            "const m = /x/.exec(line + 'a')",
+            "import re; lst.remove(a + b); d.copy(); re.compile('a' + x)",
+            "for f in ['a.txt', 'b.txt']: open(f, 'w')",
+        ] {
+            assert_eq!(calls(code, "python3").hidden, None, "{code}");
+        }
+    }
+
+    #[test]
+    fn walks_name_the_files_that_may_be_written() {
+        let spots = |code: &str| calls(code, "python3").walked;
+        let all = |folder: &str| Spot::Matching { folder: folder.to_owned(), pattern: "*".to_owned() };
+        let walk = "for d, _, fs in os.walk('src'):\n  for f in fs:\n    os.remove(os.path.join(d, f))";
+        assert!(spots(walk).contains(&all("src")), "{:?}", spots(walk));
+        assert_eq!(spots("for p in Path('.').rglob('*.tf'): p.unlink()"), [named(".", "*.tf")]);
+        let each = "require('fs').readdirSync('src').forEach(f => fs.rmSync(f))";
+        assert!(spots(each).contains(&all("src")), "{:?}", spots(each));
+        assert_eq!(spots("for f in os.listdir('src'): print(f)\nopen('out', 'w')"), []);
+    }
+}

@@ -1,0 +1,388 @@
+//! Code of several languages as tokens: enough to know its literal texts, and to join those that the code joins.
+
+use std::collections::BTreeMap;
+
+/// Tokens of one text; a longer one is cut off, and its caller asks about it.
+pub(super) const TOKENS_MAX: usize = 20_000;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Token {
+    /// A literal text without its quotes. `open` says that the language puts values into it.
+    Text {
+        text: String,
+        open: bool,
+    },
+    Name(String),
+    Sign(char),
+}
+
+impl Token {
+    fn plain(text: String) -> Self {
+        Self::Text { text, open: false }
+    }
+
+    pub(super) fn is_sign(&self, sign: char) -> bool {
+        *self == Self::Sign(sign)
+    }
+
+    pub(super) fn name(&self) -> Option<&str> {
+        match self {
+            Self::Name(name) => Some(name),
+            Self::Text { .. } | Self::Sign(_) => None,
+        }
+    }
+
+    /// Returns a literal text that nothing is put into.
+    pub(super) fn literal(&self) -> Option<&str> {
+        match self {
+            Self::Text { text, open: false } => Some(text),
+            Self::Text { .. } | Self::Name(_) | Self::Sign(_) => None,
+        }
+    }
+}
+
+/// Reads a text. In `dollars` languages (perl, ruby, php) a dollar in double quotes puts a value in.
+pub(super) fn read(text: &str, dollars: bool) -> Vec<Token> {
+    let letters: Vec<char> = text.chars().collect();
+    let (mut found, mut at) = (Vec::new(), 0);
+    while let Some(&letter) = letters.get(at) {
+        if found.len() >= TOKENS_MAX {
+            break;
+        }
+        match letter {
+            '"' | '\'' | '`' => {
+                let prefix = match found.last() {
+                    Some(Token::Name(name)) if is_prefix(name) && at > 0 && letters[at - 1] != ' ' => {
+                        name.to_lowercase()
+                    }
+                    _ => String::new(),
+                };
+                if !prefix.is_empty() {
+                    found.pop();
+                }
+                let (content, end) = quoted(&letters, at, prefix.contains('r'));
+                let open = prefix.contains('f') && content.contains('{')
+                    || letter == '`' && content.contains("${")
+                    || letter != '\'' && content.contains("#{")
+                    || dollars && letter != '\'' && puts_value(&content);
+                found.push(Token::Text { text: content, open });
+                at = end;
+                continue;
+            }
+            '\n' => found.push(Token::Sign('\n')),
+            letter if letter.is_whitespace() => {}
+            letter if letter.is_alphanumeric() || letter == '_' => {
+                let start = at;
+                while letters.get(at).is_some_and(|letter| letter.is_alphanumeric() || *letter == '_') {
+                    at += 1;
+                }
+                found.push(Token::Name(letters[start..at].iter().collect()));
+                continue;
+            }
+            letter => found.push(Token::Sign(letter)),
+        }
+        at += 1;
+    }
+    found
+}
+
+fn is_prefix(name: &str) -> bool {
+    matches!(name.to_lowercase().as_str(), "r" | "b" | "f" | "u" | "rb" | "br" | "fr" | "rf")
+}
+
+fn puts_value(text: &str) -> bool {
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let next = letters.peek();
+        if matches!(letter, '$' | '@') && next.is_some_and(|next| next.is_alphabetic() || matches!(next, '{' | '_')) {
+            return true;
+        }
+    }
+    false
+}
+
+/// The content of the quotes that open here, and the place behind them.
+fn quoted(letters: &[char], from: usize, raw: bool) -> (String, usize) {
+    let mark = letters[from];
+    let tripled = letters.get(from + 1) == Some(&mark) && letters.get(from + 2) == Some(&mark);
+    let ends = |at: usize| {
+        letters.get(at) == Some(&mark)
+            && (!tripled || letters.get(at + 1) == Some(&mark) && letters.get(at + 2) == Some(&mark))
+    };
+    let width = if tripled { 3 } else { 1 };
+    let start = from + width;
+    let mut at = start;
+    while at < letters.len() && !ends(at) {
+        at += if letters[at] == '\\' { 2 } else { 1 };
+    }
+    let end = at.min(letters.len());
+    let content: String = letters.get(start..end).unwrap_or_default().iter().collect();
+    (if raw { content } else { unescaped(&content) }, end + width)
+}
+
+/// Returns a text with its escapes resolved: `\n`, `\x67`, `\147`, `\u0067`, and `\/` for a slash.
+pub(crate) fn unescaped(text: &str) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    let (mut found, mut at) = (String::new(), 0);
+    while let Some(&letter) = letters.get(at) {
+        at += 1;
+        if letter != '\\' {
+            found.push(letter);
+            continue;
+        }
+        let Some(&kind) = letters.get(at) else { break };
+        let number = |from: usize, most: usize, radix: u32| {
+            let digits: String =
+                letters.iter().skip(from).take(most).take_while(|letter| letter.is_digit(radix)).collect();
+            let letter = u32::from_str_radix(&digits, radix).ok().and_then(char::from_u32);
+            letter.map(|letter| (letter, from + digits.len()))
+        };
+        let coded = match kind {
+            'x' => number(at + 1, 2, 16),
+            'u' if letters.get(at + 1) == Some(&'{') => number(at + 2, 6, 16).map(|(letter, end)| (letter, end + 1)),
+            'u' => number(at + 1, 4, 16),
+            'U' => number(at + 1, 8, 16),
+            'o' => number(at + 1, 3, 8),
+            '0'..='7' => number(at, 3, 8),
+            _ => None,
+        };
+        if let Some((letter, end)) = coded {
+            found.push(letter);
+            at = end;
+            continue;
+        }
+        at += 1;
+        match kind {
+            'n' | 'r' => found.push('\n'),
+            't' => found.push('\t'),
+            '\n' => {}
+            other => found.push(other),
+        }
+    }
+    found
+}
+
+/// Joins the texts that code joins, also through variables that it gives one literal text.
+pub(super) fn folded(tokens: &[Token]) -> Vec<Token> {
+    let once = joined(tokens);
+    let constants = constants(&once);
+    if constants.is_empty() {
+        return once;
+    }
+    let put = |(at, token): (usize, &Token)| match token {
+        Token::Name(name) if stands_for_value(&once, at) => {
+            constants.get(name).map_or_else(|| token.clone(), |text| Token::plain(text.clone()))
+        }
+        Token::Text { text, open: true } => filled(text, &constants),
+        Token::Name(_) | Token::Text { .. } | Token::Sign(_) => token.clone(),
+    };
+    joined(&once.iter().enumerate().map(put).collect::<Vec<Token>>())
+}
+
+/// Puts known values into a text: `{x}`, `${x}`, `#{x}`, `$x`.
+fn filled(text: &str, constants: &BTreeMap<String, String>) -> Token {
+    let mut filled = text.to_owned();
+    for (name, value) in constants {
+        for mark in [format!("#{{{name}}}"), format!("${{{name}}}"), format!("{{{name}}}"), format!("${name}")] {
+            filled = filled.replace(&mark, value);
+        }
+    }
+    let open = filled.contains(['{', '$', '@']);
+    Token::Text { text: filled, open }
+}
+
+/// A name that is read: no member of something, not called and not assigned.
+fn stands_for_value(tokens: &[Token], at: usize) -> bool {
+    let before = at.checked_sub(1).and_then(|before| tokens.get(before));
+    let next = tokens.get(at + 1);
+    let assigned =
+        next.is_some_and(|next| next.is_sign('=')) && !tokens.get(at + 2).is_some_and(|next| next.is_sign('='));
+    !before.is_some_and(|before| before.is_sign('.')) && !next.is_some_and(|next| next.is_sign('(')) && !assigned
+}
+
+/// Variables that are given one literal text and nothing else.
+fn constants(tokens: &[Token]) -> BTreeMap<String, String> {
+    let mut found: BTreeMap<String, Option<String>> = BTreeMap::new();
+    for (at, token) in tokens.iter().enumerate() {
+        let Some(name) = token.name() else { continue };
+        let sign = |offset: usize, sign: char| tokens.get(at + offset).is_some_and(|token| token.is_sign(sign));
+        let before = at.checked_sub(1).and_then(|before| tokens.get(before));
+        let bound = matches!(before.and_then(Token::name), Some("for" | "as" | "def"));
+        let adds = tokens.get(at + 1).is_some_and(|next| matches!(next, Token::Sign('+' | '.' | '|'))) && sign(2, '=');
+        if bound || adds {
+            found.insert(name.to_owned(), None);
+        }
+        if !sign(1, '=') || sign(2, '=') || sign(2, '~') || before.is_some_and(|before| before.is_sign('.')) {
+            continue;
+        }
+        let ends = tokens.get(at + 3).is_none_or(|next| matches!(next, Token::Sign('\n' | ';' | ',' | ')' | '}')));
+        let value = tokens.get(at + 2).and_then(Token::literal).filter(|_| ends).map(str::to_owned);
+        let same = found.get(name).is_none_or(|known| *known == value);
+        found.insert(name.to_owned(), value.filter(|_| same));
+    }
+    found.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+/// Joins texts that stand beside each other or with a sign between that joins: `'a' + 'b'`, `"a" . "b"`, `'a'.concat('b')`,
+/// `' '.join(['a', 'b'])`, `['a', 'b'].join(' ')`, `'a %s' % 'b'`.
+fn joined(tokens: &[Token]) -> Vec<Token> {
+    let mut found: Vec<Token> = Vec::new();
+    let mut at = 0;
+    while let Some(token) = tokens.get(at) {
+        at += 1;
+        let Token::Text { text, open } = token else {
+            found.push(token.clone());
+            if let Some(text) = list_joined(&mut found, tokens, at) {
+                at = text.1;
+                found.push(Token::plain(text.0));
+            }
+            continue;
+        };
+        let (mut text, mut open) = (text.clone(), *open);
+        // A list that is joined by this text.
+        if let Some((items, end)) = items_behind(tokens, at, &[".", "join", "("]) {
+            text = items.join(&text);
+            at = end;
+        }
+        while let Some((next, width)) = behind(tokens, at) {
+            let Token::Text { text: more, open: more_open } = next else { break };
+            let formats = tokens.get(at).is_some_and(|token| token.is_sign('%'));
+            text = if formats { text.replacen("%s", more, 1) } else { format!("{text}{more}") };
+            open |= *more_open;
+            at += width;
+        }
+        if let Some((items, end)) = items_behind(tokens, at, &[".", "format", "("]) {
+            for item in &items {
+                text = text.replacen("{}", item, 1);
+            }
+            at = end;
+        }
+        found.push(Token::Text { text, open });
+    }
+    found
+}
+
+/// The text that is joined to the one before this place, and how many tokens that takes.
+fn behind(tokens: &[Token], at: usize) -> Option<(&Token, usize)> {
+    let is = |offset: usize, sign: char| tokens.get(at + offset).is_some_and(|token| token.is_sign(sign));
+    let text = |offset: usize| tokens.get(at + offset).filter(|token| matches!(token, Token::Text { .. }));
+    if let Some(next) = text(0) {
+        return Some((next, 1));
+    }
+    if (is(0, '.') && is(1, '.') || is(0, '|') && is(1, '|') || is(0, '<') && is(1, '>'))
+        && let Some(next) = text(2)
+    {
+        return Some((next, 3));
+    }
+    if (is(0, '+') || is(0, '.') || is(0, '*') || is(0, '%') || is(0, '\n') && !is(1, '\n'))
+        && let Some(next) = text(1)
+    {
+        return Some((next, 2));
+    }
+    let concat = tokens.get(at + 1).and_then(Token::name) == Some("concat");
+    if is(0, '.') && concat && is(2, '(') && is(4, ')') { Some((text(3)?, 5)) } else { None }
+}
+
+/// Literal texts in a list behind these words, and the place behind its last bracket.
+fn items_behind(tokens: &[Token], from: usize, words: &[&str]) -> Option<(Vec<String>, usize)> {
+    let mut at = from;
+    for word in words {
+        let token = tokens.get(at)?;
+        let fits = match token {
+            Token::Name(name) => name == word,
+            Token::Sign(sign) => word.len() == 1 && word.starts_with(*sign),
+            Token::Text { .. } => false,
+        };
+        if !fits {
+            return None;
+        }
+        at += 1;
+    }
+    let mut depth = 1;
+    let mut items = Vec::new();
+    while depth > 0 {
+        match tokens.get(at)? {
+            Token::Sign('(' | '[') => depth += 1,
+            Token::Sign(')' | ']') => depth -= 1,
+            Token::Sign(',' | '\n') => {}
+            token @ (Token::Text { .. } | Token::Name(_) | Token::Sign(_)) => items.push(token.literal()?.to_owned()),
+        }
+        at += 1;
+    }
+    Some((items, at))
+}
+
+/// `['a', 'b'].join(' ')`, of which the last bracket was just taken.
+fn list_joined(found: &mut Vec<Token>, tokens: &[Token], at: usize) -> Option<(String, usize)> {
+    if !found.last()?.is_sign(']') {
+        return None;
+    }
+    let (separator, end) = items_behind(tokens, at, &[".", "join", "("])?;
+    let start = found.iter().rposition(|token| token.is_sign('['))?;
+    let mut items = Vec::new();
+    for token in found.get(start + 1..found.len() - 1)? {
+        match token {
+            Token::Sign(',' | '\n') => {}
+            token @ (Token::Text { .. } | Token::Name(_) | Token::Sign(_)) => items.push(token.literal()?.to_owned()),
+        }
+    }
+    found.truncate(start);
+    Some((items.join(separator.first().map_or(",", String::as_str)), end))
+}
+
+/// Writes tokens as a text again, in which every literal text stands in quotes of its own.
+pub(super) fn written(tokens: &[Token]) -> String {
+    let mut text = String::new();
+    for token in tokens {
+        match token {
+            Token::Text { text: content, .. } => {
+                text.push('"');
+                text.push_str(&content.replace('"', "'"));
+                text.push('"');
+            }
+            Token::Name(name) => {
+                text.push_str(name);
+                text.push(' ');
+            }
+            Token::Sign(sign) => {
+                text.push(*sign);
+                text.push(' ');
+            }
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_that_code_joins_are_one() {
+        for (code, wanted) in [
+            ("open('inf'+'ra/x','w')", "infra/x"),
+            ("p = 'in' 'fra'; open(p + '/x', 'w')", "infra/x"),
+            ("d='infra'; open(f'{d}/x','w')", "infra/x"),
+            ("system(\"git\" . \" push\")", "git push"),
+            ("os.execute(\"git\" .. \" push\")", "git push"),
+            ("x(' '.join(['git', 'push']))", "git push"),
+            ("x(['git', 'push'].join(' '))", "git push"),
+            ("x('inf'.concat('ra'))", "infra"),
+            ("x('git %s' % 'push')", "git push"),
+            ("x('git {}'.format('push'))", "git push"),
+            ("x('\\x67it push')", "git push"),
+            ("x('\\u0069nfra')", "infra"),
+        ] {
+            let tokens = folded(&read(code, false));
+            assert!(tokens.iter().any(|token| token.literal() == Some(wanted)), "{code}: {tokens:?}");
+        }
+    }
+
+    #[test]
+    fn variables_with_other_values_are_not_known() {
+        for code in ["p='a'; p=q(); open(p+'/x')", "p='a'; p+='b'; open(p+'/x')", "for p in q: open(p+'/x')"] {
+            let tokens = folded(&read(code, false));
+            assert!(tokens.iter().any(|token| token.is_sign('+')), "{code}: {tokens:?}");
+        }
+    }
+}

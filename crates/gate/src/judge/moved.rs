@@ -1,0 +1,137 @@
+//! Moves of the work tree: git itself says which files they change.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use super::Judge;
+use crate::command::{Arg, Folders, Seen};
+use crate::git::{GitQuestion, WorkTreeMove};
+use crate::glob::Fit;
+use crate::rule::Matter;
+use crate::{Decision, guard, options, place};
+
+/// A client waits for us; the files of two commits are listed in milliseconds.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Answers of git beyond this are not read.
+const ANSWER_BYTES_MAX: u64 = 32 << 20;
+/// Commands of git that give a name to another state.
+const RENAMES: &[&str] = &["branch", "tag", "update-ref", "symbolic-ref", "replace", "worktree"];
+
+impl Judge<'_> {
+    /// Asks where a move changes a file that a rule asks about or denies, or that decides here.
+    pub(super) fn moved(&mut self, moved: &WorkTreeMove, commands: &[Seen]) {
+        let folders = match &moved.folders {
+            Some(Folders::Known(folders)) => folders.as_slice(),
+            Some(Folders::Unknown) | None => &[],
+        };
+        let repository = |folder: &PathBuf| {
+            let root = folder.ancestors().find(|above| above.join(".git").symlink_metadata().is_ok());
+            root.map(Path::to_owned).filter(|_| folder.is_dir()).map(|root| (folder.clone(), root))
+        };
+        let answers: Vec<(PathBuf, Option<Vec<String>>)> = folders
+            .iter()
+            .filter_map(repository)
+            .map(|(folder, root)| (root, files(&folder, &moved.questions)))
+            .collect();
+        let told =
+            !answers.is_empty() && !moved.questions.is_empty() && answers.iter().all(|(_, files)| files.is_some());
+        for (root, files) in &answers {
+            for file in files.iter().flatten() {
+                self.moved_file(&moved.what, root, file);
+            }
+        }
+        let renames = |seen: &Seen| {
+            seen.levels.iter().any(|level| {
+                let mut words = level.words.iter().map(Arg::as_text);
+                let git = words.next().is_some_and(|program| options::base(program) == "git");
+                git && words.any(|word| RENAMES.contains(&word))
+            })
+        };
+        // The state that git does not know may be one that the same text makes.
+        let made = !told && !moved.questions.is_empty() && commands.iter().any(renames);
+        if self.narrows_writes() && !told && (moved.asks || made) {
+            let text = format!(
+                "{} brings another state of the repository into the work tree, and a gate is for some of its files; \
+                 name the paths",
+                moved.what
+            );
+            self.decide(Decision::Ask, text);
+        }
+    }
+
+    fn moved_file(&mut self, what: &str, root: &Path, file: &str) {
+        let path = root.join(file);
+        let roots = [root.to_owned()];
+        for (number, rule) in self.rules.iter().enumerate() {
+            let Matter::Write(glob) = &rule.matter else { continue };
+            if rule.decision != Decision::Allow && place::fit(glob, &path, &roots, None) == Fit::Yes {
+                let text = format!("{what} changes {file:?}, which gate {} ({}) is for", number + 1, rule.shown());
+                self.decide(Decision::Ask, text);
+            }
+        }
+        if guard::paths().iter().any(|guarded| guarded.is_written(&path, &roots, false, None)) {
+            self.decide(
+                Decision::Ask,
+                format!("ask: {what} changes {file:?}, which decides what agents and git do here"),
+            );
+        }
+    }
+}
+
+/// The files that all questions name; nothing when one of them has no answer.
+fn files(folder: &Path, questions: &[GitQuestion]) -> Option<Vec<String>> {
+    let mut found = Vec::new();
+    for question in questions {
+        let other = || question.otherwise.as_ref().and_then(|arguments| answer(folder, arguments));
+        match answer(folder, &question.arguments).or_else(other) {
+            Some(files) => found.extend(files),
+            None if question.optional => {}
+            None => return None,
+        }
+    }
+    Some(found)
+}
+
+/// Asks git. It reads the repository, writes nothing and runs no program of the repository's choice.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a hook has no runner; git is asked in the folder of the call, for a bounded time"
+)]
+fn answer(folder: &Path, arguments: &[String]) -> Option<Vec<String>> {
+    use std::io::Read as _;
+    let mut ceiling = PathBuf::from("/");
+    let mut git = Command::new("git");
+    git.args(["--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]).args(arguments);
+    let root = folder.ancestors().find(|above| above.join(".git").symlink_metadata().is_ok());
+    // A repository around this one is another matter.
+    if let Some(above) = root.and_then(Path::parent) {
+        ceiling = above.to_owned();
+    }
+    git.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("GIT_")) {
+        git.env_remove(name);
+    }
+    git.env("GIT_CEILING_DIRECTORIES", ceiling)
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .env("GIT_NO_LAZY_FETCH", "1")
+        .env("GIT_TERMINAL_PROMPT", "0");
+    let mut child = git.spawn().ok()?;
+    let output = child.stdout.take()?;
+    let (tell, told) = mpsc::sync_channel(1);
+    let reader = std::thread::Builder::new().spawn(move || {
+        let mut bytes = Vec::new();
+        let read = output.take(ANSWER_BYTES_MAX).read_to_end(&mut bytes);
+        // The caller no longer listens after its patience ended.
+        let _: Result<(), _> = tell.send(read.map(|_| bytes));
+    });
+    let bytes = reader.ok().and_then(|_| told.recv_timeout(PATIENCE).ok()).and_then(Result::ok);
+    if bytes.is_none() {
+        let _: Result<(), _> = child.kill();
+    }
+    let ended = child.wait().ok()?;
+    let bytes = bytes.filter(|_| ended.success())?;
+    let names = bytes.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    Some(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+}

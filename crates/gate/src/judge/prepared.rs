@@ -1,0 +1,95 @@
+//! Scripts that a text writes and then runs: what it writes into them is looked at.
+
+use super::{Judge, code, shown};
+use crate::command::{Arg, Found, Level, Spot};
+use crate::options::base;
+use crate::{Decision, program, rule, table, walk, wrapper};
+
+/// Programs with the file that they run when none is named.
+const DEFAULTS: &[(&[&str], &[&str])] = &[
+    (&["make", "gmake"], &["Makefile", "makefile", "GNUmakefile"]),
+    (&["npm", "pnpm", "yarn", "bun", "npx"], &["package.json"]),
+    (&["just"], &["justfile", "Justfile"]),
+    (&["rake"], &["Rakefile"]),
+];
+
+/// Programs that build or test what lies in their folder, with the endings of the files that they run.
+const BUILDS: &[(&[&str], &[&str])] = &[
+    (&["cargo"], &[".rs"]),
+    (&["go"], &[".go"]),
+    (&["pytest", "py.test", "tox", "nox"], &[".py"]),
+    (
+        &["jest", "vitest", "mocha", "npx", "npm", "pnpm", "yarn", "bun", "deno"],
+        &[".js", ".ts", ".mjs", ".cjs", ".tsx"],
+    ),
+];
+
+impl Judge<'_> {
+    /// Asks where a file is written and run, and a rule is for something in the texts that may be in it.
+    pub(super) fn prepared(&mut self, found: &Found) {
+        let written: Vec<&str> = found
+            .writes
+            .iter()
+            .filter_map(|write| match &write.spot {
+                Some(Spot::At(path)) => Some(base(path)),
+                Some(Spot::Inside(_) | Spot::Matching { .. } | Spot::Named { .. }) | None => None,
+            })
+            .collect();
+        let levels = || found.commands.iter().flat_map(|seen| &seen.levels);
+        let Some(level) = levels().find(|level| runs_one_of(level, &written)) else { return };
+        let shown = shown(level);
+        let name = level.words.first().map(|word| base(word.as_text()).to_owned()).unwrap_or_default();
+        let mut texts: Vec<String> = found.texts.iter().flat_map(|text| [text.clone(), plain(text)]).collect();
+        if program::is_language(&name) {
+            texts.extend(found.texts.iter().map(|text| code::calls(text, &name).folded));
+        } else {
+            // A shell, or make, reads them as commands.
+            for text in found.texts.iter().filter(|text| text.contains('\n')) {
+                let (text, folder) = (text.replace('\t', " "), self.directory.to_owned());
+                self.suspect(&crate::aside(move || walk::text(&text, &folder)));
+            }
+        }
+        for (number, words, rule) in self.commands().filter(|(_, _, rule)| rule.decision != Decision::Allow) {
+            if texts.iter().any(|text| rule::stands_in_text(words, text)) {
+                let text =
+                    format!("`{shown}` runs what is written here, and gate {number} ({}) is for it", rule.shown());
+                self.decide(Decision::Ask, text);
+            }
+        }
+        let paths = texts.iter().filter(|text| !code::only_reads(text)).flat_map(|text| code::paths_in(text));
+        self.may_write(paths.collect(), level);
+    }
+}
+
+/// A text as a program writes it: escapes resolved, and the parts of a substitution (`s/a/b/`) apart.
+fn plain(text: &str) -> String {
+    let mut letters = text.chars().peekable();
+    let mut apart = String::new();
+    let mark = text.strip_prefix(['s', 'y']).and_then(|rest| rest.chars().next()).filter(char::is_ascii_punctuation);
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' => {
+                apart.push(letter);
+                apart.extend(letters.next());
+            }
+            letter if Some(letter) == mark => apart.push('\n'),
+            letter => apart.push(letter),
+        }
+    }
+    code::unescaped(&apart)
+}
+
+/// Whether a command runs a file with one of these names.
+fn runs_one_of(level: &Level, written: &[&str]) -> bool {
+    let Some((program, rest)) = level.words.split_first() else { return false };
+    let (path, name) = (program.as_text(), base(program.as_text()));
+    let reads = table::is_interpreter(name) || wrapper::interprets(name) || matches!(name, "." | "source");
+    let named = |word: &Arg| written.contains(&base(word.as_text()));
+    let default = DEFAULTS
+        .iter()
+        .any(|(programs, files)| programs.contains(&name) && files.iter().any(|file| written.contains(file)));
+    let built = BUILDS.iter().any(|(programs, ends)| {
+        programs.contains(&name) && written.iter().any(|file| ends.iter().any(|end| file.ends_with(end)))
+    });
+    path.contains('/') && written.contains(&name) || reads && rest.iter().any(named) || default || built
+}

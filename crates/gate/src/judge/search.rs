@@ -1,0 +1,235 @@
+//! Rules in the arguments of programs that are not known: they may run or write what they name.
+
+use std::collections::HashSet;
+
+use super::code::ComputedCalls;
+use super::{Judge, code, shown};
+use crate::command::{Arg, By, Folders, Found, Level, Spot, Write};
+use crate::{Decision, options, program, rule};
+
+/// Options of programs that are not known whose value, or whose operands, are mostly files that they write.
+const OUTPUTS: &[&str] = &[
+    "-o",
+    "-O",
+    "-w",
+    "-i",
+    "--output",
+    "--output-file",
+    "--out",
+    "--outfile",
+    "--out-file",
+    "--out-dir",
+    "--outdir",
+    "--output-dir",
+    "--output-path",
+    "--outFile",
+    "--outDir",
+    "--dest",
+    "--destination",
+    "--target-dir",
+    "--write",
+    "--in-place",
+    "--inplace",
+    "--fix",
+    "--save",
+    "--dist-dir",
+    "--log-file",
+    "--logfile",
+];
+
+/// Paths in the arguments of one command that are looked at.
+const PATHS_MAX: usize = 500;
+
+impl Judge<'_> {
+    /// An argument of a program that is not known: what a rule asks about or denies in it is asked about, and nothing else.
+    pub(crate) fn suspect(&mut self, found: &Found) {
+        // The first that asks is enough.
+        if self.decision != Decision::Allow {
+            return;
+        }
+        let mut inner = Self::new(self.rules, (Decision::Allow, Decision::Allow), self.directory);
+        for level in found.commands.iter().flat_map(|seen| &seen.levels) {
+            for (number, words, rule) in self.commands().filter(|(_, _, rule)| rule.decision != Decision::Allow) {
+                if rule::is_likely(words, &level.words) {
+                    let text = format!("gate {number} ({}) is for `{}`", rule.shown(), shown(level));
+                    inner.decide(Decision::Ask, text);
+                }
+            }
+        }
+        for write in found.writes.iter().filter(|write| write.spot.is_some()).take(super::WRITES_MAX) {
+            if inner.decision == Decision::Allow {
+                inner.write(write);
+            }
+        }
+        if found.writes.len() > super::WRITES_MAX {
+            inner.decide(Decision::Ask, "more paths are written than are looked at");
+        }
+        for reason in &found.guarded {
+            inner.decide(Decision::Ask, reason.clone());
+        }
+        if inner.decision != Decision::Allow {
+            let reason = inner.reasons.first().cloned().unwrap_or_default();
+            self.decide(Decision::Ask, format!("an argument that may be run: {reason}"));
+        }
+    }
+
+    /// Asks about a tool whose name, with a value of its input, is the command that a rule is for. A name of one word is a
+    /// client's own tool more often than a program.
+    pub(crate) fn named_after(&mut self, words: &[String], foreign: bool) {
+        let words: Vec<Arg> = words.iter().map(|word| Arg::known(word)).collect();
+        for (number, wanted, rule) in self.commands().filter(|(_, _, rule)| rule.decision != Decision::Allow) {
+            if (foreign || wanted.len() > 1) && rule::stands_in(wanted, &words) {
+                let shown = words.iter().map(Arg::as_text).collect::<Vec<&str>>().join(" ");
+                let text = format!("the tool `{shown}` may do what gate {number} ({}) is for", rule.shown());
+                self.decide(Decision::Ask, text);
+            }
+        }
+    }
+
+    /// Looks for rules in the arguments of a program that may run or write what they name.
+    pub(super) fn search(&mut self, level: &Level) {
+        let arguments = level.words.get(1..).unwrap_or_default();
+        let name = level.words.first().map(|word| options::base(word.as_text())).unwrap_or_default();
+        let shown = shown(level);
+        for (number, words, rule) in self.commands().filter(|(_, _, rule)| rule.decision != Decision::Allow) {
+            let in_text = || level.codes.iter().any(|text| rule::stands_in_text(words, text));
+            if rule::stands_in(words, arguments) || in_text() {
+                let text = format!("`{shown}` may run what gate {number} ({}) is for", rule.shown());
+                self.decide(Decision::Ask, text);
+            }
+        }
+        let at = |path: String| Spot::At(path);
+        let mut written: Vec<Spot> = outputs(name, arguments).into_iter().map(at).collect();
+        let reads = |text: &String| program::is_language(name) && code::only_reads(text);
+        let codes: Vec<&String> = level.codes.iter().filter(|text| !reads(text)).collect();
+        written.extend(codes.iter().flat_map(|text| code::paths_in(text)));
+        for text in &codes {
+            written.extend(self.computed(text, name, level));
+        }
+        // A text that writes may write what its arguments name.
+        if !codes.is_empty() && program::is_language(name) {
+            let plain = |word: &&String| !word.starts_with('-') && !word.contains([' ', '\n', '(', ';']);
+            written.extend(arguments.iter().filter_map(|word| word.text.as_ref()).filter(plain).cloned().map(at));
+        }
+        self.may_write(written, level);
+    }
+
+    /// Looks at what code puts together; returns the paths that it may write.
+    fn computed(&mut self, text: &str, name: &str, level: &Level) -> Vec<Spot> {
+        let shown = shown(level);
+        let plain = code::unescaped(text);
+        let ComputedCalls { folded, hidden, beginnings, mut walked } = code::calls(text, name);
+        walked.extend(code::paths_in(&folded));
+        walked.extend(code::paths_in(&plain));
+        for (number, words, rule) in self.commands().filter(|(_, _, rule)| rule.decision != Decision::Allow) {
+            let begins = |text: &String| rule::may_begin(words, text);
+            if rule::stands_in_text(words, &folded)
+                || rule::stands_in_text(words, &plain)
+                || beginnings.iter().any(begins)
+            {
+                let text = format!("`{shown}` may run what gate {number} ({}) is for", rule.shown());
+                self.decide(Decision::Ask, text);
+            }
+        }
+        let writes = |text: &&String| self.narrows_writes() && program::is_writer(text);
+        let unclear = beginnings.iter().find(writes).map(|text| format!("a command that begins with {text:?}"));
+        if let Some(reason) =
+            hidden.or(unclear).filter(|_| self.rules.iter().any(|rule| rule.decision != Decision::Allow))
+        {
+            self.decide(Decision::Ask, format!("`{shown}` has {reason}; write them out, or put the code into a file"));
+        }
+        walked
+    }
+
+    /// Asks where one of these paths is one that a rule asks about or denies.
+    pub(super) fn may_write(&mut self, mut written: Vec<Spot>, level: &Level) {
+        let shown = shown(level);
+        let mut seen = HashSet::new();
+        written.retain(|spot| seen.insert(spot.clone()));
+        if written.len() > PATHS_MAX {
+            self.decide(Decision::Ask, format!("`{shown}` has more paths in its text than are looked at"));
+        }
+        for spot in written.into_iter().take(PATHS_MAX) {
+            let folders = match &level.folders {
+                Folders::Known(folders) => Folders::Known(folders.clone()),
+                // A program whose folder is not known is taken to run in that of the call.
+                Folders::Unknown => Folders::Known(vec![self.directory.to_owned()]),
+            };
+            let path = spot.path().to_owned();
+            let tree = matches!(spot, Spot::Matching { .. });
+            let write = Write { spot: Some(spot), folders, tree, by: By::Program };
+            let mut inner = Self::new(self.rules, (Decision::Allow, Decision::Allow), self.directory);
+            inner.write(&write);
+            if inner.decision != Decision::Allow {
+                self.decide(Decision::Ask, format!("`{shown}` may write {path:?}, which a gate is for"));
+            }
+        }
+    }
+}
+
+/// Programs that make a project in the folder they are given.
+const SCAFFOLDERS: &[&str] =
+    &["npx", "npm", "pnpm", "yarn", "bun", "bunx", "composer", "dotnet", "ng", "vue", "nest", "deno"];
+
+/// Arguments of a program that is not known which are likely to be written.
+fn outputs(name: &str, arguments: &[Arg]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut writes = false;
+    for word in arguments {
+        let Some(text) = word.text.as_deref() else { continue };
+        let (option, value) = text.split_once('=').map_or((text, None), |(option, value)| (option, Some(value)));
+        let named = is_output(option);
+        if OUTPUTS.contains(&option) || is_bundled_output(option) || named && value.is_none() {
+            writes = true;
+        }
+        if OUTPUTS.contains(&option) || is_bundled_output(option) || named {
+            // `--emit=asm=file`, `--cov-report=html:folder`.
+            let parts = value.into_iter().flat_map(|value| value.split(['=', ':', ',']).chain([value]));
+            found.extend(parts.filter(|part| !part.is_empty()).map(str::to_owned));
+        } else if let Some(rest) = text.strip_prefix("-o").filter(|value| !value.is_empty()) {
+            // `-out=file` is one option of another spelling.
+            found.push(value.unwrap_or(rest).to_owned());
+        }
+    }
+    let makes = |word: &Arg| {
+        let text = word.as_text();
+        matches!(text, "create" | "init" | "new" | "create-project") || text.starts_with("create-")
+    };
+    if writes || SCAFFOLDERS.contains(&name) && arguments.iter().any(makes) {
+        let operands = arguments.iter().filter_map(|word| word.text.clone()).filter(|text| !text.starts_with('-'));
+        // `type=local,dest=folder`.
+        let values = |text: String| [text.rsplit_once('=').map(|(_, value)| value.to_owned()), Some(text)];
+        found.extend(operands.flat_map(values).flatten());
+    }
+    found
+}
+
+/// Parts of the names of long options whose value is mostly a file or a folder that is written.
+const OUTPUT_PARTS: &[&str] = &[
+    "out",
+    "report",
+    "junit",
+    "basetemp",
+    "coverage",
+    "emit",
+    "site-dir",
+    "cachedir",
+    "buildinfo",
+    "declarationdir",
+    "tee",
+];
+
+/// A long option whose name says that it writes: `--junitxml`, `--go_out`, `--html-report`.
+fn is_output(option: &str) -> bool {
+    let Some(name) = option.strip_prefix("--").map(str::to_lowercase) else { return false };
+    let about =
+        ["timeout", "without", "layout", "checkout", "route", "about", "outdated", "no-out", "stdout", "outside"];
+    OUTPUT_PARTS.iter().any(|part| name.replace('_', "-").contains(part) || name.replace('-', "").contains(part))
+        && !about.iter().any(|word| name.contains(word))
+}
+
+/// Letters in one word of which the last is `o`: `-fo file`.
+fn is_bundled_output(option: &str) -> bool {
+    let letters = option.strip_prefix('-').unwrap_or_default();
+    letters.len() <= 5 && letters.ends_with('o') && letters.chars().all(|letter| letter.is_ascii_alphabetic())
+}

@@ -1,0 +1,173 @@
+//! Rules over paths that are written, and what decides here.
+
+use std::path::{Path, PathBuf};
+
+use super::Judge;
+use crate::command::{By, Folders, Spot, Write};
+use crate::place::Entries;
+use crate::rule::Matter;
+use crate::{Decision, glob, guard, place};
+
+impl Judge<'_> {
+    pub(super) fn write(&mut self, write: &Write) {
+        let narrows = self.narrows_writes();
+        let (Some(spot), Some(paths)) = (&write.spot, paths(write)) else {
+            let shown = match &write.spot {
+                Some(spot) => format!("{:?} in a folder that is not known", spot.path()),
+                None => "a path that is not literal".to_owned(),
+            };
+            if narrows || write.by == By::Itself {
+                let decision = if narrows { Decision::Ask } else { self.otherwise };
+                self.decide(decision, format!("it writes to {shown}"));
+            }
+            return;
+        };
+        let text = spot.path();
+        if is_device(text) || (is_output(text) && !self.reopened) {
+            return;
+        }
+        if text.starts_with("/dev/tcp/") || text.starts_with("/dev/udp/") {
+            return self.decide(Decision::Ask, "ask: a connection through /dev/tcp");
+        }
+        let mut named = !paths.is_empty();
+        let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_symlink());
+        for path in paths.iter().filter(|path| write.by != By::Copy || is_link(path)) {
+            let through = || place::is_through_processes(path) || is_output(text) || place::passes_processes(path);
+            // Without a rule about writes, what is open may still be what decides here.
+            if is_descriptor(path) || narrows && through() {
+                let text = format!("it writes to {text:?}, which may be any file that is open; name the file itself");
+                self.decide(Decision::Ask, text);
+            }
+            // What this process has open says nothing about the shell's descriptors.
+            if !is_descriptor(path) {
+                named &= self.path(path, write);
+            }
+        }
+        if !named && write.by == By::Itself {
+            self.decide(self.otherwise, format!("no rule allows to write {text:?}"));
+        }
+    }
+
+    /// Judges one path; whether a rule names it.
+    fn path(&mut self, path: &Path, write: &Write) -> bool {
+        let Some(real) = place::resolve(path) else {
+            self.decide(Decision::Ask, format!("ask: the links of {} go in circles", path.display()));
+            return true;
+        };
+        let spelled = place::tidy(path);
+        let here = self.here.get_or_init(|| roots(self.directory)).clone();
+        let around = |path: &Path| [place::roots(path), here.clone()].concat();
+        let (around_real, around_spelled) = (around(&real), around(&spelled));
+        let entries = match &write.spot {
+            Some(Spot::Matching { pattern, .. }) => Some(Entries { pattern, tree: write.tree }),
+            Some(Spot::At(_) | Spot::Inside(_) | Spot::Named { .. }) | None => None,
+        };
+        if let Some(Spot::Named { pattern, .. }) = &write.spot {
+            self.found_below(&real, pattern, &around_real);
+            return false;
+        }
+        let some = matches!(write.spot, Some(Spot::Inside(_)));
+        let upwards = write.spot.as_ref().is_some_and(|spot| spot.path().starts_with(".."));
+        if some && !upwards && place::is_common(&real) {
+            return false;
+        }
+        let mut named = false;
+        for (number, rule) in self.rules.iter().enumerate() {
+            let Matter::Write(glob) = &rule.matter else { continue };
+            let number = number + 1;
+            if rule.decision == Decision::Allow {
+                named |= place::fit(glob, &real, &here, entries) == glob::Fit::Yes;
+                continue;
+            }
+            let fits =
+                [place::fit(glob, &real, &around_real, entries), place::fit(glob, &spelled, &around_spelled, entries)];
+            let below = write.tree && fits.contains(&glob::Fit::Below { certain: true });
+            let perhaps = fits.contains(&glob::Fit::Below { certain: false });
+            if fits.contains(&glob::Fit::Yes) || (below && !some) {
+                named = true;
+                self.decide(rule.decision, format!("gate {number} ({}) is for {}", rule.shown(), real.display()));
+            } else if below || ((write.tree || entries.is_some()) && perhaps) {
+                let text = format!("below {} may be what gate {number} ({}) is for", real.display(), rule.shown());
+                self.decide(Decision::Ask, text);
+            }
+        }
+        let hooks = self.hooks.get_or_init(|| here.iter().filter_map(|root| guard::hooks_folder(root)).collect());
+        let hooked = hooks.iter().any(|hooks| {
+            real.starts_with(hooks) || spelled.starts_with(hooks) || write.tree && hooks.starts_with(&spelled)
+        });
+        let decides = hooked
+            || guard::paths().iter().any(|guarded| {
+                guarded.is_written(&real, &around_real, write.tree, entries)
+                    || guarded.is_written(&spelled, &around_spelled, write.tree, entries)
+            });
+        if decides {
+            let text = format!("ask: {} decides what agents and git do here", real.display());
+            self.decide(Decision::Ask, text);
+        }
+        named
+    }
+
+    /// Files that `find` names: a rule is for them when something of that name lies where the rule is for.
+    fn found_below(&mut self, folder: &Path, pattern: &str, roots: &[PathBuf]) {
+        for (number, rule) in self.rules.iter().enumerate() {
+            let Matter::Write(glob) = &rule.matter else { continue };
+            if rule.decision == Decision::Allow {
+                continue;
+            }
+            if place::fit(glob, folder, roots, None) == glob::Fit::Yes {
+                let text = format!("gate {} ({}) is for {}", number + 1, rule.shown(), folder.display());
+                self.decide(rule.decision, text);
+            } else if place::may_find(glob, folder, pattern, roots) {
+                let text = format!("{pattern:?} may name what gate {} ({}) is for", number + 1, rule.shown());
+                self.decide(Decision::Ask, text);
+            }
+        }
+        if guard::paths().iter().any(|guarded| guarded.may_be_found(folder, pattern, roots)) {
+            self.decide(Decision::Ask, format!("ask: {pattern:?} may name what decides over agents and git here"));
+        }
+    }
+}
+
+/// Those the call is made in, or the folder itself.
+fn roots(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for path in [Some(place::tidy(directory)), place::resolve(directory)].into_iter().flatten() {
+        let roots = place::roots(&path);
+        if roots.is_empty() {
+            found.push(path);
+        } else {
+            found.extend(roots);
+        }
+    }
+    found.dedup();
+    found
+}
+
+/// Every path a write may mean; nothing when that is not known.
+fn paths(write: &Write) -> Option<Vec<PathBuf>> {
+    let text = write.spot.as_ref()?.path();
+    match &write.folders {
+        Folders::Known(folders) => Some(folders.iter().map(|folder| folder.join(text)).collect()),
+        Folders::Unknown if text.starts_with('/') => Some(vec![PathBuf::from(text)]),
+        Folders::Unknown => None,
+    }
+}
+
+/// Writing there changes no file.
+fn is_device(path: &str) -> bool {
+    matches!(path, "/dev/null" | "/dev/tty" | "/dev/full" | "/dev/zero")
+}
+
+/// A name for what is open already, other than what a command prints to.
+fn is_descriptor(path: &Path) -> bool {
+    let spelled = place::tidy(path);
+    let number = spelled.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let held = spelled.starts_with("/dev/fd")
+        || spelled.starts_with("/proc") && spelled.parent().is_some_and(|folder| folder.ends_with("fd"));
+    spelled == Path::new("/dev/stdin") || held && !matches!(number.as_str(), "1" | "2")
+}
+
+/// What a command prints to, unless descriptors were moved.
+fn is_output(path: &str) -> bool {
+    matches!(path, "/dev/stdout" | "/dev/stderr")
+}

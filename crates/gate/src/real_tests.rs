@@ -1,0 +1,261 @@
+//! The option parser against the real programs: every spelling of every option that writes or runs something is run in a
+//! scratch folder, and what it did is compared with what the gate said.
+
+#![expect(clippy::disallowed_methods, reason = "it starts real programs in a folder of its own")]
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use wire::json::{Value, object};
+
+use super::table::{self, KnownOption, OptionEffect, ProgramTable, ValueNeed};
+use super::{Basics, Call, Decision, Gates, Rule};
+
+const TEMPLATES: &str = include_str!("../tests/gates/real.list");
+/// Options that would wait for something, or go on after the program has ended.
+const LEFT_OUT: &[&str] = &[
+    "-b",
+    "--background",
+    "--daemon",
+    "--help",
+    "-h",
+    "--version",
+    "-V",
+    "-w",
+    "--interactive",
+    "-i",
+    "-e",
+    "--manual",
+];
+
+fn gates() -> Gates {
+    let rule = |text: &str| toml::from_str::<Rule>(text).unwrap();
+    let basics = toml::from_str::<Basics>("default = \"allow\"").unwrap();
+    Gates::new(basics, vec![rule("write = \"infra/**\"\ndecision = \"deny\"")]).unwrap()
+}
+
+/// A repository with two commits, of which the gate denies the folder `infra`.
+struct RealFolder {
+    folder: tempfile::TempDir,
+}
+
+fn run(folder: &Path, text: &str) {
+    let mut bash = Command::new("timeout");
+    bash.args(["-s", "KILL", "10", "/bin/bash", "-c", "--", text]).current_dir(folder).env_clear();
+    bash.env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", folder).env("GIT_CONFIG_NOSYSTEM", "1");
+    bash.env("LC_ALL", "C.UTF-8").env("GIT_TERMINAL_PROMPT", "0");
+    bash.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    bash.status().unwrap();
+}
+
+impl RealFolder {
+    /// A copy of a folder that was made once; with its history for git, and for other programs with none.
+    fn copy_of(first: &Self, program: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let from = first.root().display().to_string();
+        let files = if program == "git" { format!("{from}/.") } else { format!("{from}/in* .; mkdir .git; :") };
+        run(folder.path(), &format!("cp -a {files} ."));
+        Self { folder }
+    }
+
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let made = "mkdir -p infra/d; for f in in.txt infra/out infra/d/x; do echo a > $f; done; \
+                    git init -q .; git config user.name x; git config user.email x@y; git add -A; git commit -qm one; \
+                    echo b >> infra/out; echo b >> in.txt; git diff > infra.diff; git commit -qam two; \
+                    diff -u in.txt infra/out > in.txt.diff; tar cf in.txt.tar in.txt; zip -q in.txt.zip in.txt; \
+                    git checkout -q HEAD~1 -- in.txt infra; git commit -qm three; \
+                    git checkout -qb other; echo c > infra/out; git commit -qam four; git checkout -q -; \
+                    echo d > infra/d/x; git stash -q; echo e > infra/d/new; true";
+        run(folder.path(), made);
+        Self { folder }
+    }
+
+    fn root(&self) -> PathBuf {
+        fs::canonicalize(self.folder.path()).unwrap()
+    }
+
+    /// Everything below the denied folder: what kind it is, what is in it and who may read it.
+    fn state(&self) -> BTreeMap<PathBuf, String> {
+        use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+        let (mut found, mut open) = (BTreeMap::new(), vec![self.root().join("infra")]);
+        while let Some(path) = open.pop() {
+            let Ok(kind) = fs::symlink_metadata(&path) else { continue };
+            let text = if kind.is_dir() {
+                open.extend(fs::read_dir(&path).into_iter().flatten().map(|entry| entry.unwrap().path()));
+                String::new()
+            } else if !kind.is_file() && !kind.is_symlink() {
+                // Reading a pipe waits for a writer.
+                "neither a file nor a folder".to_owned()
+            } else {
+                format!("{:?} {:?} {}", fs::read(&path).ok(), fs::read_link(&path).ok(), kind.mtime_nsec())
+            };
+            found.insert(path, format!("{:o} {text}", kind.permissions().mode()));
+        }
+        found
+    }
+}
+
+/// Every way to write an option with its value.
+fn spellings(table: &ProgramTable, option: KnownOption, value: &str) -> Vec<String> {
+    let name = option.name;
+    let mut found = Vec::new();
+    if let Some(long) = name.strip_prefix("--") {
+        found.push(format!("{name}={value}"));
+        if option.takes == ValueNeed::Always {
+            found.push(format!("{name} {value}"));
+        }
+        // The shortest abbreviation that the program takes is among these.
+        for length in 1..long.len() {
+            found.push(format!("{}={value}", &name[..2 + length]));
+        }
+    } else {
+        found.push(format!("{name}{value}"));
+        if option.takes == ValueNeed::Always {
+            found.push(format!("{name} {value}"));
+        }
+        let letter = |flag: &&KnownOption| {
+            flag.takes == ValueNeed::Never && flag.name.len() == 2 && !LEFT_OUT.contains(&flag.name)
+        };
+        for flag in table.options().iter().filter(letter) {
+            found.push(format!("{}{} {value}", flag.name, &name[1..]));
+        }
+    }
+    found
+}
+
+/// The options of a template that write or run something, in every spelling; and no option at all.
+fn slots(table: &ProgramTable, root: &Path) -> Vec<String> {
+    let mut found = vec![String::new()];
+    let out = root.join("infra/out");
+    let folder = root.join("infra/d");
+    for option in table.options() {
+        let value = match option.effect {
+            OptionEffect::Write => out.display().to_string(),
+            OptionEffect::Tree => folder.display().to_string(),
+            OptionEffect::Run | OptionEffect::Asks => format!("'touch {}'", out.display()),
+            OptionEffect::Folder | OptionEffect::Setting | OptionEffect::Nothing | OptionEffect::Doubt => continue,
+        };
+        found.extend(spellings(table, *option, &value));
+    }
+    // Flags in front of what writes anyway: none of them hides it.
+    let flags = table.options().iter().filter(|option| option.takes == ValueNeed::Never);
+    found.extend(flags.map(|flag| flag.name.to_owned()).filter(|name| !LEFT_OUT.contains(&name.as_str())));
+    found
+}
+
+/// The rows that are run, and the programs that are said not to be.
+fn rows() -> (Vec<&'static str>, Vec<&'static str>) {
+    let lines = TEMPLATES.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    let (untried, rows): (Vec<&str>, Vec<&str>) = lines.partition(|line| line.starts_with("untried "));
+    let name = |line: &&'static str| line.strip_prefix("untried ").and_then(|rest| rest.split(':').next());
+    (rows, untried.iter().filter_map(name).collect())
+}
+
+/// The name of the table that a row is about: `git-diff` of `git diff --output OUT`.
+fn subject(row: &str) -> String {
+    let mut words = row.split(' ').filter(|word| !word.starts_with('-') && *word != "infra");
+    match (words.next(), words.next()) {
+        (Some("git"), Some(command)) => format!("git-{command}"),
+        (program, _) => program.unwrap_or_default().to_owned(),
+    }
+}
+
+/// A program whose table has options that write or run something is tried, or said not to be and why.
+#[test]
+fn every_table_with_outputs_has_rows() {
+    let (rows, untried) = rows();
+    let outputs =
+        |option: &&KnownOption| matches!(option.effect, OptionEffect::Write | OptionEffect::Tree | OptionEffect::Run);
+    let mut missing = Vec::new();
+    for (names, _) in table::all().iter().filter(|(_, table)| table.options().iter().any(|one| outputs(&one))) {
+        let tried = rows.iter().any(|row| names.contains(&subject(row).as_str()));
+        if !tried && !names.iter().any(|name| untried.contains(name)) {
+            missing.push(names.join(" "));
+        }
+    }
+    assert!(missing.is_empty(), "tests/gates/real.list has no row for: {}", missing.join("; "));
+    let known = |name: &&str| table::find(name).is_none();
+    assert_eq!(untried.iter().find(|name| known(name)), None, "a program without a table is said not to be tried");
+    assert!(rows.len() > 200, "{}", rows.len());
+}
+
+/// What came of some rows.
+#[derive(Default)]
+struct Tally {
+    ran: usize,
+    wrote: usize,
+    wrong: String,
+    missing: Vec<&'static str>,
+}
+
+const THREADS: usize = 4;
+
+fn try_rows(rows: &[&'static str], rounds: usize, gates: &Gates, first: &RealFolder) -> Tally {
+    let mut tally = Tally::default();
+    for &template in rows {
+        let program = template.split(' ').next().unwrap_or_default();
+        let installed =
+            ["/usr/bin", "/bin", "/usr/local/bin"].iter().any(|folder| Path::new(folder).join(program).exists());
+        if !installed {
+            tally.missing.push(program);
+            continue;
+        }
+        let table = table::find(&subject(template)).filter(|_| template.contains("{}"));
+        let slots = |root: &Path| table.map_or_else(|| vec![String::new()], |table| slots(table, root));
+        let count = slots(Path::new("/")).len();
+        let step = (count / rounds).max(1);
+        for number in (0..count).step_by(step) {
+            let scratch = RealFolder::copy_of(first, program);
+            let root = scratch.root();
+            let slot = &slots(&root)[number];
+            let text = template
+                .replace("{}", slot)
+                .replace("OUTDIR", "infra/d")
+                .replace("OUT", "infra/out")
+                .replace("IN", "in.txt")
+                .replace("ROOT", &root.display().to_string());
+            let input = object([("command", Value::Text(text.clone()))]);
+            let verdict = gates.judge(&Call { tool: "Bash", input: &input, directory: &root });
+            let before = scratch.state();
+            run(&root, &text);
+            let changed = scratch.state() != before;
+            tally.ran += 1;
+            tally.wrote += usize::from(changed);
+            if changed && verdict.decision == Decision::Allow {
+                let _: Result<(), _> = writeln!(tally.wrong, "{text}");
+            }
+        }
+    }
+    tally
+}
+
+/// What was written though the gate allowed it. The number of rounds bounds how many spellings of each template are run;
+/// `FUZZ_ROUNDS` sets it, and without a bound all of them are.
+#[test]
+fn real_programs_write_nothing_that_was_allowed() {
+    let rounds = std::env::var("FUZZ_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(4);
+    let (gates, first) = (gates(), RealFolder::new());
+    let rows: &'static [&'static str] = Vec::leak(rows().0);
+    // Most of the time goes by until a program has ended.
+    let tallies: Vec<Tally> = std::thread::scope(|scope| {
+        let (gates, first) = (&gates, &first);
+        let part = |rows: &'static [&'static str]| scope.spawn(move || try_rows(rows, rounds, gates, first));
+        let parts: Vec<_> = rows.chunks(rows.len() / THREADS + 1).map(part).collect();
+        parts.into_iter().map(|part| part.join().unwrap()).collect()
+    });
+    let (ran, wrote) = tallies.iter().fold((0, 0), |(ran, wrote), one| (ran + one.ran, wrote + one.wrote));
+    let wrong: String = tallies.iter().map(|one| one.wrong.as_str()).collect();
+    let mut missing: Vec<&str> = tallies.iter().flat_map(|one| one.missing.iter().copied()).collect();
+    missing.dedup();
+    if !missing.is_empty() {
+        // Said, so that a run without them is not taken for one with them.
+        println!("not installed, so not tried: {}", missing.join(", "));
+    }
+    println!("{ran} commands were run, and {wrote} of them wrote below the denied folder");
+    assert!(wrong.is_empty(), "allowed, and yet the denied folder changed:\n{wrong}");
+    assert!(wrote * 4 > ran, "of {ran} commands only {wrote} wrote, so the comparison means little");
+}

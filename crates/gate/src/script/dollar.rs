@@ -1,0 +1,334 @@
+//! What begins with a dollar or a backquote: substitutions, variables, computations.
+
+use super::{Reader, Unread, read_at};
+use crate::word::{Piece, Word};
+
+/// What ends a computation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Until {
+    /// `))`
+    Parentheses,
+    /// `}`
+    Brace,
+    /// `]`
+    Bracket,
+}
+
+impl Reader<'_> {
+    /// At a dollar; `quoted` inside of double quotes and here-documents.
+    pub(super) fn dollar(&mut self, word: &mut Word, quoted: bool) -> Result<(), Unread> {
+        let next = self.ahead(1);
+        match next {
+            Some('(') if self.ahead(2) == Some('(') => {
+                self.at += 3;
+                let inner = self.arithmetic(Until::Parentheses)?;
+                word.inner.extend(inner.inner);
+                word.pieces.push(Piece::Number);
+            }
+            Some('(') => {
+                self.at += 2;
+                let script = self.nested()?;
+                word.inner.push(script);
+                word.pieces.push(Piece::Unknown);
+            }
+            Some('{') => {
+                self.at += 2;
+                self.braced(word, quoted)?;
+            }
+            Some('[') => return Err("`$[…]`".into()),
+            Some('\'') if !quoted => {
+                self.script.only_bash = true;
+                self.at += 2;
+                self.ansi(word)?;
+            }
+            Some('"') if !quoted => {
+                self.script.only_bash = true;
+                self.at += 1;
+            }
+            // bash drops it before it looks what follows the dollar.
+            Some('\\') if self.ahead(2) == Some('\n') => return Err("a line that ends behind a dollar".into()),
+            Some(letter) if is_name_start(letter) => {
+                self.at += 1;
+                let name = self.name();
+                word.pieces.push(Piece::Variable { name, quoted });
+            }
+            Some(letter) if letter.is_ascii_digit() || "@*#?-$!".contains(letter) => {
+                self.at += 2;
+                word.pieces.push(Piece::Unknown);
+            }
+            // zsh expands these.
+            Some('=' | '~' | '^' | '+') => {
+                self.at += 1;
+                word.pieces.push(Piece::Unknown);
+            }
+            Some(_) | None => {
+                self.at += 1;
+                word.push('$', true);
+            }
+        }
+        Ok(())
+    }
+
+    fn name(&mut self) -> String {
+        let start = self.at;
+        while self.peek().is_some_and(|letter| letter == '_' || letter.is_ascii_alphanumeric()) {
+            self.at += 1;
+        }
+        self.text[start..self.at].iter().collect()
+    }
+
+    pub(super) fn backquoted(&mut self, word: &mut Word, quoted: bool) -> Result<(), Unread> {
+        self.at += 1;
+        let rest = &self.text[self.at..];
+        let end = rest.iter().position(|letter| *letter == '`').ok_or("a backquote is not closed")?;
+        let text = &rest[..end];
+        if text.contains(&'\\') || (quoted && text.contains(&'"')) {
+            return Err("quotes inside of backquotes; write it with `$(…)`".into());
+        }
+        self.at += end + 1;
+        let script = read_at(text, self.nesting + 1)?;
+        word.inner.push(script);
+        word.pieces.push(Piece::Unknown);
+        Ok(())
+    }
+
+    /// `$'…'`.
+    fn ansi(&mut self, word: &mut Word) -> Result<(), Unread> {
+        word.pieces.push(Piece::Quoted(String::new()));
+        loop {
+            let letter = self.peek().ok_or("a quote is not closed")?;
+            self.at += 1;
+            match letter {
+                '\'' => return Ok(()),
+                '\\' => {
+                    let next = self.peek().ok_or("a quote is not closed")?;
+                    self.at += 1;
+                    match next {
+                        'n' => word.push('\n', true),
+                        't' => word.push('\t', true),
+                        '\\' | '\'' | '"' | '?' => word.push(next, true),
+                        'x' | '0'..='7' => self.coded(next, word),
+                        // What it stands for is not needed: it is no name of a program or a path.
+                        _ => word.pieces.push(Piece::Unknown),
+                    }
+                }
+                _ => word.push(letter, true),
+            }
+        }
+    }
+
+    /// A letter by its number: `\x67`, `\147`.
+    fn coded(&mut self, first: char, word: &mut Word) {
+        let (radix, most) = if first == 'x' { (16, 2) } else { (8, 2) };
+        let mut value = first.to_digit(8).filter(|_| first != 'x').unwrap_or(0);
+        for _ in 0..most {
+            let Some(digit) = self.peek().and_then(|letter| letter.to_digit(radix)) else { break };
+            value = value * radix + digit;
+            self.at += 1;
+        }
+        match char::from_u32(value) {
+            Some(letter) if (' '..='~').contains(&letter) => word.push(letter, true),
+            Some(_) | None => word.pieces.push(Piece::Unknown),
+        }
+    }
+
+    /// Behind `${`.
+    fn braced(&mut self, word: &mut Word, quoted: bool) -> Result<(), Unread> {
+        let indirect = self.peek() == Some('!') && self.ahead(1).is_some_and(is_name_start);
+        let length = self.peek() == Some('#') && self.ahead(1) != Some('}');
+        if indirect || length {
+            self.at += 1;
+        }
+        let mut name = String::new();
+        match self.peek() {
+            Some(letter) if is_name_start(letter) => name = self.name(),
+            Some(letter) if letter.is_ascii_digit() => drop(self.name()),
+            // What follows would make it a name behind a name.
+            Some('!') if self.ahead(1) != Some('}') => return Err("`${!…}`, which names a variable by another".into()),
+            Some(letter) if "@*#?-$!".contains(letter) => self.at += 1,
+            Some(_) | None => return Err("`${…}` without a name".into()),
+        }
+        if self.peek() == Some('}') && !indirect && !length && !name.is_empty() {
+            self.at += 1;
+            word.pieces.push(Piece::Variable { name, quoted });
+            return Ok(());
+        }
+        let all =
+            matches!(self.peek(), Some('[')) && matches!(self.ahead(1), Some('@' | '*')) && self.ahead(2) == Some(']');
+        if all {
+            self.at += 3;
+        } else if self.peek() == Some('[') {
+            self.at += 1;
+            word.inner.extend(self.arithmetic(Until::Bracket)?.inner);
+        }
+        if indirect {
+            // The value of the variable is taken for a name, and in a name bash computes.
+            let names = all && self.peek() == Some('}');
+            let prefix = matches!(self.peek(), Some('*' | '@')) && self.ahead(1) == Some('}');
+            if !names && !prefix {
+                return Err("`${!…}`, which names a variable by another".into());
+            }
+        }
+        word.pieces.push(Piece::Unknown);
+        match (self.peek(), self.ahead(1)) {
+            (Some('}'), _) => {
+                self.at += 1;
+                return Ok(());
+            }
+            (Some('@'), Some('P')) => return Err("`${…@P}`".into()),
+            (Some(':'), Some('-' | '+' | '?' | '='))
+            | (Some('-' | '+' | '?' | '=' | '#' | '%' | '/' | '^' | ',' | '@'), _) => {
+                if self.peek() == Some('=') || (self.peek() == Some(':') && self.ahead(1) == Some('=')) {
+                    self.script.assigned.push(name);
+                }
+            }
+            (Some(':'), _) => {
+                self.at += 1;
+                word.inner.extend(self.arithmetic(Until::Brace)?.inner);
+                return Ok(());
+            }
+            _ => return Err("`${…}`".into()),
+        }
+        self.default(word, quoted)
+    }
+
+    /// The word behind the operator of `${name-word}`, with the brace.
+    fn default(&mut self, word: &mut Word, quoted: bool) -> Result<(), Unread> {
+        // What it is worth does not matter, only what it runs.
+        let mut value = Word::default();
+        loop {
+            let letter = self.peek().ok_or("a brace is not closed")?;
+            match letter {
+                '}' => {
+                    self.at += 1;
+                    word.inner.append(&mut value.inner);
+                    return Ok(());
+                }
+                '\\' if self.ahead(1).is_none_or(|next| next == '\n') => {
+                    return Err("a line that ends inside of `${…}`".into());
+                }
+                '\\' => self.at += 2,
+                '\'' | '"' if quoted => return Err("quotes inside of `\"${…}\"`".into()),
+                '\'' => {
+                    let rest = &self.text[self.at + 1..];
+                    let end = rest.iter().position(|letter| *letter == '\'').ok_or("a quote is not closed")?;
+                    self.at += end + 2;
+                }
+                '"' => self.double(&mut value)?,
+                '$' => self.dollar(&mut value, quoted)?,
+                '`' => self.backquoted(&mut value, quoted)?,
+                '{' => return Err("a brace inside of `${…}`".into()),
+                '<' | '>' if self.ahead(1) == Some('(') => return Err("a substitution inside of `${…}`".into()),
+                _ => self.at += 1,
+            }
+        }
+    }
+
+    /// A computation up to its end and with it: what it runs. Variables in it are noted, for bash computes what they hold.
+    pub(super) fn arithmetic(&mut self, until: Until) -> Result<Word, Unread> {
+        let mut found = Word::default();
+        let mut open = 0_u32;
+        loop {
+            let letter = self.peek().ok_or("a computation is not closed")?;
+            match letter {
+                ')' if open == 0 && until == Until::Parentheses => {
+                    if self.ahead(1) != Some(')') {
+                        return Err("`((` that may be two subshells; leave a blank between the parentheses".into());
+                    }
+                    self.at += 2;
+                    return Ok(found);
+                }
+                '}' if until == Until::Brace => {
+                    self.at += 1;
+                    return Ok(found);
+                }
+                ']' if until == Until::Bracket => {
+                    self.at += 1;
+                    return Ok(found);
+                }
+                '(' => {
+                    open += 1;
+                    self.at += 1;
+                }
+                ')' => {
+                    open = open.checked_sub(1).ok_or("a computation with a parenthesis too many")?;
+                    self.at += 1;
+                }
+                '$' => self.computed_value(&mut found)?,
+                _ if is_name_start(letter) => {
+                    let name = self.name();
+                    self.assigns(name)?;
+                }
+                // `16#ff` and `2#101`.
+                '0'..='9' => {
+                    self.name();
+                    if self.peek() == Some('#') {
+                        self.at += 1;
+                        self.name();
+                    }
+                }
+                ' ' | '\t' | '+' | '-' | '*' | '/' | '%' | '<' | '>' | '=' | '!' | '&' | '|' | '^' | '~' | '?'
+                | ':' | ',' => {
+                    self.at += 1;
+                }
+                ';' if until == Until::Parentheses && open == 0 => self.at += 1,
+                _ => return Err(Unread(format!("a computation with {letter:?} in it"))),
+            }
+        }
+    }
+
+    /// A name in a computation: `i = 1` makes it a number, everything else reads it.
+    fn assigns(&mut self, name: String) -> Result<(), Unread> {
+        let mut by = 0;
+        while matches!(self.ahead(by), Some(' ' | '\t')) {
+            by += 1;
+        }
+        if self.ahead(by) == Some('[') {
+            return Err("a computation with an element of a list".into());
+        }
+        if self.ahead(by) == Some('=') && self.ahead(by + 1) != Some('=') {
+            self.script.numbers.push(name);
+        } else {
+            self.script.computed.push(name);
+        }
+        Ok(())
+    }
+
+    /// A dollar in a computation.
+    fn computed_value(&mut self, found: &mut Word) -> Result<(), Unread> {
+        let next = self.ahead(1);
+        match next {
+            Some('(') if self.ahead(2) == Some('(') => self.dollar(found, true),
+            Some('(') => {
+                self.dollar(found, true)?;
+                // What a command prints is computed, too.
+                self.script.computed.push("what a command prints".to_owned());
+                Ok(())
+            }
+            Some('{') => {
+                let start = self.at + 2;
+                self.dollar(found, true)?;
+                let inside: String = self.text[start..self.at - 1].iter().collect();
+                if !inside.starts_with('#') {
+                    self.script.computed.push(inside);
+                }
+                Ok(())
+            }
+            Some(letter) if is_name_start(letter) => {
+                self.at += 1;
+                let name = self.name();
+                self.script.computed.push(name);
+                Ok(())
+            }
+            Some('#' | '?' | '$' | '!') => {
+                self.at += 2;
+                Ok(())
+            }
+            Some(_) | None => Err("a computation with a parameter of the shell".into()),
+        }
+    }
+}
+
+fn is_name_start(letter: char) -> bool {
+    letter == '_' || letter.is_ascii_alphabetic()
+}

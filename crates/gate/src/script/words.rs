@@ -1,0 +1,277 @@
+//! Reading one word: quotes, escapes, patterns.
+
+use super::{RESERVED, Reader, Stop, Unread};
+use crate::word::{Piece, Word};
+
+/// Where pieces are read, which decides what ends them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// A word of a command.
+    Word,
+    /// The word behind `<<`, in which nothing is expanded.
+    Delimiter,
+    /// The body of a here-document.
+    Document,
+}
+
+impl Reader<'_> {
+    /// Reads a word and names it in the skeleton.
+    pub(super) fn word(&mut self, stop: Stop) -> Result<(), Unread> {
+        let start = self.at;
+        let after_time = std::mem::take(&mut self.after_time);
+        if self.in_list && (self.peek() == Some('[') || self.nesting > 0) {
+            return Err("a list with indexes, or inside of a substitution".into());
+        }
+        let (name, word) = self.assignment_or_word()?;
+        // As it is spelled, with `+` and index.
+        let name_end = self.text[start..].iter().position(|letter| *letter == '=').map_or(start, |by| start + by + 1);
+        let spelled: String = self.text[start..name_end].iter().collect();
+        // bash reads the body of a here-document behind a newline of the list, and nobody agrees on other newlines.
+        if !self.pending.is_empty() && self.text[start..self.at].contains(&'\n') {
+            return Err("a word with a newline on the line of a here-document".into());
+        }
+        if name.is_empty() {
+            let redirects = matches!(self.peek(), Some('<' | '>'));
+            let bare = word.bare().unwrap_or_default();
+            if redirects && !bare.is_empty() && bare.chars().all(|letter| letter.is_ascii_digit()) {
+                let behind = self.script.plain.trim_end_matches(' ');
+                if bare.len() > 4
+                    || behind.ends_with(['<', '>'])
+                    || behind.ends_with(">&")
+                    || behind.ends_with("<&")
+                    || behind.ends_with(">|")
+                {
+                    return Err("the number of a redirection".into());
+                }
+                self.script.plain.push_str(bare);
+                return Ok(());
+            }
+            if redirects && bare.starts_with('{') && bare.ends_with('}') {
+                return Err("a redirection with a name in braces".into());
+            }
+            let as_it_is = RESERVED.contains(&bare)
+                || (after_time && bare == "-p")
+                || (self.in_test && (matches!(bare, "=" | "==" | "!=" | "=~") || is_test(bare)));
+            if as_it_is {
+                // Where a pattern's parenthesis ends a substitution is not decided here.
+                if stop == Stop::Parenthesis && matches!(bare, "case" | "esac") {
+                    return Err("`case` inside of a substitution".into());
+                }
+                match bare {
+                    "[[" => self.in_test = true,
+                    "]]" => self.in_test = false,
+                    "time" => self.after_time = true,
+                    _ => {}
+                }
+                self.script.only_bash |= matches!(bare, "[[" | "function" | "select" | "coproc" | "time");
+                let bare = bare.to_owned();
+                self.emit(&bare);
+                return Ok(());
+            }
+        } else if word.pieces.is_empty() && self.peek() == Some('(') {
+            self.script.only_bash = true;
+            // A list: its elements follow as words.
+            self.in_list = true;
+            self.script.plain.push_str(&name);
+            return Ok(());
+        }
+        let token = format!("{name}W{}", self.script.words.len());
+        self.emit(&token);
+        if !name.is_empty() {
+            // The value by itself; and the whole, where it is an argument such as `of=file`.
+            let mut whole = Word::default();
+            spelled.chars().for_each(|letter| whole.push(letter, false));
+            whole.pieces.extend(word.pieces.iter().cloned());
+            self.script.words.insert(token.clone(), whole);
+        }
+        self.script.words.insert(token[name.len()..].to_owned(), word);
+        Ok(())
+    }
+
+    /// `name=`, `name+=` or nothing, and the word behind it.
+    fn assignment_or_word(&mut self) -> Result<(String, Word), Unread> {
+        let start = self.at;
+        let mut end = self.at;
+        let letter = |at: usize| self.text.get(at).copied().unwrap_or(' ');
+        while letter(end).is_ascii_alphabetic() || letter(end) == '_' || (end > start && letter(end).is_ascii_digit()) {
+            end += 1;
+        }
+        let name_end = end;
+        let mut name = String::new();
+        if end > start {
+            if letter(end) == '[' {
+                // Where an assignment may stand, bash reads up to the bracket whatever is in between.
+                let plain = |letter: &char| letter.is_ascii_alphanumeric() || "_-.*?!^".contains(*letter);
+                let index_end = end + 1 + self.text[end + 1..].iter().take_while(|letter| plain(letter)).count();
+                if letter(index_end) != ']' {
+                    return Err("a bracket behind a name".into());
+                }
+                if letter(index_end + 1) == '=' || (letter(index_end + 1) == '+' && letter(index_end + 2) == '=') {
+                    let index = &self.text[end + 1..index_end];
+                    if index.is_empty() || !index.iter().all(char::is_ascii_digit) {
+                        return Err("an assignment to an element whose index is not a number".into());
+                    }
+                    end = index_end + 1;
+                }
+            }
+            let equals = if letter(end) == '+' { end + 1 } else { end };
+            if letter(equals) == '=' {
+                name = self.text[start..name_end].iter().collect();
+                name.push('=');
+                self.at = equals + 1;
+            }
+        }
+        let word = self.pieces(Place::Word)?;
+        Ok((name, word))
+    }
+
+    /// The pieces up to the end of this place.
+    pub(super) fn pieces(&mut self, place: Place) -> Result<Word, Unread> {
+        let mut word = Word::default();
+        let mut previous = None;
+        while let Some(letter) = self.peek() {
+            let before = previous.replace(letter);
+            if place == Place::Document {
+                self.document_piece(letter, &mut word)?;
+                continue;
+            }
+            match letter {
+                ' ' | '\t' | '\n' | '&' | '|' | ';' | ')' => break,
+                '(' => {
+                    if before.is_some_and(|before| "?*+@!".contains(before)) {
+                        return Err("an extended pattern such as `@(…)`".into());
+                    }
+                    break;
+                }
+                '<' | '>' if self.ahead(1) == Some('(') && place == Place::Word => {
+                    self.at += 2;
+                    let script = self.nested()?;
+                    self.script.only_bash = true;
+                    word.inner.push(script);
+                    word.pieces.push(Piece::Unknown);
+                }
+                '<' | '>' => break,
+                '\\' => {
+                    let next = self.ahead(1).ok_or("it ends with a backslash")?;
+                    self.at += 2;
+                    if next != '\n' {
+                        word.push(next, true);
+                    }
+                }
+                '\'' => self.single(&mut word)?,
+                '"' => self.double(&mut word)?,
+                '$' | '`' if place == Place::Delimiter => return Err("the delimiter of a here-document".into()),
+                '$' => self.dollar(&mut word, false)?,
+                '`' => self.backquoted(&mut word, false)?,
+                // By itself it is a command, and twice the beginning of a test.
+                '[' if self.ahead(1).is_none_or(is_blank)
+                    || (self.ahead(1) == Some('[') && self.ahead(2).is_none_or(is_blank))
+                    || word.bare() == Some("[") =>
+                {
+                    self.at += 1;
+                    word.push(letter, false);
+                }
+                '*' | '?' | '[' => {
+                    self.at += 1;
+                    word.pieces.push(Piece::Wild(letter));
+                }
+                // Behind `=` and `:` too, where it is a value; elsewhere that errs to the safe side.
+                '~' if before.is_none_or(|before| matches!(before, '=' | ':'))
+                    && !(self.in_test && before == Some('=')) =>
+                {
+                    self.at += 1;
+                    let mut name = String::new();
+                    while let Some(letter) =
+                        self.peek().filter(|letter| letter.is_alphanumeric() || "_-+.".contains(*letter))
+                    {
+                        name.push(letter);
+                        self.at += 1;
+                    }
+                    word.pieces.push(Piece::Tilde(name));
+                }
+                _ => {
+                    self.at += 1;
+                    word.push(letter, false);
+                }
+            }
+        }
+        Ok(word)
+    }
+
+    fn document_piece(&mut self, letter: char, word: &mut Word) -> Result<(), Unread> {
+        match letter {
+            '\\' => {
+                let next = self.ahead(1).ok_or("it ends with a backslash")?;
+                self.at += 1;
+                if matches!(next, '$' | '`' | '\\') {
+                    self.at += 1;
+                    word.push(next, true);
+                } else {
+                    word.push('\\', true);
+                }
+            }
+            '$' => self.dollar(word, true)?,
+            '`' => self.backquoted(word, true)?,
+            _ => {
+                self.at += 1;
+                word.push(letter, true);
+            }
+        }
+        Ok(())
+    }
+
+    fn single(&mut self, word: &mut Word) -> Result<(), Unread> {
+        self.at += 1;
+        word.pieces.push(Piece::Quoted(String::new()));
+        loop {
+            let letter = self.peek().ok_or("a quote is not closed")?;
+            self.at += 1;
+            if letter == '\'' {
+                return Ok(());
+            }
+            word.push(letter, true);
+        }
+    }
+
+    pub(super) fn double(&mut self, word: &mut Word) -> Result<(), Unread> {
+        self.at += 1;
+        word.pieces.push(Piece::Quoted(String::new()));
+        loop {
+            let letter = self.peek().ok_or("a quote is not closed")?;
+            match letter {
+                '"' => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                '\\' => {
+                    let next = self.ahead(1).ok_or("a quote is not closed")?;
+                    self.at += 2;
+                    match next {
+                        '\n' => {}
+                        '$' | '`' | '"' | '\\' => word.push(next, true),
+                        _ => {
+                            word.push('\\', true);
+                            word.push(next, true);
+                        }
+                    }
+                }
+                '$' => self.dollar(word, true)?,
+                '`' => self.backquoted(word, true)?,
+                _ => {
+                    self.at += 1;
+                    word.push(letter, true);
+                }
+            }
+        }
+    }
+}
+
+fn is_blank(letter: char) -> bool {
+    matches!(letter, ' ' | '\t' | '\n')
+}
+
+/// `-f`, `-eq`.
+fn is_test(word: &str) -> bool {
+    word.strip_prefix('-')
+        .is_some_and(|word| (1..=2).contains(&word.len()) && word.chars().all(|letter| letter.is_ascii_alphabetic()))
+}

@@ -1,0 +1,272 @@
+//! Option tables of programs, read from the text files beside this module.
+//!
+//! A table says which options a program has, which of them take a value, and what a value means. Tables are data: a new
+//! program or option is a line in `tables/*.txt`.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+/// The texts, in the order in which programs are looked up.
+const TEXTS: [&str; 6] = [
+    include_str!("tables/files.txt"),
+    include_str!("tables/archives.txt"),
+    include_str!("tables/network.txt"),
+    include_str!("tables/toolchains.txt"),
+    include_str!("tables/git.txt"),
+    include_str!("tables/wrappers.txt"),
+];
+const PLAIN: &str = include_str!("tables/plain.txt");
+const INTERPRETERS: &str = include_str!("tables/interpreters.txt");
+
+/// The options of one program, and what its operands are.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct ProgramTable {
+    /// How its operands are read, as the line `does` says it.
+    pub(super) does: String,
+    pub(super) style: OptionStyle,
+    options: Vec<KnownOption>,
+}
+
+/// One spelling of an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct KnownOption {
+    /// With its dashes.
+    pub(super) name: &'static str,
+    pub(super) takes: ValueNeed,
+    pub(super) effect: OptionEffect,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ValueNeed {
+    Never,
+    /// In the same word or in the next.
+    Always,
+    /// Only in the same word.
+    Attached,
+    /// Only digits, in the same word; other options may follow them.
+    Digits,
+}
+
+/// What an option does beside changing how the program works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OptionEffect {
+    Nothing,
+    /// The value is a file that is written.
+    Write,
+    /// The value is a folder below which files are written.
+    Tree,
+    /// The value is a command.
+    Run,
+    /// The value is the folder it works in.
+    Folder,
+    /// The value is a setting of git.
+    Setting,
+    /// It runs something that is not seen.
+    Asks,
+    /// It may write or run something.
+    Doubt,
+}
+
+/// How a program spells its options.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one word of the line `style`, and they are combined freely")]
+pub(super) struct OptionStyle {
+    /// Options end at the first operand.
+    pub(super) stop: bool,
+    /// `--no-x` turns `--x` off.
+    pub(super) negates: bool,
+    /// `-5` is an option.
+    pub(super) numbers: bool,
+    /// Options that the table lacks are of no interest.
+    pub(super) loose: bool,
+    /// It runs or writes more than its words tell.
+    pub(super) opaque: bool,
+    /// A dash is followed by a whole word: `-out file`.
+    pub(super) words: bool,
+    /// The first word may be letters without a dash: `tar xf a`.
+    pub(super) tar: bool,
+    /// A dash may begin a mode: `chmod -x file`.
+    pub(super) modes: bool,
+    /// It does more than pass its command on.
+    pub(super) matters: bool,
+    /// Only literal paths count, for it writes others all the time.
+    pub(super) literal: bool,
+}
+
+impl ProgramTable {
+    /// Finds the option that a word of this spelling means: the exact one, or the only one that a long option abbreviates.
+    pub(super) fn option(&self, name: &str) -> Option<KnownOption> {
+        if let Some(exact) = self.options.iter().find(|option| option.name == name) {
+            return Some(*exact);
+        }
+        if !name.starts_with("--") || name.len() < 3 {
+            return None;
+        }
+        let mut found = self.options.iter().filter(|option| option.name.starts_with(name));
+        let first = *found.next()?;
+        // Several spellings of one kind do the same as far as gates are concerned.
+        found.all(|other| (other.takes, other.effect) == (first.takes, first.effect)).then_some(first)
+    }
+
+    /// Whether some option writes or runs what its value names.
+    pub(super) fn reaches(&self) -> bool {
+        self.options.iter().any(|option| !matches!(option.effect, OptionEffect::Nothing | OptionEffect::Folder))
+    }
+
+    /// `--no-x` of an option `--x`, abbreviated or not.
+    pub(super) fn negates(&self, name: &str) -> bool {
+        self.style.negates
+            && name.strip_prefix("--no-").is_some_and(|rest| {
+                self.options
+                    .iter()
+                    .any(|option| option.name.strip_prefix("--").is_some_and(|name| name.starts_with(rest)))
+            })
+    }
+
+    /// Every option of the table.
+    #[cfg(test)]
+    pub(super) fn options(&self) -> &[KnownOption] {
+        &self.options
+    }
+}
+
+/// Returns the table of a program, by the last part of its path: also with a version behind its name (`perl5.36`) or with
+/// the `g` that other systems put before GNU's programs (`gtouch`).
+pub(super) fn find(program: &str) -> Option<&'static ProgramTable> {
+    let versioned = program.trim_end_matches(|letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '-'));
+    exactly(program).or_else(|| exactly(versioned)).or_else(|| exactly(program.strip_prefix('g')?))
+}
+
+/// Returns the table of this very name. It is read when it is needed first.
+pub(super) fn exactly(program: &str) -> Option<&'static ProgramTable> {
+    static READ: OnceLock<HashMap<&'static str, OnceLock<Option<ProgramTable>>>> = OnceLock::new();
+    let all = READ.get_or_init(|| blocks().flat_map(names).map(|name| (name, OnceLock::new())).collect());
+    let (name, table) = all.get_key_value(program)?;
+    table.get_or_init(|| read(name)).as_ref()
+}
+
+/// Returns every table with all names of its program.
+#[cfg(test)]
+pub(super) fn all() -> Vec<(Vec<&'static str>, &'static ProgramTable)> {
+    blocks().filter_map(|block| Some((names(block).collect(), exactly(names(block).next()?)?))).collect()
+}
+
+fn blocks() -> impl Iterator<Item = &'static str> {
+    TEXTS.iter().flat_map(|text| text.split("\nprogram ").skip(1))
+}
+
+fn names(block: &'static str) -> impl Iterator<Item = &'static str> {
+    block.lines().next().unwrap_or_default().split(' ')
+}
+
+fn read(program: &str) -> Option<ProgramTable> {
+    let block = blocks().find(|block| names(block).any(|name| name == program))?;
+    let mut table = ProgramTable::default();
+    for line in block.lines().skip(1).take_while(|line| line.starts_with("  ")) {
+        let (kind, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
+        match kind {
+            "does" => table.does = rest.to_owned(),
+            "style" => table.style = style(rest),
+            // The options of another program, and its own before them.
+            "like" => table.options.extend(read(rest)?.options),
+            _ => {
+                let (takes, effect) = meaning(kind)?;
+                table.options.extend(rest.split(' ').map(|name| KnownOption { name, takes, effect }));
+            }
+        }
+    }
+    Some(table)
+}
+
+fn style(words: &str) -> OptionStyle {
+    let has = |wanted: &str| words.split(' ').any(|word| word == wanted);
+    OptionStyle {
+        stop: has("stop"),
+        negates: has("negates"),
+        numbers: has("numbers"),
+        loose: has("loose"),
+        opaque: has("opaque"),
+        words: has("words"),
+        tar: has("tar"),
+        modes: has("modes"),
+        matters: has("matters"),
+        literal: has("literal"),
+    }
+}
+
+fn meaning(kind: &str) -> Option<(ValueNeed, OptionEffect)> {
+    Some(match kind {
+        "flag" => (ValueNeed::Never, OptionEffect::Nothing),
+        "value" => (ValueNeed::Always, OptionEffect::Nothing),
+        "maybe" => (ValueNeed::Attached, OptionEffect::Nothing),
+        "digits" => (ValueNeed::Digits, OptionEffect::Nothing),
+        "write" => (ValueNeed::Always, OptionEffect::Write),
+        "write-maybe" => (ValueNeed::Attached, OptionEffect::Write),
+        "tree" => (ValueNeed::Always, OptionEffect::Tree),
+        "run" => (ValueNeed::Always, OptionEffect::Run),
+        "chdir" => (ValueNeed::Always, OptionEffect::Folder),
+        "config" => (ValueNeed::Always, OptionEffect::Setting),
+        "asks" => (ValueNeed::Never, OptionEffect::Asks),
+        "asks-value" => (ValueNeed::Always, OptionEffect::Asks),
+        "doubt" => (ValueNeed::Never, OptionEffect::Doubt),
+        "doubt-value" => (ValueNeed::Always, OptionEffect::Doubt),
+        "doubt-maybe" => (ValueNeed::Attached, OptionEffect::Doubt),
+        _ => return None,
+    })
+}
+
+fn lists(text: &str, name: &str) -> bool {
+    text.lines().filter(|line| !line.starts_with('#')).any(|line| line.split(' ').any(|word| word == name))
+}
+
+/// It neither runs nor writes what its arguments name.
+pub(super) fn is_plain(program: &str) -> bool {
+    lists(PLAIN, program)
+}
+
+/// It runs a script, a text or its input.
+pub(super) fn is_interpreter(program: &str) -> bool {
+    let bare = program.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+    lists(INTERPRETERS, program) || lists(INTERPRETERS, bare)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_table_is_read_and_names_each_option_once() {
+        let mut programs = 0;
+        for block in blocks() {
+            for name in block.lines().next().unwrap_or_default().split(' ') {
+                let table = read(name).unwrap_or_else(|| panic!("the table of {name} has a line of an unknown kind"));
+                assert!(!table.does.is_empty(), "{name} has no line `does`");
+                assert!(crate::effect::knows(&table.does), "{name}: nothing reads {:?}", table.does);
+                programs += 1;
+            }
+            let own: Vec<&str> = block
+                .lines()
+                .skip(1)
+                .take_while(|line| line.starts_with("  "))
+                .filter(|line| !["does", "style", "like"].iter().any(|kind| line.trim().starts_with(kind)))
+                .flat_map(|line| line.split(' ').skip(3))
+                .collect();
+            let mut sorted = own.clone();
+            sorted.sort_unstable();
+            sorted.dedup();
+            assert_eq!(sorted.len(), own.len(), "{} names an option twice", block.lines().next().unwrap_or_default());
+        }
+        assert!(programs > 150, "{programs} programs");
+    }
+
+    #[test]
+    fn abbreviations_mean_the_only_option_they_begin() {
+        let curl = find("curl").expect("a table");
+        assert_eq!(curl.option("--dump-he").map(|option| option.name), Some("--dump-header"));
+        assert_eq!(curl.option("--output").map(|option| option.effect), Some(OptionEffect::Write));
+        // A file or a folder: the program refuses it, and so do we.
+        assert_eq!(curl.option("--outpu"), None);
+        assert_eq!(curl.option("--nothing"), None);
+        assert!(curl.negates("--no-progress-meter") && !curl.negates("--now"));
+    }
+}

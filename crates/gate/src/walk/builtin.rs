@@ -1,0 +1,108 @@
+//! Builtins that change the shell itself: its folder and its variables.
+
+use super::{Scope, Walk};
+use crate::command::{Arg, Folders, home};
+use crate::program;
+
+impl Walk {
+    /// `here` when it runs in the shell itself.
+    pub(super) fn builtin(&mut self, words: &[Arg], here: bool, scope: &mut Scope) {
+        let Some((program, arguments)) = words.split_first() else { return };
+        match program.as_text() {
+            "cd" | "pushd" if here => {
+                let mut operands = arguments.iter().filter(|word| !is_option(word.as_text()));
+                let to = operands.next().cloned().or_else(|| home().map(|home| Arg::known(&home)));
+                let to = to.filter(|_| program.as_text() == "cd" || !arguments.is_empty());
+                // More words than one: an option with a value, or another shell's way to say it.
+                let to = to.filter(|_| operands.next().is_none());
+                scope.folders = to.map_or(Folders::Unknown, |to| scope.folders.moved(&to));
+            }
+            "popd" if here => scope.folders = Folders::Unknown,
+            "export" | "declare" | "typeset" | "local" | "readonly" => {
+                self.declares(program.as_text(), arguments, scope);
+            }
+            "read" | "mapfile" | "readarray" | "unset" | "getopts" => self.names(program.as_text(), arguments),
+            // The index is computed, and a rule that allows the test speaks for no command in it.
+            "test" | "["
+                if arguments.iter().any(|word| matches!(word.as_text(), "-v" | "-R"))
+                    && arguments.iter().any(|word| word.text.as_deref().is_none_or(|text| text.contains('['))) =>
+            {
+                self.ask("`test -v` of a name with an index, which is computed");
+            }
+            "printf" => {
+                // The name may be in the same word.
+                match arguments.first().map(Arg::as_text) {
+                    Some("-v") => self.names("printf -v", arguments.get(1..2).unwrap_or_default()),
+                    Some(text) if text.starts_with("-v") => self.ask("printf with a name in its option"),
+                    Some(_) | None => {}
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn declares(&mut self, program: &str, arguments: &[Arg], scope: &Scope) {
+        for argument in arguments {
+            let Some(text) = &argument.text else {
+                self.ask(format!("{program} of something that is not literal"));
+                continue;
+            };
+            // Its attributes may change what it is given.
+            self.values.lose(text.split(['=', '+', '[']).next().unwrap_or(text));
+            if text.starts_with(['-', '+']) {
+                if text.contains(['n', 'i']) {
+                    self.ask(format!("{program} {text}, with which assignments compute"));
+                }
+                continue;
+            }
+            let name = text.split('=').next().unwrap_or(text);
+            if text.contains("=(") {
+                self.ask(format!("{program} with a list in quotes, which is expanded once more"));
+            } else if !is_name(name.trim_end_matches('+')) {
+                self.ask(format!("{program} of {name:?}, which is no plain name"));
+            } else if text.contains('=') {
+                self.assigned(name.trim_end_matches('+'), None);
+                self.placed(name, &argument.behind(name.len() + 1), scope);
+            } else if program::changes_programs(name) && program != "export" {
+                self.ask(format!("{program} of {name}, which changes what programs do"));
+            }
+        }
+    }
+
+    /// Variables by their names, which bash computes when they have an index.
+    fn names(&mut self, program: &str, arguments: &[Arg]) {
+        for argument in arguments {
+            match argument.text.as_deref() {
+                None => self.ask(format!("{program} with a word that is not literal")),
+                Some(text) if text.contains('[') => self.ask(format!("{program} of {text:?}, whose index is computed")),
+                Some(text) if text.starts_with("-C") || text == "-c" => {
+                    self.ask(format!("{program} {text}, which runs a command"))
+                }
+                Some(text) if is_name(text) => self.assigned(text, None),
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// The variable of a loop.
+    pub(super) fn looped(&mut self, variable: &str, numbers: bool) {
+        if program::changes_programs(variable) || !is_name(variable) {
+            self.ask(format!("a loop over {variable}, which changes what programs do"));
+        }
+        if numbers {
+            self.numbers.insert(variable.to_owned());
+        } else {
+            self.others.insert(variable.to_owned());
+        }
+    }
+}
+
+fn is_option(text: &str) -> bool {
+    matches!(text, "-L" | "-P" | "-e" | "-@" | "--" | "-n")
+}
+
+fn is_name(text: &str) -> bool {
+    let mut letters = text.chars();
+    letters.next().is_some_and(|letter| letter == '_' || letter.is_ascii_alphabetic())
+        && letters.all(|letter| letter == '_' || letter.is_ascii_alphanumeric())
+}

@@ -1,0 +1,277 @@
+//! Lists, pipes and blocks: what runs after what, and where.
+
+use brush_parser::ast;
+
+use super::{Scope, StandardInput, Walk};
+use crate::command::Folders;
+use crate::program;
+use crate::script::Script;
+
+/// Where a shell may be after a command, by how it ended.
+struct After {
+    well: Folders,
+    ill: Folders,
+}
+
+impl After {
+    fn both(folders: &Folders) -> Self {
+        Self { well: folders.clone(), ill: folders.clone() }
+    }
+}
+
+impl Walk {
+    pub(super) fn list(&mut self, list: &ast::CompoundList, script: &Script, scope: &mut Scope) {
+        for ast::CompoundListItem(and_or, separator) in &list.0 {
+            match separator {
+                ast::SeparatorOperator::Sequence => self.and_or(and_or, script, scope),
+                ast::SeparatorOperator::Async => self.and_or(and_or, script, &mut scope.clone()),
+            }
+        }
+    }
+
+    fn and_or(&mut self, list: &ast::AndOrList, script: &Script, scope: &mut Scope) {
+        let mut after = self.pipeline(&list.first, script, scope);
+        let mut set = scope.set.clone();
+        for next in &list.additional {
+            let from = match next {
+                ast::AndOr::And(_) => after.well.clone(),
+                ast::AndOr::Or(_) => after.ill.clone(),
+            };
+            let (ast::AndOr::And(pipeline) | ast::AndOr::Or(pipeline)) = next;
+            // Behind `||` only what the first command has set is sure.
+            if matches!(next, ast::AndOr::Or(_)) {
+                set.clone_from(&scope.set);
+            }
+            let mut within = Scope { folders: from, set: set.clone(), ..scope.clone() };
+            let then = self.pipeline(pipeline, script, &mut within);
+            set = within.set;
+            after = match next {
+                ast::AndOr::And(_) => After { well: then.well, ill: after.ill.and(then.ill) },
+                ast::AndOr::Or(_) => After { well: after.well.and(then.well), ill: then.ill },
+            };
+        }
+        scope.folders = after.well.and(after.ill);
+    }
+
+    fn pipeline(&mut self, pipeline: &ast::Pipeline, script: &Script, scope: &mut Scope) -> After {
+        let before = scope.folders.clone();
+        let mut after = After::both(&before);
+        match pipeline.seq.as_slice() {
+            // A lone `!`.
+            [] => self.ask("a pipe without a command"),
+            [only] => after = self.one(only, script, scope),
+            many => {
+                let mut last = scope.clone();
+                let mut printed: Vec<String> = Vec::new();
+                for (number, command) in many.iter().enumerate() {
+                    last = scope.clone();
+                    if number > 0 {
+                        last.input = StandardInput::Pipe(printed.clone());
+                    }
+                    self.printed.clear();
+                    self.one(command, script, &mut last);
+                    printed.append(&mut self.printed);
+                }
+                // Some shells run the last one themselves.
+                after = After::both(&before.and(last.folders));
+            }
+        }
+        if pipeline.bang {
+            return After { well: after.ill, ill: after.well };
+        }
+        after
+    }
+
+    fn one(&mut self, command: &ast::Command, script: &Script, scope: &mut Scope) -> After {
+        let before = scope.folders.clone();
+        match command {
+            ast::Command::Simple(simple) => {
+                self.simple(simple, script, scope);
+                // Only a change of folder succeeds in one place and fails in another.
+                if scope.folders != before {
+                    return After { well: scope.folders.clone(), ill: before };
+                }
+            }
+            ast::Command::Compound(compound, redirects) => {
+                self.redirects(redirects.as_ref(), script, scope);
+                self.compound(compound, script, scope);
+            }
+            ast::Command::Function(function) => self.function(function, script, scope),
+            ast::Command::ExtendedTest(test, redirects) => {
+                self.redirects(redirects.as_ref(), script, scope);
+                self.test(&test.expr, script, scope);
+            }
+        }
+        After::both(&scope.folders)
+    }
+
+    fn compound(&mut self, compound: &ast::CompoundCommand, script: &Script, scope: &mut Scope) {
+        match compound {
+            ast::CompoundCommand::BraceGroup(group) => self.list(&group.list, script, scope),
+            ast::CompoundCommand::Subshell(subshell) => self.list(&subshell.list, script, &mut scope.clone()),
+            ast::CompoundCommand::IfClause(clause) => self.choice(clause, script, scope),
+            ast::CompoundCommand::CaseClause(clause) => {
+                self.word(&clause.value, script, scope);
+                let mut end = scope.folders.clone();
+                for item in &clause.cases {
+                    for pattern in &item.patterns {
+                        self.word(pattern, script, scope);
+                    }
+                    let mut within = scope.clone();
+                    // Falling through from the one before, it may run anywhere that one ended.
+                    within.folders = within.folders.and(end.clone());
+                    if let Some(list) = &item.cmd {
+                        self.list(list, script, &mut within);
+                    }
+                    end = end.and(within.folders);
+                }
+                scope.folders = end;
+            }
+            ast::CompoundCommand::ForClause(clause) => {
+                let words: Vec<&ast::Word> = clause.values.iter().flatten().collect();
+                for word in &words {
+                    self.word(word, script, scope);
+                }
+                let variable = Self::text_of(&clause.variable_name, script);
+                let known = |word: &&ast::Word| script.words.get(&word.value).is_some_and(crate::word::Word::is_number);
+                let numbers = !words.is_empty() && words.iter().all(known);
+                self.looped(&variable, numbers);
+                let values = words.iter().map(|word| script.words.get(&word.value));
+                let values = values.map(|word| word.map(|word| (word, self.spot(word, scope))));
+                let values: Vec<_> = values.collect();
+                self.values.loop_over(&variable, clause.values.is_some().then_some(values));
+                let mut within = scope.clone();
+                within.set.insert(variable.clone());
+                let body = |walk: &mut Self, scope: &mut Scope| walk.list(&clause.body.list, script, scope);
+                self.repeated(|walk, scope| walk.each_round(&variable, scope, &body), &mut within);
+                scope.folders = within.folders;
+            }
+            ast::CompoundCommand::WhileClause(clause) | ast::CompoundCommand::UntilClause(clause) => {
+                let ast::WhileOrUntilClauseCommand(condition, body, _) = clause;
+                let run = |walk: &mut Self, scope: &mut Scope| {
+                    walk.list(condition, script, scope);
+                    walk.list(&body.list, script, scope);
+                };
+                self.repeated(run, scope);
+            }
+            ast::CompoundCommand::ArithmeticForClause(clause) => {
+                let parts = [&clause.initializer, &clause.condition, &clause.updater];
+                parts.into_iter().flatten().for_each(|part| self.computation(&part.value));
+                self.repeated(|walk, scope| walk.list(&clause.body.list, script, scope), scope);
+            }
+            ast::CompoundCommand::Arithmetic(command) => self.computation(&command.expr.value),
+            ast::CompoundCommand::Coprocess(process) => {
+                if let Some(name) = &process.name {
+                    self.word(name, script, scope);
+                }
+                self.one(&process.body, script, &mut scope.clone());
+            }
+        }
+    }
+
+    /// The reader leaves one mark for every computation; anything else was no computation to it.
+    fn computation(&mut self, text: &str) {
+        if !matches!(text.trim(), "_" | "") {
+            self.ask("parentheses that are a computation to one reader and subshells to another");
+        }
+    }
+
+    fn choice(&mut self, clause: &ast::IfClauseCommand, script: &Script, scope: &mut Scope) {
+        self.list(&clause.condition, script, scope);
+        let mut then = scope.clone();
+        self.list(&clause.then, script, &mut then);
+        let mut end = then.folders;
+        for part in clause.elses.iter().flatten() {
+            if let Some(condition) = &part.condition {
+                self.list(condition, script, scope);
+            }
+            let mut within = scope.clone();
+            self.list(&part.body, script, &mut within);
+            end = end.and(within.folders);
+        }
+        scope.folders = std::mem::replace(&mut scope.folders, Folders::Unknown).and(end);
+    }
+
+    /// A body that runs more than once: when it moves, it starts anywhere.
+    fn repeated(&mut self, run: impl Fn(&mut Self, &mut Scope), scope: &mut Scope) {
+        let (before, set) = (scope.folders.clone(), scope.set.clone());
+        let first = self.found.writes.len();
+        run(self, scope);
+        scope.set = set;
+        if scope.folders != before {
+            self.found.writes[first..].iter_mut().for_each(|write| write.folders = Folders::Unknown);
+            scope.folders = Folders::Unknown;
+        }
+    }
+
+    /// A function runs where it is called, which is not looked for.
+    fn function(&mut self, function: &ast::FunctionDefinition, script: &Script, scope: &mut Scope) {
+        match self.word(&function.fname, script, scope).text {
+            Some(name) if program::is_relied_on(&name) => {
+                self.ask(format!("a function with the name {name}, which changes what the word means"));
+            }
+            Some(name) => drop(self.functions.insert(name)),
+            None => self.ask("a function whose name is not one literal"),
+        }
+        let ast::FunctionBody(body, redirects) = &function.body;
+        let first = self.found.writes.len();
+        let before = scope.folders.clone();
+        let mut within = scope.clone();
+        self.redirects(redirects.as_ref(), script, &within);
+        self.compound(body, script, &mut within);
+        self.found.writes[first..].iter_mut().for_each(|write| write.folders = Folders::Unknown);
+        if within.folders != before {
+            scope.folders = Folders::Unknown;
+        }
+    }
+
+    fn test(&mut self, test: &ast::ExtendedTestExpr, script: &Script, scope: &Scope) {
+        match test {
+            ast::ExtendedTestExpr::And(left, right) | ast::ExtendedTestExpr::Or(left, right) => {
+                self.test(left, script, scope);
+                self.test(right, script, scope);
+            }
+            ast::ExtendedTestExpr::Not(inner) | ast::ExtendedTestExpr::Parenthesized(inner) => {
+                self.test(inner, script, scope)
+            }
+            ast::ExtendedTestExpr::UnaryTest(predicate, word) => {
+                self.word(word, script, scope);
+                let by_name = matches!(
+                    predicate,
+                    ast::UnaryPredicate::ShellVariableIsSetAndAssigned
+                        | ast::UnaryPredicate::ShellVariableIsSetAndNameRef
+                );
+                if by_name {
+                    self.ask("`[[ -v … ]]`, which computes");
+                }
+            }
+            ast::ExtendedTestExpr::BinaryTest(predicate, left, right) => {
+                self.words_of(&left.value, script, scope);
+                self.words_of(&right.value, script, scope);
+                let computes = matches!(
+                    predicate,
+                    ast::BinaryPredicate::ArithmeticEqualTo
+                        | ast::BinaryPredicate::ArithmeticNotEqualTo
+                        | ast::BinaryPredicate::ArithmeticLessThan
+                        | ast::BinaryPredicate::ArithmeticLessThanOrEqualTo
+                        | ast::BinaryPredicate::ArithmeticGreaterThan
+                        | ast::BinaryPredicate::ArithmeticGreaterThanOrEqualTo
+                );
+                let number = |word: &ast::Word| script.words.get(&word.value).is_some_and(crate::word::Word::is_number);
+                if computes && !(number(left) && number(right)) {
+                    self.ask("`[[ … -eq … ]]`, which computes what its variables hold; write it with `[`");
+                }
+            }
+        }
+    }
+
+    /// A regular expression is several words in one.
+    fn words_of(&mut self, text: &str, script: &Script, scope: &Scope) {
+        let names = text.split(|letter: char| !letter.is_ascii_alphanumeric());
+        for name in names {
+            if let Some(word) = script.words.get(name) {
+                self.inside(word, scope);
+            }
+        }
+    }
+}

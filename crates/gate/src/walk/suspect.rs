@@ -1,0 +1,141 @@
+//! Arguments that a program which is not known may run, and texts that an interpreter is given.
+
+use std::collections::BTreeSet;
+
+use super::{Scope, StandardInput, Walk};
+use crate::command::{Arg, Folders, Spot};
+use crate::judge::unescaped;
+use crate::options;
+
+/// Arguments of programs that are not known which are read as commands; a call with more of them asks.
+const SUSPECTS_MAX: usize = 64;
+/// Arguments with the name of a program that are read as commands.
+const COMMANDS_MAX: usize = 8;
+/// Programs that are hardly named in the arguments of another one but to be run.
+const LIKELY_COMMANDS: &[&str] = &[
+    "rm", "rmdir", "mv", "cp", "tee", "touch", "mkdir", "truncate", "dd", "ln", "chmod", "chown", "sed", "tar",
+    "unzip", "curl", "wget", "rsync", "sh", "bash", "zsh", "dash", "git", "awk", "perl", "shred", "unlink", "rimraf",
+    "trash", "sponge", "rename",
+];
+
+/// Options whose value is a text for people.
+const PROSE_OPTIONS: &[&str] = &[
+    "-m",
+    "-b",
+    "-t",
+    "--message",
+    "--title",
+    "--body",
+    "--description",
+    "--notes",
+    "--subject",
+    "--comment",
+    "--summary",
+    "--reason",
+];
+
+/// Whether a word is the value of an option that takes a text for people.
+fn is_prose(arguments: &[Arg], at: usize) -> bool {
+    let text = |word: &Arg| word.as_text().contains(' ');
+    let before = at.checked_sub(1).and_then(|before| arguments.get(before));
+    let word = arguments.get(at);
+    let attached =
+        word.and_then(|word| word.lead.split_once('=')).is_some_and(|(name, _)| PROSE_OPTIONS.contains(&name));
+    attached || word.is_some_and(text) && before.is_some_and(|before| PROSE_OPTIONS.contains(&before.as_text()))
+}
+
+impl Walk {
+    /// A program that is not known may run its arguments: those that can be read as commands are looked at.
+    pub(super) fn suspect<'a>(&mut self, words: &'a [Arg], scope: &Scope) {
+        if self.suspicious {
+            return;
+        }
+        let folders = working_folders(words, &scope.folders);
+        let input = StandardInput::Unknown;
+        let within = Scope { depth: scope.depth + 1, input, folders, set: BTreeSet::new(), ..scope.clone() };
+        let reads = |text: &&str| text.contains([' ', '\t', '\n', ';', '|', '&', '>', '$', '`']);
+        let arguments = words.get(1..).unwrap_or_default();
+        // Of programs that run a text, none takes it as a message or a title.
+        let runs = |(at, word): (usize, &'a Arg)| word.as_code().filter(|_| !is_prose(arguments, at));
+        for text in arguments.iter().enumerate().filter_map(runs) {
+            let value = text.split_once('=').map(|(_, value)| value);
+            // A setting's value may have quotes of its own: `key="git push"`.
+            let bare = value.and_then(|value| value.strip_prefix('"')?.strip_suffix('"'));
+            // git and gh mark an alias that is a command so.
+            let aliased = text.strip_prefix('!');
+            let plain = text.contains('\\').then(|| unescaped(text));
+            for text in
+                [Some(text.as_str()), value, bare, aliased, plain.as_deref()].into_iter().flatten().filter(reads)
+            {
+                self.suspected(|walk| walk.text(text, &mut within.clone()));
+            }
+        }
+        if let StandardInput::Text(text) | StandardInput::Partly(text) = &scope.input {
+            self.suspected(|walk| walk.text(text, &mut within.clone()));
+        }
+        let likely = |word: &Arg| LIKELY_COMMANDS.contains(&options::base(word.as_text()));
+        let places = arguments.iter().enumerate().filter(|(_, word)| likely(word)).map(|(at, _)| at);
+        for (number, at) in places.enumerate() {
+            if number == COMMANDS_MAX {
+                return self.ask("more arguments that may be commands than are looked at");
+            }
+            self.suspected(|walk| walk.command(&arguments[at..], &[], &mut within.clone()));
+        }
+    }
+
+    fn suspected(&mut self, read: impl FnOnce(&mut Self)) {
+        if self.found.suspects.len() >= SUSPECTS_MAX {
+            return self.ask("more arguments that may be commands than are looked at");
+        }
+        let mut walk = Self { suspicious: true, ..Self::new() };
+        read(&mut walk);
+        self.found.suspects.push(walk.found);
+    }
+}
+
+/// Options of programs that are not known which name the folder they work in.
+const FOLDER_OPTIONS: &[&str] =
+    &["-C", "--directory", "--chdir", "--cwd", "--workdir", "--working-directory", "-chdir"];
+
+/// Where a program may run that is started in these folders: also where its own options lead.
+pub(super) fn working_folders(words: &[Arg], folders: &Folders) -> Folders {
+    let mut found = folders.clone();
+    for (at, word) in words.iter().enumerate().skip(1) {
+        let (name, attached) = match word.lead.split_once('=') {
+            Some((name, _)) => (name, Some(word.behind(name.len() + 1))),
+            None => (word.lead.as_str(), None),
+        };
+        let behind = name.strip_prefix("-C").filter(|rest| !rest.is_empty()).map(|_| word.behind(2));
+        let apart = FOLDER_OPTIONS.contains(&name).then(|| attached.or_else(|| words.get(at + 1).cloned())).flatten();
+        if let Some(to) = apart.or(behind).filter(|to| to.text.is_some()) {
+            found = found.and(folders.moved(&to));
+        }
+    }
+    found
+}
+
+/// Writes `~/bin/x` as the path it stands for, where it is the first word.
+pub(super) fn from_home(words: &[Arg]) -> Option<Vec<Arg>> {
+    let (program, rest) = words.split_first()?;
+    match (&program.text, &program.spot) {
+        (None, Some(Spot::At(path))) => Some(std::iter::once(Arg::known(path)).chain(rest.iter().cloned()).collect()),
+        _ => None,
+    }
+}
+
+/// Texts of a language that an interpreter is given: arguments that are no plain words, and its input.
+pub(super) fn codes(words: &[Arg], input: &StandardInput) -> Vec<String> {
+    let code = |text: &&String| text.contains([' ', '\t', '\n', '(', ')', ';', '"', '\'', '`']);
+    let mut found: Vec<String> = words[1..].iter().filter_map(Arg::as_code).filter(code).cloned().collect();
+    match input {
+        StandardInput::Text(text) | StandardInput::Partly(text) => found.push(text.clone()),
+        StandardInput::Pipe(words) => {
+            let text = words.join(" ");
+            // printf and `echo -e` resolve escapes.
+            found.extend(text.contains('\\').then(|| unescaped(&text)));
+            found.push(text);
+        }
+        StandardInput::Inherited | StandardInput::File | StandardInput::Unknown => {}
+    }
+    found
+}

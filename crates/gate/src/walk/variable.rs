@@ -1,0 +1,300 @@
+//! Variables with values that the text itself tells: where a path in them leads.
+//!
+//! A value counts when every value that the text gives to the variable is known, and one of them was given before for sure.
+//! Only the place that a path names is made known so; a command or an option in a variable stays unknown.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Scope, Walk};
+use crate::command::{Arg, Spot, home};
+use crate::options::base;
+use crate::script::Script;
+use crate::word::{Piece, Word};
+
+/// Values of one variable that are kept in mind.
+const VALUES_MAX: usize = 16;
+/// Variables that bash gives values to by itself.
+const BY_ITSELF: &str = "\
+    _ RANDOM SRANDOM SECONDS LINENO REPLY MAPFILE OPTARG OPTIND COPROC FUNCNAME PIPESTATUS DIRSTACK EPOCHSECONDS \
+    EPOCHREALTIME HISTCMD UID EUID PPID GROUPS PWD OLDPWD HOME IFS";
+
+/// Rounds of loops that are read one by one.
+const ROUNDS_MAX: usize = 64;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum VariableValue {
+    Text(String),
+    /// A path that fits a pattern.
+    Entry(Spot),
+}
+
+/// A word of a loop and where it points; nothing when it is not known.
+type LoopWord<'w> = Option<(&'w Word, Option<Spot>)>;
+
+/// What variables are given; nothing where a value is not known.
+#[derive(Debug, Default)]
+pub(super) struct VariableValues {
+    given: BTreeMap<String, Option<Vec<VariableValue>>>,
+    /// Variables that loops give values to, and how many.
+    looped: BTreeMap<String, usize>,
+    lost: bool,
+}
+
+impl VariableValues {
+    pub(super) fn is_empty(&self) -> bool {
+        self.given.values().all(Option::is_none)
+    }
+
+    pub(super) fn lose(&mut self, name: &str) {
+        self.lost |= name == "TMPDIR";
+        self.given.insert(name.to_owned(), None);
+    }
+
+    pub(super) fn lose_all(&mut self) {
+        self.lost = true;
+    }
+
+    fn add(&mut self, name: &str, value: Option<VariableValue>) {
+        // Where temporary files are made is then not known.
+        self.lost |= name == "TMPDIR";
+        let values = self.given.entry(name.to_owned()).or_insert_with(|| Some(Vec::new()));
+        match (values.as_mut(), value) {
+            (Some(known), Some(value)) if known.len() < VALUES_MAX => known.push(value),
+            _ => *values = None,
+        }
+    }
+
+    /// A word is assigned.
+    pub(super) fn give(&mut self, name: &str, word: Option<&Word>, functions: &BTreeSet<String>) {
+        let value = word.and_then(|word| word.literal().or_else(|| temporary(word, functions)));
+        self.add(name, value.map(VariableValue::Text));
+    }
+
+    /// A loop goes over words; nothing when they are the arguments of the shell.
+    pub(super) fn loop_over(&mut self, name: &str, words: Option<Vec<LoopWord<'_>>>) {
+        let Some(words) = words.filter(|words| !words.is_empty()) else { return self.lose(name) };
+        for word in words {
+            let choices = |word: &Word| word.choices().or_else(|| range(word));
+            let value = word.and_then(|(word, spot)| match (word.literal(), choices(word), spot) {
+                (Some(text), _, _) => Some(vec![VariableValue::Text(text)]),
+                (None, Some(texts), _) => Some(texts.into_iter().map(VariableValue::Text).collect()),
+                (None, None, Some(spot @ Spot::Matching { .. })) => Some(vec![VariableValue::Entry(spot)]),
+                (None, None, _) => None,
+            });
+            match value {
+                Some(values) => {
+                    *self.looped.entry(name.to_owned()).or_default() += values.len();
+                    values.into_iter().for_each(|value| self.add(name, Some(value)));
+                }
+                None => self.lose(name),
+            }
+        }
+    }
+
+    fn of(&self, name: &str) -> Option<&[VariableValue]> {
+        if self.lost || BY_ITSELF.split(' ').any(|own| own == name) {
+            return None;
+        }
+        self.given.get(name)?.as_deref().filter(|values| !values.is_empty())
+    }
+}
+
+impl Walk {
+    /// Reads the body of a loop once for every value, where nothing else gives values to its variable.
+    pub(super) fn each_round(&mut self, name: &str, scope: &mut Scope, body: &dyn Fn(&mut Self, &mut Scope)) {
+        let values = self.constants.of(name).map(<[VariableValue]>::to_vec).unwrap_or_default();
+        let alone = self.constants.looped.get(name) == Some(&values.len());
+        self.rounds += values.len();
+        if !alone || values.len() < 2 || self.rounds > ROUNDS_MAX {
+            return body(self, scope);
+        }
+        for value in values {
+            self.bound.insert(name.to_owned(), value);
+            body(self, scope);
+        }
+        self.bound.remove(name);
+    }
+
+    /// What is known of a word, with the variables in it.
+    pub(super) fn arg(&self, word: &Word, scope: &Scope) -> Arg {
+        let mut arg = Arg::of(self.filled(word, scope).as_ref().unwrap_or(word));
+        if arg.text.is_none() && arg.spot.is_none() {
+            arg.spot = self.spot(word, scope);
+        }
+        arg
+    }
+
+    /// A word with the values of those of its variables that have one. At its start a variable may be an option or a
+    /// command, and stays unknown.
+    fn filled(&self, word: &Word, scope: &Scope) -> Option<Word> {
+        let mut changed = false;
+        let mut fill = |(at, piece): (usize, &Piece)| {
+            let Piece::Variable { name, quoted } = piece else { return piece.clone() };
+            let values = self.values_of(name, at, word, scope).filter(|_| !is_first(word, at));
+            match values.as_deref() {
+                Some([value]) => match text_of(value, *quoted, false) {
+                    Some(text) => {
+                        changed = true;
+                        Piece::Quoted(text.clone())
+                    }
+                    None => piece.clone(),
+                },
+                Some(_) | None => piece.clone(),
+            }
+        };
+        let pieces = word.pieces.iter().enumerate().map(&mut fill).collect();
+        changed.then_some(Word { pieces, inner: Vec::new() })
+    }
+
+    /// Where a word points, with the values of its variables.
+    pub(super) fn spot(&self, word: &Word, scope: &Scope) -> Option<Spot> {
+        let mut open: Vec<Vec<Piece>> = vec![Vec::new()];
+        let mut entry: Option<(usize, Spot)> = None;
+        for (at, piece) in word.pieces.iter().enumerate() {
+            let Piece::Variable { name, quoted } = piece else {
+                open.iter_mut().for_each(|pieces| pieces.push(piece.clone()));
+                continue;
+            };
+            let values = self.values_of(name, at, word, scope)?;
+            if let [VariableValue::Entry(spot)] = values.as_slice() {
+                entry = quoted.then(|| (at, spot.clone()));
+                entry.as_ref()?;
+                open.iter_mut().for_each(|pieces| pieces.push(Piece::Unknown));
+                continue;
+            }
+            let texts: Option<Vec<&String>> =
+                values.iter().map(|value| text_of(value, *quoted, is_first(word, at))).collect();
+            let texts = texts?;
+            if open.len() * texts.len() > VALUES_MAX {
+                return None;
+            }
+            let with = |pieces: &Vec<Piece>| {
+                texts
+                    .iter()
+                    .map(|text| [pieces.as_slice(), &[Piece::Quoted((*text).clone())]].concat())
+                    .collect::<Vec<_>>()
+            };
+            open = open.iter().flat_map(with).collect();
+        }
+        if let Some((at, spot)) = entry {
+            return with_entry(word, at, spot);
+        }
+        let words: Vec<Word> = open.into_iter().map(|pieces| Word { pieces, inner: Vec::new() }).collect();
+        let spots: Option<Vec<Spot>> = words.iter().map(|word| Arg::of(word).spot).collect();
+        match spots?.as_slice() {
+            [only] => Some(only.clone()),
+            many => together(many),
+        }
+    }
+
+    fn values_of(&self, name: &str, at: usize, word: &Word, scope: &Scope) -> Option<Vec<VariableValue>> {
+        let first = is_first(word, at);
+        // The folder that the shell is in, and home: setting them asks.
+        let ends = word
+            .pieces
+            .get(at + 1)
+            .is_none_or(|next| matches!(next, Piece::Plain(text) | Piece::Quoted(text) if text.starts_with('/')));
+        match name {
+            "PWD" if first && ends => return Some(vec![VariableValue::Text(".".to_owned())]),
+            "HOME" if first && ends => return home().map(|home| vec![VariableValue::Text(home)]),
+            _ => {}
+        }
+        if let Some(value) = self.bound.get(name).filter(|_| scope.set.contains(name)) {
+            return Some(vec![value.clone()]);
+        }
+        self.constants.of(name).filter(|_| scope.set.contains(name)).map(<[VariableValue]>::to_vec)
+    }
+}
+
+/// Nothing stands before it in its word.
+fn is_first(word: &Word, at: usize) -> bool {
+    let empty = |piece: &Piece| matches!(piece, Piece::Plain(text) | Piece::Quoted(text) if text.is_empty());
+    word.pieces.iter().take(at).all(empty)
+}
+
+/// The numbers of `{1..9}`.
+fn range(word: &Word) -> Option<Vec<String>> {
+    let (from, to) = word.bare()?.strip_prefix('{')?.strip_suffix('}')?.split_once("..")?;
+    let (from, to): (u32, u32) = (from.parse().ok()?, to.parse().ok()?);
+    (from <= to && to - from < 16).then(|| (from..=to).map(|number| number.to_string()).collect())
+}
+
+/// A value as it stands in a word. Without quotes blanks and patterns in it would be read again.
+fn text_of(value: &VariableValue, quoted: bool, first: bool) -> Option<&String> {
+    let VariableValue::Text(text) = value else { return None };
+    let plain = |letter: char| letter.is_alphanumeric() || "_./@+:,=-".contains(letter);
+    let safe = !text.is_empty() && (quoted || text.chars().all(plain));
+    (safe && !(first && text.starts_with(['-', '~']))).then_some(text)
+}
+
+/// An entry of a folder, alone or behind a folder: `$f`, `/tmp/$f`.
+fn with_entry(word: &Word, at: usize, spot: Spot) -> Option<Spot> {
+    let Spot::Matching { folder, pattern } = spot else { return None };
+    let before = Word { pieces: word.pieces.get(..at)?.to_vec(), inner: Vec::new() }.literal()?;
+    let behind = Word { pieces: word.pieces.get(at + 1..)?.to_vec(), inner: Vec::new() }.literal()?;
+    let folder = match before.as_str() {
+        "" => folder,
+        before if before.ends_with('/') => format!("{before}{folder}"),
+        _ => return None,
+    };
+    // A name that goes on lies in the same folder, or below the entry.
+    Some(if behind.is_empty() { Spot::Matching { folder, pattern } } else { Spot::Inside(folder) })
+}
+
+/// One folder that holds all of these.
+fn together(spots: &[Spot]) -> Option<Spot> {
+    let mut common: Option<Vec<String>> = None;
+    for spot in spots {
+        let Spot::At(path) = spot else { return None };
+        if path.split('/').any(|part| part == "..") {
+            return None;
+        }
+        let mut parts: Vec<String> = path.split('/').map(str::to_owned).collect();
+        parts.pop();
+        common = Some(match common {
+            None => parts,
+            Some(known) => {
+                known.into_iter().zip(parts).take_while(|(one, other)| one == other).map(|(one, _)| one).collect()
+            }
+        });
+    }
+    let folder = common?.join("/");
+    let rooted = spots.first().is_some_and(|spot| spot.path().starts_with('/'));
+    Some(Spot::Inside(match (folder.is_empty(), rooted) {
+        (false, _) => folder,
+        (true, true) => "/".to_owned(),
+        (true, false) => ".".to_owned(),
+    }))
+}
+
+/// The path that `$(mktemp)` prints.
+fn temporary(word: &Word, functions: &BTreeSet<String>) -> Option<String> {
+    let ([Piece::Unknown], [script]) = (word.pieces.as_slice(), word.inner.as_slice()) else { return None };
+    let words = words_of(script)?;
+    let (program, rest) = words.split_first()?;
+    if base(program) != "mktemp" || program != "mktemp" || functions.contains("mktemp") {
+        return None;
+    }
+    let (options, operands): (Vec<&String>, Vec<&String>) = rest.iter().partition(|word| word.starts_with('-'));
+    if !options.iter().all(|option| matches!(option.as_str(), "-d" | "-q" | "-t" | "-dt" | "-td" | "--directory")) {
+        return None;
+    }
+    let apart = options.iter().any(|option| option.starts_with("-t") || *option == "-dt");
+    match operands.as_slice() {
+        [] => Some(format!("{}/tmp.new", folder()?)),
+        [template] if apart && !template.contains('/') => Some(format!("{}/{template}", folder()?)),
+        [template] if !apart => Some((*template).clone()),
+        _ => None,
+    }
+}
+
+/// The folder for files that last for a moment.
+fn folder() -> Option<String> {
+    let named = std::env::var("TMPDIR").unwrap_or_else(|_| "/tmp".to_owned());
+    named.starts_with('/').then_some(named)
+}
+
+/// The words of a text that is one simple command of literal words.
+fn words_of(script: &Script) -> Option<Vec<String>> {
+    script.plain.split_whitespace().map(|name| script.words.get(name)?.literal()).collect()
+}

@@ -1,0 +1,183 @@
+//! Tools of clients: what they run and write, with the inputs that clients send.
+
+use std::path::Path;
+
+use gate::{Call, Decision, Gates};
+use wire::json::Value;
+
+use super::Scratch;
+
+const RULES: &str = "[gates]\ndefault = \"allow\"\n\
+                     [[gate]]\ncommand = [\"git\", \"push\"]\ndecision = \"deny\"\n\
+                     [[gate]]\nwrite = \"infra/**\"\ndecision = \"deny\"\n";
+
+fn judge(gates: &Gates, tool: &str, input: &str, directory: &Path) -> Decision {
+    let input: Value = wire::json::parse(input).unwrap().to_value();
+    gates.judge(&Call { tool, input: &input, directory }).decision
+}
+
+#[test]
+fn tools_are_taken_for_what_they_do() {
+    let scratch = Scratch::new();
+    let gates = scratch.gates(RULES);
+    let patch = |path: &str| format!(r#""*** Begin Patch\n*** Update File: {path}\n@@\n-a\n+b\n*** End Patch""#);
+    let (bad, good) = (patch("infra/x"), patch("src/x"));
+    for (tool, input, wanted) in [
+        ("Bash", r#"{"command":"git push","description":"d"}"#.to_owned(), Decision::Deny),
+        ("Bash", r#"{"command":"git status"}"#.to_owned(), Decision::Allow),
+        ("Bash", r#"{"command":"git push","run_in_background":true}"#.to_owned(), Decision::Deny),
+        ("Bash", r#"{"command":17}"#.to_owned(), Decision::Ask),
+        ("Bash", r"{}".to_owned(), Decision::Ask),
+        ("Bash", r#""git push""#.to_owned(), Decision::Ask),
+        ("bash", r#"{"command":"git push"}"#.to_owned(), Decision::Deny),
+        ("shell", r#"{"command":["bash","-lc","git push"]}"#.to_owned(), Decision::Deny),
+        ("shell", r#"{"command":["git","push"]}"#.to_owned(), Decision::Deny),
+        ("shell", r#"{"command":["git","status"]}"#.to_owned(), Decision::Allow),
+        ("shell", r#"{"command":["ls","; git push"]}"#.to_owned(), Decision::Allow),
+        ("shell", r#"{"command":[]}"#.to_owned(), Decision::Ask),
+        ("shell", r#"{"command":["ls",1]}"#.to_owned(), Decision::Ask),
+        ("shell", r#"{"command":["bash","-lc","ls > x"],"workdir":"infra"}"#.to_owned(), Decision::Deny),
+        ("shell", format!(r#"{{"command":["apply_patch",{bad}]}}"#), Decision::Deny),
+        ("shell", format!(r#"{{"command":["apply_patch",{good}]}}"#), Decision::Allow),
+        ("exec_command", r#"{"cmd":"git push"}"#.to_owned(), Decision::Deny),
+        ("write_stdin", r#"{"session_id":1,"chars":"git push\n"}"#.to_owned(), Decision::Ask),
+        ("run_shell_command", r#"{"command":"git push"}"#.to_owned(), Decision::Deny),
+        ("Write", r#"{"file_path":"infra/x","content":"a"}"#.to_owned(), Decision::Deny),
+        ("Write", r#"{"file_path":"src/x","content":"a"}"#.to_owned(), Decision::Allow),
+        ("Write", r#"{"file_path":"link/x","content":"a"}"#.to_owned(), Decision::Deny),
+        ("Write", r#"{"file_path":"src/../infra/x","content":"a"}"#.to_owned(), Decision::Deny),
+        ("Write", r#"{"file_path":"docs/linked.md","content":"a"}"#.to_owned(), Decision::Deny),
+        ("Write", r#"{"path":"a"}"#.to_owned(), Decision::Allow),
+        ("Write", r#"{"content":"a"}"#.to_owned(), Decision::Ask),
+        ("Write", r#"{"file_path":".handover/config.toml","content":"a"}"#.to_owned(), Decision::Ask),
+        ("Edit", r#"{"file_path":"infra/x","old_string":"a","new_string":"b"}"#.to_owned(), Decision::Deny),
+        ("MultiEdit", r#"{"file_path":"infra/x","edits":[]}"#.to_owned(), Decision::Deny),
+        ("NotebookEdit", r#"{"notebook_path":"infra/x.ipynb","new_source":""}"#.to_owned(), Decision::Deny),
+        ("apply_patch", format!(r#"{{"input":{bad}}}"#), Decision::Deny),
+        ("apply_patch", format!(r#"{{"input":{good}}}"#), Decision::Allow),
+        ("apply_patch", format!(r#"{{"command":{bad}}}"#), Decision::Deny),
+        ("apply_patch", bad, Decision::Deny),
+        ("apply_patch", r#"{"input":"--- a\n+++ b"}"#.to_owned(), Decision::Ask),
+        ("apply_patch", r"{}".to_owned(), Decision::Ask),
+        ("Read", r#"{"file_path":"infra/x"}"#.to_owned(), Decision::Allow),
+        ("Grep", r#"{"pattern":"git push","path":"infra"}"#.to_owned(), Decision::Allow),
+        ("Glob", r#"{"pattern":"**"}"#.to_owned(), Decision::Allow),
+        ("Task", r#"{"prompt":"git push"}"#.to_owned(), Decision::Allow),
+        ("TodoWrite", r#"{"todos":[]}"#.to_owned(), Decision::Allow),
+        ("mcp__handover__task_claim", r#"{"command":"git push"}"#.to_owned(), Decision::Allow),
+        ("SomethingNew", r#"{"command":"git push"}"#.to_owned(), Decision::Deny),
+        ("SomethingNew", r#"{"file_path":"infra/x","content":"a"}"#.to_owned(), Decision::Deny),
+        ("SomethingNew", r#"{"question":"git push"}"#.to_owned(), Decision::Allow),
+        ("PowerShell", r#"{"command":"git push"}"#.to_owned(), Decision::Ask),
+    ] {
+        assert_eq!(judge(&gates, tool, &input, &scratch.root()), wanted, "{tool} {input}");
+    }
+    let inside = scratch.root().join("infra");
+    assert_eq!(judge(&gates, "Write", r#"{"file_path":"x","content":"a"}"#, &inside), Decision::Deny);
+}
+
+/// Every field that looks like a command or a path is judged, not the first.
+#[test]
+fn all_fields_of_a_payload_are_judged() {
+    let scratch = Scratch::new();
+    let gates = scratch.gates(RULES);
+    for (tool, input, wanted) in [
+        ("Bash", r#"{"command":"ls","cmd":"git push"}"#, Decision::Deny),
+        ("Bash", r#"{"script":"git push","command":"ls"}"#, Decision::Deny),
+        ("Bash", r#"{"command":"ls","then":{"command":"git push"}}"#, Decision::Deny),
+        ("Bash", r#"{"command":"ls","env":{"LD_PRELOAD":"x"}}"#, Decision::Ask),
+        ("Bash", r#"{"command":"ls","env":{"CI":"1"}}"#, Decision::Allow),
+        ("Bash", r#"{"command":"ls","description":"git push"}"#, Decision::Allow),
+        ("SomethingNew", r#"{"command":"git","args":["push"]}"#, Decision::Deny),
+        ("SomethingNew", r#"{"command":"git","args":["status"]}"#, Decision::Allow),
+        ("SomethingNew", r#"{"commands":["ls","git push"]}"#, Decision::Deny),
+        (
+            "SomethingNew",
+            r#"{"files":[{"path":"src/x","content":"a"},{"path":"infra/x","content":"a"}]}"#,
+            Decision::Deny,
+        ),
+        ("SomethingNew", r#"{"paths":["src/x","infra/x"],"content":"a"}"#, Decision::Deny),
+        ("SomethingNew", r#"{"path":"infra/x","pattern":"a"}"#, Decision::Allow),
+        ("Write", r#"{"file_path":"src/x","path":"infra/x","content":"a"}"#, Decision::Deny),
+        ("MultiEdit", r#"{"file_path":"a","edits":[{"file_path":"infra/x","new_string":"b"}]}"#, Decision::Deny),
+        ("delete_file", r#"{"target_file":"infra/x"}"#, Decision::Deny),
+        ("move_file", r#"{"source":"a.txt","destination":"infra/x"}"#, Decision::Deny),
+        ("Write", r#"{"file_path":".claude/settings.local.json","content":"a"}"#, Decision::Ask),
+        ("Edit", r#"{"file_path":".git/hooks/pre-push","old_string":"a","new_string":"b"}"#, Decision::Ask),
+        ("Write", r#"{"file_path":"~/.codex/config.toml","content":"a"}"#, Decision::Ask),
+        ("Write", r#"{"file_path":"/proc/self/cwd/infra/x","content":"a"}"#, Decision::Ask),
+    ] {
+        assert_eq!(judge(&gates, tool, input, &scratch.root()), wanted, "{tool} {input}");
+    }
+}
+
+/// Commands and paths in the tool's own name and in fields of any name are judged; texts for people are not.
+#[test]
+fn names_and_fields_of_any_tool_are_judged() {
+    let scratch = Scratch::new();
+    let gates = scratch.gates(RULES);
+    for (tool, input, wanted) in [
+        ("mcp__git__git_push", r#"{"remote":"origin"}"#, Decision::Ask),
+        ("mcp__git__push", r"{}", Decision::Ask),
+        ("mcp__github__push_files", r#"{"branch":"main"}"#, Decision::Ask),
+        ("git_push", r"{}", Decision::Ask),
+        ("gitPush", r"{}", Decision::Ask),
+        ("mcp__git__run", r#"{"operation":"push"}"#, Decision::Ask),
+        ("mcp__git__git", r#"{"args":["push","origin"]}"#, Decision::Deny),
+        ("mcp__vcs__git", r#"{"subcommand":"push"}"#, Decision::Ask),
+        ("mcp__shell__execute", r#"{"command":"git push"}"#, Decision::Deny),
+        ("mcp__shell__execute", r#"{"command":"$x"}"#, Decision::Ask),
+        ("mcp__shell__execute", r#"{"todo":["ls","git push origin"]}"#, Decision::Ask),
+        ("mcp__shell__execute", r#"{"command":"ls"}"#, Decision::Allow),
+        ("mcp__filesystem__write_file", r#"{"path":"infra/x","content":"a"}"#, Decision::Deny),
+        ("mcp__filesystem__write_file", r#"{"path":"src/x","content":"a"}"#, Decision::Allow),
+        ("mcp__filesystem__write_file", r#"{"path":"src/x","backup":"infra/x","content":"a"}"#, Decision::Deny),
+        ("mcp__filesystem__move_file", r#"{"source":"infra/main.tf","destination":"x"}"#, Decision::Deny),
+        ("mcp__filesystem__read_file", r#"{"path":"infra/x"}"#, Decision::Allow),
+        ("mcp__filesystem__edit_file", r#"{"path":".claude/settings.json","edits":[]}"#, Decision::Ask),
+        ("Skill", r#"{"skill":"deploy","args":"git push origin"}"#, Decision::Ask),
+        ("Skill", r#"{"skill":"git-push"}"#, Decision::Ask),
+        ("Skill", r#"{"skill":"pdf","args":"read docs/a.pdf"}"#, Decision::Allow),
+        ("SlashCommand", r#"{"command":"/git:push"}"#, Decision::Ask),
+        ("Bash", r#"{"command":"ls","after":"git push"}"#, Decision::Ask),
+        ("SomethingNew", r#"{"anything":"git push origin main"}"#, Decision::Ask),
+        ("SomethingNew", r#"{"a":{"b":[{"c":"cd x && git push"}]}}"#, Decision::Ask),
+        ("SomethingNew", r#"{"step":"rm -rf infra"}"#, Decision::Ask),
+        ("save_report", r#"{"whatever":"infra/x","content":"a"}"#, Decision::Allow),
+        ("save_report", r#"{"path":"out","whatever":"infra/x","content":"a"}"#, Decision::Deny),
+        ("mcp__git__git_status", r#"{"repo_path":"."}"#, Decision::Allow),
+        ("mcp__git__git_commit", r#"{"message":"git push later"}"#, Decision::Allow),
+        ("mcp__git__git_diff", r#"{"target":"push"}"#, Decision::Allow),
+        ("mcp__git__git_checkout", r#"{"branch_name":"git-push-fix"}"#, Decision::Allow),
+        ("mcp__github__create_issue", r#"{"title":"git push fails","body":"git push x"}"#, Decision::Allow),
+        ("mcp__github__get_file_contents", r#"{"path":"infra/main.tf"}"#, Decision::Allow),
+        ("mcp__db__query", r#"{"sql":"select (a) from b where c > 1"}"#, Decision::Allow),
+        ("mcp__db__query", r#"{"command":"select (a) from b"}"#, Decision::Allow),
+        ("mcp__slack__post", r##"{"channel":"#x","text":"git push is done"}"##, Decision::Allow),
+        ("Agent", r#"{"description":"git push","prompt":"run git push"}"#, Decision::Allow),
+        ("WebSearch", r#"{"query":"git push force"}"#, Decision::Allow),
+        ("AskUserQuestion", r#"{"questions":[{"question":"git push now?","header":"git push"}]}"#, Decision::Allow),
+        ("TodoWrite", r#"{"todos":[{"content":"git push","status":"pending"}]}"#, Decision::Allow),
+    ] {
+        assert_eq!(judge(&gates, tool, input, &scratch.root()), wanted, "{tool} {input}");
+    }
+}
+
+/// With the default, what no rule names asks; what is neither command nor write goes.
+#[test]
+fn the_default_is_for_commands_and_writes() {
+    let scratch = Scratch::new();
+    let gates = scratch.gates("[[gate]]\nwrite = \"docs/**\"\ndecision = \"allow\"\n");
+    for (tool, input, wanted) in [
+        ("Write", r#"{"file_path":"docs/x","content":"a"}"#, Decision::Allow),
+        ("Write", r#"{"file_path":"src/x","content":"a"}"#, Decision::Ask),
+        ("Edit", r#"{"file_path":"/etc/passwd","old_string":"a","new_string":"b"}"#, Decision::Ask),
+        ("Bash", r#"{"command":"ls"}"#, Decision::Ask),
+        ("Read", r#"{"file_path":"src/x"}"#, Decision::Allow),
+        ("mcp__other__x", r"{}", Decision::Allow),
+        ("mcp__other__write_file", r#"{"path":"src/x","content":"a"}"#, Decision::Allow),
+        ("mcp__other__run", r#"{"command":"ls"}"#, Decision::Allow),
+    ] {
+        assert_eq!(judge(&gates, tool, input, &scratch.root()), wanted, "{tool} {input}");
+    }
+}

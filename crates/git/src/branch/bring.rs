@@ -1,0 +1,67 @@
+//! Brings the workflow's branch into a task's worktree, for the agent to mend what conflicts.
+
+use super::look::{Look, look, names};
+use super::merge::{commit, conflict};
+use super::quiet::quiet;
+use super::{Author, Line, Merged, Workspace, check_words};
+use crate::program::{Call, Git};
+use crate::repository::Repository;
+use crate::{Dirt, Problem};
+
+/// Merges in the worktree, which must be clean, and leaves a conflict there with its markers; `commit` then makes the
+/// merge. A merge that was begun before is not begun again: what is still unmerged is the answer.
+pub async fn bring(
+    git: &Git,
+    line: &Line,
+    workspace: &Workspace,
+    message: &str,
+    author: &Author,
+) -> Result<Merged, Problem> {
+    check_words(message, author)?;
+    let mut quiet = quiet(git, &workspace.path).await?;
+    // Options for the branch could name a strategy, which is a program.
+    quiet.settings.push((format!("branch.{}.mergeOptions", workspace.branch), String::new()));
+    let before = look(git, workspace, &quiet).await?;
+    if before.merging.is_some() {
+        return Ok(unmerged(&before));
+    }
+    let repository = Repository::find(git, &workspace.repository).await?;
+    let tip = commit(git, &repository, &line.tip).await?;
+    if repository.contains(git, &before.head, &tip).await? {
+        return Ok(Merged::Already { tip: before.head });
+    }
+    let files = names(before.changed.iter().chain(&before.staged));
+    if !files.is_empty() {
+        let more = files.len() > 20;
+        let dirt = Dirt::Changes { files: files.into_iter().take(20).collect(), more };
+        return Err(Problem::WorkspaceDirty { path: workspace.path.clone(), dirt });
+    }
+    let arguments = [
+        "merge",
+        "--quiet",
+        "--ff",
+        "--no-edit",
+        "--no-verify",
+        "--no-gpg-sign",
+        "--no-verify-signatures",
+        "--no-autostash",
+        "--no-stat",
+        "--strategy=ort",
+        "-m",
+        message,
+        "--",
+    ];
+    let call = Call::write(&workspace.path, &arguments).and(&tip).here_only().set(&quiet.settings);
+    let merged = author.environment(call).run(git).await?;
+    let after = look(git, workspace, &quiet).await?;
+    if merged.is_success() {
+        let is_fast = after.head == tip;
+        let tip = after.head;
+        return Ok(if is_fast { Merged::FastForward { tip } } else { Merged::Merge { tip } });
+    }
+    if after.merging.is_some() { Ok(unmerged(&after)) } else { Err(merged.failure()) }
+}
+
+fn unmerged(look: &Look) -> Merged {
+    conflict(names(look.unmerged.iter().map(|file| &file.path)).into_iter())
+}

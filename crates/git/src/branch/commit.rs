@@ -1,0 +1,79 @@
+//! Commits what an agent left in its worktree.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use super::look::{Unmerged, filtered, look, lossy, names};
+use super::quiet::quiet;
+use super::{Author, Committed, Left, Why, Workspace, check_words};
+use crate::Problem;
+use crate::program::{Call, Git};
+
+/// Names that are passed to git in one call.
+const LEFT_MAX: usize = 500;
+
+/// Everything that is not ignored, a begun merge with both its parents. Done again, it finds nothing to do.
+pub async fn commit(git: &Git, workspace: &Workspace, message: &str, author: &Author) -> Result<Committed, Problem> {
+    check_words(message, author)?;
+    let quiet = quiet(git, &workspace.path).await?;
+    let look = look(git, workspace, &quiet).await?;
+    let mut unmended = Vec::new();
+    for file in &look.unmerged {
+        if !is_mended(git, workspace, file).await? {
+            unmended.push(&file.path);
+        }
+    }
+    if !unmended.is_empty() {
+        return Ok(Committed::Unmended { paths: names(unmended) });
+    }
+    let filtered = filtered(git, workspace, &quiet, &look.changed).await?;
+    let because = |why| move |path: &PathBuf| Left { path: lossy(path), why };
+    let mut left: Vec<Left> = look.nested.iter().map(because(Why::Submodule)).collect();
+    left.extend(filtered.iter().map(because(Why::Filter)));
+    if left.len() > LEFT_MAX {
+        return Err(Problem::failed("add", "there are too many submodules and filtered files to leave out"));
+    }
+    if look.changed.len() > filtered.len() {
+        let mut add = Call::write(&workspace.path, &["add", "--all", "--", ":/"]).here_only().set(&quiet.settings);
+        for path in look.nested.iter().chain(&filtered) {
+            let mut except = OsString::from(":(top,exclude,literal)");
+            except.push(path);
+            add = add.and(except);
+        }
+        add.run(git).await?.whole()?;
+    }
+    let staged = ["diff", "--cached", "--quiet", "--no-ext-diff", "--ignore-submodules=none", "HEAD", "--"];
+    let staged = Call::read(&workspace.path, &staged).here_only().set(&quiet.settings).run(git).await?;
+    match (staged.code(), &look.merging) {
+        (Some(0), None) => return Ok(Committed::Clean { head: look.head, left }),
+        (Some(0 | 1), _) => {}
+        (Some(_) | None, _) => return Err(staged.failure()),
+    }
+    let arguments = ["commit", "--quiet", "--no-verify", "--no-gpg-sign", "--no-status", "--cleanup=verbatim"];
+    let call = Call::write(&workspace.path, &arguments).and(format!("--message={message}"));
+    author.environment(call.here_only().set(&quiet.settings)).run(git).await?.whole()?;
+    let head = Call::read(&workspace.path, &["rev-parse", "--verify", "HEAD"]).here_only().run(git).await?.whole()?;
+    Ok(Committed::Commit { head: head.text(), left })
+}
+
+/// A file without the markers of a conflict that is not simply our side. Of a conflict that has no markers (a binary
+/// file, one that a side removed) only `git add` or `git rm` says that it is mended, and then it is not unmerged.
+async fn is_mended(git: &Git, workspace: &Workspace, file: &Unmerged) -> Result<bool, Problem> {
+    let path = workspace.path.join(&file.path);
+    let is_file = path.symlink_metadata().is_ok_and(|data| data.is_file());
+    let Some(ours) = file.ours.as_ref().filter(|_| is_file && !has_markers(&path)) else { return Ok(false) };
+    let call = Call::read(&workspace.path, &["hash-object", "--no-filters", "--"]).here_only();
+    Ok(call.and(&file.path).run(git).await?.whole()?.text() != *ours)
+}
+
+fn has_markers(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    let (mut begun, mut ended) = (false, false);
+    for line in BufReader::new(file).split(b'\n').map_while(Result::ok) {
+        begun |= line.starts_with(b"<<<<<<< ");
+        ended |= line.starts_with(b">>>>>>> ");
+    }
+    begun && ended
+}

@@ -1,0 +1,160 @@
+//! What is in a task's worktree, and that it is the one we mean.
+
+use std::path::{Path, PathBuf};
+
+use super::Workspace;
+use super::quiet::Quiet;
+use crate::Problem;
+use crate::program::{Call, Git};
+use crate::repository::{Repository, path, reference};
+
+/// Names that are passed to git in one call.
+const CHUNK: usize = 500;
+
+#[derive(Debug, Default)]
+pub(super) struct Look {
+    /// Staged by the agent itself, whatever it is: its own decision.
+    pub(super) staged: Vec<PathBuf>,
+    /// Changed, new, gone or unmerged and not staged, without the submodules.
+    pub(super) changed: Vec<PathBuf>,
+    pub(super) unmerged: Vec<Unmerged>,
+    /// Changed submodules, and repositories that are none.
+    pub(super) nested: Vec<PathBuf>,
+    /// A merge was begun in it and not committed.
+    pub(super) merging: Option<String>,
+    pub(super) head: String,
+}
+
+/// A path of a merge that nobody has staged yet.
+#[derive(Debug)]
+pub(super) struct Unmerged {
+    pub(super) path: PathBuf,
+    /// What our side has; none when a side has removed it.
+    pub(super) ours: Option<String>,
+}
+
+pub(super) async fn look(git: &Git, workspace: &Workspace, quiet: &Quiet) -> Result<Look, Problem> {
+    check(git, workspace).await?;
+    let arguments = [
+        "status",
+        "--porcelain=v2",
+        "--branch",
+        "-z",
+        "--untracked-files=all",
+        "--ignore-submodules=none",
+        "--no-renames",
+    ];
+    let output = Call::read(&workspace.path, &arguments).here_only().set(&quiet.settings).run(git).await?.whole()?;
+    let mut look = Look::default();
+    let mut branch = None;
+    for item in output.stdout.split(|byte| *byte == 0) {
+        match item.first() {
+            Some(b'#') => {
+                let text = String::from_utf8_lossy(item);
+                look.head = text.strip_prefix("# branch.oid ").map_or(look.head, str::to_owned);
+                branch = text.strip_prefix("# branch.head ").map(str::to_owned).or(branch);
+            }
+            // With every file listed, what is still a folder is a repository.
+            Some(b'?') if item.ends_with(b"/") => look.nested.push(path(&item[2..item.len() - 1])),
+            Some(b'?') => look.changed.push(path(&item[2..])),
+            Some(b'1') => look.add(item, 8),
+            Some(b'u') => {
+                look.add(item, 10);
+                look.unmerged.extend(Unmerged::parse(item));
+            }
+            Some(_) | None => {}
+        }
+    }
+    if branch.as_ref() != Some(&workspace.branch) {
+        let has = branch.filter(|name| name != "(detached)").unwrap_or_else(|| "a commit without a branch".to_owned());
+        return not_ours(workspace, format!("it has {has} checked out and not {}", workspace.branch));
+    }
+    let merging = Call::read(&workspace.path, &["rev-parse", "--verify", "--quiet", "MERGE_HEAD"]).here_only();
+    let merging = merging.run(git).await?;
+    look.merging = Some(merging.text()).filter(|_| merging.is_success());
+    Ok(look)
+}
+
+impl Look {
+    /// `1 XY sub …` and `u XY sub …`, with as many fields before the name.
+    fn add(&mut self, item: &[u8], fields: usize) {
+        let mut words = item.splitn(fields + 1, |byte| *byte == b' ');
+        let (Some(letters), Some(sub)) = (words.nth(1), words.next()) else { return };
+        let Some(name) = words.nth(fields - 3) else { return };
+        let list = match sub.starts_with(b"S") {
+            _ if letters.ends_with(b".") => &mut self.staged,
+            true => &mut self.nested,
+            false => &mut self.changed,
+        };
+        list.push(path(name));
+    }
+}
+
+impl Unmerged {
+    /// `u XY sub m1 m2 m3 mW h1 h2 h3 path`
+    fn parse(item: &[u8]) -> Option<Self> {
+        let words: Vec<&[u8]> = item.splitn(11, |byte| *byte == b' ').collect();
+        let [_, letters, _, _, _, _, _, _, ours, _, name] = words[..] else { return None };
+        let is_both = matches!(letters, b"UU" | b"AA");
+        let ours = is_both.then(|| String::from_utf8_lossy(ours).into_owned());
+        Some(Self { path: path(name), ours })
+    }
+}
+
+/// Those that pass through a filter which is switched off.
+pub(super) async fn filtered(
+    git: &Git,
+    workspace: &Workspace,
+    quiet: &Quiet,
+    paths: &[PathBuf],
+) -> Result<Vec<PathBuf>, Problem> {
+    let mut found = Vec::new();
+    if quiet.filters.is_empty() {
+        return Ok(found);
+    }
+    for chunk in paths.chunks(CHUNK) {
+        let mut call = Call::read(&workspace.path, &["check-attr", "-z", "filter", "--"]).here_only();
+        for path in chunk {
+            call = call.and(path);
+        }
+        let output = call.run(git).await?.whole()?;
+        let mut items = output.stdout.split(|byte| *byte == 0);
+        while let (Some(name), Some(_), Some(value)) = (items.next(), items.next(), items.next()) {
+            if quiet.filters.contains(String::from_utf8_lossy(value).as_ref()) {
+                found.push(path(name));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// An agent may have led its worktree to another repository.
+async fn check(git: &Git, workspace: &Workspace) -> Result<(), Problem> {
+    let lost = || Problem::NotARepository { path: workspace.path.clone() };
+    let repository = Repository::find(git, &workspace.repository).await?;
+    let place = workspace.path.canonicalize().map_err(|_| lost())?;
+    let entries = repository.worktrees(git).await?;
+    let Some(entry) = entries.iter().skip(1).find(|entry| entry.path == place) else {
+        return not_ours(workspace, "git does not list it as a worktree of this repository".to_owned());
+    };
+    let own = Repository::find(git, &place).await?;
+    if own.home != repository.home || entry.branch != Some(reference(&workspace.branch)) {
+        return not_ours(workspace, "it belongs to another repository or branch".to_owned());
+    }
+    Ok(())
+}
+
+fn not_ours<T>(workspace: &Workspace, problem: String) -> Result<T, Problem> {
+    Err(Problem::WorkspaceNotOurs { path: workspace.path.clone(), problem })
+}
+
+pub(super) fn names<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Vec<String> {
+    let mut names: Vec<String> = paths.into_iter().map(|path| lossy(path)).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+pub(super) fn lossy(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}

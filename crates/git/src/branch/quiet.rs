@@ -1,0 +1,64 @@
+//! Keeps the programs that a configuration names from running.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::Problem;
+use crate::program::{Call, Git};
+
+/// Whatever files say.
+const FIXED: &[(&str, &str)] = &[
+    ("commit.gpgSign", "false"),
+    ("merge.verifySignatures", "false"),
+    ("merge.autoStash", "false"),
+    // Would pass every file through its filter.
+    ("merge.renormalize", "false"),
+    ("merge.default", "text"),
+    ("rerere.enabled", "false"),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+    ("i18n.commitEncoding", "UTF-8"),
+];
+/// Nobody has so many drivers; each takes some room in the environment of a call.
+const DRIVERS_MAX: usize = 200;
+
+/// For every call: settings, and the filters that are switched off by them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Quiet {
+    pub settings: Vec<(String, String)>,
+    pub filters: BTreeSet<String>,
+}
+
+/// The names of drivers can only be learnt from the configuration.
+pub async fn quiet(git: &Git, folder: &Path) -> Result<Quiet, Problem> {
+    let mut quiet = Quiet { settings: Vec::new(), filters: BTreeSet::new() };
+    quiet.settings.extend(FIXED.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    let arguments = ["config", "--null", "--name-only", "--get-regexp"];
+    let named = r"^(filter|merge)\..*\.(clean|smudge|process|driver)$";
+    let output = Call::read(folder, &arguments).and(named).run(git).await?;
+    // One: there are none.
+    let output = if output.code() == Some(1) { return Ok(quiet) } else { output.whole()? };
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut drivers = BTreeSet::new();
+    for key in text.split_terminator('\0') {
+        let Some((section, rest)) = key.split_once('.') else { continue };
+        let Some((name, _)) = rest.rsplit_once('.') else { continue };
+        if section == "filter" {
+            quiet.filters.insert(name.to_owned());
+        } else {
+            drivers.insert(name.to_owned());
+        }
+    }
+    if quiet.filters.len() + drivers.len() > DRIVERS_MAX {
+        return Err(Problem::failed("config", "it names more filters and merge drivers than we can switch off"));
+    }
+    for name in &quiet.filters {
+        for key in ["clean", "smudge", "process"] {
+            quiet.settings.push((format!("filter.{name}.{key}"), String::new()));
+        }
+        quiet.settings.push((format!("filter.{name}.required"), "false".to_owned()));
+    }
+    // An empty one would count as a merge that kept our side; this one says that it could not merge.
+    quiet.settings.extend(drivers.into_iter().map(|name| (format!("merge.{name}.driver"), "exit 1".to_owned())));
+    Ok(quiet)
+}

@@ -1,0 +1,130 @@
+//! Makes a branch and its worktree, or nothing.
+//!
+//! ```text
+//! branch (fails if there)  ->  folder (fails if there)  ->  git worktree add
+//!          \________________________ \______________________ on failure, what this call made goes again
+//! ```
+//! The branch comes first, so that of two callers with the same name the second is told that the branch exists.
+
+use std::path::{Path, PathBuf};
+
+use super::folder;
+use super::name;
+use super::problem::{Occupant, Problem};
+use super::program::{Call, Git};
+use super::repository::{Base, Repository, reference};
+use super::{Made, Request};
+
+pub(crate) async fn create(git: &Git, request: &Request) -> Result<Made, Problem> {
+    let branch = request.branch.as_str();
+    name::check_branch(branch)?;
+    let repository = Repository::find(git, &request.repository).await?;
+    repository.allows(git, branch).await?;
+    let base = repository.base(git, request.base.as_deref()).await?;
+    make_branch(git, &repository, branch, &base).await?;
+    let mut ours = None;
+    match fill(git, &repository, request, &mut ours).await {
+        Ok(path) => {
+            let branch = branch.to_owned();
+            Ok(Made { path, branch, base_branch: base.name, base_commit: base.commit })
+        }
+        Err(problem) => {
+            let mut remains = Vec::new();
+            if let Some(path) = ours {
+                remains.extend(undo_folder(git, &repository, path).await);
+            }
+            if let Err(problem) = repository.delete_branch(git, branch, &base.commit).await {
+                remains.push(format!("the branch {branch} ({problem})"));
+            }
+            Err(problem.with_remains(&remains))
+        }
+    }
+}
+
+/// An empty old value says that the branch must not exist; git compares and writes under its own lock.
+async fn make_branch(git: &Git, repository: &Repository, branch: &str, base: &Base) -> Result<(), Problem> {
+    let arguments = ["update-ref", "-m", "handover: created", "--create-reflog", "--end-of-options"];
+    let call = Call::write(&repository.home, &arguments).and(reference(branch)).and(&base.commit).and("");
+    let output = call.run(git).await?;
+    if output.is_success() {
+        return Ok(());
+    }
+    if repository.commit(git, &reference(branch)).await?.is_some() {
+        let name = Some(reference(branch));
+        let entry = repository.worktrees(git).await?.into_iter().find(|entry| entry.branch == name);
+        return Err(Problem::BranchExists { branch: branch.to_owned(), checked_out: entry.map(|entry| entry.path) });
+    }
+    match in_the_way(git, repository, branch).await? {
+        Some(other) => Err(Problem::input(
+            "branch",
+            format!("cannot be {branch} beside the branch {other}: git keeps one as a folder of the other"),
+        )),
+        None => Err(output.failure()),
+    }
+}
+
+/// A branch `a` when `a/b` is wanted, or the other way round.
+async fn in_the_way(git: &Git, repository: &Repository, branch: &str) -> Result<Option<String>, Problem> {
+    for (end, _) in branch.match_indices('/') {
+        if repository.commit(git, &reference(&branch[..end])).await?.is_some() {
+            return Ok(Some(branch[..end].to_owned()));
+        }
+    }
+    let arguments = ["for-each-ref", "--count=1", "--format=%(refname:lstrip=2)", "--"];
+    let below = Call::read(&repository.home, &arguments).and(format!("{}/", reference(branch))).run(git).await?;
+    Ok(Some(below.text()).filter(|name| !name.is_empty()))
+}
+
+/// Takes the folder and has git check the branch out in it. `ours` says what was made, also when this fails.
+async fn fill(
+    git: &Git,
+    repository: &Repository,
+    request: &Request,
+    ours: &mut Option<PathBuf>,
+) -> Result<PathBuf, Problem> {
+    let root = folder::root(&repository.home, request.root.as_deref())?;
+    let path = folder::reserve(&root, &name::folder(&request.branch))?;
+    // A worktree that git still lists here is not the one we make: leave its registration alone.
+    if is_listed(git, repository, &path).await.inspect_err(|_| drop(std::fs::remove_dir(&path)))? {
+        drop(std::fs::remove_dir(&path));
+        return Err(Problem::PathTaken { path, by: Occupant::Registration });
+    }
+    *ours = Some(path.clone());
+    let call = Call::write(&repository.home, &["worktree", "add", "--quiet", "--"]).and(&path).and(&request.branch);
+    call.run(git).await?.whole()?;
+    Ok(path)
+}
+
+async fn is_listed(git: &Git, repository: &Repository, path: &Path) -> Result<bool, Problem> {
+    Ok(repository.worktrees(git).await?.iter().any(|entry| entry.path == path))
+}
+
+/// Takes back a worktree that was not finished.
+pub async fn undo(git: &Git, repository: &Repository, path: PathBuf) -> Result<(), Problem> {
+    match undo_folder(git, repository, path).await {
+        None => Ok(()),
+        Some(remains) => {
+            Err(Problem::failed("worktree", &format!("what was left half-made cannot be removed: {remains}")))
+        }
+    }
+}
+
+/// First the folder, which we made; git then forgets a worktree that is not there.
+async fn undo_folder(git: &Git, repository: &Repository, path: PathBuf) -> Option<String> {
+    let folder = path.clone();
+    let gone = tokio::task::spawn_blocking(move || match std::fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Some(error.to_string()),
+        Ok(()) | Err(_) => None,
+    });
+    if let Some(problem) = gone.await.unwrap_or_else(|error| Some(error.to_string())) {
+        return Some(format!("the folder {} ({problem})", path.display()));
+    }
+    let forget = async {
+        if is_listed(git, repository, &path).await? {
+            let call = Call::write(&repository.home, &["worktree", "remove", "--force", "--force", "--"]).and(&path);
+            call.run(git).await?.whole()?;
+        }
+        Ok::<(), Problem>(())
+    };
+    forget.await.err().map(|problem| format!("the registration of {} ({problem})", path.display()))
+}

@@ -1,0 +1,253 @@
+//! Why a worktree was not made or removed, and what to do next. Codes are stable and append-only.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use super::name::NAMES_SHOWN_MAX;
+
+/// Git's own words are kept, and no more of them than a person reads.
+const STDERR_CHARS_MAX: usize = 2_000;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Problem {
+    /// The branch is there already, perhaps made by another process an instant ago.
+    BranchExists {
+        branch: String,
+        checked_out: Option<PathBuf>,
+    },
+    InvalidInput {
+        field: &'static str,
+        problem: String,
+    },
+    NotARepository {
+        path: PathBuf,
+    },
+    BaseNotFound(MissingBase),
+    /// Something is where the worktree would be.
+    PathTaken {
+        path: PathBuf,
+        by: Occupant,
+    },
+    /// The worktree root cannot be made or used.
+    PathUnusable {
+        path: PathBuf,
+        problem: String,
+    },
+    WorkspaceDirty {
+        path: PathBuf,
+        dirt: Dirt,
+    },
+    /// Git does not list what we recorded, so it is not ours to remove.
+    WorkspaceNotOurs {
+        path: PathBuf,
+        problem: String,
+    },
+    GitFailed {
+        command: String,
+        stderr: String,
+    },
+    GitMissing {
+        program: PathBuf,
+        problem: String,
+    },
+    GitTimeout {
+        command: String,
+        seconds: u64,
+    },
+}
+
+/// Why there is nothing to start a branch from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MissingBase {
+    NoCommits,
+    Unknown { base: String },
+}
+
+/// What is at a path that should be free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Occupant {
+    Folder,
+    File,
+    Link,
+    /// Git has a worktree registered there whose folder is gone.
+    Registration,
+}
+
+/// What would be lost with a worktree. Ignored files are no dirt: they are deleted with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Dirt {
+    /// Uncommitted changes and untracked files; `more` when there are others than these.
+    Changes {
+        files: Vec<String>,
+        more: bool,
+    },
+    Locked {
+        reason: String,
+    },
+    /// Git removes a worktree with checked-out submodules only by force, for they may hold work.
+    Submodules,
+}
+
+/// Code, whether the caller can mend its request and try again, and what to do next.
+struct Row(&'static str, bool, &'static str);
+
+impl Problem {
+    pub fn code(&self) -> &'static str {
+        self.row().0
+    }
+
+    pub fn is_recoverable(&self) -> bool {
+        self.row().1
+    }
+
+    pub fn suggestion(&self) -> &'static str {
+        self.row().2
+    }
+
+    fn row(&self) -> Row {
+        match self {
+            Self::BranchExists { .. } => Row("BRANCH_EXISTS", true, "choose a branch name that is not in use"),
+            Self::InvalidInput { .. } => Row("INVALID_INPUT", true, "correct the named field and call again"),
+            Self::NotARepository { .. } => {
+                Row("NOT_A_REPOSITORY", true, "give a folder inside of a git repository, or run `git init` there")
+            }
+            Self::BaseNotFound(MissingBase::NoCommits) => Row(
+                "BASE_NOT_FOUND",
+                false,
+                "make the first commit, for example `git commit --allow-empty -m start`, and call again",
+            ),
+            Self::BaseNotFound(MissingBase::Unknown { .. }) => {
+                Row("BASE_NOT_FOUND", true, "name a branch, tag or commit that this repository has, or fetch it first")
+            }
+            Self::PathTaken { by, .. } => match by {
+                Occupant::Folder | Occupant::File => {
+                    Row("PATH_TAKEN", true, "choose another branch name, or have a person move away what is there")
+                }
+                Occupant::Link => {
+                    Row("PATH_TAKEN", false, "replace the link by a folder, or configure another worktree root")
+                }
+                Occupant::Registration => {
+                    Row("PATH_TAKEN", true, "run `git worktree prune` in the repository, or choose another branch name")
+                }
+            },
+            Self::PathUnusable { .. } => {
+                Row("PATH_UNUSABLE", false, "make the folder writable, or configure another worktree root")
+            }
+            Self::WorkspaceDirty { dirt, .. } => match dirt {
+                Dirt::Changes { .. } => Row(
+                    "WORKSPACE_DIRTY",
+                    true,
+                    "commit or move away what is worth keeping; `force: true` deletes it, ignored files always go",
+                ),
+                Dirt::Locked { .. } => Row(
+                    "WORKSPACE_DIRTY",
+                    true,
+                    "ask who locked it; `git worktree unlock` or `force: true` allows the removal",
+                ),
+                Dirt::Submodules => {
+                    Row("WORKSPACE_DIRTY", true, "push what is in the submodules; `force: true` deletes them")
+                }
+            },
+            Self::WorkspaceNotOurs { .. } => Row(
+                "WORKSPACE_NOT_OURS",
+                false,
+                "look at `git worktree list`; put back the recorded path and branch, or remove it by hand",
+            ),
+            Self::GitFailed { .. } => {
+                Row("GIT_FAILED", false, "read git's message, mend the repository and call again")
+            }
+            Self::GitMissing { .. } => Row("GIT_MISSING", false, "install git 2.31 or later and put it on the PATH"),
+            Self::GitTimeout { .. } => Row(
+                "GIT_TIMEOUT",
+                true,
+                "look for a filter, a network disk or a missing object that makes git wait, then call again",
+            ),
+        }
+    }
+
+    pub(crate) fn input(field: &'static str, problem: impl Into<String>) -> Self {
+        Self::InvalidInput { field, problem: problem.into() }
+    }
+
+    pub fn failed(command: &str, stderr: &str) -> Self {
+        Self::GitFailed { command: command.to_owned(), stderr: readable(stderr) }
+    }
+
+    /// A failure that left something behind says what.
+    pub(crate) fn with_remains(self, remains: &[String]) -> Self {
+        if remains.is_empty() {
+            return self;
+        }
+        let text = format!("{self}; left behind: {}", remains.join("; "));
+        Self::GitFailed { command: "worktree add".to_owned(), stderr: readable(&text) }
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BranchExists { branch, checked_out: None } => write!(f, "the branch {branch} exists already"),
+            Self::BranchExists { branch, checked_out: Some(path) } => {
+                write!(f, "the branch {branch} exists already and is checked out at {}", path.display())
+            }
+            Self::InvalidInput { field, problem } => write!(f, "`{field}` {problem}"),
+            Self::NotARepository { path } => write!(f, "{} is not in a git repository", path.display()),
+            Self::BaseNotFound(MissingBase::NoCommits) => f.write_str("the repository has no commits yet"),
+            Self::BaseNotFound(MissingBase::Unknown { base }) => {
+                write!(f, "the repository has no branch, tag or commit {base}")
+            }
+            Self::PathTaken { path, by } => write!(f, "{} is taken by {by}", path.display()),
+            Self::PathUnusable { path, problem } => write!(f, "{} cannot be used: {problem}", path.display()),
+            Self::WorkspaceDirty { path, dirt } => write!(f, "{} {dirt}", path.display()),
+            Self::WorkspaceNotOurs { path, problem } => {
+                write!(f, "{} is not removed: {problem}", path.display())
+            }
+            Self::GitFailed { command, stderr } => write!(f, "git {command} failed: {stderr}"),
+            Self::GitMissing { program, problem } => write!(f, "{} cannot be run: {problem}", program.display()),
+            Self::GitTimeout { command, seconds } => {
+                write!(f, "git {command} was ended because it took more than {seconds} seconds")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Occupant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Folder => "another folder",
+            Self::File => "a file",
+            Self::Link => "a symbolic link",
+            Self::Registration => "a worktree that git has registered and whose folder is gone",
+        })
+    }
+}
+
+impl fmt::Display for Dirt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Changes { files, more } => {
+                let shown = files.len().min(NAMES_SHOWN_MAX);
+                write!(f, "has uncommitted changes: {}", files[..shown].join(", "))?;
+                if *more { f.write_str(" and more") } else { Ok(()) }
+            }
+            Self::Locked { reason } if reason.is_empty() => f.write_str("is locked"),
+            Self::Locked { reason } => write!(f, "is locked: {reason}"),
+            Self::Submodules => f.write_str("has checked-out submodules"),
+        }
+    }
+}
+
+/// Foreign text, bounded; characters that hide are shown.
+pub(crate) fn readable(text: &str) -> String {
+    let lines = text.trim().lines().map(str::trim_end).filter(|line| !line.is_empty());
+    let text = lines.map(wire::visible::one_line).collect::<Vec<_>>().join("\n");
+    if text.is_empty() {
+        return "it gave no reason".to_owned();
+    }
+    match text.char_indices().nth(STDERR_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}

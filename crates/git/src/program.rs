@@ -1,0 +1,267 @@
+//! The only place that runs git: without a shell, hooks, prompts or pager, bounded in time and output.
+//!
+//! A program that a repository's configuration names as a filter (for example for large files) still runs when files
+//! are checked out; git cannot be told to leave it out without changing what the files contain. Such a configuration
+//! is never part of a clone: somebody set it on this machine.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::process::Command;
+
+use super::child::{self, End};
+use super::problem::Problem;
+
+/// A large repository is checked out in this time; nothing waits for git longer.
+pub const TIME_LIMIT_DEFAULT: Duration = Duration::from_secs(60);
+/// An entry is filled or removed within a millisecond, on a busy machine within a second or two.
+const TRIES_MAX: u32 = 200;
+const PAUSE: Duration = Duration::from_millis(25);
+
+/// Settings that hold whatever the user's or the repository's configuration says.
+const SETTINGS: &[&str] = &[
+    "core.hooksPath=/dev/null",
+    // Newer gits also run hooks that a configuration names: these are the events of our commands.
+    "hook.post-checkout.enabled=false",
+    "hook.post-index-change.enabled=false",
+    "hook.reference-transaction.enabled=false",
+    "hook.pre-commit.enabled=false",
+    "hook.prepare-commit-msg.enabled=false",
+    "hook.commit-msg.enabled=false",
+    "hook.post-commit.enabled=false",
+    "hook.pre-merge-commit.enabled=false",
+    "hook.post-merge.enabled=false",
+    "core.fsmonitor=false",
+    "submodule.recurse=false",
+    // Who loses a race for a branch waits for the winner, and then is told that the branch exists.
+    "core.filesRefLockTimeout=10000",
+    // Untracked files are work, also for those who do not want to see them.
+    "status.showUntrackedFiles=normal",
+];
+
+/// Of what is set for git in our environment, these stay: where its configuration and its parts are, and how it
+/// reaches a remote. All others could lead it to another repository, index or program.
+const KEPT: &[&str] = &[
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_EXEC_PATH",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_SSH_VARIANT",
+    "GIT_SSL_CAINFO",
+];
+
+/// Which git to run, and how long one call of it may take.
+#[derive(Debug, Clone)]
+pub struct Git {
+    pub program: PathBuf,
+    pub time_limit: Duration,
+    /// What every git has as its standard input, which none of them reads. A lock on it lasts until the last of them has
+    /// ended, also when we were killed.
+    pub held: Option<Arc<File>>,
+}
+
+impl Default for Git {
+    fn default() -> Self {
+        Self { program: PathBuf::from("git"), time_limit: TIME_LIMIT_DEFAULT, held: None }
+    }
+}
+
+/// One call: a folder, and the arguments as an array.
+#[derive(Debug)]
+pub struct Call {
+    folder: PathBuf,
+    access: Access,
+    reach: Reach,
+    arguments: Vec<OsString>,
+    /// Stronger than every configuration file.
+    settings: Vec<(String, String)>,
+    environment: Vec<(&'static str, String)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    /// Takes no locks, so that it disturbs nobody.
+    Read,
+    Write,
+}
+
+/// Where git looks for the repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    Upwards,
+    /// A worktree whose `.git` is gone must not be taken for the repository around it.
+    HereOnly,
+}
+
+/// What git said. A status other than zero is left to the caller.
+#[derive(Debug)]
+pub struct Output {
+    command: String,
+    code: Option<i32>,
+    pub stdout: Vec<u8>,
+    pub stderr: String,
+    /// There was more than we keep.
+    pub cut: bool,
+}
+
+impl Call {
+    pub fn read(folder: &Path, arguments: &[&str]) -> Self {
+        Self::new(folder, Access::Read, arguments)
+    }
+
+    pub fn write(folder: &Path, arguments: &[&str]) -> Self {
+        Self::new(folder, Access::Write, arguments)
+    }
+
+    fn new(folder: &Path, access: Access, arguments: &[&str]) -> Self {
+        let arguments = arguments.iter().map(OsString::from).collect();
+        let (settings, environment) = (Vec::new(), Vec::new());
+        Self { folder: folder.to_owned(), access, reach: Reach::Upwards, arguments, settings, environment }
+    }
+
+    pub fn here_only(mut self) -> Self {
+        self.reach = Reach::HereOnly;
+        self
+    }
+
+    pub fn and(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.arguments.push(argument.as_ref().to_owned());
+        self
+    }
+
+    pub fn set(mut self, settings: &[(String, String)]) -> Self {
+        self.settings.extend_from_slice(settings);
+        self
+    }
+
+    pub fn env(mut self, name: &'static str, value: &str) -> Self {
+        self.environment.push((name, value.to_owned()));
+        self
+    }
+
+    /// Again and again while git is only disturbed by another.
+    pub async fn run(self, git: &Git) -> Result<Output, Problem> {
+        let mut tries = 1;
+        loop {
+            let output = self.run_once(git).await?;
+            if tries == TRIES_MAX || !output.is_disturbed() {
+                return Ok(output);
+            }
+            tries += 1;
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    async fn run_once(&self, git: &Git) -> Result<Output, Problem> {
+        // A missing folder and a missing program look the same to the one who starts it.
+        if !self.folder.is_dir() {
+            return Err(Problem::NotARepository { path: self.folder.clone() });
+        }
+        let missing =
+            |error: std::io::Error| Problem::GitMissing { program: git.program.clone(), problem: error.to_string() };
+        let mut child = self.command(git).spawn().map_err(missing)?;
+        let command = self.name();
+        match child::attend(&mut child, git.time_limit).await {
+            End::Finished { code, out, err } => {
+                let stderr = String::from_utf8_lossy(&err.bytes).into_owned();
+                Ok(Output { command, code, stdout: out.bytes, stderr, cut: out.cut })
+            }
+            End::TimedOut => Err(Problem::GitTimeout { command, seconds: git.time_limit.as_secs() }),
+            End::Lost(error) => Err(Problem::failed(&command, &error.to_string())),
+        }
+    }
+
+    fn command(&self, git: &Git) -> Command {
+        #[expect(clippy::disallowed_methods, reason = "the one place that runs git; folder and environment are chosen")]
+        let mut command = Command::new(&git.program);
+        command.current_dir(&self.folder).arg("--no-pager");
+        for setting in SETTINGS {
+            command.args(["-c", setting]);
+        }
+        command.args(&self.arguments);
+        let foreign =
+            |name: &OsString| name.to_str().is_some_and(|name| name.starts_with("GIT_") && !KEPT.contains(&name));
+        for (name, _) in std::env::vars_os().filter(|(name, _)| foreign(name)) {
+            command.env_remove(name);
+        }
+        command
+            .env("LC_ALL", "C")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_ASKPASS", "")
+            .env("GCM_INTERACTIVE", "never");
+        // Not as an argument: the name of a driver may contain anything.
+        command.env("GIT_CONFIG_COUNT", self.settings.len().to_string());
+        for (number, (name, value)) in self.settings.iter().enumerate() {
+            command.env(format!("GIT_CONFIG_KEY_{number}"), name).env(format!("GIT_CONFIG_VALUE_{number}"), value);
+        }
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        if self.access == Access::Read {
+            command.env("GIT_OPTIONAL_LOCKS", "0");
+        }
+        if let (Reach::HereOnly, Some(parent)) = (self.reach, self.folder.parent()) {
+            command.env("GIT_CEILING_DIRECTORIES", parent);
+        }
+        let held = git.held.as_ref().and_then(|file| file.try_clone().ok());
+        command
+            .stdin(held.map_or_else(Stdio::null, Stdio::from))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        // A group of its own, so that what it started ends with it.
+        command.process_group(0);
+        command
+    }
+
+    /// The command without its options and values, for messages.
+    fn name(&self) -> String {
+        let words = self.arguments.iter().map_while(|word| word.to_str().filter(|word| !word.starts_with('-')));
+        words.take(2).collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl Output {
+    pub fn is_success(&self) -> bool {
+        self.code == Some(0)
+    }
+
+    /// Returns whether another git disturbed this one. Git reads the entries of all worktrees before it does anything
+    /// with one. It fails when another git has made an entry and not filled it yet, or removes one at this moment. It has
+    /// changed nothing then.
+    fn is_disturbed(&self) -> bool {
+        let is_about_entry = |line: &str| {
+            let is_unread = line.contains("failed to read ") || line.contains("Invalid path ");
+            is_unread && line.contains("worktrees/")
+        };
+        !self.is_success() && self.stderr.lines().any(is_about_entry)
+    }
+
+    pub fn code(&self) -> Option<i32> {
+        self.code
+    }
+
+    /// Without the line's end.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).trim_end_matches(['\r', '\n']).to_owned()
+    }
+
+    pub fn failure(&self) -> Problem {
+        Problem::failed(&self.command, &self.stderr)
+    }
+
+    /// Success and all of the output, or else what git said.
+    pub fn whole(self) -> Result<Self, Problem> {
+        if !self.is_success() {
+            return Err(self.failure());
+        }
+        if self.cut {
+            return Err(Problem::failed(&self.command, "its output is longer than we read"));
+        }
+        Ok(self)
+    }
+}

@@ -1,0 +1,179 @@
+//! Cleans up after a git that was killed: its locks, and a worktree that it had half made.
+//!
+//! ```text
+//! refs/heads/BRANCH.lock        a reference was being written
+//! worktrees/NAME/index.lock     files were being staged
+//! worktrees/NAME/locked         "initializing": the worktree was being made
+//! worktrees/NAME                without `commondir`, `gitdir` or `HEAD`: its registration was being written
+//! ```
+//! A registration that is not complete makes every other git of the repository fail, so it must not stay.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use super::name;
+use super::problem::Problem;
+use super::program::Git;
+use super::repository::{Repository, reference};
+
+/// What git writes into the lock of a worktree while it makes it.
+const UNFINISHED: &str = "initializing";
+/// The files without which a registration is not complete.
+const REGISTRATION: [&str; 3] = ["commondir", "gitdir", "HEAD"];
+/// No lock lies deeper in a registration.
+const DEPTH_MAX: u32 = 4;
+/// A lock that others may hold counts as left behind when it did not change for so long. Our gits wait as long for it.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Removes what a killed git left of one branch and its worktree. No git of the caller may be at work on that branch.
+pub async fn clean_up(git: &Git, repository: &Path, root: Option<&Path>, branch: &str) -> Result<(), Problem> {
+    let repository = Repository::find(git, repository).await?;
+    let folder = super::folder::root(&repository.home, root)?.join(name::folder(branch));
+    let branch = branch.to_owned();
+    let work = move || clean_branch(&repository.common, &folder, &branch);
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done.map_err(|error| Problem::failed("worktree", &error.to_string())),
+        Err(error) => Err(Problem::failed("worktree", &error.to_string())),
+    }
+}
+
+/// Removes the locks of branches below this prefix and of the packed references that no living git holds. Returns them.
+pub async fn clean_shared(git: &Git, repository: &Path, prefix: &str) -> Result<Vec<PathBuf>, Problem> {
+    let repository = Repository::find(git, repository).await?;
+    let held = shared_locks(&repository.common, prefix);
+    if held.is_empty() {
+        return Ok(held);
+    }
+    let seen: Vec<(PathBuf, Option<LockSeen>)> = held.into_iter().map(|path| (path.clone(), look(&path))).collect();
+    let is_same = |(path, before): &&(PathBuf, Option<LockSeen>)| before.is_some() && look(path) == *before;
+    let mut waited = Duration::ZERO;
+    while waited < LOCK_WAIT && seen.iter().any(|lock| is_same(&lock)) {
+        tokio::time::sleep(LOOK).await;
+        waited += LOOK;
+    }
+    // A git that works here for so long may be its owner, whatever the lock looks like.
+    if is_git_at_work(&repository.home) {
+        return Ok(Vec::new());
+    }
+    let left = seen.iter().filter(is_same).map(|(path, _)| path.clone());
+    Ok(left.filter(|path| fs::remove_file(path).is_ok()).collect())
+}
+
+/// Returns whether git has begun to make the worktree at this path and did not come to an end.
+pub fn is_unfinished(path: &Path) -> bool {
+    let Ok(link) = fs::read_to_string(path.join(".git")) else { return false };
+    let Some(folder) = link.trim_end().strip_prefix("gitdir: ") else { return false };
+    is_initializing(&path.join(folder))
+}
+
+fn is_initializing(registration: &Path) -> bool {
+    fs::read_to_string(registration.join("locked")).is_ok_and(|reason| reason.trim() == UNFINISHED)
+}
+
+fn clean_branch(common: &Path, folder: &Path, branch: &str) -> std::io::Result<()> {
+    gone(fs::remove_file(common.join(format!("{}.lock", reference(branch)))))?;
+    let Some(registration) = registration(common, folder) else {
+        // A folder that git has not registered: it was reserved, and perhaps linked already.
+        let link = folder.join(".git");
+        let entries = fs::read_dir(folder).map(|entries| entries.flatten().map(|entry| entry.path()).collect());
+        let entries: Vec<PathBuf> = entries.unwrap_or_default();
+        if folder.is_dir() && entries.iter().all(|path| *path == link && path.is_file()) {
+            gone(fs::remove_dir_all(folder))?;
+        }
+        return Ok(());
+    };
+    let is_complete = REGISTRATION.iter().all(|name| !is_empty(&registration.join(name)));
+    if is_complete && !is_initializing(&registration) {
+        // An index that lost its content in a crash of the machine is made again from the files.
+        if registration.join("index").exists() && is_empty(&registration.join("index")) {
+            gone(fs::remove_file(registration.join("index")))?;
+        }
+        return remove_locks(&registration, DEPTH_MAX);
+    }
+    // Nobody has worked there yet. The folder goes first: as long as the registration is there, both are found again.
+    gone(fs::remove_dir_all(folder))?;
+    gone(fs::remove_dir_all(&registration))?;
+    // Git removes the folder of all registrations with the last of them.
+    let _others = fs::remove_dir(common.join("worktrees"));
+    Ok(())
+}
+
+/// Returns the registration of the worktree at a path, also one that git has only begun to write.
+fn registration(common: &Path, folder: &Path) -> Option<PathBuf> {
+    let link = folder.join(".git");
+    let entries = fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
+    let is_ours = |path: &PathBuf| match fs::read_to_string(path.join("gitdir")) {
+        // Relative to the registration, where git is told to write it so.
+        Ok(text) if !text.trim().is_empty() => plain(&path.join(text.trim_end())) == link,
+        // Git names a registration like the folder, with a number behind it when that name is taken.
+        Ok(_) | Err(_) => path.file_name() == folder.file_name(),
+    };
+    entries.map(|entry| entry.path()).find(is_ours)
+}
+
+/// Resolves the steps upwards in a path, also of one that is not there any more.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => plain.push(part),
+        }
+    }
+    plain
+}
+
+fn is_empty(path: &Path) -> bool {
+    fs::metadata(path).map_or(true, |data| data.len() == 0)
+}
+
+fn remove_locks(folder: &Path, depth: u32) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)?.flatten() {
+        let (path, kind) = (entry.path(), entry.file_type()?);
+        if kind.is_dir() && depth > 0 {
+            remove_locks(&path, depth - 1)?;
+        } else if kind.is_file() && path.extension().is_some_and(|end| end == "lock") {
+            gone(fs::remove_file(&path))?;
+        }
+    }
+    Ok(())
+}
+
+/// Treats what is not there as removed.
+fn gone(result: std::io::Result<()>) -> std::io::Result<()> {
+    match result {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// By what one lock is told from a later one of the same name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct LockSeen {
+    modified: Option<std::time::SystemTime>,
+    length: u64,
+}
+
+fn look(path: &Path) -> Option<LockSeen> {
+    let data = fs::symlink_metadata(path).ok()?;
+    Some(LockSeen { modified: data.modified().ok(), length: data.len() })
+}
+
+fn shared_locks(common: &Path, prefix: &str) -> Vec<PathBuf> {
+    let branches = fs::read_dir(common.join(reference(prefix))).into_iter().flatten().flatten();
+    let is_lock = |path: &PathBuf| path.extension().is_some_and(|end| end == "lock");
+    let packed = Some(common.join("packed-refs.lock")).filter(|path| path.exists());
+    branches.map(|entry| entry.path()).filter(is_lock).chain(packed).collect()
+}
+
+/// Returns whether a git works in the repository, as far as the system shows the folders of processes.
+fn is_git_at_work(home: &Path) -> bool {
+    let is_git = |process: &Path| {
+        let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
+        name.starts_with("git") && fs::read_link(process.join("cwd")).is_ok_and(|folder| folder.starts_with(home))
+    };
+    fs::read_dir("/proc").into_iter().flatten().flatten().any(|entry| is_git(&entry.path()))
+}

@@ -1,0 +1,206 @@
+//! Removes a worktree that git lists as we recorded it, and its branch when nothing is lost with it.
+
+use std::path::Path;
+
+use super::folder;
+use super::name;
+use super::problem::{Dirt, Occupant, Problem};
+use super::program::{Call, Git};
+use super::removed;
+use super::repository::{Entry, Repository, reference};
+use super::squash::{self, SquashContent};
+use super::status;
+use super::{Branch, Kept, Removal, Removed, State, Tree};
+
+/// What to do with the branch, decided before anything is removed.
+enum Plan {
+    Keep(Kept),
+    Delete { tip: String },
+}
+
+/// The recorded worktree, as it is found.
+enum Found {
+    Listed {
+        entry: Entry,
+        folder: Presence,
+    },
+    /// Neither git nor the disk has it: somebody removed it by hand.
+    Gone,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Presence {
+    Here,
+    Missing,
+}
+
+pub(super) async fn remove(git: &Git, removal: &Removal) -> Result<Removed, Problem> {
+    name::check_branch(&removal.branch)?;
+    if let Some(commit) = &removal.merge_commit {
+        name::check_commit(commit)?;
+    }
+    let repository = Repository::find(git, &removal.repository).await?;
+    let entries = repository.worktrees(git).await?;
+    let found = find(&repository, &entries, removal)?;
+    if let Found::Listed { entry, folder } = &found
+        && !removal.force
+    {
+        refuse_dirt(git, entry, *folder).await?;
+    }
+    let plan = plan(git, &repository, &entries, removal).await?;
+    if let Found::Listed { .. } = found {
+        remove_folder(git, &repository, removal).await?;
+    }
+    let branch = settle(git, &repository, removal, plan).await;
+    // Old references cost little; the next removal deletes those that are left.
+    let _left = removed::prune(git, &repository, removal.now_ms).await;
+    Ok(Removed { worktree_removed: true, branch })
+}
+
+/// Only a linked worktree at exactly this path, with this branch.
+fn find(repository: &Repository, entries: &[Entry], removal: &Removal) -> Result<Found, Problem> {
+    let path = &removal.path;
+    let not_ours = |problem: String| Err(Problem::WorkspaceNotOurs { path: path.clone(), problem });
+    if !path.is_absolute() || path.components().any(|part| part == std::path::Component::ParentDir) {
+        return not_ours("the recorded path is not absolute".to_owned());
+    }
+    let presence = match folder::occupant(path) {
+        Ok(Occupant::Folder) => Presence::Here,
+        Ok(Occupant::File | Occupant::Link | Occupant::Registration) => {
+            return not_ours("it is not a folder".to_owned());
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Presence::Missing,
+        Err(error) => return not_ours(format!("it cannot be looked at: {error}")),
+    };
+    if presence == Presence::Here && path.canonicalize().ok().as_ref() != Some(path) {
+        return not_ours("it goes through a symbolic link".to_owned());
+    }
+    let Some((main, linked)) = entries.split_first() else { return not_ours("git lists no worktrees".to_owned()) };
+    if same(&main.path, path) || same(&repository.home, path) {
+        return not_ours("it is the main worktree".to_owned());
+    }
+    match (linked.iter().find(|entry| entry.path == *path), presence) {
+        (None, Presence::Missing) => Ok(Found::Gone),
+        (None, Presence::Here) => not_ours("git does not list it as a worktree of this repository".to_owned()),
+        (Some(entry), folder) if entry.branch == Some(reference(&removal.branch)) => {
+            Ok(Found::Listed { entry: entry.clone(), folder })
+        }
+        (Some(entry), _) => {
+            let has = entry
+                .branch
+                .as_deref()
+                .map_or("a commit without a branch", |name| name.strip_prefix("refs/heads/").unwrap_or(name));
+            not_ours(format!("it has {has} checked out and not {}", removal.branch))
+        }
+    }
+}
+
+fn same(one: &Path, other: &Path) -> bool {
+    one == other || one.canonicalize().is_ok_and(|one| one == other)
+}
+
+async fn refuse_dirt(git: &Git, entry: &Entry, folder: Presence) -> Result<(), Problem> {
+    let dirty = |dirt| Err(Problem::WorkspaceDirty { path: entry.path.clone(), dirt });
+    if let Some(reason) = &entry.locked {
+        return dirty(Dirt::Locked { reason: reason.clone() });
+    }
+    match folder {
+        Presence::Missing => Ok(()),
+        Presence::Here => match status::state(git, &entry.path).await {
+            Ok(State { tree: Tree::Clean, .. }) => Ok(()),
+            Ok(State { tree: Tree::Dirty { files, more }, .. }) => dirty(Dirt::Changes { files, more }),
+            Err(Problem::NotARepository { path }) => {
+                Err(Problem::WorkspaceNotOurs { path, problem: "its link to the repository is gone".to_owned() })
+            }
+            Err(problem) => Err(problem),
+        },
+    }
+}
+
+/// Decides about the branch. It is deleted when its commits are in the base, or when a squash in the base holds its changes.
+async fn plan(git: &Git, repository: &Repository, entries: &[Entry], removal: &Removal) -> Result<Plan, Problem> {
+    let name = reference(&removal.branch);
+    let Some(tip) = repository.commit(git, &name).await? else { return Ok(Plan::Keep(Kept::Gone)) };
+    let elsewhere = entries.iter().find(|entry| entry.branch.as_ref() == Some(&name) && entry.path != removal.path);
+    if let Some(entry) = elsewhere {
+        return Ok(Plan::Keep(Kept::CheckedOut { path: entry.path.clone() }));
+    }
+    let base = match repository.base(git, removal.base.as_deref()).await {
+        Ok(base) => base,
+        Err(Problem::BaseNotFound(_)) => return Ok(Plan::Keep(Kept::BaseNotFound)),
+        Err(problem) => return Err(problem),
+    };
+    // A branch is no evidence for itself, nor is a commit that happens to be checked out without a branch.
+    if base.name == removal.branch || (removal.base.is_none() && base.name == base.commit) {
+        return Ok(Plan::Keep(Kept::BaseNotFound));
+    }
+    if repository.contains(git, &base.commit, &tip).await? {
+        return Ok(Plan::Delete { tip });
+    }
+    let Some(merge) = &removal.merge_commit else { return Ok(Plan::Keep(Kept::NotMerged { base: base.name })) };
+    let Some(merge) = repository.commit(git, merge).await? else {
+        return Ok(Plan::Keep(Kept::MergeNotFound { base: base.name }));
+    };
+    if !repository.contains(git, &base.commit, &merge).await? {
+        return Ok(Plan::Keep(Kept::MergeNotFound { base: base.name }));
+    }
+    judge_squash(git, repository, (&base.commit, &tip), merge).await
+}
+
+/// Decides by the files, because a squash has other commits than the branch.
+async fn judge_squash(
+    git: &Git,
+    repository: &Repository,
+    (base, tip): (&str, &str),
+    merge: String,
+) -> Result<Plan, Problem> {
+    if repository.contains(git, tip, &merge).await? {
+        return Ok(Plan::Keep(Kept::MergeBeforeBranch { merge }));
+    }
+    let Some(fork) = repository.fork(git, base, tip).await? else {
+        return Ok(Plan::Keep(Kept::MergeLacks { merge, file: None }));
+    };
+    Ok(match squash::content(git, repository, &fork, (tip, &merge)).await {
+        Ok(SquashContent::Whole) => Plan::Delete { tip: tip.to_owned() },
+        Ok(SquashContent::NothingToHold) => Plan::Keep(Kept::MergeLacks { merge, file: None }),
+        Ok(SquashContent::Lacks { file }) => Plan::Keep(Kept::MergeLacks { merge, file: Some(file) }),
+        // What cannot be compared is not deleted, and the worktree can be removed all the same.
+        Err(problem) => Plan::Keep(Kept::Failed { problem: problem.to_string() }),
+    })
+}
+
+/// Git looks for changes once more, so that what is written in this instant is not lost either.
+async fn remove_folder(git: &Git, repository: &Repository, removal: &Removal) -> Result<(), Problem> {
+    let path = &removal.path;
+    // Given twice, it also removes a locked one.
+    let force: &[&str] = if removal.force { &["--force", "--force"] } else { &[] };
+    let arguments = [&["worktree", "remove"], force, &["--"]].concat();
+    let output = Call::write(&repository.home, &arguments).and(path).run(git).await?;
+    if output.is_success() {
+        return Ok(());
+    }
+    let dirty = |dirt| Err(Problem::WorkspaceDirty { path: path.clone(), dirt });
+    if output.stderr.contains("containing submodules") {
+        return dirty(Dirt::Submodules);
+    }
+    if output.stderr.contains("contains modified or untracked files")
+        && let Tree::Dirty { files, more } = status::state(git, path).await?.tree
+    {
+        return dirty(Dirt::Changes { files, more });
+    }
+    Err(output.failure())
+}
+
+/// The worktree is gone by now, so a branch that stays is no error.
+async fn settle(git: &Git, repository: &Repository, removal: &Removal, plan: Plan) -> Branch {
+    match plan {
+        Plan::Keep(why) => Branch::Kept(why),
+        Plan::Delete { tip } => {
+            let named = (removal.branch.as_str(), tip.as_str());
+            match removed::retire_branch(git, repository, named, removal.now_ms).await {
+                Ok(kept_as) => Branch::Deleted { tip, kept_as },
+                Err(problem) => Branch::Kept(Kept::Failed { problem: problem.to_string() }),
+            }
+        }
+    }
+}

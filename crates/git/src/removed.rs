@@ -1,0 +1,61 @@
+//! References that keep a deleted branch reachable for 30 days: `refs/handover/removed/<time>-<commit>/<branch>`.
+
+use super::problem::Problem;
+use super::program::{Call, Git};
+use super::repository::Repository;
+
+const PREFIX: &str = "refs/handover/removed/";
+/// How long a deleted branch can be restored.
+pub const KEPT_DAYS: i64 = 30;
+const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+/// Each removal deletes at most this many old references, so that one call stays short.
+const PRUNED_MAX: usize = 200;
+const TIP_CHARS: usize = 12;
+
+/// Deletes a branch if it still is at `tip`, and returns the reference under which its commits stay reachable.
+pub async fn retire_branch(
+    git: &Git,
+    repository: &Repository,
+    (branch, tip): (&str, &str),
+    now_ms: i64,
+) -> Result<String, Problem> {
+    let short = tip.get(..TIP_CHARS).unwrap_or(tip);
+    let kept = format!("{PREFIX}{now_ms}-{short}/{branch}");
+    // The reference comes first: a process that is killed between the two calls leaves one reference too many.
+    let arguments = ["update-ref", "-m", "handover: branch removed", "--end-of-options"];
+    Call::write(&repository.home, &arguments).and(&kept).and(tip).run(git).await?.whole()?;
+    if let Err(problem) = repository.delete_branch(git, branch, tip).await {
+        let _left = delete(git, repository, &kept, tip).await;
+        return Err(problem);
+    }
+    Ok(kept)
+}
+
+/// Returns the command that brings a deleted branch back.
+pub fn restore_command(branch: &str, kept: &str) -> String {
+    format!("git branch {branch} {kept}")
+}
+
+/// Deletes references of branches that were removed more than 30 days ago. A failure leaves them for the next call.
+pub async fn prune(git: &Git, repository: &Repository, now_ms: i64) -> Result<(), Problem> {
+    let arguments = ["for-each-ref", "--format=%(refname) %(objectname)", "--"];
+    let output = Call::read(&repository.home, &arguments).and(PREFIX).run(git).await?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let oldest = now_ms.saturating_sub(KEPT_DAYS * DAY_MS);
+    let old = text.lines().filter_map(|line| line.split_once(' ')).filter(|(name, _)| is_before(name, oldest));
+    for (name, tip) in old.take(PRUNED_MAX) {
+        delete(git, repository, name, tip).await?;
+    }
+    Ok(())
+}
+
+/// Tells whether a reference of ours is older than a time. A name that we did not make is never old.
+fn is_before(name: &str, time_ms: i64) -> bool {
+    let rest = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-'));
+    rest.and_then(|(removed, _)| removed.parse::<i64>().ok()).is_some_and(|removed| removed < time_ms)
+}
+
+async fn delete(git: &Git, repository: &Repository, name: &str, tip: &str) -> Result<(), Problem> {
+    let call = Call::write(&repository.home, &["update-ref", "-d", "--end-of-options"]);
+    call.and(name).and(tip).run(git).await?.whole().map(drop)
+}

@@ -1,0 +1,182 @@
+//! What git knows of a repository: its home, its worktrees, its commits.
+
+use std::path::{Path, PathBuf};
+
+use super::name;
+use super::problem::{MissingBase, Problem};
+use super::program::{Call, Git, Output};
+
+/// A repository, whichever of its worktrees it was found from.
+#[derive(Debug)]
+pub struct Repository {
+    /// The main worktree, or the bare repository itself; `place` finds the same folder.
+    pub home: PathBuf,
+    /// Where git keeps what all worktrees share.
+    pub common: PathBuf,
+}
+
+/// A worktree as git lists it.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Entry {
+    pub path: PathBuf,
+    /// The whole name, `refs/heads/…`; none when a commit is checked out.
+    pub branch: Option<String>,
+    pub locked: Option<String>,
+}
+
+/// What a branch starts from, or should have come to.
+#[derive(Debug)]
+pub struct Base {
+    /// A branch or another name that moves, else the commit.
+    pub name: String,
+    pub commit: String,
+}
+
+pub fn reference(branch: &str) -> String {
+    format!("refs/heads/{branch}")
+}
+
+impl Repository {
+    pub async fn find(git: &Git, folder: &Path) -> Result<Self, Problem> {
+        let lost = || Problem::NotARepository { path: folder.to_owned() };
+        let folder = std::path::absolute(folder).map_err(|_| lost())?;
+        let arguments =
+            ["rev-parse", "--path-format=absolute", "--git-common-dir", "--git-dir", "--is-bare-repository"];
+        let output = Call::read(&folder, &arguments).run(git).await?;
+        if output.stderr.contains("not a git repository") {
+            return Err(lost());
+        }
+        let output = output.whole()?;
+        let lines: Vec<&[u8]> = output.stdout.trim_ascii_end().split(|b| *b == b'\n').collect();
+        let [common, own, bare] = lines[..] else {
+            return Err(Problem::failed("rev-parse", "the path of the repository has a line break"));
+        };
+        let canonical = |bytes| path(bytes).canonicalize().map_err(|_| lost());
+        let (common, own) = (canonical(common)?, canonical(own)?);
+        let home = match (common.file_name(), common.parent()) {
+            (Some(name), Some(parent)) if name == ".git" => parent.to_owned(),
+            // A submodule, or a repository that is kept apart from its worktree.
+            _ if own == common && bare == b"false" => Self::top(git, &folder).await?.unwrap_or_else(|| common.clone()),
+            _ => common.clone(),
+        };
+        Ok(Self { home, common })
+    }
+
+    /// The root of the worktree; none inside of the repository's own folder.
+    async fn top(git: &Git, folder: &Path) -> Result<Option<PathBuf>, Problem> {
+        let arguments = ["rev-parse", "--path-format=absolute", "--show-toplevel"];
+        let output = Call::read(folder, &arguments).run(git).await?;
+        let found = path(output.stdout.strip_suffix(b"\n").unwrap_or(&output.stdout));
+        Ok(if output.is_success() { found.canonicalize().ok() } else { None })
+    }
+
+    /// Git's own opinion of a name for a branch.
+    pub async fn allows(&self, git: &Git, branch: &str) -> Result<(), Problem> {
+        let output = Call::read(&self.home, &["check-ref-format", "--branch"]).and(branch).run(git).await?;
+        if output.is_success() && output.text() == branch {
+            return Ok(());
+        }
+        Err(Problem::input("branch", "is not a name that git allows for a branch"))
+    }
+
+    /// All worktrees, the main one first.
+    pub async fn worktrees(&self, git: &Git) -> Result<Vec<Entry>, Problem> {
+        let list = ["worktree", "list", "--porcelain"];
+        let output = Call::read(&self.home, &list).and("-z").run(git).await?;
+        // Wrong usage: gits before 2.36 do not know `-z`. A line break in a path could then show an entry that is not
+        // there, and git would refuse to remove it.
+        if output.code() == Some(129) {
+            return Ok(entries(&Call::read(&self.home, &list).run(git).await?.whole()?, b'\n'));
+        }
+        Ok(entries(&output.whole()?, 0))
+    }
+
+    pub async fn commit(&self, git: &Git, name: &str) -> Result<Option<String>, Problem> {
+        let arguments = ["rev-parse", "--verify", "--quiet", "--end-of-options"];
+        let output = Call::read(&self.home, &arguments).and(format!("{name}^{{commit}}")).run(git).await?;
+        Ok(if output.is_success() { Some(output.text()) } else { None })
+    }
+
+    /// The named base, or what the main worktree has checked out.
+    pub async fn base(&self, git: &Git, base: Option<&str>) -> Result<Base, Problem> {
+        let Some(name) = base.filter(|base| *base != "HEAD") else { return self.head(git).await };
+        name::check_base(name)?;
+        // A branch is meant, even when a tag has the same name.
+        if let Some(commit) = self.commit(git, &reference(name)).await? {
+            return Ok(Base { name: name.to_owned(), commit });
+        }
+        let Some(commit) = self.commit(git, name).await? else {
+            return Err(match self.has_commits(git).await? {
+                true => Problem::BaseNotFound(MissingBase::Unknown { base: name.to_owned() }),
+                false => Problem::BaseNotFound(MissingBase::NoCommits),
+            });
+        };
+        let arguments = ["rev-parse", "--symbolic-full-name", "--verify", "--quiet", "--end-of-options"];
+        let symbol = Call::read(&self.home, &arguments).and(name).run(git).await?;
+        let is_reference = symbol.is_success() && symbol.text().starts_with("refs/");
+        Ok(Base { name: if is_reference { name.to_owned() } else { commit.clone() }, commit })
+    }
+
+    async fn head(&self, git: &Git) -> Result<Base, Problem> {
+        let Some(commit) = self.commit(git, "HEAD").await? else {
+            return Err(Problem::BaseNotFound(MissingBase::NoCommits));
+        };
+        let branch = Call::read(&self.home, &["symbolic-ref", "--quiet", "--short", "HEAD"]).run(git).await?;
+        let name = if branch.is_success() { branch.text() } else { commit.clone() };
+        Ok(Base { name, commit })
+    }
+
+    async fn has_commits(&self, git: &Git) -> Result<bool, Problem> {
+        let some = Call::read(&self.home, &["rev-list", "--all", "--max-count=1"]).run(git).await?;
+        Ok(!some.stdout.is_empty() || self.commit(git, "HEAD").await?.is_some())
+    }
+
+    pub async fn contains(&self, git: &Git, base: &str, commit: &str) -> Result<bool, Problem> {
+        let arguments = ["merge-base", "--is-ancestor", "--end-of-options"];
+        let output = Call::read(&self.home, &arguments).and(commit).and(base).run(git).await?;
+        match output.code() {
+            Some(0) => Ok(true),
+            Some(1) => Ok(false),
+            _ => Err(output.failure()),
+        }
+    }
+
+    /// Returns where two lines of work parted, or None when they have no commit in common.
+    pub async fn fork(&self, git: &Git, one: &str, other: &str) -> Result<Option<String>, Problem> {
+        let output = Call::read(&self.home, &["merge-base", "--end-of-options"]).and(one).and(other).run(git).await?;
+        match output.code() {
+            Some(0) => Ok(Some(output.text())),
+            Some(1) => Ok(None),
+            _ => Err(output.failure()),
+        }
+    }
+
+    /// Deletes the branch if it is still where we saw it.
+    pub async fn delete_branch(&self, git: &Git, branch: &str, tip: &str) -> Result<(), Problem> {
+        let call = Call::write(&self.home, &["update-ref", "-d", "--end-of-options"]);
+        call.and(reference(branch)).and(tip).run(git).await?.whole().map(drop)
+    }
+}
+
+/// Blocks of `key value` items, with an empty item after each block.
+fn entries(output: &Output, separator: u8) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    for item in output.stdout.split(|b| *b == separator) {
+        let text = || String::from_utf8_lossy(item).into_owned();
+        if let Some(bytes) = item.strip_prefix(b"worktree ") {
+            entries.push(Entry { path: path(bytes), ..Entry::default() });
+        }
+        let Some(entry) = entries.last_mut() else { continue };
+        if item.starts_with(b"branch ") {
+            entry.branch = text().strip_prefix("branch ").map(str::to_owned);
+        } else if item == b"locked" || item.starts_with(b"locked ") {
+            entry.locked = Some(text().strip_prefix("locked ").unwrap_or_default().to_owned());
+        }
+    }
+    entries
+}
+
+pub fn path(bytes: &[u8]) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt;
+    PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
+}

@@ -1,0 +1,128 @@
+//! Decides whether a squash commit holds everything that a branch changed.
+//!
+//! Git's merge is not asked: attributes and configuration could name a driver that reports success without merging. The
+//! files are compared one by one instead, and a file that both sides changed is merged by `git merge-file`, which reads no
+//! attributes.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+
+use tempfile::NamedTempFile;
+
+use super::problem::Problem;
+use super::program::{Call, Git};
+use super::repository::Repository;
+
+/// Files that were changed on both sides. Each takes four calls of git.
+const MERGED_FILES_MAX: usize = 200;
+
+/// The answer, with the first file that the squash lacks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum SquashContent {
+    /// The squash holds every change of the branch.
+    Whole,
+    /// The branch changes no file, so a squash cannot show that it holds the commits.
+    NothingToHold,
+    Lacks {
+        file: String,
+    },
+}
+
+/// A file of a tree: its mode and the name of its content. A mode of zeros means that the file is absent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct TreeFile {
+    mode: String,
+    object: String,
+}
+
+impl TreeFile {
+    fn is_plain(&self) -> bool {
+        self.mode == "100644" || self.mode == "100755"
+    }
+}
+
+/// Compares the changes between `fork` and `tip` with the tree of the squash.
+pub(super) async fn content(
+    git: &Git,
+    repository: &Repository,
+    fork: &str,
+    (tip, squash): (&str, &str),
+) -> Result<SquashContent, Problem> {
+    let changed = differences(git, repository, fork, tip).await?;
+    if changed.is_empty() {
+        return Ok(SquashContent::NothingToHold);
+    }
+    let other = differences(git, repository, tip, squash).await?;
+    let mut merged = 0;
+    for (path, (before, after)) in &changed {
+        // A path without a difference has the branch's content in the squash.
+        let Some((_, squashed)) = other.get(path) else { continue };
+        let lacks = || SquashContent::Lacks { file: String::from_utf8_lossy(path).into_owned() };
+        merged += 1;
+        if merged > MERGED_FILES_MAX || !holds(git, repository, [before, after, squashed]).await? {
+            return Ok(lacks());
+        }
+    }
+    Ok(SquashContent::Whole)
+}
+
+/// Returns the files that differ between two trees, each with both of its sides.
+async fn differences(
+    git: &Git,
+    repository: &Repository,
+    one: &str,
+    other: &str,
+) -> Result<BTreeMap<Vec<u8>, (TreeFile, TreeFile)>, Problem> {
+    let arguments = ["diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--end-of-options"];
+    let output = Call::read(&repository.home, &arguments).and(one).and(other).run(git).await?.whole()?;
+    let mut found = BTreeMap::new();
+    let mut items = output.stdout.split(|byte| *byte == 0);
+    while let (Some(head), Some(path)) = (items.next(), items.next()) {
+        // `:100644 100644 <object> <object> M`
+        let head = String::from_utf8_lossy(head);
+        let words: Vec<&str> = head.trim_start_matches(':').split(' ').collect();
+        let [mode, new_mode, object, new_object, _] = words[..] else {
+            return Err(Problem::failed("diff-tree", "its output cannot be read"));
+        };
+        let file = |mode: &str, object: &str| TreeFile { mode: mode.to_owned(), object: object.to_owned() };
+        found.insert(path.to_owned(), (file(mode, object), file(new_mode, new_object)));
+    }
+    Ok(found)
+}
+
+/// Tells whether a file that differs in the squash has the branch's change all the same, beside changes of others.
+async fn holds(git: &Git, repository: &Repository, [before, after, squashed]: [&TreeFile; 3]) -> Result<bool, Problem> {
+    if ![before, after, squashed].iter().all(|file| file.is_plain()) {
+        return Ok(false);
+    }
+    if before.mode != after.mode && squashed.mode != after.mode {
+        return Ok(false);
+    }
+    if before.object == after.object || squashed.object == after.object {
+        return Ok(true);
+    }
+    let mut texts = Vec::new();
+    for file in [squashed, before, after] {
+        let output = Call::read(&repository.home, &["cat-file", "blob"]).and(&file.object).run(git).await?;
+        if output.cut {
+            return Ok(false);
+        }
+        texts.push(output.whole()?.stdout);
+    }
+    let files = texts.iter().map(|text| written(text)).collect::<std::io::Result<Vec<_>>>();
+    let files = files.map_err(|error| Problem::failed("merge-file", &error.to_string()))?;
+    let mut call = Call::read(&repository.home, &["merge-file", "--quiet", "--stdout"]);
+    for file in &files {
+        call = call.and(file.path());
+    }
+    // Zero is a merge without conflicts. A merge that changes nothing shows that the change is there.
+    let output = call.run(git).await?;
+    Ok(output.is_success() && !output.cut && texts.first() == Some(&output.stdout))
+}
+
+fn written(text: &[u8]) -> std::io::Result<NamedTempFile> {
+    let mut file = NamedTempFile::new()?;
+    file.write_all(text)?;
+    file.flush()?;
+    Ok(file)
+}

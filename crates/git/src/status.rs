@@ -1,0 +1,60 @@
+//! What a worktree has checked out, and whether anything in it is not committed.
+
+use std::path::Path;
+
+use super::name::NAMES_SHOWN_MAX;
+use super::problem::{Problem, readable};
+use super::program::{Call, Git};
+use super::{State, Tree};
+
+const NAME_CHARS_MAX: usize = 200;
+
+pub(super) async fn state(git: &Git, path: &Path) -> Result<State, Problem> {
+    let lost = || Problem::NotARepository { path: path.to_owned() };
+    let path = path.canonicalize().map_err(|_| lost())?;
+    let arguments =
+        ["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal", "--ignore-submodules=none"];
+    let output = Call::read(&path, &arguments).here_only().run(git).await?;
+    if output.stderr.contains("not a git repository") {
+        return Err(lost());
+    }
+    if !output.is_success() {
+        return Err(output.failure());
+    }
+    Ok(parse(&output.stdout))
+}
+
+/// Items are ended by a zero byte; a moved file is followed by its old name.
+fn parse(bytes: &[u8]) -> State {
+    let mut state = State { branch: None, head: None, tree: Tree::Clean };
+    let (mut files, mut more) = (Vec::new(), false);
+    let mut items = bytes.split(|b| *b == 0).map(String::from_utf8_lossy);
+    while let Some(item) = items.next() {
+        if let Some(head) = item.strip_prefix("# branch.oid ") {
+            state.head = Some(head.to_owned()).filter(|head| head != "(initial)");
+        } else if let Some(branch) = item.strip_prefix("# branch.head ") {
+            state.branch = Some(branch.to_owned()).filter(|branch| branch != "(detached)");
+        }
+        // How many fields stand before the name.
+        let fields = match item.bytes().next() {
+            Some(b'?') => 1,
+            Some(b'1') => 8,
+            Some(b'2') => 9,
+            Some(b'u') => 10,
+            Some(_) | None => continue,
+        };
+        if item.starts_with('2') {
+            items.next();
+        }
+        let Some(name) = item.splitn(fields + 1, ' ').nth(fields) else { continue };
+        if files.len() == NAMES_SHOWN_MAX {
+            more = true;
+            break;
+        }
+        files.push(readable(&name.chars().take(NAME_CHARS_MAX).collect::<String>()));
+    }
+    if !files.is_empty() {
+        state.tree = Tree::Dirty { files, more };
+    }
+    state
+}

@@ -1,0 +1,126 @@
+//! A repository in a temporary folder with a workflow, and tests that see nothing of the user's configuration.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use git::branch::{
+    Author, Committed, Line, Merge, Merged, Workspace, bring, commit, line, merge, task_branch, workspace,
+};
+use git::{Git, Problem, Request};
+use tempfile::TempDir;
+
+pub(crate) use crate::git::{git, program, script};
+
+/// Set for the process in which the test itself runs.
+const INSIDE: &str = "HANDOVER_TEST_INSIDE";
+pub(crate) const WORKFLOW: &str = "wf_0123456789ab";
+
+/// Each test runs once more in a process of its own, because the environment is the process's.
+macro_rules! alone {
+    ($(fn $name:ident($scene:ident $(, $key:literal = $value:literal)*) $body:block)*) => {$(
+        #[test]
+        fn $name() {
+            let name = concat!(module_path!(), "::", stringify!($name));
+            $crate::scene::run_alone(name, &[$(($key, $value)),*], async |$scene: $crate::scene::Scene| $body);
+        }
+    )*};
+}
+pub(crate) use alone;
+
+pub(crate) fn run_alone(name: &str, environment: &[(&str, &str)], body: impl AsyncFnOnce(Scene)) {
+    if std::env::var_os(INSIDE).is_some() {
+        return runtime().block_on(async { body(Scene::new()).await });
+    }
+    let mut command = this_test(name.split_once("::").unwrap().1);
+    let output = command.envs(environment.iter().copied()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains("1 passed"), "{said}");
+}
+
+pub(crate) fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+}
+
+pub(crate) fn this_test(name: &str) -> Command {
+    let mut command = program(&std::env::current_exe().unwrap());
+    command.args(["--exact", name, "--nocapture"]).env(INSIDE, "1");
+    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+    command
+}
+
+pub(crate) struct Scene {
+    folder: TempDir,
+    pub(crate) git: Git,
+    /// The main worktree, on the branch `main` with one commit.
+    pub(crate) home: PathBuf,
+}
+
+impl Scene {
+    pub(crate) fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        let home = folder.path().canonicalize().unwrap().join("home");
+        fs::create_dir(&home).unwrap();
+        git(&home, &["init", "--quiet", "--initial-branch=main"]);
+        let scene = Self { folder, git: Git::default(), home };
+        fs::write(scene.home.join(".gitignore"), "*.log\n").unwrap();
+        save(&scene.home, "a.txt", "one\ntwo\nthree\n");
+        scene
+    }
+
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join(name)
+    }
+
+    pub(crate) fn git(&self, arguments: &[&str]) -> String {
+        git(&self.home, arguments)
+    }
+
+    pub(crate) async fn line(&self) -> Line {
+        line(&self.git, &self.home, WORKFLOW, None).await.unwrap()
+    }
+
+    pub(crate) async fn workspace(&self, task: &str) -> Workspace {
+        let branch = task_branch(task, 1);
+        let request = Request { repository: self.home.clone(), root: None, branch: branch.clone(), base: None };
+        let made = workspace(&self.git, &self.line().await, &request).await.unwrap();
+        Workspace { repository: self.home.clone(), path: made.path, branch }
+    }
+
+    pub(crate) async fn commit(&self, workspace: &Workspace) -> Result<Committed, Problem> {
+        commit(&self.git, workspace, "what the agent left", &author()).await
+    }
+
+    /// To be brought into the workflow's branch.
+    pub(crate) fn request(&self, head: &str) -> Merge {
+        let branch = format!("handover/{WORKFLOW}");
+        let (head, message) = (head.to_owned(), "merge the task".to_owned());
+        Merge { repository: self.home.clone(), branch, head, message, author: author() }
+    }
+
+    pub(crate) async fn merge(&self, head: &str) -> Result<Merged, Problem> {
+        merge(&self.git, &self.request(head)).await
+    }
+
+    pub(crate) async fn bring(&self, workspace: &Workspace) -> Result<Merged, Problem> {
+        bring(&self.git, &self.line().await, workspace, "bring the others' work", &author()).await
+    }
+
+    /// A file of the workflow's branch.
+    pub(crate) fn shown(&self, file: &str) -> String {
+        self.git(&["show", &format!("handover/{WORKFLOW}:{file}")])
+    }
+}
+
+pub(crate) fn author() -> Author {
+    Author { name: "Quinn <the> Tester".to_owned(), slug: "quinn".to_owned() }
+}
+
+/// Writes and commits everything, as a person or an agent does.
+pub(crate) fn save(folder: &Path, file: &str, text: &str) -> String {
+    fs::write(folder.join(file), text).unwrap();
+    git(folder, &["add", "--all"]);
+    git(folder, &["commit", "--quiet", "-m", file]);
+    git(folder, &["rev-parse", "HEAD"])
+}

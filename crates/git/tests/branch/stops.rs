@@ -1,0 +1,98 @@
+//! Stopped between any two calls of git, and begun again.
+
+use std::fs;
+use std::path::Path;
+
+use git::Git;
+use git::branch::{Committed, Merged, workflow_branch};
+
+use crate::scene::{Scene, WORKFLOW, alone, git, runtime, save, script, this_test};
+
+const HOME: &str = "HANDOVER_TEST_HOME";
+
+/// A runner's work on one task: done again, it goes on where it was.
+async fn work(scene: &Scene) {
+    let workspace = scene.workspace("tk_work").await;
+    if git(&workspace.path, &["log", "--format=%s", "-1"]) == "a.txt" {
+        fs::write(workspace.path.join("a.txt"), "MINE\ntwo\nthree\n").unwrap();
+        fs::write(workspace.path.join("new"), "new").unwrap();
+    }
+    let head = match scene.commit(&workspace).await.unwrap() {
+        Committed::Clean { head, .. } | Committed::Commit { head, .. } => head,
+        Committed::Unmended { .. } => git(&workspace.path, &["rev-parse", "HEAD"]),
+    };
+    let Merged::Conflict { .. } = scene.merge(&head).await.unwrap() else { return };
+    if let Merged::Conflict { paths, .. } = scene.bring(&workspace).await.unwrap() {
+        assert!(paths.is_empty() || paths == ["a.txt"], "{paths:?}");
+        fs::write(workspace.path.join("a.txt"), "OURS and MINE\ntwo\nthree\n").unwrap();
+    }
+    let (Committed::Clean { head, .. } | Committed::Commit { head, .. }) = scene.commit(&workspace).await.unwrap()
+    else {
+        panic!()
+    };
+    let merged = scene.merge(&head).await.unwrap();
+    assert!(matches!(merged, Merged::FastForward { .. } | Merged::Already { .. }), "{merged:?}");
+}
+
+#[test]
+fn worked_in_a_process_of_its_own() {
+    let Some(home) = std::env::var_os(HOME) else { return };
+    let mut scene = Scene::new();
+    scene.home = home.into();
+    scene.git = Git { program: scene.home.with_file_name("counting-git"), ..Git::default() };
+    runtime().block_on(work(&scene));
+}
+
+/// Whether it was stopped before its call number so and so.
+fn is_stopped(home: &Path, stop: u32) -> bool {
+    let count = home.with_file_name("count");
+    fs::write(&count, "0").unwrap();
+    let text = format!(
+        "n=$(($(cat '{count}') + 1)); echo $n > '{count}'\n[ $n = {stop} ] && kill -9 $PPID && exit 1\nexec git \"$@\"",
+        count = count.display()
+    );
+    script(&home.with_file_name("counting-git"), &text);
+    let output = this_test("stops::worked_in_a_process_of_its_own").env(HOME, home).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() || output.status.code().is_none(), "{stop}: {said}");
+    !output.status.success()
+}
+
+alone! {
+    fn between_any_two_calls(_scene) {
+        // Four at a time: most of it is waiting for processes.
+        for first in (1..).step_by(4) {
+            let stops = first..first + 4;
+            let ends: Vec<bool> = std::thread::scope(|threads| {
+                let started: Vec<_> = stops.map(|stop| threads.spawn(move || goes_on(stop))).collect();
+                started.into_iter().map(|thread| thread.join().unwrap()).collect()
+            });
+            if ends.contains(&false) {
+                assert!(first > 30, "{first}");
+                return;
+            }
+        }
+    }
+}
+
+/// Stopped once and begun again, it is as if it had not been stopped. False when it was not.
+fn goes_on(stop: u32) -> bool {
+    let scene = Scene::new();
+    // The task began, and then another was faster with the same line.
+    runtime().block_on(async {
+        let first = scene.workspace("tk_first").await;
+        scene.workspace("tk_work").await;
+        scene.merge(&save(&first.path, "a.txt", "OURS\ntwo\nthree\n")).await.unwrap();
+    });
+    let main = scene.git(&["rev-parse", "main"]);
+    let is_stopped_once = is_stopped(&scene.home, stop);
+    assert!(!is_stopped(&scene.home, 0), "{stop}");
+    assert_eq!(scene.shown("a.txt"), "OURS and MINE\ntwo\nthree", "{stop}");
+    assert_eq!(scene.shown("new"), "new");
+    let log = scene.git(&["log", "--format=%s", &format!("main..{}", workflow_branch(WORKFLOW))]);
+    let mut lines: Vec<&str> = log.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["a.txt", "what the agent left", "what the agent left"], "{stop}");
+    assert_eq!((scene.git(&["rev-parse", "main"]), scene.git(&["status", "--porcelain"])), (main, String::new()));
+    is_stopped_once
+}

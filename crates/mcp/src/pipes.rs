@@ -1,0 +1,119 @@
+//! Standard input and output without a thread between: a thread that reads for us costs more than a trivial call.
+//!
+//! Shells and Python start servers with pipes, Node with sockets. A pipe is opened anew, so that it does not block for us
+//! alone; a socket cannot be, but nobody else writes to it. Anything else, such as a file, is read by a thread.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+pub(super) enum Input {
+    Pipe(tokio::net::unix::pipe::Receiver),
+    Socket(tokio::net::UnixStream),
+    Thread(tokio::io::Stdin),
+}
+
+pub(super) enum Output {
+    Pipe(tokio::net::unix::pipe::Sender),
+    Socket(tokio::net::UnixStream),
+    Thread(tokio::io::Stdout),
+}
+
+/// Must be called where a runtime with I/O runs.
+pub(super) fn standard() -> (Input, Output) {
+    let input = direct::input().unwrap_or_else(|| Input::Thread(tokio::io::stdin()));
+    let output = direct::output().unwrap_or_else(|| Output::Thread(tokio::io::stdout()));
+    (input, output)
+}
+
+mod direct {
+    use std::fs::{File, OpenOptions};
+    use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+    use std::os::unix::fs::FileTypeExt;
+    use std::os::unix::net::UnixStream;
+
+    use tokio::net::unix::pipe;
+
+    use super::{Input, Output};
+
+    enum Found {
+        /// Opened anew from the path the system has for it.
+        Pipe(&'static str),
+        Socket(OwnedFd),
+    }
+
+    pub(super) fn input() -> Option<Input> {
+        match find(std::io::stdin().as_fd(), "/proc/self/fd/0")? {
+            Found::Pipe(path) => {
+                let file = File::open(path).ok()?;
+                pipe::Receiver::from_owned_fd(file.into()).ok().map(Input::Pipe)
+            }
+            Found::Socket(socket) => stream(socket).map(Input::Socket),
+        }
+    }
+
+    pub(super) fn output() -> Option<Output> {
+        match find(std::io::stdout().as_fd(), "/proc/self/fd/1")? {
+            Found::Pipe(path) => {
+                let file = OpenOptions::new().write(true).open(path).ok()?;
+                pipe::Sender::from_owned_fd(file.into()).ok().map(Output::Pipe)
+            }
+            Found::Socket(socket) => stream(socket).map(Output::Socket),
+        }
+    }
+
+    fn find(stream: BorrowedFd<'_>, path: &'static str) -> Option<Found> {
+        let own = stream.try_clone_to_owned().ok()?;
+        let file = File::from(own);
+        let kind = file.metadata().ok()?.file_type();
+        if kind.is_socket() {
+            return Some(Found::Socket(file.into()));
+        }
+        // Only Linux has such paths. Elsewhere the thread reads.
+        (kind.is_fifo() && cfg!(target_os = "linux")).then_some(Found::Pipe(path))
+    }
+
+    fn stream(socket: OwnedFd) -> Option<tokio::net::UnixStream> {
+        let socket = UnixStream::from(socket);
+        socket.set_nonblocking(true).ok()?;
+        tokio::net::UnixStream::from_std(socket).ok()
+    }
+}
+
+impl AsyncRead for Input {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Pipe(pipe) => Pin::new(pipe).poll_read(cx, buffer),
+            Self::Socket(socket) => Pin::new(socket).poll_read(cx, buffer),
+            Self::Thread(input) => Pin::new(input).poll_read(cx, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Output {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Pipe(pipe) => Pin::new(pipe).poll_write(cx, bytes),
+            Self::Socket(socket) => Pin::new(socket).poll_write(cx, bytes),
+            Self::Thread(output) => Pin::new(output).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Pipe(pipe) => Pin::new(pipe).poll_flush(cx),
+            Self::Socket(socket) => Pin::new(socket).poll_flush(cx),
+            Self::Thread(output) => Pin::new(output).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Pipe(pipe) => Pin::new(pipe).poll_shutdown(cx),
+            Self::Socket(socket) => Pin::new(socket).poll_shutdown(cx),
+            Self::Thread(output) => Pin::new(output).poll_shutdown(cx),
+        }
+    }
+}
