@@ -206,12 +206,18 @@ const SINCE: &[&str] = &[
      ALTER TABLE task DROP COLUMN limited; ALTER TABLE task DROP COLUMN author; \
      ALTER TABLE approval DROP COLUMN used_by; ALTER TABLE approval DROP COLUMN used; \
      ALTER TABLE repository DROP COLUMN actor; UPDATE handover_meta SET value = 7 WHERE name = 'schema'",
+    "DROP INDEX agent_session; DROP INDEX workflow_lock; \
+     CREATE INDEX agent_session ON agent (session) WHERE session IS NOT NULL AND left_at IS NULL; \
+     CREATE INDEX workflow_lock ON workflow (lock_owner) WHERE lock_owner IS NOT NULL; \
+     UPDATE handover_meta SET value = 8 WHERE name = 'schema'",
 ];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_of_an_older_schema_is_brought_up_to_date() {
+    // Tables change their text when a column goes and comes back, indexes do not.
     let schema = |connection: &Connection| -> Vec<String> {
-        let mut all = must(connection.prepare("SELECT name FROM sqlite_master ORDER BY name"), "prepare");
+        let text = "SELECT name || CASE type WHEN 'index' THEN ' ' || coalesce(sql, '') ELSE '' END FROM sqlite_master ORDER BY name";
+        let mut all = must(connection.prepare(text), "prepare");
         let rows = must(all.query_map([], |row| row.get(0)), "query");
         rows.map(|row| must(row, "a name")).collect()
     };
@@ -222,11 +228,11 @@ async fn a_file_of_an_older_schema_is_brought_up_to_date() {
         act(store.as_ref(), &small(1)).await;
         let now = schema(&foreign(&path));
         drop(store);
-        let mut before = now.len();
+        let mut before = now.clone();
         for since in SINCE[oldest..].iter().rev() {
             must(foreign(&path).execute_batch(since), "make it old");
-            let found = schema(&foreign(&path)).len();
-            assert!(found < before, "nothing was taken away by {since}");
+            let found = schema(&foreign(&path));
+            assert!(found != before, "nothing was taken away by {since}");
             before = found;
         }
         let store = open(&path).await;

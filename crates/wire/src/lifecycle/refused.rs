@@ -90,7 +90,7 @@ const FIELDS_MAX: usize = 50;
 
 /// The arguments are not what the tool takes: every field that is wrong, with the nearest name for one that is unknown.
 pub fn rejection(tool: &Tool, report: &Report<'_>) -> Said {
-    let schema = tool.arguments();
+    let schema = (tool.plain_arguments)();
     let told: Vec<(String, String, Option<String>)> = report
         .errors()
         .iter()
