@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::caller::Actor;
 use crate::id::{AgentId, ApprovalId, TaskId, WorkflowId};
-use crate::limits;
+pub use crate::limits::Lifetimes;
 use crate::task::names;
-use crate::time::{Millis, Timestamp};
+use crate::time::Timestamp;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approval {
@@ -63,21 +63,6 @@ names! {
     /// How a person came to see it.
     Via {
         CommandLine = "command_line", Http = "http", Command = "notify_command", Webhook = "notify_webhook",
-    }
-}
-
-/// How long approvals live, as the project's settings say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lifetimes {
-    /// Until somebody decides.
-    pub pending: Millis,
-    /// From the decision until it is used.
-    pub approved: Millis,
-}
-
-impl Default for Lifetimes {
-    fn default() -> Self {
-        Self { pending: limits::PENDING_APPROVAL_MS, approved: limits::APPROVAL_MS }
     }
 }
 

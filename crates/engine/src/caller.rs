@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Origin;
-use crate::approval::Lifetimes;
 use crate::id::{AgentId, SessionId};
+use crate::limits::Lifetimes;
 
 /// Who asks, over which connection, with which key. The door fills it in; nothing in it comes from a message unchecked.
 #[derive(Debug, Clone, PartialEq, Eq)]

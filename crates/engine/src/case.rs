@@ -7,10 +7,10 @@ use crate::event::{Cause, Event};
 use crate::id::{AgentId, Ids, TaskId};
 use crate::identity;
 use crate::key::{CallKey, KeyId};
+use crate::lapse_evidence;
 use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::rules::regain;
 use crate::task::{Lease, Task};
 use crate::time::{Stamp, Timestamp};
 use crate::workflow::{Workflow, WorkflowStatus};
@@ -343,7 +343,7 @@ impl<'a> Case<'a> {
             summary = format!("{summary}: {reason}");
         }
         let mut note = crate::command::Note::plain(crate::checkpoint::Kind::Recovery, summary);
-        note.detail = regain::evidence(agent, cause);
+        note.detail = lapse_evidence::of(agent, cause);
         let checkpoint = crate::checkpoint::Checkpoint::after(task, &mut self.ids, Actor::Engine, note, self.now);
         self.events.push(Event::LeaseEnded {
             task: task.id,

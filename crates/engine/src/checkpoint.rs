@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::command::{Actor, Note};
+use crate::caller::Actor;
 use crate::id::{CheckpointId, Ids, TaskId};
+use crate::json::Json;
 use crate::task::{Task, names};
 use crate::time::Timestamp;
 
@@ -45,4 +46,13 @@ impl Note {
     pub fn plain(kind: Kind, summary: impl Into<String>) -> Self {
         Self { kind, summary: summary.into(), detail: None, files: Vec::new() }
     }
+}
+
+/// The words of a checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    pub kind: Kind,
+    pub summary: String,
+    pub detail: Option<Json>,
+    pub files: Vec<String>,
 }

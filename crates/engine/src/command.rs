@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::Origin;
 use crate::approval::{self, Decision, Source, Via};
 pub use crate::caller::{Actor, Caller, Key, KeyOwner, Rights, Standing};
+pub use crate::checkpoint::Note;
 use crate::id::{
     AgentId, ApprovalId, MessageId, ReviewId, SessionId, TaskId, TemplateId, TurnId, WorkflowId, WorkspaceId,
 };
@@ -423,15 +424,6 @@ impl Target {
             Self::Pending { .. } => Status::Pending,
         }
     }
-}
-
-/// What a checkpoint says.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Note {
-    pub kind: crate::checkpoint::Kind,
-    pub summary: String,
-    pub detail: Option<Json>,
-    pub files: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -22,7 +22,6 @@ use crate::task::{Detail, State, Status, Task};
 use crate::template::Template;
 use crate::time::Timestamp;
 use crate::token::Token;
-pub use crate::topic::Topic;
 use crate::turn::Turn;
 use crate::verification::Verification;
 use crate::workflow::{Draft, Lock, Workflow, WorkflowDetail, WorkflowStatus};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::command::Actor;
+use crate::caller::Actor;
 use crate::id::{AgentId, MessageId, TaskId, ThreadId, WorkflowId};
 use crate::json::Json;
 use crate::task::{Priority, names};

@@ -9,6 +9,8 @@ mod case;
 mod check;
 mod decide;
 mod fold;
+mod gate_state;
+mod lapse_evidence;
 mod rules;
 
 pub mod agent;
@@ -52,10 +54,11 @@ pub mod world;
 
 pub use command::{Actor, Caller, Command, Rights, Standing};
 pub use decide::{Change, decide};
-pub use event::{Event, Topic};
+pub use event::Event;
 pub use fold::{Write, fold};
 pub use json::Json;
 pub use refusal::Refusal;
 pub use reply::Reply;
 pub use time::{Millis, Stamp, Timestamp};
+pub use topic::Topic;
 pub use world::{Fact, Need, Stop, World};

@@ -150,3 +150,18 @@ pub const REVIEW_BYTES_MAX: usize = 1 << 20;
 pub const SECTIONS_MAX: usize = 500;
 /// Variables of a template.
 pub const VARIABLES_MAX: usize = 256;
+
+/// How long an approval can be decided and used, as the project's settings say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lifetimes {
+    /// From the request until a person decides.
+    pub pending: Millis,
+    /// From the decision until it is used.
+    pub approved: Millis,
+}
+
+impl Default for Lifetimes {
+    fn default() -> Self {
+        Self { pending: PENDING_APPROVAL_MS, approved: APPROVAL_MS }
+    }
+}

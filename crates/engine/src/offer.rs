@@ -1,8 +1,8 @@
 //! Which tasks can be claimed now, in which order: what an agent is offered.
 
+use crate::gate_state;
 use crate::id::{AgentId, TaskId, WorkflowId};
 use crate::limits;
-use crate::rules::gate;
 use crate::task::{Status, Task};
 use crate::time::Timestamp;
 use crate::touches;
@@ -60,7 +60,7 @@ pub fn next(world: &World, ask: &Ask, now: Timestamp) -> Result<Page, Stop> {
         if agent.is_some_and(|agent| !agent.can_do(task.role.as_deref(), &task.capabilities)) {
             continue;
         }
-        if !gate::is_passable(world, task, now)? {
+        if !gate_state::is_passable(world, task, now)? {
             continue;
         }
         if !task.touches.is_empty() {

@@ -13,7 +13,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::command::Actor;
+use crate::caller::Actor;
 use crate::id::{AgentId, RepositoryId, TaskId, WorkflowId, WorkspaceId};
 use crate::json::Json;
 use crate::time::Timestamp;

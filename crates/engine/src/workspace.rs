@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::command::Actor;
+use crate::caller::Actor;
 use crate::id::{RepositoryId, WorkflowId, WorkspaceId};
 use crate::json::Json;
 use crate::task::names;

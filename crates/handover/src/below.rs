@@ -7,7 +7,6 @@
 //! This keeps agents from deciding by accident and by what they read. It is no wall: a program of the same user can leave its
 //! ancestors and clear its environment.
 
-mod acting;
 mod ancestry;
 mod client;
 mod record;
@@ -18,7 +17,6 @@ use std::path::Path;
 
 use engine::id::SessionId;
 
-pub use acting::ClientAgents;
 pub use record::ClientRecord;
 use record::McpParent;
 

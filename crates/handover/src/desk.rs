@@ -2,6 +2,7 @@
 //! through all of them.
 
 mod author;
+mod client_agents;
 mod execution;
 mod mail;
 mod places;
@@ -29,6 +30,7 @@ use tokio_util::task::TaskTracker;
 use wire::json::Value;
 use wire::lifecycle::{self, Call, Effect, Said, Tool};
 
+pub use client_agents::ClientAgents;
 pub use seat::Seat;
 
 use crate::error::Error;

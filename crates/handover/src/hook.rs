@@ -167,7 +167,7 @@ fn with_store(hook: &Hook<'_>, work: impl AsyncFnOnce(&Office) -> Result<Answer,
 /// By the configuration alone, as long as nobody has to be asked.
 fn before_a_tool(hook: &Hook<'_>) -> Result<Answer, Trouble> {
     let gates = match hook.root() {
-        Some(root) => trust::gates(&root, office::data_folder().as_deref())?,
+        Some(root) => trust::gates(&root, crate::place::data_folder().as_deref())?,
         None => Vec::new(),
     };
     if gates.iter().all(Gates::is_empty) {

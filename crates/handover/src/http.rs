@@ -33,7 +33,6 @@ use axum::Router;
 use axum::middleware;
 use axum::routing::{delete, get, post};
 use engine::token::Scope;
-pub(crate) use guard::RATE_DEFAULT;
 pub use limits::Limits;
 use tokio_util::sync::CancellationToken;
 
@@ -99,7 +98,7 @@ pub(crate) struct Shared {
 pub async fn serve(office: Office, wanted: Wanted) -> Result<(), Unserved> {
     let stop = mcp::asked_to_stop();
     let settings = match &office.place.root {
-        Some(root) => trust::basics(root, crate::office::data_folder().as_deref())?.serve,
+        Some(root) => trust::basics(root, crate::place::data_folder().as_deref())?.serve,
         None => settings::Serve::default(),
     };
     let port = wanted.port.or(settings.port).unwrap_or(PORT_DEFAULT);

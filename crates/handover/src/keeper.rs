@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use crate::desk::Desk;
 use crate::live::{self, Live, LiveSessions};
 use crate::notify::Notifier;
-use crate::{office, random};
+use crate::random;
 
 /// A task of a killed process is offered again within half a minute; this leaves room for a slow machine.
 const ROUND: Duration = Duration::from_secs(5);
@@ -113,7 +113,7 @@ pub async fn once(desk: &Desk) {
 async fn rounds(desk: Desk, live: Arc<LiveSessions>, own: Option<Arc<OwnLife>>) {
     let mut round: u32 = 0;
     let root = desk.surroundings().root.clone();
-    let notifier = root.map(|root| Notifier::new(desk.service().clone(), root, office::data_folder()));
+    let notifier = root.map(|root| Notifier::new(desk.service().clone(), root, crate::place::data_folder()));
     // One at a time, beside the rounds: telling people may take long. It ends with us; what was not told is told later.
     let mut telling: JoinSet<()> = JoinSet::new();
     // Processes that were started together should not all look at the same moment.

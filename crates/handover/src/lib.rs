@@ -6,6 +6,7 @@ compile_error!("handover needs a Unix system: it uses process groups, file locks
 pub mod answers;
 pub mod approvals;
 pub mod below;
+pub mod budget;
 pub mod clock;
 pub mod demo;
 pub mod desk;
@@ -37,10 +38,12 @@ pub mod service;
 pub mod settings;
 pub mod setup;
 pub mod spawn;
-mod takeover;
+pub mod task_extra;
+pub mod team;
 pub mod together;
 pub mod token;
 pub mod trust;
+pub mod turn_proof;
 pub mod turns;
 pub mod yaml;
 

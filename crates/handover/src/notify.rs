@@ -20,7 +20,7 @@ use engine::{Caller, Command, Fact, Reply, Rights};
 
 pub use address::is_public;
 pub use body::body;
-pub use webhook::{Target, signature};
+pub use webhook::signature;
 
 use crate::error::Error;
 use crate::service::Service;

@@ -77,7 +77,7 @@ pub async fn open_from(named: Option<&str>, folder: Option<&Path>) -> Result<Off
     place::prepare(&place).map_err(Closed::Folder)?;
     let store = store::open(&place.store, random::store_seed()?).await.map_err(Closed::Store)?;
     let settings = match &place.root {
-        Some(root) => crate::trust::basics(root, data_folder().as_deref()).map_err(Closed::Settings)?,
+        Some(root) => crate::trust::basics(root, place::data_folder().as_deref()).map_err(Closed::Settings)?,
         None => crate::settings::Settings::default(),
     };
     let worktrees = settings.worktrees.as_ref().map(|path| match &place.root {
@@ -91,8 +91,8 @@ pub async fn open_from(named: Option<&str>, folder: Option<&Path>) -> Result<Off
         root: place.root.clone(),
         worktrees,
         state: Some(state.clone()),
-        data: data_folder(),
-        store: Some(crate::runner::open::absolute(&place.store)),
+        data: place::data_folder(),
+        store: Some(crate::place::absolute(&place.store)),
         binary: None,
     };
     let mut service = Service::new(store, Arc::new(SystemClock)).with_lifetimes(settings.approvals.lifetimes());
@@ -109,7 +109,7 @@ pub async fn open_from(named: Option<&str>, folder: Option<&Path>) -> Result<Off
 /// server meet in the user's folder, under the name that the server gives the store.
 async fn live_sessions(place: &Place, state: &Path, store: &dyn store::Store) -> Result<LiveSessions, store::Fault> {
     let shared = state.join(LIVE);
-    let folder = match (store.server_identity().await?, data_folder()) {
+    let folder = match (store.server_identity().await?, place::data_folder()) {
         (Some(identity), data) => {
             let host = data.map_or_else(|| state.to_owned(), |data| data.join("handover"));
             host.join(LIVE).join(sha256(identity.as_bytes()))
@@ -135,21 +135,15 @@ pub fn find(named: Option<&str>) -> Result<Place, Closed> {
 /// The same, as if started in a folder.
 pub fn find_from(named: Option<&str>, folder: Option<&Path>) -> Result<Place, Closed> {
     let folder = folder.map_or_else(std::env::current_dir, |folder| Ok(folder.to_owned())).map_err(Closed::Folder)?;
-    let data = data_folder();
+    let data = place::data_folder();
     Ok(place::find(place::Surroundings { named, folder: &folder, data: data.as_deref() })?)
-}
-
-/// The user's data folder, when there is one.
-pub fn data_folder() -> Option<PathBuf> {
-    let data = std::env::var_os("XDG_DATA_HOME").filter(|data| !data.is_empty()).map(PathBuf::from);
-    data.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/share")))
 }
 
 /// Returns the folder in which each store's processes have a folder of their own, without opening the store.
 pub fn live_folder(place: &Place) -> PathBuf {
     let state = state(place);
     if place.store.contains("://") {
-        return data_folder().map_or(state, |data| data.join("handover")).join(LIVE);
+        return place::data_folder().map_or(state, |data| data.join("handover")).join(LIVE);
     }
     let file = std::fs::canonicalize(place.store.strip_prefix("sqlite:").unwrap_or(&place.store)).ok();
     file.as_deref().and_then(Path::parent).unwrap_or(&state).join(LIVE)
@@ -164,6 +158,6 @@ fn state(place: &Place) -> PathBuf {
     }
     match &place.root {
         Some(root) => root.join(place::FOLDER).join("state"),
-        None => data_folder().map_or_else(std::env::temp_dir, |data| data.join("handover")),
+        None => place::data_folder().map_or_else(std::env::temp_dir, |data| data.join("handover")),
     }
 }

@@ -150,3 +150,18 @@ pub fn prepare(place: &Place) -> std::io::Result<()> {
     }
     own::make(file)
 }
+
+/// Returns a store's address that names the same store from every folder: agents work elsewhere.
+pub fn absolute(store: &str) -> String {
+    if store.contains("://") || store == "memory:" {
+        return store.to_owned();
+    }
+    let path = PathBuf::from(store.strip_prefix("sqlite:").unwrap_or(store));
+    std::path::absolute(&path).unwrap_or(path).display().to_string()
+}
+
+/// Returns the user's data folder, when there is one.
+pub fn data_folder() -> Option<PathBuf> {
+    let data = std::env::var_os("XDG_DATA_HOME").filter(|data| !data.is_empty()).map(PathBuf::from);
+    data.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/share")))
+}

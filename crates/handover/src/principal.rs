@@ -5,6 +5,9 @@ use engine::id::{Ids, SessionId, TokenId};
 use engine::identity::USER_PREFIX;
 use sha2::{Digest, Sha256};
 
+/// Overrides the name by which this machine is known; for several runners on one.
+pub const HOST: &str = "HANDOVER_HOST";
+
 /// Returns the principal of processes that this user starts.
 pub fn of_user() -> String {
     format!("{USER_PREFIX}{}", user_id())
@@ -34,7 +37,7 @@ pub fn of_runner(name: &str) -> String {
 /// Returns the connection of the command line: one for each user and host, the same each time. Stores keep theirs apart
 /// because each store has its own agents.
 pub fn command_line() -> SessionId {
-    derived(&format!("handover command line {} {}", user_id(), crate::runner::open::host()))
+    derived(&format!("handover command line {} {}", user_id(), host()))
 }
 
 /// Returns a connection that is always the same for the same text.
@@ -46,4 +49,10 @@ pub fn derived(text: &str) -> SessionId {
 
 fn user_id() -> String {
     rustix::process::getuid().as_raw().to_string()
+}
+
+/// Returns the name of this machine.
+pub fn host() -> String {
+    let named = std::env::var(HOST).ok().filter(|name| !name.trim().is_empty());
+    named.unwrap_or_else(|| rustix::system::uname().nodename().to_string_lossy().into_owned())
 }

@@ -1,5 +1,7 @@
 //! The spine: every door turns bytes into a command and calls this.
 
+pub(crate) mod takeover;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -23,7 +25,7 @@ use crate::error::Error;
 use crate::live::LiveSessions;
 use crate::random;
 use crate::recent_claims::RecentClaims;
-use crate::takeover::LeaseTime;
+use takeover::LeaseTime;
 
 #[derive(Clone)]
 pub struct Service {

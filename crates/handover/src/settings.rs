@@ -4,6 +4,7 @@ mod files;
 pub mod mcp;
 pub mod people;
 pub mod team;
+mod webhook_target;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ pub(crate) use files::CONTRACTS;
 pub use files::SettingsFiles;
 pub use people::{Approvals, Notify, Webhook};
 pub use team::Team;
+pub use webhook_target::WebhookTarget;
 
 use gate::Gates;
 
@@ -59,6 +61,9 @@ pub(crate) struct Written {
     #[serde(default, rename = "gate")]
     rules: Vec<gate::Rule>,
 }
+
+/// Requests of one token in one second, unless the settings say otherwise.
+pub const RATE_DEFAULT: u32 = 20_000;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -6,7 +6,7 @@ use engine::{Actor, Caller, Change, Command, Refusal, Reply, Stamp, Stop, World,
 
 use crate::error::Error;
 use crate::service::Service;
-use crate::takeover::LeaseTime;
+use crate::service::takeover::LeaseTime;
 
 /// Makes a command from what is stored by then.
 type Make = Arc<dyn Fn(&World) -> Result<Command, Stop> + Send + Sync>;

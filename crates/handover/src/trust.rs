@@ -137,6 +137,13 @@ pub fn view(root: &Path, data: Option<&Path>) -> Result<TrustView, Untrusted> {
     Ok(TrustView { path, settings, written: found, changes, list, is_accepted, files, scripts })
 }
 
+/// Returns the clients that a person lets act as coordinators. This is the one place that is asked, so what was accepted
+/// decides here.
+pub fn accepted_coordinators(root: Option<&Path>, data: Option<&Path>) -> Result<Vec<String>, Untrusted> {
+    let Some(root) = root else { return Ok(Vec::new()) };
+    Ok(basics(root, data)?.mcp.coordinators)
+}
+
 /// Returns the settings that count, without looking at schemas and scripts: the store is opened by every command and hook.
 pub fn basics(root: &Path, data: Option<&Path>) -> Result<Settings, Untrusted> {
     let files = SettingsFiles { config: SettingsFiles::config(root)?, ..SettingsFiles::default() };

@@ -14,6 +14,7 @@ mod record;
 mod row;
 mod sql;
 mod sqlite;
+mod stored_row;
 mod table;
 mod transfer;
 mod value;
@@ -33,7 +34,8 @@ pub use log::{Cursor, Entry, Head, Page, ZERO_HASH};
 pub use memory::Memory;
 pub use postgres::Postgres;
 pub use sqlite::{Options, Sqlite, Statistics};
-pub use transfer::{Row, export, import};
+pub use stored_row::Row;
+pub use transfer::{export, import};
 pub use verify::{Finding, Tampering, Verdict, verify};
 pub use watch::Watch;
 

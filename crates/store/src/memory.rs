@@ -1,5 +1,7 @@
 //! A store without a disk: the engine's own tables behind a lock. For tests and for trying things out.
 
+pub(crate) mod rows;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,7 +12,6 @@ use engine::{Change, Need, World, fold};
 use crate::fault::Fault;
 use crate::log::{Cursor, Entry, Head, Page};
 use crate::record;
-use crate::transfer;
 use crate::watch::{Bell, Watch};
 use crate::{Answer, Job, Question, Sink, Source, Store, guarded};
 
@@ -161,11 +162,11 @@ impl Store for Memory {
     }
 
     fn dump(&self, mut sink: Sink) -> Answer<'_, ()> {
-        ready(transfer::dump_memory(&self.contents(), &mut sink))
+        ready(rows::dump(&self.contents(), &mut sink))
     }
 
     fn fill(&self, mut source: Source) -> Answer<'_, ()> {
-        let result = transfer::fill_memory(&mut self.contents(), &mut source);
+        let result = rows::fill(&mut self.contents(), &mut source);
         self.bell.ring();
         ready(result)
     }

@@ -4,62 +4,24 @@ use crate::approval::{Approval, ApprovalState, Source, Waiting};
 use crate::case::Case;
 use crate::command::{Actor, AskApproval};
 use crate::event::{Event, Moved};
+use crate::gate_state::{GateState, gate_state};
 use crate::id::{AgentId, ApprovalId};
-use crate::limits;
-use crate::list::List;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::claim::dependencies_met;
 use crate::rules::status::blank;
 use crate::rules::{approval, block};
 use crate::task::{Block, BlockKind, State, Status, Task};
-use crate::time::Timestamp;
-use crate::world::{Fact, Stop, World};
-
-/// Where the gate before the next claim of a task stands.
-enum Gate<'a> {
-    /// The task has none.
-    Missing,
-    Open(&'a Approval),
-    /// Somebody was asked.
-    Waiting(&'a Approval),
-    Closed,
-}
-
-fn gate<'a>(world: &'a World, task: &Task, now: Timestamp) -> Result<Gate<'a>, Stop> {
-    if !task.gate {
-        return Ok(Gate::Missing);
-    }
-    let list = List::Gates { workflow: task.workflow, limit: limits::GATES_MAX };
-    let Fact::ApprovalRows(rows) = world.list(list)? else { return Ok(Gate::Closed) };
-    let next = Waiting { workflow: task.workflow, task: task.id, attempt: task.attempt + 1 };
-    let mut own = rows.iter().filter(|row| row.waiting == Some(next) && !row.is_over(now));
-    Ok(own.next().map_or(Gate::Closed, |row| match row.state {
-        ApprovalState::Approved { .. } => Gate::Open(row),
-        ApprovalState::Pending { .. }
-        | ApprovalState::Rejected { .. }
-        | ApprovalState::Expired { .. }
-        | ApprovalState::Revoked { .. }
-        | ApprovalState::Consumed { .. } => Gate::Waiting(row),
-    }))
-}
-
-/// Whether a claim would get past the gate now.
-pub(crate) fn is_passable(world: &World, task: &Task, now: Timestamp) -> Result<bool, Stop> {
-    Ok(match gate(world, task, now)? {
-        Gate::Missing | Gate::Open(_) => true,
-        Gate::Waiting(_) | Gate::Closed => false,
-    })
-}
+use crate::world::Stop;
 
 /// What a claim has to use up, if the task is gated.
 pub(crate) fn passage(case: &Case<'_>, task: &Task) -> Result<Option<ApprovalId>, Stop> {
     let closed = |approval| Err(Refusal::ApprovalRequired { task: task.id, approval }.into());
-    match gate(case.world, task, case.now)? {
-        Gate::Missing => Ok(None),
-        Gate::Closed => closed(None),
-        Gate::Waiting(row) => closed(Some(row.id)),
-        Gate::Open(row) => {
+    match gate_state(case.world, task, case.now)? {
+        GateState::Missing => Ok(None),
+        GateState::Closed => closed(None),
+        GateState::Waiting(row) => closed(Some(row.id)),
+        GateState::Open(row) => {
             // The list is a hint: it may have been revoked since.
             let row = case.world.approval(row.id)?;
             match row.state {
@@ -95,13 +57,13 @@ pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Sto
     }
     // A no blocks it, and what is blocked is begun: it must wait for nothing that could still be replaced.
     dependencies_met(case, task)?;
-    match gate(case.world, task, case.now)? {
-        Gate::Missing => return Err(nothing().into()),
-        Gate::Open(row) | Gate::Waiting(row) => {
+    match gate_state(case.world, task, case.now)? {
+        GateState::Missing => return Err(nothing().into()),
+        GateState::Open(row) | GateState::Waiting(row) => {
             let until = row.state.until().unwrap_or(case.now);
             return Ok(Reply::ApprovalAsked { approval: row.id, until });
         }
-        Gate::Closed => {}
+        GateState::Closed => {}
     }
     approval::room(case)?;
     let waiting = Waiting { workflow: task.workflow, task: id, attempt };

@@ -7,14 +7,12 @@
 //! held by another agent, a later attempt, ended in another way ──> CLAIM_LOST
 //! ```
 
-use serde::{Deserialize, Serialize};
-
 use crate::case::Case;
 use crate::checkpoint::Kind;
 use crate::command::Actor;
-use crate::event::{Cause, Event};
+use crate::event::Event;
 use crate::id::{AgentId, TaskId};
-use crate::json::Json;
+use crate::lapse_evidence;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::claim;
@@ -23,19 +21,6 @@ use crate::world::{Need, Stop};
 
 /// Notes that others may have added since the claim ended.
 const NOTES_MAX: u32 = 50;
-
-/// What the recovery checkpoint of a lease that ended by the clock keeps for [`regain`].
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct LapseEvidence {
-    cause: Cause,
-    agent: AgentId,
-}
-
-/// Returns what is kept of how a claim ended. Only a claim that ended by the clock can go on.
-pub(crate) fn evidence(agent: AgentId, cause: Cause) -> Option<Json> {
-    let value = (cause == Cause::Expired).then(|| serde_json::to_value(LapseEvidence { cause, agent }));
-    value.and_then(Result::ok).as_ref().map(Json::from)
-}
 
 pub(crate) fn regain(case: &mut Case<'_>, id: TaskId, attempt: u32) -> Result<Reply, Stop> {
     let (task, workflow) = case.task(id)?;
@@ -84,9 +69,5 @@ fn ended_by_clock(case: &Case<'_>, task: &Task, agent: AgentId) -> Result<bool, 
     let notes = case.world.checkpoints(&need)?.iter().rev();
     let ends = notes.filter(|note| note.note.kind == Kind::Recovery && note.by == Actor::Engine);
     let last = ends.map(|note| (note.attempt, note.note.detail.as_ref())).next();
-    let expected = LapseEvidence { cause: Cause::Expired, agent };
-    Ok(last.is_some_and(|(attempt, detail)| {
-        let found = detail.and_then(|detail| serde_json::from_str::<LapseEvidence>(detail.as_str()).ok());
-        attempt == task.attempt && found.as_ref() == Some(&expected)
-    }))
+    Ok(last.is_some_and(|(attempt, detail)| attempt == task.attempt && lapse_evidence::names(detail, agent)))
 }

@@ -9,7 +9,7 @@ use handover::below::ClientRecord;
 use handover::keeper::{Keeper, OwnSession};
 use handover::office::{self, Office};
 use handover::reception::{Offer, Reception, new_session};
-use handover::settings::mcp::accepted_coordinators;
+use handover::trust::accepted_coordinators;
 
 /// What a client may do to tasks that it does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub(super) fn mcp(named: Option<&str>, asked: &Mcp) -> anyhow::Result<ExitCode> 
         let Office { desk, live, place, .. } = office::open(named).await?;
         let coordinators = match asked.rights {
             ClientRights::Agent => Vec::new(),
-            ClientRights::Coordinator => accepted_coordinators(place.root.as_deref())?,
+            ClientRights::Coordinator => accepted_coordinators(place.root.as_deref(), handover::place::data_folder().as_deref())?,
         };
         anyhow::ensure!(
             asked.rights == ClientRights::Agent || !coordinators.is_empty(),

@@ -12,14 +12,16 @@ use engine::review::{Review, RoundState};
 use engine::turn::Spent;
 use engine::view::{self, Reviewed};
 use engine::{Actor, Caller, Rights};
-use handover::below::{self, ClientAgents};
+use handover::below;
+use handover::desk::ClientAgents;
 use handover::keeper;
-use handover::office::{self, Office};
+use handover::office::Office;
+use handover::place::absolute;
+use handover::principal::host;
 use handover::review::program::{Here, Trouble};
 use handover::review::request::{Artifact, request};
 use handover::review::task_work::{TaskWork, WorkGround, WorkProblem};
 use handover::review::{self, Answered, Bench, NoProvider, Provider, Round, show};
-use handover::runner::open::{absolute, host};
 use handover::trust::Untrusted;
 use tokio::signal::unix::{SignalKind, signal};
 use wire::json::{Value, object};
@@ -134,7 +136,7 @@ fn provider(office: &Office, named: &str) -> Result<Provider, ExitCode> {
         eprintln!("NOT_PERMITTED this runs in a turn or a review, which ask for no reviews of their own");
         return Err(ExitCode::from(1));
     }
-    let found = Provider::find(office.place.root.as_deref(), office::data_folder().as_deref(), named);
+    let found = Provider::find(office.place.root.as_deref(), handover::place::data_folder().as_deref(), named);
     found.map_err(|problem| {
         let code = match problem {
             NoProvider::Untrusted(Untrusted::Settings(_)) => ExitCode::from(2),

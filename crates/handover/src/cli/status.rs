@@ -14,7 +14,7 @@ use engine::turn::Spent;
 use engine::view::{self, Overview};
 use engine::{Actor, Millis, Timestamp};
 use handover::intervention::{self, Intervention};
-use handover::office::{self, Office};
+use handover::office::Office;
 use handover::trust;
 use wire::json::{Value, object};
 use wire::lifecycle::{Part as _, presence};
@@ -100,7 +100,7 @@ fn changed(interventions: &[Intervention]) -> String {
 
 /// The changes of the settings that wait for a person.
 fn unaccepted(office: &Office) -> Vec<String> {
-    let view = office.place.root.as_deref().map(|root| trust::view(root, office::data_folder().as_deref()));
+    let view = office.place.root.as_deref().map(|root| trust::view(root, handover::place::data_folder().as_deref()));
     view.and_then(Result::ok).map(|view| view.waiting()).unwrap_or_default()
 }
 
@@ -194,7 +194,7 @@ fn spent(found: &Overview, workflow: WorkflowId) -> Option<Spent> {
 
 /// What was spent, in the words of a person; unknown amounts are left out.
 pub(crate) fn cost(spent: Spent) -> String {
-    let usd = spent.usd_micros.map(|micros| format!("{:.2} $", handover::runner::budget::usd(micros)));
+    let usd = spent.usd_micros.map(|micros| format!("{:.2} $", handover::budget::usd(micros)));
     let tokens = spent.tokens.map(|tokens| format!("{tokens} tokens"));
     let rest = [Some(format!("{} s", spent.ms / 1_000)), Some(counted(u64::from(spent.turns), "turn"))];
     [usd, tokens].into_iter().chain(rest).flatten().collect::<Vec<_>>().join(", ")

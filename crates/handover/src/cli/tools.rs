@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use handover::below::{self, ClientAgents};
+use handover::below;
+use handover::desk::ClientAgents;
 use handover::desk::{Outcome, Visitor};
 use handover::keeper;
 use handover::office::Office;

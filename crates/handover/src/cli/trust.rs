@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use anstyle::Style;
 use anyhow::Context as _;
 use clap::Args;
+use handover::person;
 use handover::trust::{self, TrustView};
-use handover::{office, person};
 
 use super::show::plain;
 use super::{say, say_json};
@@ -25,7 +25,7 @@ pub(crate) struct Trust {
 
 pub(super) fn run(asked: &Trust) -> anyhow::Result<ExitCode> {
     let root = crate::begin::root()?;
-    let data = office::data_folder().context("there is no folder for this user's data; set HOME")?;
+    let data = handover::place::data_folder().context("there is no folder for this user's data; set HOME")?;
     // Read once: what is shown, hashed and accepted is the same.
     let view = trust::view(&root, Some(&data)).context("read the configuration")?;
     if let Some(hash) = &asked.sha256 {
@@ -106,7 +106,9 @@ fn ask(view: &TrustView, data: &Path) -> anyhow::Result<bool> {
 
 /// Asks a person at the terminal about what the settings of a project ask for. Where nobody sits, nothing is accepted.
 pub(super) fn ask_here(root: &Path) -> anyhow::Result<bool> {
-    let Some(data) = office::data_folder().filter(|_| person::at_a_terminal().is_ok()) else { return Ok(false) };
+    let Some(data) = handover::place::data_folder().filter(|_| person::at_a_terminal().is_ok()) else {
+        return Ok(false);
+    };
     ask(&trust::view(root, Some(&data)).context("read the configuration")?, &data)
 }
 

@@ -7,9 +7,10 @@ use agents::host::TURN;
 use anyhow::Context as _;
 use clap::{ArgMatches, Args, FromArgMatches as _};
 use engine::id::{AgentId, TaskId};
-use handover::below::{self, ClientAgents};
+use handover::below;
+use handover::desk::ClientAgents;
 use handover::desk::{Outcome, Visitor};
-use handover::office::{self, Office};
+use handover::office::Office;
 use handover::runner::open;
 use handover::runner::verify::{Asked, Finished, Order, Progress, Unfinished, finish};
 use handover::{Error, keeper, person, place, random, settings, trust};
@@ -80,7 +81,7 @@ async fn prepared(office: &Office, asked: &Verify) -> anyhow::Result<Result<Prep
         Ok(agent) => agent,
         Err(said) => return Ok(Err(said)),
     };
-    let data = office::data_folder();
+    let data = handover::place::data_folder();
     let Some(root) = office.place.root.clone() else {
         return Ok(Err(said("NOT_TRUSTED", "there is no project here whose commands could be trusted", TRUST_IT)));
     };

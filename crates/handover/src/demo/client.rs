@@ -7,8 +7,8 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 
 use super::Failed;
-use crate::runner::proof::PROOF;
 use crate::spawn;
+use crate::turn_proof::PROOF;
 use agents::host::TURN;
 
 pub(super) struct Client {

@@ -14,8 +14,8 @@ use crate::place::{self, By, Place};
 use crate::runner::place::Ground;
 use crate::runner::plan_file::PlanFile;
 use crate::runner::shop::{News, Parts, Shop, Wish};
-use crate::runner::team::Team;
 use crate::service::Service;
+use crate::team::Team;
 use crate::{random, settings, spawn};
 use git::Git;
 

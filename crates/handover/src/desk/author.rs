@@ -5,7 +5,7 @@ use engine::{Command, Json, Refusal, Rights};
 
 use super::{Desk, Request, Stopped};
 use crate::error::Error;
-use crate::runner::brief::PLANNED_BY;
+use crate::task_extra::PLANNED_BY;
 
 /// How a coordinator that is no registered agent is named.
 const COORDINATOR: &str = "coordinator";

@@ -14,6 +14,7 @@ use wire::lifecycle::{
 use super::author::{signed, signed_command};
 use super::{Answer, Desk, Request, Stopped, answered, limit};
 use crate::project;
+use crate::task_extra::TaskExtra;
 
 fn without_key(caller: &Caller) -> Caller {
     Caller { key: None, ..caller.clone() }
@@ -139,7 +140,7 @@ impl Desk {
                             touches: row.task.touches.clone(),
                             attempts_max: row.task.attempts_max,
                             verify: row.task.verify,
-                            review: crate::runner::brief::extra(&row.detail, "review").is_some(),
+                            review: TaskExtra::of(&row.detail).review.is_some(),
                             gate: row.task.gate,
                             limited: row.task.limited,
                             repository: None,

@@ -15,10 +15,10 @@ use wire::lifecycle::{
 use super::task_reviews::TaskGate;
 use super::waits::Wanted;
 use super::{Answer, Desk, Request, Stopped, Surroundings, unexpected};
+use crate::principal::host;
 use crate::review::program::Here;
 use crate::review::request::{Artifact, request as document};
 use crate::review::{self, Bench, NoProvider, Provider, Round};
-use crate::runner::open::host;
 use agents::program::Cut;
 
 /// Clients give a call up that says nothing for a minute.

@@ -10,8 +10,8 @@ use wire::lifecycle::{self, Call, Effect, Said};
 
 use super::{Answer, Desk, Request, Stopped, Visitor, answered};
 use crate::error::Error;
-use crate::runner::proof;
 use crate::trust;
+use crate::turn_proof;
 use agents::host;
 
 /// What the runner gave its program.
@@ -126,7 +126,7 @@ impl Desk {
 
     /// Returns whether this process belongs to a turn.
     pub(crate) fn belongs_to(&self, turn: TurnId) -> bool {
-        self.surroundings.state.as_deref().is_some_and(|state| proof::holds(state, turn))
+        self.surroundings.state.as_deref().is_some_and(|state| turn_proof::holds(state, turn))
     }
 
     /// A program that outlived its turn has nothing to say any more.

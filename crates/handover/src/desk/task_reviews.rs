@@ -13,7 +13,7 @@ use crate::review::base::ClaimBase;
 use crate::review::provider::{own_slug, slug};
 use crate::review::request::Artifact;
 use crate::review::task_work::{DIFF, TaskWork, WorkGround, WorkProblem, state_to_complete};
-use crate::runner::brief;
+use crate::task_extra::TaskExtra;
 use crate::trust;
 use git::Git;
 
@@ -67,14 +67,13 @@ impl Desk {
         let found = self.service.view(move |world| {
             let (row, detail) = (world.task(task)?, world.detail(task)?);
             let worker = row.holder().map(|agent| world.agent(agent)).transpose()?;
-            let text = |name: &str| brief::extra(detail, name);
-            let rounds = text("limits").and_then(|limits| limits.get("review_rounds").cloned());
+            let extra = TaskExtra::of(detail);
             Ok(TaskGate {
                 task,
                 attempt,
                 known: view::gating(world, task, attempt)?,
-                rounds_max: rounds.and_then(|rounds| rounds.to_string().parse().ok()),
-                named: text("review").and_then(|named| named.as_text().map(str::to_owned)),
+                rounds_max: extra.limits.review_rounds,
+                named: extra.review,
                 worker: worker.map(|agent| agent.slug.clone()),
             })
         });

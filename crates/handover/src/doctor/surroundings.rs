@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Finding, chain};
 use crate::setup::{self, Client};
-use crate::{office, project, settings, spawn, trust};
+use crate::{project, settings, spawn, trust};
 
 pub(super) fn settings(root: Option<&Path>) -> Vec<Finding> {
     let Some(root) = root else {
@@ -26,7 +26,7 @@ pub(super) fn settings(root: Option<&Path>) -> Vec<Finding> {
 /// Whether a person accepted what the settings run, and whether people are told of what waits for them.
 fn accepted(root: &Path) -> Vec<Finding> {
     let advice = "look at it with `handover trust`";
-    let view = match trust::view(root, office::data_folder().as_deref()) {
+    let view = match trust::view(root, crate::place::data_folder().as_deref()) {
         Ok(view) => view,
         // What cannot be parsed is told as the configuration.
         Err(trust::Untrusted::Settings(_)) => return Vec::new(),

@@ -14,7 +14,7 @@ use super::stop::{Due, let_go, runner, send_back};
 use super::{Answer, Hook, Trouble};
 use crate::digest::sha256;
 use crate::error::Error;
-use crate::office::{self, Office};
+use crate::office::Office;
 use crate::review::task_work::{WorkGround, WorkProblem, state_to_complete};
 use crate::runner::learn::{Learner, Lesson, lessons, note};
 use crate::runner::route::{self, To};
@@ -206,7 +206,7 @@ impl Taking<'_> {
         let Some(root) = self.office.place.root.clone() else {
             return Ok(Answer::Note(format!("{task} says that it is done, but there is no project to verify it in")));
         };
-        if let Err(untrusted) = trust::accepted(&root, office::data_folder().as_deref()) {
+        if let Err(untrusted) = trust::accepted(&root, crate::place::data_folder().as_deref()) {
             let detail = object([("said", self.contract.next_action().into())]);
             let note = note(Kind::Progress, "says that it is done", Some(&detail));
             self.hand_over([Act::of(Command::AddCheckpoint { task, attempt, note })]).await?;

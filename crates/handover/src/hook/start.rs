@@ -7,7 +7,7 @@ use engine::{Stop, World, view};
 use wire::prompt::fenced;
 
 use super::{Answer, Hook, Trouble, who};
-use crate::office::{self, Office};
+use crate::office::Office;
 use crate::trust;
 
 /// What is shown of each kind; more is a number.
@@ -39,7 +39,7 @@ pub(super) async fn context(office: &Office, hook: &Hook<'_>) -> Result<Answer, 
 
 /// What waits for a person in the settings, which the model can tell them.
 fn unaccepted(hook: &Hook<'_>) -> Option<String> {
-    let waiting = trust::view(&hook.root()?, office::data_folder().as_deref()).ok()?.waiting();
+    let waiting = trust::view(&hook.root()?, crate::place::data_folder().as_deref()).ok()?.waiting();
     if waiting.is_empty() {
         return None;
     }

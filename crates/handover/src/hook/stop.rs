@@ -11,7 +11,7 @@ use wire::output::Output;
 
 use super::{Answer, Event, Hook, Trouble, handoff, who, with_store};
 use crate::error::Error;
-use crate::office::{self, Office};
+use crate::office::Office;
 use crate::runner::brief::{self, REPAIR};
 use crate::runner::learn::note;
 use crate::settings::{self, Team, team};
@@ -38,7 +38,7 @@ pub(super) fn stopping(hook: &Hook<'_>) -> Result<Answer, Trouble> {
     }
     let team = match hook.root() {
         Some(root) => {
-            let view = trust::view(&root, office::data_folder().as_deref())?;
+            let view = trust::view(&root, crate::place::data_folder().as_deref())?;
             // Which form an agent's answer has runs nothing; what its output is held to must have been accepted.
             settings::Team { agents: view.written.team.agents, ..view.settings.team }
         }

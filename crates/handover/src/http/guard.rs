@@ -24,8 +24,6 @@ use crate::settings;
 const TRUST_MS: i64 = 100;
 /// Tokens that are remembered.
 const KNOWN_MAX: usize = 1_000;
-/// Requests of one token in one second, unless the settings say otherwise.
-pub(crate) const RATE_DEFAULT: u32 = 20_000;
 /// Requests without a token that is known, in one second, of all callers together.
 const STRANGERS_MAX: u32 = 200;
 
@@ -78,7 +76,7 @@ impl Guard {
             service,
             hosts: hosts.collect(),
             origins: origins.collect(),
-            rate: settings.rate_per_second.unwrap_or(RATE_DEFAULT),
+            rate: settings.rate_per_second.unwrap_or(settings::RATE_DEFAULT),
             known: Mutex::default(),
             strangers: Mutex::default(),
         }

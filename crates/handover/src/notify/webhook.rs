@@ -12,8 +12,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use http::uri::Scheme;
-use http::{Request, Uri, header};
+use http::{Request, header};
 use http_body_util::Full;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
@@ -24,7 +23,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use super::address::is_public;
-use crate::settings::Webhook;
+use crate::settings::{Webhook, WebhookTarget};
 
 /// Of one step: a name, a connection, an answer.
 const STEP_MAX: Duration = Duration::from_secs(8);
@@ -44,44 +43,7 @@ pub(super) struct Letter<'a> {
     pub(super) body: &'a str,
 }
 
-/// A URL, taken apart and found on the list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
-    host: String,
-    port: u16,
-    secure: bool,
-    path: String,
-}
-
-impl Target {
-    pub fn of(webhook: &Webhook) -> Result<Self, String> {
-        let uri: Uri = webhook.url.parse().map_err(|_| "url is not a URL".to_owned())?;
-        let secure = match uri.scheme() {
-            Some(scheme) if *scheme == Scheme::HTTPS => true,
-            Some(scheme) if *scheme == Scheme::HTTP => false,
-            Some(_) | None => return Err("url must begin with https:// or http://".to_owned()),
-        };
-        let authority = uri.authority().ok_or("url names no host")?;
-        if authority.as_str().contains('@') {
-            return Err("url must not hold a user or a password".to_owned());
-        }
-        let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_lowercase();
-        if host.is_empty() {
-            return Err("url names no host".to_owned());
-        }
-        let port = authority.port_u16().unwrap_or(if secure { 443 } else { 80 });
-        let listed = |entry: &String| {
-            let Some((name, number)) = entry.rsplit_once(':') else { return false };
-            let name = name.trim_start_matches('[').trim_end_matches(']');
-            name.eq_ignore_ascii_case(&host) && number.parse() == Ok(port)
-        };
-        if !webhook.allow.iter().any(listed) {
-            return Err(format!("{host}:{port} is not in allow; add \"{host}:{port}\" if it may be called"));
-        }
-        let path = uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string);
-        Ok(Self { host, port, secure, path })
-    }
-
+impl WebhookTarget {
     /// The name is resolved once, every address of it is checked, and those are the ones that are called.
     async fn addresses(&self, private: bool) -> Result<Vec<SocketAddr>, String> {
         let found: Vec<SocketAddr> = match self.host.parse::<IpAddr>() {
@@ -149,7 +111,7 @@ fn secret(root: &Path, webhook: &Webhook) -> Result<String, String> {
 }
 
 pub(super) async fn post(root: &Path, webhook: &Webhook, letter: &Letter<'_>) -> Result<(), String> {
-    let target = Target::of(webhook)?;
+    let target = WebhookTarget::of(webhook)?;
     let signature = signature(&secret(root, webhook)?, letter.id, letter.at, letter.body)?;
     let addresses = target.addresses(webhook.private).await?;
     let mut problem = String::new();
@@ -163,7 +125,7 @@ pub(super) async fn post(root: &Path, webhook: &Webhook, letter: &Letter<'_>) ->
     Err(problem)
 }
 
-async fn send(target: &Target, stream: TcpStream, letter: &Letter<'_>, signature: &str) -> Result<(), String> {
+async fn send(target: &WebhookTarget, stream: TcpStream, letter: &Letter<'_>, signature: &str) -> Result<(), String> {
     let request = Request::post(&target.path)
         .header(header::HOST, target.named())
         .header(header::CONTENT_TYPE, "application/json")
@@ -243,7 +205,11 @@ mod tests {
             ("http://[::1]:9/x", "[::1]:9", "/x"),
         ];
         for (url, entry, path) in good {
-            assert_eq!(Target::of(&webhook(url, &[entry])).map(|target| target.path).as_deref(), Ok(path), "{url}");
+            assert_eq!(
+                WebhookTarget::of(&webhook(url, &[entry])).map(|target| target.path).as_deref(),
+                Ok(path),
+                "{url}"
+            );
         }
         let bad = [
             ("https://example.org/", "example.org:80", "not in allow"),
@@ -258,23 +224,23 @@ mod tests {
             ("https://example.org/", "*:443", "not in allow"),
         ];
         for (url, entry, word) in bad {
-            let problem = Target::of(&webhook(url, &[entry])).err().unwrap_or_default();
+            let problem = WebhookTarget::of(&webhook(url, &[entry])).err().unwrap_or_default();
             assert!(!problem.is_empty() && problem.contains(word), "{url}: {problem}");
         }
-        assert!(Target::of(&webhook("https://example.org/", &[])).is_err());
+        assert!(WebhookTarget::of(&webhook("https://example.org/", &[])).is_err());
     }
 
     #[tokio::test]
     async fn an_address_that_is_not_public_is_not_called() {
         for host in ["127.0.0.1", "localhost", "169.254.169.254", "10.0.0.1", "[::1]", "[::ffff:7f00:1]", "0.0.0.0"] {
             let (url, entry) = (format!("http://{host}:9/x"), format!("{host}:9"));
-            let target = Target::of(&webhook(&url, &[&entry])).unwrap();
+            let target = WebhookTarget::of(&webhook(&url, &[&entry])).unwrap();
             let problem = target.addresses(false).await.err().unwrap_or_default();
             assert!(problem.contains("no public address"), "{host}: {problem}");
         }
-        let target = Target::of(&webhook("http://169.254.169.254/", &["169.254.169.254:80"])).unwrap();
+        let target = WebhookTarget::of(&webhook("http://169.254.169.254/", &["169.254.169.254:80"])).unwrap();
         assert!(target.addresses(true).await.is_err(), "metadata is refused in any case");
-        let target = Target::of(&webhook("http://localhost:9/", &["localhost:9"])).unwrap();
+        let target = WebhookTarget::of(&webhook("http://localhost:9/", &["localhost:9"])).unwrap();
         assert!(target.addresses(true).await.is_ok());
         // A name that leads to several places is called at none of them when one is forbidden.
         let at = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<SocketAddr>>();

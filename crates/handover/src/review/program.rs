@@ -7,8 +7,8 @@ use engine::turn::{Spent, TurnEnd};
 
 use super::ask::{Said, Stage, Try};
 use super::provider::Provider;
+use crate::budget::amounts;
 use crate::error::Error;
-use crate::runner::turn::amounts;
 use agents::adapter::acp::{Asked, Permit};
 use agents::adapter::{self, Heard, Kind, Order, Permissions, Server};
 use agents::host;

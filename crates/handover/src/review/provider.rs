@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use wire::feedback::is_listed;
 
-use crate::runner::team::{Member, NotReady, Team};
 use crate::settings::{self, team};
+use crate::team::{Member, NotReady, Team};
 use crate::trust;
 
 /// An agent that can be asked.

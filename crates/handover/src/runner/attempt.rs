@@ -13,13 +13,14 @@ use engine::{Command, Refusal, Timestamp};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::brief;
-use super::budget::Bounds;
 use super::place::Place;
 use super::remains;
 use super::route::{self, To};
 use super::shop::{News, Seat, Shop, What, Wish};
 use super::step::{Given, Step, step};
+use crate::budget::Bounds;
 use crate::error::Error;
+use crate::task_extra::TaskExtra;
 use agents::adapter::Kind;
 use git::Problem;
 use git::branch::Author;
@@ -208,18 +209,17 @@ impl Attempt {
             bounds,
             bounds_workflow,
             can_resume: self.seat.member.settings.adapter != Kind::Exec,
-            has_reviewer: brief::extra(&facts.detail, "review").is_some(),
+            has_reviewer: TaskExtra::of(&facts.detail).review.is_some(),
             now: self.now(),
         }
     }
 
     /// Those of the task, and those of its workflow.
     pub(super) fn bounds(&self, facts: &Facts) -> (Bounds, Bounds) {
-        let task = brief::extra(&facts.detail, "limits");
         let config = facts.workflow_detail.config.as_ref().and_then(|json| wire::json::parse(json.as_str()).ok());
         let config = config.map(|node| node.to_value());
         let workflow = Bounds::named(config.as_ref().and_then(|config| config.get("limits")));
-        (Bounds::of(&self.shop.settings.limits).and(Bounds::named(task.as_ref())), workflow)
+        (Bounds::of(&self.shop.settings.limits).and(TaskExtra::of(&facts.detail).limits.bounds), workflow)
     }
 
     pub(super) fn now(&self) -> Timestamp {

@@ -19,12 +19,13 @@ use super::attempt::{Attempt, Trouble};
 use super::brief;
 use super::finish::Done;
 use super::place::Place;
-use super::proof;
 use super::shop::{Seat, What};
 use super::verify::{
     self, Asked, ChangedCheck, CheckAnswer, CheckWait, Contract, Evidence, Judgement, Progress, Verified,
 };
 use crate::settings::team;
+use crate::task_extra::TaskExtra;
+use crate::turn_proof;
 use agents::adapter::acp::{Asked as Wanted, Permit};
 use agents::adapter::{self, Heard, Home, Kind, Order, Permissions};
 use agents::program::{self, Follow, Ran, Start};
@@ -70,7 +71,7 @@ impl Attempt {
         let mechanical = if evidence.has_passed() { Verdict::Pass } else { Verdict::Fail };
         let semantic = match &contract.evaluate {
             Some(evaluate) if mechanical == Verdict::Pass => {
-                let author = super::brief::author(&facts.detail);
+                let author = TaskExtra::of(&facts.detail).planned_by;
                 let criterion = verify::Criterion { text: evaluate, author: author.as_deref() };
                 let asked = verify::ask(criterion, output_ref.as_deref(), text.as_deref().unwrap_or_default());
                 let Some(judged) = self.semantic(facts, &asked).await? else { return Ok(None) };
@@ -247,7 +248,7 @@ impl Attempt {
         let room = self.shop.attempt_folder(self.task, self.attempt).join(format!("room-{}", settings.slug));
         std::fs::create_dir_all(&room)?;
         std::fs::create_dir_all(&folder)?;
-        let proof = proof::make(&folder)?;
+        let proof = turn_proof::make(&folder)?;
         let order = Order {
             kind: settings.adapter,
             command: judge.member.command(),
@@ -272,7 +273,7 @@ impl Attempt {
             binary: agents::host::own_binary()?,
             turn: turn.to_string(),
             order,
-            environment: proof::beside(&settings.env, proof),
+            environment: turn_proof::beside(&settings.env, proof),
             output_bytes_max: limits.output_bytes,
             seconds_max: limits.turn_seconds,
         };

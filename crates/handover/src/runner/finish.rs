@@ -11,13 +11,13 @@ use wire::json::{Value, object};
 use wire::output::Output;
 
 use super::attempt::{Attempt, Trouble, cut};
-use super::budget;
 use super::chain::Chain;
 use super::evaluate::Found;
 use super::place::{Place, left};
 use super::shop::What;
 use super::step::Because;
 use super::verify::Evidence;
+use crate::budget;
 use git::branch::{Committed, Merged};
 
 /// What a "done" says of itself, in either dialect.

@@ -11,6 +11,7 @@ use super::shop::Shop;
 use super::verify;
 use crate::error::Error;
 use crate::review::provider::slug;
+use crate::task_extra::TaskExtra;
 
 /// Problems that are told; the rest shows when these are mended.
 const TOLD_MAX: usize = 20;
@@ -24,7 +25,7 @@ pub(super) async fn lacks(shop: &Shop, workflow: WorkflowId) -> Result<Vec<Strin
     while lacks.len() < TOLD_MAX {
         let page = shop.service.view(move |world| view::tasks(world, workflow, &open, after, PAGE)).await?;
         for row in &page.rows {
-            let reviewer = brief::extra(&row.detail, "review").and_then(|named| named.as_text().map(str::to_owned));
+            let reviewer = TaskExtra::of(&row.detail).review;
             if let Some(named) = reviewer.filter(|named| slug(&shop.settings, named, None).is_none()) {
                 let what = format!(
                     "it is to be reviewed by `{named}`, and no agent of .handover/config.toml has that name or role; add one, \

@@ -14,15 +14,13 @@ use super::attempt::Attempt;
 use super::place::Ground;
 use super::run;
 use super::shop::{News, Parts, Seat, Shop, Wish};
-use super::team::{NotReady, Team};
 use super::verify::{Asked, Judgement};
 use crate::digest::sha256;
-use crate::office::{self, Office};
+use crate::office::Office;
+use crate::principal;
+use crate::team::{NotReady, Team};
 use crate::trust;
 use git::{Git, Problem, TIME_LIMIT_DEFAULT};
-
-/// Overrides the name by which this machine is known; for several runners on one.
-pub const HOST: &str = "HANDOVER_HOST";
 
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -56,9 +54,9 @@ pub struct Opened {
 /// Opens it. `at_once` bounds how many turns run at a time.
 pub async fn open(office: &Office, at_once: Option<usize>, wish: watch::Receiver<Wish>) -> Result<Opened, NotOpened> {
     let root = office.place.root.clone().ok_or(NotOpened::NoProject)?;
-    let all = trust::require(&root, office::data_folder().as_deref())?.settings;
+    let all = trust::require(&root, crate::place::data_folder().as_deref())?.settings;
     let team = Team::gather(&root, &all.team, std::env::var_os("PATH").as_deref())?;
-    let host = host();
+    let host = principal::host();
     let Some(lock) = run::only_one(&office.live, &host, "lock")? else {
         return Err(NotOpened::RunnerActive { host });
     };
@@ -72,7 +70,7 @@ pub async fn open(office: &Office, at_once: Option<usize>, wish: watch::Receiver
     let at_once = at_once.unwrap_or_else(|| every.fold(0_usize, usize::saturating_add));
     let parts = Parts {
         service: office.desk.service().clone(),
-        store: absolute(&office.place.store),
+        store: crate::place::absolute(&office.place.store),
         ground: Ground::new(git, root, is_repository, worktrees),
         state: office.state.clone(),
         settings: all.team,
@@ -90,7 +88,7 @@ pub async fn open(office: &Office, at_once: Option<usize>, wish: watch::Receiver
 pub async fn judge(office: &Office, task: TaskId, asked: &Asked) -> Result<Judgement, String> {
     let told = |problem: &dyn std::fmt::Display| problem.to_string();
     let root = office.place.root.clone().ok_or_else(|| told(&NotOpened::NoProject))?;
-    let accepted = trust::accepted(&root, office::data_folder().as_deref());
+    let accepted = trust::accepted(&root, crate::place::data_folder().as_deref());
     let mut settings = accepted.map_err(|problem| told(&problem))?.settings.team;
     let named = settings.evaluator.as_ref().map(|evaluator| evaluator.agent.clone());
     settings.agents.retain(|agent| Some(&agent.slug) == named.as_ref());
@@ -98,10 +96,10 @@ pub async fn judge(office: &Office, task: TaskId, asked: &Asked) -> Result<Judge
     let team = Team::gather(&root, &settings, path.as_deref()).map_err(|problem| told(&problem))?;
     let member = team.members.first().cloned().ok_or("nobody is named as [evaluator] in .handover/config.toml")?;
     let (_nothing_is_wished, wish) = watch::channel(Wish::Work);
-    let host = host();
+    let host = principal::host();
     let parts = Parts {
         service: office.desk.service().clone(),
-        store: absolute(&office.place.store),
+        store: crate::place::absolute(&office.place.store),
         ground: Ground::new(Git::default(), root, false, None),
         state: office.state.clone(),
         settings,
@@ -129,7 +127,7 @@ pub async fn judge(office: &Office, task: TaskId, asked: &Asked) -> Result<Judge
 /// Where a runner of version 0.1 holds its lock: one for all stores of a folder, or one for each spelling of an address.
 fn old_locks(office: &Office) -> PathBuf {
     let store = &office.place.store;
-    match office::data_folder().filter(|_| store.contains("://")) {
+    match crate::place::data_folder().filter(|_| store.contains("://")) {
         Some(data) => data.join("handover").join("runners").join(sha256(store.as_bytes())),
         None => office.state.clone(),
     }
@@ -147,24 +145,9 @@ async fn hands(state: &Path, host: &str) -> std::io::Result<File> {
     }
 }
 
-/// The name of this machine.
-pub fn host() -> String {
-    let named = std::env::var(HOST).ok().filter(|name| !name.trim().is_empty());
-    named.unwrap_or_else(|| rustix::system::uname().nodename().to_string_lossy().into_owned())
-}
-
 /// The same for every runner of this name, so that its agents are the same ones after a restart.
 fn session(host: &str) -> SessionId {
-    crate::principal::derived(&format!("handover runner {host}"))
-}
-
-/// Agents work elsewhere, and their server must find the same store.
-pub fn absolute(store: &str) -> String {
-    if store.contains("://") || store == "memory:" {
-        return store.to_owned();
-    }
-    let path = PathBuf::from(store.strip_prefix("sqlite:").unwrap_or(store));
-    std::path::absolute(&path).unwrap_or(path).display().to_string()
+    principal::derived(&format!("handover runner {host}"))
 }
 
 async fn is_repository(git: &Git, root: &Path) -> Result<bool, Problem> {

@@ -11,6 +11,7 @@ use engine::{Fact, Need, Stop, Timestamp, World};
 use super::brief;
 use super::shop::Shop;
 use crate::error::Error;
+use crate::task_extra::TaskExtra;
 
 /// Tasks that are looked at for one round of claims.
 const OFFERED_MAX: usize = 200;
@@ -93,8 +94,7 @@ fn offers(world: &World, workflow: WorkflowId, now: Timestamp) -> Result<Vec<Off
         Ok(brief.is_some_and(|brief| brief.output_contract.evaluate.get().is_some()))
     };
     let review = |task: &Task| -> Result<Option<String>, Stop> {
-        let named = if task.review { brief::extra(world.detail(task.id)?, "review") } else { None };
-        Ok(named.and_then(|named| named.as_text().map(str::to_owned)))
+        Ok(if task.review { TaskExtra::of(world.detail(task.id)?).review } else { None })
     };
     tasks.into_iter().map(|task| Ok(Offered { judged: judged(&task)?, review: review(&task)?, task })).collect()
 }

@@ -12,7 +12,6 @@ use engine::view::{self, Attempt as Facts, Reviewed};
 use engine::{Command, Refusal};
 
 use super::attempt::{Attempt, Trouble, cut};
-use super::brief;
 use super::evaluate::Look;
 use super::place::Place;
 use super::shop::{Seat, Shop, What};
@@ -24,6 +23,7 @@ use crate::review::provider::{own_slug, slug};
 use crate::review::request::{Artifact, by_extension, request};
 use crate::review::task_work::DIFF;
 use crate::review::{self, Bench, Provider, Round};
+use crate::task_extra::TaskExtra;
 use git::program::Call;
 use git::repository::reference;
 
@@ -81,9 +81,7 @@ impl Attempt {
         let id = match &facts.review {
             Some(known) => known.review.id,
             None => {
-                let limits = brief::extra(&facts.detail, "limits");
-                let rounds = limits.as_ref().and_then(|limits| limits.get("review_rounds").cloned());
-                let rounds = rounds.and_then(|rounds| rounds.to_string().parse().ok());
+                let rounds = TaskExtra::of(&facts.detail).limits.review_rounds;
                 review::open(&bench, Some((self.task, self.attempt)), rounds).await?
             }
         };
@@ -122,7 +120,7 @@ impl Attempt {
         let worker = &self.seat.member.settings.slug;
         let named = match &facts.review {
             Some(known) => known.review.provider.clone(),
-            None => brief::extra(&facts.detail, "review")?.as_text()?.to_owned(),
+            None => TaskExtra::of(&facts.detail).review?,
         };
         let slug = reviewer(&self.shop, &named, worker)?;
         self.shop.seats.get(&slug).cloned()

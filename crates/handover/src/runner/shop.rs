@@ -12,11 +12,11 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::place::Ground;
-use super::proof;
-use super::team::{Member, Team};
 use crate::error::Error;
 use crate::principal;
 use crate::service::{self, Service};
+use crate::team::{Member, Team};
+use crate::turn_proof;
 use crate::{settings, trust};
 
 /// What the runner is asked to do.
@@ -197,7 +197,7 @@ impl Shop {
 
     /// Where the files of a turn are.
     pub fn turn_folder(&self, turn: TurnId) -> PathBuf {
-        proof::turn_folder(&self.state, turn)
+        turn_proof::turn_folder(&self.state, turn)
     }
 
     /// Where an attempt keeps what it must know of its artifacts.

@@ -18,10 +18,10 @@ use engine::task::{BlockKind, Status, Task};
 use engine::turn::{Purpose, Turn, TurnEnd};
 use engine::view::Attempt;
 
-use super::budget::{Bounds, Over};
 use super::chain::Chain;
 use super::next::{Next, Says, Verdict, next};
 use super::verify::Evidence;
+use crate::budget::{Bounds, Over};
 use agents::program::NO_CONVERSATION;
 
 /// Two verifications of one attempt may fail, no more.

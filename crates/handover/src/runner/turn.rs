@@ -17,15 +17,15 @@ use wire::json::Value;
 
 use super::attempt::{Attempt, Trouble};
 use super::brief::Told;
-use super::budget::{self, Bounds};
 use super::chain::Chain;
 use super::next::{Says, Verdict};
 use super::place::Place;
-use super::proof;
 use super::shop::{What, Wish};
 use super::step::Because;
+use crate::budget::{self, Bounds};
 use crate::objects;
 use crate::settings::team;
+use crate::turn_proof;
 use agents::adapter::acp::{Asked, Permit, covers};
 use agents::adapter::{self, Heard, Home, Kind, Order, Permissions, Said, Server};
 use agents::host;
@@ -121,7 +121,7 @@ impl Attempt {
         let record = Record { input: told.input.as_ref().map(Value::to_string), shown };
         let parent = self.shop.attempt_folder(self.task, self.attempt);
         write(&folder, &parent, &record)?;
-        let proof = proof::make(&folder)?;
+        let proof = turn_proof::make(&folder)?;
         let (bounds, bounds_workflow) = self.bounds(facts);
         let limits = &self.shop.settings.limits;
         let order = Order {
@@ -147,7 +147,7 @@ impl Attempt {
             binary: host::own_binary()?,
             turn: turn.to_string(),
             order,
-            environment: proof::beside(&settings.env, proof),
+            environment: turn_proof::beside(&settings.env, proof),
             output_bytes_max: limits.output_bytes,
             seconds_max: bounds
                 .turn_seconds(facts.spent, limits.turn_seconds)
@@ -162,7 +162,7 @@ impl Attempt {
         let program = program.to_str().ok_or_else(|| Trouble::Other("our own path is no text".to_owned()))?.to_owned();
         let environment = vec![
             (host::TURN.to_owned(), turn.to_string()),
-            (proof::PROOF.to_owned(), proof.to_owned()),
+            (turn_proof::PROOF.to_owned(), proof.to_owned()),
             ("HANDOVER_STORE".to_owned(), self.shop.store.clone()),
         ];
         Ok(Server { program, arguments: vec!["mcp".to_owned()], environment })
@@ -355,26 +355,8 @@ pub(super) fn spent(facts: &Facts, said: &Said, ms: u64) -> Spent {
     let same = |ended: &&Ended| ended.conversation.is_some() && ended.conversation == said.conversation;
     let ended = facts.turns.iter().filter_map(Turn::ended).filter(same);
     let earlier = ended.fold(Spent::default(), |sum, ended| sum.and(ended.spent));
-    let (usd_micros, tokens) = amounts(said.usd, said.tokens, earlier);
+    let (usd_micros, tokens) = budget::amounts(said.usd, said.tokens, earlier);
     Spent { usd_micros, tokens, ms, turns: 1 }
-}
-
-pub(crate) fn amounts(
-    usd: Option<adapter::Spent<f64>>,
-    tokens: Option<adapter::Spent<u64>>,
-    earlier: Spent,
-) -> (Option<u64>, Option<u64>) {
-    let usd = usd.and_then(|usd| match usd {
-        adapter::Spent::ThisTurn(usd) => budget::micros(usd),
-        adapter::Spent::WholeConversation(usd) => {
-            budget::micros(usd).map(|all| all.saturating_sub(earlier.usd_micros.unwrap_or(0)))
-        }
-    });
-    let tokens = tokens.map(|tokens| match tokens {
-        adapter::Spent::ThisTurn(tokens) => tokens,
-        adapter::Spent::WholeConversation(all) => all.saturating_sub(earlier.tokens.unwrap_or(0)),
-    });
-    (usd, tokens)
 }
 
 fn usd_left(bounds: Bounds, bounds_workflow: Bounds, facts: &Facts) -> Option<f64> {
@@ -410,7 +392,7 @@ impl Follow for Ears<'_> {
     }
 
     fn spent(&mut self, usd: Option<adapter::Spent<f64>>, tokens: Option<adapter::Spent<u64>>) {
-        let (usd_micros, tokens) = amounts(usd, tokens, self.earlier);
+        let (usd_micros, tokens) = budget::amounts(usd, tokens, self.earlier);
         self.attempt.tell(self.facts, What::Spent { turn: self.turn, usd_micros, tokens });
         let now = Spent { usd_micros, tokens, ms: 0, turns: 0 };
         let over = self.bounds.over(self.facts.spent.and(now));

@@ -6,7 +6,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use super::{Settings, Unreadable, parse};
-use crate::place::FOLDER;
+use git::FOLDER;
 
 const CONFIG: &str = "config.toml";
 /// The folder of schemas, in `.handover/`.

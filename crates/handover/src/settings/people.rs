@@ -90,6 +90,6 @@ impl Notify {
                 "notify.webhook: give secret_file or secret_env, and not both; it signs what is sent".to_owned(),
             );
         }
-        crate::notify::Target::of(webhook).err().map(|problem| format!("notify.webhook: {problem}"))
+        super::WebhookTarget::of(webhook).err().map(|problem| format!("notify.webhook: {problem}"))
     }
 }

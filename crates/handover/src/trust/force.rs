@@ -35,7 +35,7 @@ fn both(file: &[String], accepted: &[String]) -> Vec<String> {
 }
 
 fn serve(file: &Serve, accepted: &Serve) -> Serve {
-    let rate = |serve: &Serve| serve.rate_per_second.unwrap_or(crate::http::RATE_DEFAULT);
+    let rate = |serve: &Serve| serve.rate_per_second.unwrap_or(crate::settings::RATE_DEFAULT);
     Serve {
         port: file.port,
         hosts: both(&file.hosts, &accepted.hosts),

@@ -128,7 +128,7 @@ impl Items {
         for origin in &serve.origins {
             self.grant("serve.origins", origin, json!(origin), format!("pages that may call the server: {origin}"));
         }
-        let default = f64::from(crate::http::RATE_DEFAULT);
+        let default = f64::from(crate::settings::RATE_DEFAULT);
         let rate = serve.rate_per_second.map_or(default, f64::from);
         self.bound("serve.rate_per_second", "requests per second", Some(rate), Some(default));
     }

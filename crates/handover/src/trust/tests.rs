@@ -7,7 +7,7 @@ mod values;
 use std::path::{Path, PathBuf};
 
 use super::*;
-use crate::place::FOLDER;
+use git::FOLDER;
 
 /// Puts something in the place of a file.
 type Make = fn(&Path);

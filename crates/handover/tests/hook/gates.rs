@@ -140,9 +140,9 @@ fn below_a_turn_the_turns_agent_asks() {
     let caller = Caller { agent: Some(holder), ..Caller::with_rights(Rights::Runner) };
     let Reply::TurnStarted { turn, .. } = scene.run(caller, Command::StartTurn(start)) else { panic!("no turn") };
     let call = json!({"tool_name": "Bash", "tool_input": {"command": "git push"}, "tool_use_id": "t1"});
-    let folder = handover::runner::proof::turn_folder(&scene.at().join(".handover/state"), turn);
+    let folder = handover::turn_proof::turn_folder(&scene.at().join(".handover/state"), turn);
     std::fs::create_dir_all(&folder).expect("a folder");
-    let proof = handover::runner::proof::make(&folder).expect("a proof");
+    let proof = handover::turn_proof::make(&folder).expect("a proof");
     let turn = turn.to_string();
     let environment = [("HANDOVER_TURN", turn.as_str()), ("HANDOVER_TURN_PROOF", proof.as_str())];
     assert!(!scene.hook_in("PreToolUse", call.clone(), &environment).denied().is_empty());
@@ -169,9 +169,9 @@ fn a_turn_that_was_named_by_hand_is_not_the_asker() {
     };
     let caller = Caller { agent: Some(holder), ..Caller::with_rights(Rights::Runner) };
     let Reply::TurnStarted { turn, .. } = scene.run(caller, Command::StartTurn(start)) else { panic!("no turn") };
-    let folder = handover::runner::proof::turn_folder(&scene.at().join(".handover/state"), turn);
+    let folder = handover::turn_proof::turn_folder(&scene.at().join(".handover/state"), turn);
     std::fs::create_dir_all(&folder).expect("a folder");
-    handover::runner::proof::make(&folder).expect("a proof");
+    handover::turn_proof::make(&folder).expect("a proof");
     let turn = turn.to_string();
     for proof in ["", "guessed"] {
         let environment = [("HANDOVER_TURN", turn.as_str()), ("HANDOVER_TURN_PROOF", proof)];

@@ -9,8 +9,8 @@ use engine::{Caller, Command, Reply, Rights, Standing, Timestamp};
 use handover::clock::{Clock, ManualClock, SystemClock};
 use handover::desk::{Desk, Outcome, Surroundings, Visitor};
 use handover::principal;
-use handover::runner::proof;
 use handover::service::Service;
+use handover::turn_proof;
 use serde_json::{Value, json};
 
 use crate::door::http::{Server, said};
@@ -76,9 +76,9 @@ fn proof_of(place: &Place, turn: &str) -> String {
         Some(folder) if !place.store.contains("://") => folder.to_owned(),
         _ => place.folder.join("handover"),
     };
-    let folder = proof::turn_folder(&state, turn.parse().unwrap());
+    let folder = turn_proof::turn_folder(&state, turn.parse().unwrap());
     std::fs::create_dir_all(&folder).unwrap();
-    proof::make(&folder).unwrap()
+    turn_proof::make(&folder).unwrap()
 }
 
 impl CallLine {
@@ -102,7 +102,7 @@ impl CallLine {
                     ShellCaller::Person => terminal.seat(&mut program),
                     ShellCaller::Script => {}
                     ShellCaller::Turn(turn) => {
-                        program.env("HANDOVER_TURN", &*turn).env(proof::PROOF, proof_of(place, turn));
+                        program.env("HANDOVER_TURN", &*turn).env(turn_proof::PROOF, proof_of(place, turn));
                     }
                 }
                 command::run(&mut program, tool, arguments)

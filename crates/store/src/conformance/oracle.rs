@@ -9,7 +9,7 @@ use engine::{Change, Need, World, fold};
 use super::{Order, must};
 use crate::log::{Entry, Head};
 use crate::memory::Contents;
-use crate::{Memory, Row, Store, export, import, record, transfer};
+use crate::{Memory, Row, Store, export, import, memory, record};
 
 #[derive(Debug, Default)]
 pub(super) struct Oracle {
@@ -76,7 +76,7 @@ impl Oracle {
             all.extend(rows.into_iter().map(|row| (table, row)));
             Ok(())
         });
-        must(transfer::dump_memory(&self.contents, &mut sink), "dump");
+        must(memory::rows::dump(&self.contents, &mut sink), "dump");
         std::mem::take(&mut *all.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -4,8 +4,8 @@ use rusqlite::Connection;
 
 use super::reader;
 use crate::fault::Fault;
+use crate::stored_row::Row;
 use crate::table::{TABLES, insert_sql};
-use crate::transfer::Row;
 use crate::{Source, migrate, sql};
 
 /// Returns the rows as the present schema has them.

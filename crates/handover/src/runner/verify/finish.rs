@@ -16,8 +16,8 @@ use super::changed::{ChangedCheck, CheckAnswer, CheckWait};
 use super::evaluation::{Asked, Criterion, Judgement, ask};
 use super::{Contract, Facts, Fault, Place, Progress, Said, Unresolved, Verified, resolve, tree, verify};
 use crate::review::task_work::{WorkGround, WorkProblem, state_to_complete};
-use crate::runner::brief;
 use crate::settings::Team;
+use crate::task_extra::TaskExtra;
 use crate::{Error, Service};
 use agents::host;
 use git::program::Git;
@@ -181,7 +181,7 @@ async fn prepare(service: &Service, team: &Team, order: Order<'_>) -> Result<(He
         Some(holder) if order.agent.is_none_or(|agent| agent == holder) => holder,
         Some(_) | None => return Err(Error::from(Refusal::ClaimLost { task: id, holder, attempt }).into()),
     };
-    let author = brief::author(&detail);
+    let author = TaskExtra::of(&detail).planned_by;
     let stored = detail.brief.ok_or(Unfinished::NoContract(id))?;
     let judged = wire::message::judge_brief(stored.as_str().as_bytes());
     let problems = judged.report.codes().0.join(", ");

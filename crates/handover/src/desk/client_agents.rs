@@ -4,8 +4,8 @@ use engine::id::{AgentId, SessionId};
 use engine::{Need, Rights};
 use wire::lifecycle::Said;
 
-use super::{AgentSign, BelowAgent};
-use crate::desk::Visitor;
+use super::Visitor;
+use crate::below::{AgentSign, BelowAgent};
 use crate::error::Error;
 use crate::service::Service;
 use agents::host::TURN;

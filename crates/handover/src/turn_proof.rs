@@ -36,7 +36,7 @@ pub fn make(folder: &Path) -> io::Result<String> {
 }
 
 /// Returns the variables of a turn's program: those of its agent's settings, and the proof.
-pub(super) fn beside(settings: &BTreeMap<String, String>, proof: String) -> Vec<(String, String)> {
+pub(crate) fn beside(settings: &BTreeMap<String, String>, proof: String) -> Vec<(String, String)> {
     let own = settings.iter().map(|(name, value)| (name.clone(), value.clone()));
     own.chain([(PROOF.to_owned(), proof)]).collect()
 }

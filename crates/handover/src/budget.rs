@@ -1,5 +1,6 @@
 //! What a task and a workflow may cost, and whether that is used up.
 
+use agents::adapter;
 use engine::turn::Spent;
 use wire::json::Value;
 
@@ -117,6 +118,26 @@ impl Bounds {
         let left = self.seconds.map_or(u64::MAX, |bound| bound.saturating_sub(spent.ms / 1_000));
         u32::try_from(left).unwrap_or(u32::MAX).min(most)
     }
+}
+
+/// Returns the dollars, in millionths, and the tokens of one turn. A program that tells the sum of its conversation is taken
+/// at that sum less what earlier turns spent.
+pub(crate) fn amounts(
+    usd: Option<adapter::Spent<f64>>,
+    tokens: Option<adapter::Spent<u64>>,
+    earlier: Spent,
+) -> (Option<u64>, Option<u64>) {
+    let usd = usd.and_then(|usd| match usd {
+        adapter::Spent::ThisTurn(usd) => micros(usd),
+        adapter::Spent::WholeConversation(usd) => {
+            micros(usd).map(|all| all.saturating_sub(earlier.usd_micros.unwrap_or(0)))
+        }
+    });
+    let tokens = tokens.map(|tokens| match tokens {
+        adapter::Spent::ThisTurn(tokens) => tokens,
+        adapter::Spent::WholeConversation(all) => all.saturating_sub(earlier.tokens.unwrap_or(0)),
+    });
+    (usd, tokens)
 }
 
 #[cfg(test)]

@@ -1,0 +1,16 @@
+//! One stored row, as backends pass it to an export and take it from an import.
+
+use crate::fault::Fault;
+use crate::value::Value;
+
+/// One row of a table as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row(pub(crate) Vec<Value>);
+
+/// The rows that one page of an export has.
+pub(crate) const PAGE: usize = 500;
+
+/// Returns the refusal of an import into a store that has rows.
+pub(crate) fn not_empty() -> Fault {
+    Fault::Import { problem: "the store is not empty; import into a new one".to_owned() }
+}
