@@ -1,6 +1,7 @@
-//! The doors under siege: many processes at once, bad input, strangers and liars, slow clients, and the end under load.
+//! Attacks on the MCP, HTTP and command-line interfaces: many processes at once, bad input, callers with false
+//! identities, slow clients, and a stop under load.
 //!
-//! Every test starts the program itself, in a folder of its own, and ends what it started.
+//! Every test starts the `handover` program in a temporary folder and ends every process that it started.
 
 #![expect(clippy::unwrap_used, reason = "a proof that cannot go on has failed")]
 #![expect(clippy::disallowed_methods, reason = "it starts the program, and bounds what it waits for")]

@@ -1,4 +1,4 @@
-//! Approvals over HTTP and on the command line: who may look, who may decide, and that an agent cannot, however it tries.
+//! Approvals over HTTP and on the command line: who may see them, who may decide them, and that an agent cannot decide.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::http::Answer;
 use crate::security::{Team, word};
 
-/// The task `amy` holds, and what the runner asked for it.
+/// A task that `amy` holds, and the approval that the runner asked for.
 pub(crate) struct Asked {
     pub(crate) task: String,
     pub(crate) approval: String,
@@ -21,7 +21,7 @@ pub(crate) struct Asked {
 impl Asked {
     pub(crate) fn new(team: &Team, operation: &str) -> Self {
         let plan = json!({"id": team.workflow, "plan": {"summary": "s", "tasks": [{"name": "t"}]}});
-        // The second of a test is asked for the same task.
+        // A second request of the same test is for the same task, so the plan may exist already.
         let _planned = team.server.call(&team.server.token, "workflow_set_plan", &plan);
         let mine = json!({"id": team.workflow, "include_tasks": true});
         let task = word(&team.server.must("workflow_get", &mine)["tasks"][0]["id"]);
@@ -104,7 +104,7 @@ fn a_person_decides_and_nobody_else() {
     team.server.stop();
 }
 
-/// Below an agent, and without a terminal, the command line only shows.
+/// Below an agent, and without a terminal, the command line shows approvals and refuses to decide them.
 #[test]
 fn the_command_line_asks_for_a_person() {
     let team = Team::new();
@@ -137,7 +137,8 @@ fn the_command_line_asks_for_a_person() {
     team.server.stop();
 }
 
-/// Somebody edits the record in the file. The command names the entry; what is cut off at the end shows against a kept head.
+/// `log verify` names an entry that was edited in the database file. It finds a removed last entry only with heads that
+/// were saved before.
 #[test]
 fn the_command_line_names_what_was_changed() {
     let team = Team::new();
@@ -162,7 +163,8 @@ fn the_command_line_names_what_was_changed() {
     assert_eq!(verify(&[]), (Some(1), format!("{topic} entry {seq} was changed")));
     change("origin prod", "origin main");
     assert_eq!(verify(&[]).0, Some(0));
-    // The request is the last entry of its topic: cut off with its head, the rest is sound in itself.
+    // The request is the last entry of its topic. Removing it together with its head leaves a log that is valid without
+    // a saved head.
     file.execute_batch(&format!(
         "DELETE FROM event WHERE topic = '{topic}' AND seq >= {seq}; UPDATE topic SET seq = {seq} - 1, \
          hash = (SELECT hash FROM event WHERE topic = '{topic}' AND seq = {seq} - 1) WHERE name = '{topic}'"

@@ -1,4 +1,4 @@
-//! Bad input through every door: each piece of it gets a named error, quickly, and changes nothing.
+//! Bad input through every interface: each one gets a named error, quickly, and changes nothing in the store.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::pipe::Pipe;
 use crate::place::Place;
 use crate::serve::Server;
 
-/// A store with something in it, a server, and what the store held before.
+/// A server and a store with a few rows, and the content of the store before the bad input.
 struct Scene {
     place: Place,
     server: Server,
@@ -31,7 +31,7 @@ impl Scene {
         Self { place, server, workflow, task, agent, before }
     }
 
-    /// Nothing has changed, and everybody ends well.
+    /// Checks that the store is unchanged and that all processes end without an error.
     fn end(self, doors: Vec<Door>) {
         doors.into_iter().for_each(Door::close);
         assert_eq!(self.place.export(), self.before, "something was changed");
@@ -39,7 +39,7 @@ impl Scene {
     }
 }
 
-/// One value of each kind that JSON has.
+/// Returns one value of each kind that JSON has.
 fn kinds() -> Vec<(&'static str, Value)> {
     vec![
         ("null", Value::Null),
@@ -52,13 +52,13 @@ fn kinds() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Whether a schema allows a kind of value at all. A schema that says nothing allows everything.
+/// Tells whether a schema allows a kind of value at all. A schema without a type allows every kind.
 fn allows(schema: &Value, kind: &str) -> bool {
     if let Some(choices) = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array) {
         return choices.iter().any(|choice| allows(choice, kind));
     }
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
-        // The text that stands for the kind is no word of any list.
+        // The sample string of `kinds` is never one of the values of an enum.
         return kind == "null" && values.contains(&Value::Null);
     }
     match &schema["type"] {
@@ -80,7 +80,7 @@ fn every_argument_of_every_tool_refuses_every_wrong_type() {
             let required = schema["required"].as_array().cloned().unwrap_or_default();
             for (field, schema) in properties(&schema) {
                 let is_required = required.contains(&Value::from(field.as_str()));
-                // Null for an optional argument is the argument left out.
+                // Null for an optional argument means that the argument is absent.
                 let is_wrong = |kind: &str| !allows(&schema, kind) && (kind != "null" || is_required);
                 for (kind, value) in kinds().iter().filter(|(kind, _)| is_wrong(kind)) {
                     let heard = door.call(&tool, json!({field.clone(): value}).to_string().as_bytes());
@@ -110,7 +110,7 @@ fn every_tool_names_what_is_missing_and_what_it_does_not_know() {
             }
             assert_eq!(heard.code, "INVALID_INPUT", "{}: {tool}", door.name());
         }
-        // A name that is nearly right is put right.
+        // For a name that is nearly right, the refusal suggests the right one.
         let near = door.call("task_claim", br#"{"taskid": "tk_0123456789ab"}"#);
         assert!(near.words.contains("\"nearest\":\"task_id\""), "{}: {near:?}", door.name());
     }
@@ -122,8 +122,8 @@ fn nested(depth: usize) -> Vec<u8> {
     [b"{\"name\":\"a\",\"config\":{\"deep\":", lists.as_slice(), b"}}"].concat()
 }
 
-/// Arguments that are no object of JSON, or not one that can be told from another. MCP takes them with a message around:
-/// where that cannot be read either, it is an error of the protocol.
+/// Arguments that are not a JSON object, or that are ambiguous, such as a key that comes twice. MCP puts the arguments
+/// into a message: when the message itself cannot be read, the answer is a protocol error.
 #[test]
 fn what_is_no_json_object_is_refused_by_name() {
     let table: Vec<(&str, Vec<u8>, &str)> = vec![
@@ -181,7 +181,8 @@ fn what_is_no_json_object_is_refused_by_name() {
     scene.end(doors);
 }
 
-/// A message has a bound by what it calls; the answer says so before anything is read of it.
+/// The size limit of a message depends on the tool that it calls. A message above its limit is refused before its
+/// fields are judged.
 #[test]
 fn what_is_too_long_is_refused_whole() {
     let text = |bytes: usize| format!("{{\"name\":\"{}\"}}", "x".repeat(bytes)).into_bytes();
@@ -207,7 +208,7 @@ fn what_is_too_long_is_refused_whole() {
     scene.end(doors);
 }
 
-/// Every text that is kept has a bound, and none may hold what one of the databases cannot keep.
+/// Every stored text has a length limit, and may not hold characters that one of the databases cannot store.
 #[test]
 fn every_kept_text_has_a_bound() {
     let scene = Scene::new();
@@ -264,7 +265,7 @@ fn every_kept_text_has_a_bound() {
     scene.end(doors);
 }
 
-/// Messages of MCP that are none, on the pipe and over HTTP.
+/// Invalid MCP messages are refused with a protocol error, on the pipe and over HTTP.
 #[test]
 fn what_is_no_message_is_refused_by_number() {
     let table: &[(&str, &str, i64)] = &[
@@ -299,7 +300,8 @@ fn what_is_no_message_is_refused_by_number() {
     ];
     let scene = Scene::new();
     let mut doors = Door::all(&scene.place, &scene.server);
-    // The new era says with every request what it speaks; without that these messages are of the old one.
+    // The new MCP version names its version in every request. Without it these messages belong to the old version, so
+    // the other interfaces are left out.
     doors.truncate(2);
     for door in &mut doors {
         for (name, message, number) in table {
@@ -310,7 +312,7 @@ fn what_is_no_message_is_refused_by_number() {
     scene.end(doors);
 }
 
-/// Requests that are no HTTP, or try to be two things at once.
+/// Requests that are not HTTP, or that are ambiguous, such as two different lengths.
 #[test]
 fn what_is_no_request_is_refused_or_closed() {
     let scene = Scene::new();
@@ -349,7 +351,7 @@ fn what_is_no_request_is_refused_or_closed() {
     for (name, bytes, expected) in &table {
         let mut connection = Connection::open(scene.server.port);
         let _closed_early = connection.send(bytes);
-        // A connection that is closed without an answer is an answer to noise.
+        // For noise the server may close the connection without an answer.
         let status = connection.answer().map(|answer| answer.status);
         assert!(status.is_none_or(|status| expected.contains(&status)), "{name}: {status:?}");
         let must_answer = expected.iter().any(|status| ![400, 431].contains(status));
@@ -358,7 +360,7 @@ fn what_is_no_request_is_refused_or_closed() {
     scene.end(Vec::new());
 }
 
-/// The command line: a wrong call is 2, what the rules refuse is 1, and neither changes anything.
+/// On the command line a wrong call exits with 2 and a refusal by the rules exits with 1. Neither changes the store.
 #[test]
 fn wrong_commands_say_what_is_wrong() {
     let scene = Scene::new();
@@ -420,7 +422,7 @@ fn wrong_commands_say_what_is_wrong() {
     scene.end(Vec::new());
 }
 
-/// A line of a pipe that never ends is not kept, and what comes after it is served.
+/// The server does not keep an endless line of a pipe in memory, and it serves the lines after it.
 #[test]
 fn an_endless_line_is_not_kept() {
     let place = Place::new();
@@ -443,7 +445,7 @@ fn an_endless_line_is_not_kept() {
     assert_eq!(pipe.leave().1, "");
 }
 
-/// What is said of a field does not depend on the door.
+/// The answer to a mistake is the same at every interface.
 #[test]
 fn the_same_mistake_has_the_same_answer_at_every_door() {
     let scene = Scene::new();

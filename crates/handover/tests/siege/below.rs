@@ -1,5 +1,5 @@
-//! Below an agent: what is refused to its shell, what its shell may do as the agent, and that a person in a terminal of an
-//! editor, or with agents' settings in the environment, is a person.
+//! Commands below an agent: which ones are refused in its shell, and which ones run as the agent. A person in the
+//! terminal of an editor, or with agents' settings in the environment, still counts as a person.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,7 +11,7 @@ use crate::place::Place;
 use crate::security::{Team, word};
 use crate::terminal::Terminal;
 
-/// A shell in the repository, as a client would be, perhaps under another program's name.
+/// Returns a shell in the repository that acts as a client, optionally under the name of another program.
 fn shell(place: &Place, name: Option<&str>) -> Command {
     let program = match name {
         None => PathBuf::from("/bin/sh"),
@@ -25,7 +25,7 @@ fn shell(place: &Place, name: Option<&str>) -> Command {
     place.program_of(&program)
 }
 
-/// Commands that a person gives, and none below an agent.
+/// Commands that only a person may give, and that are refused below an agent.
 const PEOPLES: &[&[&str]] = &[
     &["approval", "approve", "ap_000000000000"],
     &["approval", "reject", "ap_000000000000", "--reason", "x"],
@@ -49,7 +49,7 @@ const PEOPLES: &[&[&str]] = &[
     &["review", "again", "README.md"],
 ];
 
-/// Commands that go below an agent.
+/// Commands that are allowed below an agent.
 const AGENTS: &[&[&str]] = &[
     &["approval", "list"],
     &["status"],
@@ -68,7 +68,8 @@ const AGENTS: &[&[&str]] = &[
     &["completions", "bash"],
 ];
 
-/// Every command, with and without a terminal; the refusal says what was seen.
+/// Runs every command of a person with and without a terminal: each one must be refused, and the refusal must name the
+/// sign of an agent. The commands that agents may give must work.
 fn refuses_peoples_commands(client: &mut AgentClient, seen: &str) {
     let terminal = Terminal::new();
     for words in PEOPLES {
@@ -92,7 +93,7 @@ fn the_client_of_a_living_server_gives_no_commands_of_people() {
     refuses_peoples_commands(&mut client, "which started a `handover mcp` that still runs");
     assert_eq!(place.export(), before, "something was changed");
     assert!(!place.root().join(".codex").exists() && !place.root().join(".handover/config.toml").exists());
-    // Of a server that has ended nobody is the client any more.
+    // When the server has ended, the shell no longer counts as an agent's client.
     client.end_server();
     let terminal = Terminal::new();
     let ran = client.shell(&["approval", "approve", "ap_000000000000"], Some(&terminal.path));
@@ -105,13 +106,13 @@ fn a_known_client_gives_no_commands_of_people() {
         let place = Place::new();
         let mut client = AgentClient::start(shell(&place, Some(name)));
         client.end_server();
-        // No server lives any more, so it is the program that is seen.
+        // The server has ended, so the refusal can only come from the name of the client's program.
         refuses_peoples_commands(&mut client, &format!("below {name} (pid "));
     }
 }
 
-/// Ways out of an agent's shell that leave its program above: a session, an environment, a terminal or process numbers of one's
-/// own, another name of the program, an editor, another path of the store.
+/// Ways to leave an agent's shell while the agent's program stays an ancestor: a new session, a new environment, a new
+/// terminal, a new namespace of process ids, another name of the program, an editor, another path of the store.
 const WAYS_OUT: &[&str] = &[
     "setsid -w HANDOVER approval approve ap_000000000000",
     "env -i HANDOVER approval approve ap_000000000000",
@@ -137,17 +138,17 @@ fn an_agents_way_out_that_leaves_its_program_above_is_refused() {
             .replace("FILE", &file.display().to_string())
             .replace("STORE", &state.join("handover.db").display().to_string())
             .replace("STATE", &state.display().to_string());
-        // With `-c` a shell would become its last command, and the agent would be gone.
+        // With only one command, `sh -c` would replace itself by it, and the agent's process would be gone.
         let output = shell(&team.place, Some("claude")).args(["-c", &format!("{line}; true")]).output().unwrap();
         let told = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-        // A kernel that forbids namespaces closes that way itself.
+        // A kernel that forbids namespaces makes this way impossible.
         let is_closed = way.contains("unshare") && told.contains("unshare failed");
         assert!(is_closed || told.contains("NOT_A_PERSON this runs below claude (pid "), "{line}: {told}");
     }
     team.server.stop();
 }
 
-/// The server of an agent in an editor, and a person in the terminal of the same editor.
+/// A person decides in the terminal of an editor that also runs an agent's server.
 #[test]
 fn a_person_in_an_editor_decides() {
     let terminal = Terminal::new();
@@ -183,7 +184,7 @@ fn a_person_with_agents_settings_decides() {
     assert!(told.contains("APPROVAL_NOT_FOUND"), "{told}");
 }
 
-/// A script of a person has no terminal. It operates, and decides with a person's token.
+/// A person's script has no terminal. It may operate Handover, and it needs a person's token to decide.
 #[test]
 fn a_persons_script_operates_and_decides_by_token_only() {
     let place = Place::new();
@@ -209,7 +210,7 @@ fn code(ran: &ShellRan) -> String {
     if ran.code == 0 { "done".to_owned() } else { word(&reply["code"]) }
 }
 
-/// Below an agent a tool's command has the agent's rights, and acts as the one agent of its client.
+/// Below an agent a command has the agent's rights, and acts as the only agent that its client registered.
 #[test]
 fn tools_commands_act_as_the_agent_of_their_client() {
     let team = Team::new();
@@ -245,7 +246,7 @@ fn tools_commands_act_as_the_agent_of_their_client() {
     team.server.stop();
 }
 
-/// What five real clients' shell tools gave our program, and what it answered there: `clients/try.sh` says how it was made.
+/// Transcripts of five real clients whose shell tools ran our program, with our answers. `clients/try.sh` made them.
 const DRIVEN: [(&str, &str); 5] = [
     ("claude", include_str!("clients/claude.txt")),
     ("codex", include_str!("clients/codex.txt")),
@@ -254,7 +255,8 @@ const DRIVEN: [(&str, &str); 5] = [
     ("opencode", include_str!("clients/opencode.txt")),
 ];
 
-/// Every try was refused by a mark, and without the marks by the client's program. The marks are still on our list.
+/// Every try was refused because of an environment variable, or, without these variables, because of the client's
+/// program. The variables are still on our list.
 #[test]
 fn real_clients_were_refused_and_their_marks_are_known() {
     for (name, transcript) in DRIVEN {

@@ -1,4 +1,5 @@
-//! The four doors that take a tool's arguments as JSON, and what each of them says.
+//! The four interfaces that take a tool's arguments as JSON (pipe, MCP with and without a session, API), and their
+//! answers.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use crate::pipe::Pipe;
 use crate::place::Place;
 use crate::serve::{Era, Server, post_mcp, tool_call};
 
-/// Nobody waits longer to hear what is wrong with a message.
+/// The longest time until a call is answered.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
 
 pub(crate) enum Door {
@@ -19,18 +20,18 @@ pub(crate) enum Door {
     Api { port: u16, token: String, connection: Connection },
 }
 
-/// What was said: `done`, the code of a refusal, the number of an error of the protocol, or `closed`.
+/// An answer. The code is `done`, the code of a refusal, the number of a protocol error, or `closed`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Heard {
     pub(crate) code: String,
     pub(crate) status: Option<u16>,
-    /// The fields that are named.
+    /// The fields that the refusal names.
     pub(crate) fields: Vec<String>,
     pub(crate) words: String,
 }
 
 impl Door {
-    /// All four, before one store.
+    /// Opens all four interfaces to one store.
     pub(crate) fn all(place: &Place, server: &Server) -> Vec<Self> {
         place.allow_coordinator();
         let (port, token) = (server.port, server.coordinator.clone());
@@ -52,7 +53,7 @@ impl Door {
         }
     }
 
-    /// The schemas of all tools, as this door publishes them.
+    /// Returns the name and the schema of all tools, as this interface publishes them.
     pub(crate) fn schemas(&mut self) -> Vec<(String, Value)> {
         self.renew();
         if let Self::Api { token, connection, .. } = self {
@@ -75,7 +76,7 @@ impl Door {
         tools.into_iter().map(|tool| (tool["name"].as_str().unwrap().to_owned(), tool["inputSchema"].clone())).collect()
     }
 
-    /// Calls a tool with any bytes as its arguments. A pipe takes no line breaks in them.
+    /// Calls a tool with any bytes as its arguments. For a pipe the bytes must have no line break.
     pub(crate) fn call(&mut self, tool: &str, arguments: &[u8]) -> Heard {
         let asked = Instant::now();
         let heard = self.heard(tool, arguments);
@@ -88,7 +89,7 @@ impl Door {
         heard
     }
 
-    /// A door waits for its turn while the ones before it are tried.
+    /// Opens a new connection when the old one was unused for long, because other interfaces were tested first.
     fn renew(&mut self) {
         if let Self::Http { port, connection, .. } | Self::Api { port, connection, .. } = self
             && connection.is_stale()
@@ -130,7 +131,7 @@ impl Door {
         }
     }
 
-    /// Any message of MCP; `None` when there was no answer.
+    /// Sends any MCP message. Returns `None` when no answer came.
     pub(crate) fn message(&mut self, bytes: &[u8]) -> Option<Value> {
         self.renew();
         match self {
@@ -145,7 +146,7 @@ impl Door {
         }
     }
 
-    /// A pipe's process ends well and without a word.
+    /// Closes the interface. The process of a pipe must succeed and write nothing to standard error.
     pub(crate) fn close(self) {
         if let Self::Pipe(pipe) = self {
             let (status, errors) = pipe.leave();
@@ -191,7 +192,7 @@ impl Heard {
     }
 }
 
-/// The properties of a schema.
+/// Returns the properties of a schema.
 pub(crate) fn properties(schema: &Value) -> Map<String, Value> {
     schema["properties"].as_object().cloned().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! HTTP by hand: requests of any shape, on a connection that can be looked at.
+//! A small HTTP client that sends requests of any shape, also invalid ones, and shows the state of the connection.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -9,10 +9,10 @@ use serde_json::Value;
 use crate::busy::patience;
 use crate::pipe::SILENCE_MAX;
 
-/// The server lets a silent connection go after thirty seconds.
+/// The time after which a connection counts as stale. The server closes a silent connection after thirty seconds.
 const IDLE_MAX: Duration = Duration::from_secs(10);
 
-/// One connection. What was read beyond an answer stays in it.
+/// A connection. Bytes that were read beyond an answer stay in its buffer.
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: TcpStream,
@@ -41,12 +41,12 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or(Value::Null)
     }
 
-    /// The code of a problem.
+    /// Returns the code of a refusal, or an empty text.
     pub(crate) fn code(&self) -> String {
         self.json()["code"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// The message in an answer of MCP, which may be JSON or one event.
+    /// Returns the message of an MCP answer, which is JSON or one server-sent event.
     pub(crate) fn message(&self) -> Value {
         let text = self.text();
         let event = text.lines().rfind(|line| line.starts_with("data: {")).map(|line| line[6..].to_owned());
@@ -59,7 +59,7 @@ impl Connection {
         Self::try_open(port).unwrap()
     }
 
-    /// `None` when nobody listens.
+    /// Connects, or returns `None` when no server listens.
     pub(crate) fn try_open(port: u16) -> Option<Self> {
         let stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
         stream.set_nodelay(true).unwrap();
@@ -68,12 +68,12 @@ impl Connection {
         Some(Self { stream, read: Vec::new(), used: Instant::now() })
     }
 
-    /// Bytes as they are. `false` when the other side does not take them any more.
+    /// Sends the bytes unchanged. Returns `false` when the server takes no more bytes.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> bool {
         self.stream.write_all(bytes).is_ok()
     }
 
-    /// A request with a body, and its answer; `None` when the other side closed without one.
+    /// Sends a request with a body and returns its answer, or `None` when the server closed without one.
     pub(crate) fn request(
         &mut self,
         method: &str,
@@ -81,12 +81,12 @@ impl Connection {
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> Option<Answer> {
-        // Whoever is refused before the body was sent may be answered all the same.
+        // The server may refuse a request and answer it before the whole body is sent.
         let _refused_early = self.ask(method, target, headers, body);
         self.answer()
     }
 
-    /// The same without waiting for the answer.
+    /// Sends a request without waiting for the answer. Returns `false` when the server takes no more bytes.
     pub(crate) fn ask(&mut self, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> bool {
         let mut head = format!("{method} {target} HTTP/1.1\r\n");
         if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
@@ -100,12 +100,12 @@ impl Connection {
         self.send(head.as_bytes()) && self.send(body)
     }
 
-    /// Whether it was left alone for so long that the server may have let it go.
+    /// Tells whether the connection was unused for so long that the server may have closed it.
     pub(crate) fn is_stale(&self) -> bool {
         self.used.elapsed() > IDLE_MAX
     }
 
-    /// The next answer, whole. `None` when the other side closed without one.
+    /// Reads the next answer with its whole body. Returns `None` when the server closed without one.
     pub(crate) fn answer(&mut self) -> Option<Answer> {
         let mut answer = self.head()?;
         if answer.header("transfer-encoding") == Some("chunked") {
@@ -122,7 +122,7 @@ impl Connection {
         Some(answer)
     }
 
-    /// The head of the next answer; its body is read by [`Self::chunk`].
+    /// Reads the head of the next answer. The caller reads the body with [`Self::chunk`].
     pub(crate) fn head(&mut self) -> Option<Answer> {
         let end = self.until(b"\r\n\r\n")?;
         let head = String::from_utf8(self.read.drain(..end).collect()).unwrap();
@@ -130,7 +130,7 @@ impl Connection {
         Some(Answer { status, head, body: Vec::new() })
     }
 
-    /// The next piece of a body; `None` at its end, or when the other side broke off.
+    /// Reads the next chunk of a body. Returns `None` at the end of the body or when the server closed.
     pub(crate) fn chunk(&mut self) -> Option<Vec<u8>> {
         let end = self.until(b"\r\n")?;
         let line = String::from_utf8(self.read.drain(..end).collect()).unwrap();
@@ -142,7 +142,7 @@ impl Connection {
         (length > 0).then_some(chunk)
     }
 
-    /// Whether anything has come, or the other side has closed, within this time.
+    /// Tells whether bytes came, or the server closed, within this time.
     pub(crate) fn has_come(&mut self, time: Duration) -> bool {
         self.stream.set_read_timeout(Some(time)).unwrap();
         let mut byte = [0];
@@ -151,7 +151,7 @@ impl Connection {
         !matches!(came, Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut))
     }
 
-    /// Waits until the other side has closed; `false` when it has not in this time.
+    /// Waits until the server closes the connection. Returns `false` when it does not close within this time.
     pub(crate) fn closes_within(&mut self, time: Duration) -> bool {
         self.stream.set_read_timeout(Some(time)).unwrap();
         let mut buffer = [0; 4096];

@@ -1,5 +1,5 @@
-//! Whoever says to be somebody else: with a token that stands for one agent, with another's session, as a person over MCP,
-//! and with a token that was revoked.
+//! Callers that claim a false identity: with a token that stands for another agent, with another caller's session, as a
+//! person over MCP, and with a revoked token.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::pipe::Pipe;
 use crate::security::{Team, word};
 use crate::serve::{Era, ask_mcp, tool_call};
 
-/// Arguments that a tool takes, from the names of what it needs.
+/// Returns valid arguments for a tool, chosen by the names of its required fields.
 fn legal(team: &Team, tool: &str, schema: &Value, message: &str) -> Value {
     let mut arguments = json!({});
     for field in schema["required"].as_array().into_iter().flatten().map(word) {
@@ -47,7 +47,8 @@ fn legal(team: &Team, tool: &str, schema: &Value, message: &str) -> Value {
     arguments
 }
 
-/// Every tool that says who acts, at both doors, by id; mailboxes also by name.
+/// Bob's token cannot act as Amy, with any tool that takes an agent, over the API and over MCP, by Amy's id. For
+/// mailboxes the test also uses her name.
 #[test]
 fn a_token_that_stands_for_one_agent_is_no_other() {
     let team = Team::new();
@@ -73,13 +74,15 @@ fn a_token_that_stands_for_one_agent_is_no_other() {
                 let over_mcp = team.server.post_mcp(team.token("bob"), &Era::New, call.as_bytes());
                 let text = over_mcp.message()["result"]["content"][0]["text"].to_string();
                 if is_public(tool) {
-                    // What anybody may read is read, and the name changes nothing.
+                    // Every caller may read this, so the call succeeds, and the agent that it names makes no
+                    // difference.
                     let is_read = [200, 404].contains(&answer.status);
                     assert!(is_read, "{tool} as {other} by {field}: {}", answer.text());
                     assert!(!text.contains("AGENT_ELSEWHERE"), "{tool} as {other} by {field}: {text}");
                     continue;
                 }
-                // What a call lacks, what it is about and in which state that is may be said before who gives it.
+                // A missing argument, an unknown task or a wrong state may be refused before the caller's identity is
+                // checked.
                 let code = answer.code();
                 assert!(answer.status >= 400, "{tool} as {other} by {field}: {}", answer.text());
                 assert!(text.contains(&code), "{tool} as {other} by {field}: {text}");
@@ -110,13 +113,13 @@ fn a_token_that_stands_for_one_agent_is_no_other() {
     team.server.stop();
 }
 
-/// Whether a tool shows what anybody may read: neither mail nor what an agent waits for.
+/// Tells whether every caller may use a tool: it only reads, and it shows neither mail nor an agent's waiting work.
 fn is_public(tool: &str) -> bool {
     let reads = wire::lifecycle::Tool::find(tool).is_some_and(|tool| tool.effect == wire::lifecycle::Effect::Reads);
     reads && !["inbox_read", "message_list", "message_count_unread", "task_wait", "review_status"].contains(&tool)
 }
 
-/// Over MCP a model speaks, whatever token it has and whatever it says of itself.
+/// Over MCP a model speaks, so no token and no header gives the rights of a person there.
 #[test]
 fn over_mcp_nobody_is_a_person() {
     let team = Team::new();
@@ -144,7 +147,7 @@ fn over_mcp_nobody_is_a_person() {
     team.server.stop();
 }
 
-/// An agent that nobody registered is nobody, whoever names it.
+/// A call that names an unregistered agent is refused.
 #[test]
 fn a_name_that_nobody_has_acts_for_nobody() {
     let team = Team::new();
@@ -160,7 +163,8 @@ fn a_name_that_nobody_has_acts_for_nobody() {
     team.server.stop();
 }
 
-/// A session's name is no key: it is worth something with the token that opened it. In the new era it is worth nothing.
+/// A session id works only together with the token that opened the session. The new MCP version has no use for session
+/// ids.
 #[test]
 fn a_session_belongs_to_the_token_that_opened_it() {
     let team = Team::new();
@@ -185,10 +189,10 @@ fn a_session_belongs_to_the_token_that_opened_it() {
     team.server.stop();
 }
 
-/// How long a revoked token may still be good for, at most.
+/// The longest time for which a revoked token may still work.
 const REVOKED_MAX: Duration = Duration::from_millis(500);
 
-/// Everything that is open when a token is revoked.
+/// The connections and the session that are open when a token is revoked.
 struct Open {
     stream: Connection,
     session_stream: Connection,
@@ -222,7 +226,7 @@ impl Open {
         let mut waiting_over_mcp = Connection::open(port);
         let call = tool_call(&Era::New, "task_wait", &wait).to_string();
         assert!(ask_mcp(&mut waiting_over_mcp, token, &Era::New, call.as_bytes()));
-        // They wait: nothing has come.
+        // Both calls wait: no answer has come.
         assert!(!waiting.has_come(Duration::from_millis(300)) && !waiting_over_mcp.has_come(Duration::from_millis(50)));
         Self { stream, session_stream, waiting, waiting_over_mcp, session }
     }
@@ -238,7 +242,7 @@ fn a_revoked_token_is_worth_nothing_at_once() {
         if name == "agent" {
             assert_eq!(team.ask("admin", "DELETE", &format!("/api/v1/tokens/{id}"), &Value::Null).status, 200);
         } else {
-            // Without a terminal nobody takes a person's token away.
+            // Without a terminal the command line refuses to revoke a person's token.
             let ran = team.place.run(&["token", "revoke", id]);
             assert!(ran.code == Some(1) && ran.err.contains("NOT_A_PERSON"), "{}", ran.err);
             assert_eq!(team.place.decide(&["token", "revoke", id, "--json"]).out, "{\"success\":true}\n");
@@ -272,7 +276,8 @@ fn a_revoked_token_is_worth_nothing_at_once() {
     team.server.stop();
 }
 
-/// A client that was started as an agent's works on what it holds; what others hold is decided by whoever started it so.
+/// A client with an agent's rights works only on tasks that it holds. A client that a person accepted as a coordinator
+/// may release the tasks of others.
 #[test]
 fn a_pipe_has_the_rights_it_was_started_with() {
     let team = Team::new();
@@ -320,7 +325,7 @@ fn a_pipe_has_the_rights_it_was_started_with() {
     for pipe in [agent, coordinator] {
         assert_eq!(pipe.leave().1, "");
     }
-    // A client that nobody named has an agent's rights.
+    // A client that the settings do not name has only an agent's rights.
     let held = team.task(None);
     let mut stranger = Pipe::start(&team.place, &["--tools", "full", "--as", "coordinator"]);
     stranger.initialize_as("stranger");

@@ -1,4 +1,5 @@
-//! A server inside the test, with limits of its own: nobody waits a minute for a bound of a minute.
+//! A server inside the test process, with limits that the test chooses, so that a test need not wait a minute for a
+//! limit of a minute.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 pub(crate) const TOKEN: &str = "hnd_inside";
-/// Manages tokens.
+/// A token of scope admin, which manages tokens.
 pub(crate) const ADMIN: &str = "hnd_admin";
 
 pub(crate) struct Inside {

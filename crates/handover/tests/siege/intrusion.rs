@@ -1,4 +1,5 @@
-//! Ways around the doors: other names for the server, other paths on the disk, files that others could read or put there.
+//! Ways around access control: other names for the server, other paths on the disk, and files that other users could
+//! read or create.
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
@@ -10,14 +11,14 @@ use crate::http::Connection;
 use crate::place::Place;
 use crate::serve::Server;
 
-/// A page in a browser reaches this server under a name of its own (DNS rebinding), or from another origin.
+/// A web page cannot reach this server under another host name (DNS rebinding) or from another origin.
 #[test]
 fn other_names_and_other_pages_are_turned_away() {
     let place = Place::new();
     let server = Server::start(&place);
     let (port, token) = (server.port, server.token.clone());
     let own = format!("http://127.0.0.1:{port}");
-    // The target, the hosts that are named, the origin, and what it comes to.
+    // The columns are the target, the `Host` headers, the origin, and the expected status.
     let table: Vec<(&str, &[&str], Option<String>, u16)> = vec![
         ("/", &["127.0.0.1"], None, 200),
         ("/", &["localhost:1"], None, 200),
@@ -71,7 +72,7 @@ fn other_names_and_other_pages_are_turned_away() {
             let mut connection = Connection::open(port);
             assert!(connection.send(format!("{head}\r\n").as_bytes()));
             let answer = connection.answer().unwrap();
-            // Whoever gets in to MCP this way is told what it should accept.
+            // For MCP, 406 means that the request passed the host check and lacks only an `Accept` header.
             let status = if path == "mcp" && answer.status == 406 { 200 } else { answer.status };
             let bad_request = *expected == 403 && status == 400;
             assert!(
@@ -86,7 +87,7 @@ fn other_names_and_other_pages_are_turned_away() {
     server.stop();
 }
 
-/// Values that would lead elsewhere if somebody believed them.
+/// Returns values that would lead outside the repository, or run a command, if the program trusted them.
 fn hostile(outside: &Path) -> Vec<String> {
     let canary = outside.join("canary");
     let words = [
@@ -134,14 +135,14 @@ fn hostile(outside: &Path) -> Vec<String> {
     all
 }
 
-/// Everything outside the repository, with what the canary says.
+/// Returns all paths outside the repository, and the content of the canary file.
 fn surroundings(place: &Place) -> (Vec<PathBuf>, String) {
     let root = place.root();
     let files = Place::files(&place.outside()).into_iter().filter(|path| !path.starts_with(&root)).collect();
     (files, std::fs::read_to_string(place.outside().join("canary/file")).unwrap())
 }
 
-/// Every path and every name that a tool takes, at the API, as the person who may do most.
+/// Sends hostile values for every path and name that a tool takes, over the API, with a person's rights.
 #[test]
 fn no_path_and_no_name_leads_out_of_the_repository() {
     let place = Place::new();
@@ -154,7 +155,8 @@ fn no_path_and_no_name_leads_out_of_the_repository() {
     let plan = json!({"id": workflow, "plan": {"summary": "one", "tasks": [{"name": "task"}]}});
     let task = server.must("workflow_set_plan", &plan)["task_ids"]["task"].clone();
     let worktree = |branch: &str| json!({"workflow_id": workflow, "branch": branch, "create_worktree": true});
-    // The tool, arguments that are right, the field that is not, and whether it touches the disk.
+    // The columns are the tool, valid arguments, the field that gets hostile values, and whether the tool writes to the
+    // disk.
     let table: Vec<(&str, Value, &str, bool)> = vec![
         ("workspace_create", worktree("unused"), "branch", true),
         ("workspace_create", worktree("from"), "base_branch", true),
@@ -173,7 +175,7 @@ fn no_path_and_no_name_leads_out_of_the_repository() {
             arguments[field] = json!(value);
             let answer = server.call(&server.token, tool, &arguments);
             let refused = [404, 409, 422].contains(&answer.status);
-            // A name that looks like a way out and is none to git is a folder of that name, where all are.
+            // git accepts some of these names. For such a name the worktree must be in the folder of all worktrees.
             let made = answer.json()["path"].as_str().map(PathBuf::from);
             let kept = made.is_none_or(|path| path.parent() == Some(place.state().join("worktrees").as_path()));
             let case = format!("{tool} {field} {value:?}: {} {}", answer.status, answer.text());
@@ -194,7 +196,7 @@ fn no_path_and_no_name_leads_out_of_the_repository() {
     server.stop();
 }
 
-/// A worktree in a folder that is no repository, or a file.
+/// Checks that no worktree is made in a path that is not a repository.
 fn no_worktree_elsewhere(place: &Place, server: &Server, workflow: &Value) {
     for value in
         hostile(&place.outside()).into_iter().filter(|value| ![".", ".git", ".git/config"].contains(&value.as_str()))
@@ -206,7 +208,7 @@ fn no_worktree_elsewhere(place: &Place, server: &Server, workflow: &Value) {
     }
 }
 
-/// What was only recorded is not removed, whatever is said of it.
+/// Checks that a workspace that was only recorded is never removed from the disk, also with `force`.
 fn no_cleaning_elsewhere(place: &Place, server: &Server, workflow: &Value) {
     for path in [place.outside().join("canary"), place.root(), place.root().join("../canary")] {
         let arguments = json!({"workflow_id": workflow, "branch": "b", "path": path.display().to_string()});
@@ -220,7 +222,7 @@ fn mode(path: &Path) -> u32 {
     std::fs::symlink_metadata(path).unwrap().mode() & 0o777
 }
 
-/// With a mask that hides nothing, as in some containers.
+/// The umask 000, which some containers have, does not make stored files readable for other users.
 #[test]
 fn what_is_stored_is_readable_by_its_owner_only() {
     let place = Place::new();
@@ -240,7 +242,8 @@ fn what_is_stored_is_readable_by_its_owner_only() {
     assert_eq!((mode(&folder), mode(&folder.join("own.db"))), (0o700, 0o600), "a store that was named");
 }
 
-/// A repository can bring a token file with it, whose secret its author knows, or a link to somewhere.
+/// A repository can contain a token file whose secret its author knows, or a symbolic link in its place. Both are
+/// refused.
 #[test]
 fn a_token_file_that_others_could_have_made_is_not_taken() {
     let secret = "hnd_known-to-the-author";
@@ -269,7 +272,8 @@ fn a_token_file_that_others_could_have_made_is_not_taken() {
     server.stop();
 }
 
-/// Whoever revokes the owner's token gets a new one at the next start: the owner sits at the machine.
+/// When the admin token of this machine is revoked, the next start of the server makes a new one, because its owner has
+/// access to the machine.
 #[test]
 fn a_revoked_token_of_the_owner_is_replaced() {
     let place = Place::new();
@@ -287,7 +291,7 @@ fn a_revoked_token_of_the_owner_is_replaced() {
     server.stop();
 }
 
-/// The secrets of a machine, looked for in everything the program says.
+/// Checks that no output of the program, and no file except the token file, contains a token.
 #[test]
 fn no_secret_is_shown() {
     let place = Place::new();
@@ -339,7 +343,7 @@ fn no_secret_is_shown() {
         let holds = |secret: &String| found.windows(secret.len()).any(|bytes| bytes == secret.as_bytes());
         assert!(file.ends_with("token") || !secrets.iter().any(holds), "{} holds a token", file.display());
     }
-    // What went wrong inside is said without where.
+    // An error message shows no path of this machine.
     let root = place.root().display().to_string();
     for (tool, arguments) in
         [("workflow_get", json!({"id": "wf_000000000000"})), ("repository_get", json!({"path": "x"}))]

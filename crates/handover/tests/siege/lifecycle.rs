@@ -1,7 +1,9 @@
-//! The whole lifecycle over HTTP as real clients called it, without `agent_id`: `handover setup --http` lets them in.
+//! The whole lifecycle of a task over HTTP, as real clients called it, without `agent_id`. `handover setup --http`
+//! gives them access.
 //!
-//! A transcript in `clients/lifecycle` has what a client sent (`>`) and what it was answered (`<`). A model that followed a script
-//! stood behind the client, and a proxy wrote down what passed; `-` is another method. Ids are numbered by their kind, and times are 0.
+//! A transcript in `clients/lifecycle` has the calls of a client (`>`) and the answers it got (`<`); `-` is a call of
+//! another method. A model that followed a script drove the client, and a proxy recorded the traffic. Ids are numbered
+//! by their kind, and times are 0.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -12,21 +14,21 @@ use crate::busy::patience;
 use crate::place::Place;
 use crate::serve::{Era, Server, tool_call};
 
-/// The word of `handover setup`, where the client's entry is, and what the client and the server said.
+/// The client's name for `handover setup`, the path of its configuration file, and its transcript.
 const DRIVEN: [(&str, &str, &str); 3] = [
     ("claude-code", ".claude.json", include_str!("clients/lifecycle/claude.txt")),
     ("copilot", ".copilot/mcp-config.json", include_str!("clients/lifecycle/copilot.txt")),
     ("goose", ".config/goose/config.yaml", include_str!("clients/lifecycle/goose.txt")),
 ];
 
-/// Real ids and the numbered ones of a transcript.
+/// The numbered ids of a transcript, by the real ids of this store.
 #[derive(Debug, Default)]
 struct NumberedIds {
     numbered: BTreeMap<String, String>,
 }
 
 impl NumberedIds {
-    /// Returns the numbered form of an id: the next number of its kind when it is new.
+    /// Returns the numbered form of an id. A new id gets the next number of its kind.
     fn number(&mut self, id: &str) -> String {
         if let Some(known) = self.numbered.get(id) {
             return known.clone();
@@ -38,7 +40,7 @@ impl NumberedIds {
         new
     }
 
-    /// Returns a reply as a transcript shows it.
+    /// Returns a reply as a transcript shows it: with numbered ids and without times.
     fn masked(&mut self, value: &Value) -> Value {
         match value {
             Value::String(text) if is_id(text) => self.number(text).into(),
@@ -48,7 +50,7 @@ impl NumberedIds {
                 let pairs = pairs.iter().map(|(key, value)| {
                     let masked = match key.as_str() {
                         "handoff_id" => json!("H"),
-                        // Ids are of chance, and some make more tokens than others.
+                        // Ids are random, and some have more tokens than others.
                         "token_estimate" => json!(0),
                         _ => self.masked(value),
                     };
@@ -60,7 +62,7 @@ impl NumberedIds {
         }
     }
 
-    /// Returns arguments of a transcript with the ids of this store.
+    /// Returns the arguments of a transcript with the real ids of this store.
     fn real(&self, arguments: &str) -> Value {
         let mut text = arguments.to_owned();
         for (real, numbered) in &self.numbered {
@@ -75,7 +77,7 @@ fn is_id(text: &str) -> bool {
     parts.is_some_and(|(_, rest)| rest.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()))
 }
 
-/// Finds the secret of a client's entry, wherever in its configuration it is.
+/// Finds the secret in a client's configuration. There must be exactly one.
 fn secret(configuration: &str) -> String {
     let bearers: Vec<&str> = configuration.split("Bearer ").skip(1).collect();
     let [one] = bearers.as_slice() else { panic!("{} tokens", bearers.len()) };
@@ -111,7 +113,8 @@ fn real_clients_finish_tasks_over_http_without_naming_themselves() {
     }
 }
 
-/// Waits until the server refuses the token. Another process revoked it, so the server may know it for a tenth of a second.
+/// Waits until the server refuses the token. Another process revoked it, so the server may still accept it for a tenth
+/// of a second.
 fn is_shut_out(server: &Server, token: &str) {
     let begun = Instant::now();
     loop {
@@ -123,9 +126,9 @@ fn is_shut_out(server: &Server, token: &str) {
     }
 }
 
-/// Sends what the client sent, and compares what it is answered.
+/// Repeats the client's calls, and compares the answers with the transcript.
 fn replay(server: &Server, token: &str, era: &Era, transcript: &str, ids: &mut NumberedIds) {
-    // A client that speaks with sessions says it once, in the session's opening.
+    // With a session the client says this once, when it opens the session.
     let meta = transcript.lines().find_map(|line| line.strip_prefix("meta: "));
     let lines: Vec<&str> = transcript.lines().collect();
     let mut calls = 0;

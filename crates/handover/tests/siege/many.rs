@@ -1,6 +1,7 @@
-//! Many processes on one SQLite file: every agent has its own `handover mcp`, and one of them is killed at work.
+//! Many processes use one SQLite file. Every agent has its own `handover mcp`, and one of them is killed while it
+//! works.
 //!
-//! A short run is part of the tests; `HANDOVER_SECONDS=60` makes a long one and prints its figures.
+//! A short run is part of the tests. `HANDOVER_SECONDS=60` makes a long run and prints its figures.
 
 use std::collections::BTreeMap;
 use std::sync::Barrier;
@@ -14,24 +15,24 @@ use crate::place::Place;
 
 const PROCESSES: usize = 32;
 const SECONDS_DEFAULT: u64 = 6;
-/// More than the processes can do, so that there is work to the end.
+/// More tasks than the processes can do, so that no process runs out of work.
 const TASKS_PER_SECOND: u64 = 800;
-/// The rules: work of a killed process is offered again within this time.
+/// The longest time until the task of a killed process is offered again, as the rules say.
 const RECOVERY_MAX: Duration = Duration::from_secs(30);
 
-/// What one agent was told, and how long it waited for it.
+/// The answers that one agent got, and the duration of each call.
 #[derive(Debug, Default)]
 struct Told {
     agent: String,
-    /// Task and attempt.
+    /// The task and attempt of each claim.
     claims: Vec<(String, u64)>,
     lost: usize,
-    /// Task, number and summary.
+    /// The task, number and summary of each checkpoint.
     checkpoints: Vec<(String, u64, String)>,
-    /// Task and outcome.
+    /// The task and outcome of each completed task.
     completions: Vec<(String, String)>,
     calls: Vec<Duration>,
-    /// Anything that was not in order.
+    /// Errors and unexpected answers.
     problems: Vec<String>,
 }
 
@@ -60,7 +61,7 @@ fn many_processes_share_one_file_without_an_error() {
         meet.wait();
         let (killed, task) = victim.work_and_be_killed(time / 2);
         let recovery = recovered(&mut planner, &task);
-        // The others stay until then, since it is they who notice.
+        // The other processes stay until then, because they notice that the killed one is gone.
         meet.wait();
         let all: Vec<Told> = others.into_iter().map(|other| other.join().unwrap()).collect();
         (all, killed, recovery)
@@ -73,7 +74,7 @@ fn many_processes_share_one_file_without_an_error() {
     println!("{}", figures(&all, seconds, recovery));
 }
 
-/// A workflow of independent tasks.
+/// Creates a workflow of independent tasks, and returns its id.
 fn plan(planner: &mut Pipe, tasks: u64) -> String {
     planner.register("planner");
     let workflow = planner.must("workflow_create", &json!({"name": "many"}))["id"].as_str().unwrap().to_owned();
@@ -82,7 +83,8 @@ fn plan(planner: &mut Pipe, tasks: u64) -> String {
     workflow
 }
 
-/// How long it takes until a task is nobody's again. The log says so; a change of the task wakes us.
+/// Returns the time until a checkpoint records that the killed agent's task was recovered. A change of the task wakes
+/// this loop.
 fn recovered(planner: &mut Pipe, task: &str) -> Duration {
     let killed = Instant::now();
     while killed.elapsed() <= patience(RECOVERY_MAX) {
@@ -103,7 +105,7 @@ impl<'a> Agent<'a> {
         Self { pipe, workflow, told: Told { agent, ..Told::default() } }
     }
 
-    /// Claims, notes and completes for so long; leaves when all may.
+    /// Claims, records and completes tasks for the given time. Leaves when all agents are done.
     fn work(mut self, meet: &Barrier, time: Duration) -> Told {
         meet.wait();
         let began = Instant::now();
@@ -123,7 +125,7 @@ impl<'a> Agent<'a> {
         self.told
     }
 
-    /// Works for a while, then is killed with a task in its hands.
+    /// Works for the given time, and is then killed while it holds a task.
     fn work_and_be_killed(mut self, time: Duration) -> (Told, String) {
         let began = Instant::now();
         for round in 0.. {
@@ -138,7 +140,8 @@ impl<'a> Agent<'a> {
         unreachable!("it goes on until it is killed")
     }
 
-    /// One call, timed. What the rules refuse is told to the caller, anything else is a problem.
+    /// Makes one call and measures it. Returns a refusal by the rules to the caller, and records any other error as a
+    /// problem.
     fn call(&mut self, tool: &str, arguments: &Value) -> Option<Result<Value, Value>> {
         let began = Instant::now();
         let answer = self.pipe.call(tool, arguments);
@@ -161,7 +164,8 @@ impl<'a> Agent<'a> {
         answer.map_err(|refused| self.told.problems.push(format!("{tool}: {refused}"))).ok()
     }
 
-    /// In turns: the one call that gives work, and looking for it oneself, which others may win.
+    /// Claims a task: in even rounds with `task_next`, in odd rounds by choosing from the list, where another agent may
+    /// be faster.
     fn claim(&mut self, round: usize) -> Option<(String, u64)> {
         let claim = if round.is_multiple_of(2) {
             let reply = self.must("task_next", &json!({"workflow_id": self.workflow, "max_tokens": 500}))?;
@@ -173,7 +177,7 @@ impl<'a> Agent<'a> {
         } else {
             let offered = json!({"workflow_id": self.workflow, "limit": 20});
             let offered = self.must("workflow_next_tasks", &offered)?;
-            // Not all the same one, or nearly all would lose.
+            // The agents choose different tasks, because otherwise nearly all of them would lose the race.
             let choice = (round + self.told.claims.len()) % offered["tasks"].as_array().unwrap().len().max(1);
             let task = offered["tasks"][choice]["id"].clone();
             match self.call("task_claim", &json!({"task_id": task}))? {
@@ -182,7 +186,7 @@ impl<'a> Agent<'a> {
                     self.told.lost += 1;
                     return None;
                 }
-                // Another was so much faster that it is done.
+                // Another agent was so fast that the task is completed already.
                 Err(refused) if refused["code"] == "INVALID_STATE" => {
                     self.told.lost += 1;
                     return None;
@@ -215,7 +219,7 @@ impl<'a> Agent<'a> {
     }
 }
 
-/// Holds what the agents were told against the store.
+/// Compares the answers that the agents got with the content of the store.
 fn check<'a>(place: &Place, all: impl Iterator<Item = &'a Told>) {
     let verified = place.run(&["log", "verify"]);
     assert_eq!((verified.code, verified.err.as_str()), (Some(0), ""), "{}", verified.out);
@@ -235,7 +239,7 @@ fn check<'a>(place: &Place, all: impl Iterator<Item = &'a Told>) {
     }
 }
 
-/// What the store holds, from an export.
+/// The claims, checkpoints and outcomes in an export of the store.
 #[derive(Debug, Default)]
 struct Stored {
     claims: BTreeMap<(String, u64), String>,

@@ -1,5 +1,5 @@
-//! The OpenAPI document is well-formed, whole, and what the server really does. `scripts/clients` also gives it to a
-//! validator that others wrote.
+//! The OpenAPI document is well-formed and complete, and the server does what the document says. `scripts/clients` also
+//! checks it with an external validator.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ fn document(server: &Server) -> Value {
     answer.json()
 }
 
-/// Every operation: its path, its method, itself.
+/// Returns the path, the method and the object of every operation.
 fn operations(document: &Value) -> Vec<(&str, &str, &Value)> {
     let paths = document["paths"].as_object().unwrap();
     paths
@@ -28,7 +28,7 @@ fn operations(document: &Value) -> Vec<(&str, &str, &Value)> {
         .collect()
 }
 
-/// All references, wherever they are.
+/// Collects all `$ref` values of a document.
 fn references<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
     if let Value::Object(members) = value {
         found.extend(members.get("$ref").and_then(Value::as_str));
@@ -38,7 +38,7 @@ fn references<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
     }
 }
 
-/// Holds an answer to the schema the document gives for it.
+/// Checks an answer against the schema that the document gives for it.
 fn check_answer(document: &Value, operation: &Value, answer: &Answer) {
     let name = operation["operationId"].as_str().unwrap();
     let responses = &operation["responses"];
@@ -90,7 +90,7 @@ fn the_document_is_whole() {
     server.stop();
 }
 
-/// What the document tells is there, and answers as it says: what it finds, and that something is missing.
+/// Every documented path exists, and its answers match the schemas, both for success and for errors.
 #[test]
 fn the_server_does_what_the_document_says() {
     let team = Team::new();
@@ -112,7 +112,7 @@ fn the_server_does_what_the_document_says() {
         if path == "/api/v1/events" {
             continue;
         }
-        // The machine's token has scope admin: it manages tokens, and may look at approvals and not decide.
+        // The machine's token has scope admin. It manages tokens, and may see approvals but not decide them.
         let is_admins = ["/api/v1/tokens", "/api/v1/approvals"].iter().any(|start| path.starts_with(start));
         let bearer = format!("Bearer {}", if is_admins { &team.server.admin } else { &team.server.token });
         let method = method.to_ascii_uppercase();

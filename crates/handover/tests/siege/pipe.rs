@@ -1,4 +1,4 @@
-//! A client of `handover mcp`: its process, its pipes, and what came out of them.
+//! A client of `handover mcp`: its process, its pipes, and the messages that it reads.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{ChildStdin, ExitStatus, Stdio};
@@ -12,7 +12,7 @@ use crate::busy::patience;
 use crate::place::Place;
 use crate::stand_in::StandIn;
 
-/// Whoever is silent for so long hangs.
+/// A process that says nothing for this long counts as hung.
 pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
@@ -25,11 +25,11 @@ pub(crate) struct Pipe {
     number: u64,
 }
 
-/// A refusal: its code and all that was said.
+/// A refusal as JSON, with its code and details.
 pub(crate) type Refused = Value;
 
 impl Pipe {
-    /// Starts it; nothing is said yet.
+    /// Starts the server process. No message has been sent yet.
     pub(crate) fn start(place: &Place, arguments: &[&str]) -> Self {
         let mut program = place.program();
         program.arg("mcp").args(arguments);
@@ -56,7 +56,7 @@ impl Pipe {
         Self { client, input, lines, reader, errors, number: 0 }
     }
 
-    /// Starts it and opens the connection, as clients of the old era do.
+    /// Starts the server and opens the connection with `initialize`, as clients of the older MCP versions do.
     pub(crate) fn open(place: &Place, arguments: &[&str]) -> Self {
         let mut pipe = Self::start(place, arguments);
         pipe.initialize();
@@ -67,7 +67,7 @@ impl Pipe {
         self.initialize_as("siege");
     }
 
-    /// Opens the connection as a client of this name.
+    /// Opens the connection as a client with this name.
     pub(crate) fn initialize_as(&mut self, name: &str) {
         let opening =
             json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": name, "version": "1"}});
@@ -75,7 +75,7 @@ impl Pipe {
         self.send(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
     }
 
-    /// Registers an agent; its id.
+    /// Registers an agent, and returns its id.
     pub(crate) fn register(&mut self, name: &str) -> String {
         let agent = self.must("agent_register", &json!({"name": name, "runtime": "siege"}));
         agent["id"].as_str().unwrap().to_owned()
@@ -85,7 +85,7 @@ impl Pipe {
         self.client.server
     }
 
-    /// Bytes as they are, and the end of a line.
+    /// Sends the bytes unchanged, followed by a line break.
     pub(crate) fn send(&mut self, bytes: &[u8]) {
         let input = self.input.as_mut().unwrap();
         input.write_all(bytes).unwrap();
@@ -93,12 +93,12 @@ impl Pipe {
         input.flush().unwrap();
     }
 
-    /// Bytes as they are, without the end of a line.
+    /// Sends the bytes unchanged, without a line break.
     pub(crate) fn send_part(&mut self, bytes: &[u8]) {
         self.input.as_mut().unwrap().write_all(bytes).unwrap();
     }
 
-    /// The next message, whatever it is; `None` when the other side has ended.
+    /// Returns the next message of any kind, or `None` when the server has ended.
     pub(crate) fn next(&mut self) -> Option<Value> {
         match self.lines.recv_timeout(patience(SILENCE_MAX)) {
             Ok(line) => Some(serde_json::from_slice(&line).unwrap()),
@@ -107,7 +107,7 @@ impl Pipe {
         }
     }
 
-    /// A request and its answer: `Err` is an error of the protocol, or that the server ended.
+    /// Sends a request and returns its result. `Err` is a protocol error, or null when the server has ended.
     pub(crate) fn request(&mut self, method: &str, params: &Value) -> Result<Value, Value> {
         self.number += 1;
         let message = json!({"jsonrpc": "2.0", "id": self.number, "method": method, "params": params});
@@ -123,7 +123,7 @@ impl Pipe {
         }
     }
 
-    /// Calls a tool; `Ok(Err(…))` is a refusal.
+    /// Calls a tool. `Ok(Err(…))` is a refusal.
     pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Result<Result<Value, Refused>, Value> {
         let result = self.request("tools/call", &json!({"name": tool, "arguments": arguments}))?;
         if result["isError"] == true {
@@ -132,12 +132,12 @@ impl Pipe {
         Ok(Ok(result["structuredContent"].clone()))
     }
 
-    /// Calls a tool that must do what is asked.
+    /// Calls a tool that must succeed.
     pub(crate) fn must(&mut self, tool: &str, arguments: &Value) -> Value {
         self.call(tool, arguments).unwrap().unwrap_or_else(|refused| panic!("{tool} {arguments}: {refused}"))
     }
 
-    /// Calls a tool that must refuse; the code.
+    /// Calls a tool that must refuse, and returns the refusal's code.
     pub(crate) fn refused(&mut self, tool: &str, arguments: &Value) -> String {
         match self.call(tool, arguments).unwrap() {
             Ok(reply) => panic!("{tool} {arguments} was done: {reply}"),
@@ -145,13 +145,13 @@ impl Pipe {
         }
     }
 
-    /// Ends the input, as a client does that leaves. How the process ended, and its standard error.
+    /// Closes the input, as a client does at its end. Returns the exit status and the standard error.
     pub(crate) fn leave(self) -> (ExitStatus, String) {
         let (status, _, errors) = self.leave_with_answers();
         (status, errors)
     }
 
-    /// The same, with all that it still said.
+    /// Closes the input. Returns the exit status, the messages that still came, and the standard error.
     pub(crate) fn leave_with_answers(mut self) -> (ExitStatus, Vec<Value>, String) {
         drop(self.input.take());
         let status = self.client.wait();
@@ -160,7 +160,7 @@ impl Pipe {
         (status, answers, self.errors.join().unwrap())
     }
 
-    /// `SIGKILL`. What it said on standard error before.
+    /// Kills the process with `SIGKILL`, and returns its standard error.
     pub(crate) fn kill(mut self) -> String {
         self.client.signal(rustix::process::Signal::KILL);
         self.client.wait();

@@ -1,17 +1,17 @@
-//! A folder of its own for each test: a git repository with a store in it, and the program run there.
+//! A temporary folder for each test, with a git repository and a store in it, in which the program runs.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::terminal::{Terminal, unmark};
 
-/// Removed at the end, with everything in it.
+/// A temporary folder with a repository. Dropping the value deletes the folder with its content.
 #[derive(Debug)]
 pub(crate) struct Place {
     folder: tempfile::TempDir,
 }
 
-/// How a command ended and what it said.
+/// The exit code and the output of a command.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
@@ -20,7 +20,7 @@ pub(crate) struct Ran {
 }
 
 impl Place {
-    /// A repository with one commit.
+    /// Creates a repository with one commit.
     pub(crate) fn new() -> Self {
         let place = Self { folder: tempfile::tempdir().unwrap() };
         std::fs::create_dir(place.root()).unwrap();
@@ -29,12 +29,12 @@ impl Place {
         place
     }
 
-    /// The repository.
+    /// Returns the path of the repository.
     pub(crate) fn root(&self) -> PathBuf {
         self.outside().join("project")
     }
 
-    /// The folder around the repository: nothing of ours may ever be written there.
+    /// Returns the folder around the repository. The program must never write its own files there.
     pub(crate) fn outside(&self) -> PathBuf {
         self.folder.path().canonicalize().unwrap()
     }
@@ -49,21 +49,21 @@ impl Place {
         assert!(ran.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&ran.stderr));
     }
 
-    /// The program, in the repository, with nothing of this machine in its surroundings.
+    /// Returns the program, to run in the repository, without this machine's environment.
     pub(crate) fn program(&self) -> Command {
         let mut program = Command::new(env!("CARGO_BIN_EXE_handover"));
         self.surround(&mut program);
         program
     }
 
-    /// Another program in the same surroundings.
+    /// Returns another program, to run in the same folder and environment.
     pub(crate) fn program_of(&self, path: &Path) -> Command {
         let mut program = Command::new(path);
         self.surround(&mut program);
         program
     }
 
-    /// The same after a command of the shell, such as a limit.
+    /// Returns the program, started after a shell command such as `ulimit`.
     pub(crate) fn program_after(&self, command: &str) -> Command {
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("{command}; exec \"$@\""), "sh", env!("CARGO_BIN_EXE_handover")]);
@@ -84,7 +84,7 @@ impl Place {
         Ran { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
     }
 
-    /// Runs it as a person at a terminal.
+    /// Runs the program as a person at a terminal.
     pub(crate) fn decide(&self, arguments: &[&str]) -> Ran {
         let terminal = Terminal::new();
         let mut program = self.program();
@@ -94,7 +94,7 @@ impl Place {
         Ran { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
     }
 
-    /// Makes a token as a person at a terminal: its id and its secret.
+    /// Creates a token as a person at a terminal, and returns its id and its secret.
     pub(crate) fn token(&self, words: &[&str]) -> (String, String) {
         let ran = self.decide(&[&["token", "create", "--json"], words].concat());
         assert_eq!(ran.code, Some(0), "{words:?}: {}{}", ran.out, ran.err);
@@ -103,13 +103,14 @@ impl Place {
         (word("id"), word("token"))
     }
 
-    /// Names clients that call themselves `siege` as coordinators. Nobody has accepted it yet.
+    /// Writes a setting that makes clients named `siege` coordinators. The setting has no effect until a person accepts
+    /// it.
     pub(crate) fn name_coordinator(&self) {
         std::fs::create_dir_all(self.root().join(".handover")).unwrap();
         std::fs::write(self.root().join(".handover/config.toml"), "[mcp]\ncoordinators = [\"siege\"]\n").unwrap();
     }
 
-    /// Lets clients that call themselves `siege` be coordinators.
+    /// Lets clients named `siege` be coordinators: writes the setting and accepts it.
     pub(crate) fn allow_coordinator(&self) {
         self.name_coordinator();
         let hash = self.json(&["trust", "--json"])["sha256"].as_str().unwrap().to_owned();
@@ -117,14 +118,15 @@ impl Place {
         assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
     }
 
-    /// Runs what must succeed; its JSON.
+    /// Runs a command that must succeed, and returns its output as JSON.
     pub(crate) fn json(&self, arguments: &[&str]) -> serde_json::Value {
         let ran = self.run(arguments);
         assert_eq!(ran.code, Some(0), "{arguments:?}: {}{}", ran.out, ran.err);
         serde_json::from_str(&ran.out).unwrap()
     }
 
-    /// Everything in the store, except when agents were last seen: asking is a sign of life and changes nothing else.
+    /// Returns all rows of the store without the times at which agents were last seen, because every call of an agent
+    /// updates these.
     pub(crate) fn export(&self) -> Vec<serde_json::Value> {
         let ran = self.run(&["export"]);
         assert_eq!(ran.code, Some(0), "{}", ran.err);
@@ -132,7 +134,7 @@ impl Place {
         rows.filter(|row| row.get("t").is_some()).map(without_signs_of_life).collect()
     }
 
-    /// Names of all files in a folder and below.
+    /// Returns the paths of all files and folders below a folder, sorted.
     pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
         let mut found = Vec::new();
         let mut folders = vec![folder.to_owned()];
@@ -149,7 +151,8 @@ impl Place {
     }
 }
 
-/// The columns of an agent that a sign of life moves: its connection, when it was seen, when the row was changed.
+/// Clears the columns that a sign of life changes in an agent's row: its connection, when it was seen, when the row was
+/// changed.
 fn without_signs_of_life(mut row: serde_json::Value) -> serde_json::Value {
     if row["t"] == "agent" {
         for column in [9, 10, 13] {

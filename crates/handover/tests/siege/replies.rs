@@ -1,10 +1,10 @@
-//! Answers to agents' questions, over HTTP and on the command line: a person gives them, once, and nobody else.
+//! Answers to agents' questions over HTTP and on the command line: only a person answers, and only once.
 
 use serde_json::{Value, json};
 
 use crate::security::{Team, word};
 
-/// A task that Amy paused, and what she asked.
+/// Pauses a task of Amy, sends her question, and returns the ids of the task and the message.
 fn asked(team: &Team) -> (String, String) {
     let task = team.task(Some("paused"));
     let question = json!({
@@ -60,7 +60,8 @@ fn a_person_answers_once_and_the_task_goes_on() {
     team.server.stop();
 }
 
-/// Below an agent, and without a terminal, the command line only shows what waits and how to answer.
+/// Below an agent, and without a terminal, the command line shows the open questions and the way to answer, and refuses
+/// to answer.
 #[test]
 fn the_command_line_asks_for_a_person_who_answers() {
     let team = Team::new();

@@ -1,4 +1,4 @@
-//! Tokens: who gets in, and what each scope may do and see.
+//! Tokens: which tokens are accepted, and what each scope may do and see.
 
 use serde_json::{Value, json};
 
@@ -6,13 +6,13 @@ use crate::http::{Answer, Connection};
 use crate::place::Place;
 use crate::serve::Server;
 
-/// A team: two agents, a workflow, and one token of each kind.
+/// A server with two agents, a workflow, and one token of each kind.
 pub(crate) struct Team {
     pub(crate) place: Place,
     pub(crate) server: Server,
     pub(crate) workflow: String,
     pub(crate) amy: String,
-    /// Scope or name, id and secret.
+    /// The scope or name, the id and the secret of each token.
     tokens: Vec<(&'static str, String, String)>,
 }
 
@@ -47,7 +47,7 @@ impl Team {
         self.tokens.iter().find(|(known, ..)| *known == name).map(|(_, id, _)| id.as_str()).unwrap()
     }
 
-    /// Sends a request with somebody's token.
+    /// Sends a request with the token of this name.
     pub(crate) fn ask(&self, name: &str, method: &str, target: &str, body: &Value) -> Answer {
         let bearer = format!("Bearer {}", self.token(name));
         let body = if body.is_null() { String::new() } else { body.to_string() };
@@ -58,7 +58,7 @@ impl Team {
         self.server.call(self.token(name), tool, arguments)
     }
 
-    /// A fresh task that Amy holds, in a state.
+    /// Creates a task that Amy holds, moves it to the status if one is given, and returns its id.
     pub(crate) fn task(&self, status: Option<&str>) -> String {
         static NUMBER: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
@@ -78,7 +78,7 @@ impl Team {
         task
     }
 
-    /// What Amy asks people; its id.
+    /// Sends a question from Amy to a person, and returns the message's id.
     pub(crate) fn question(&self) -> String {
         let question = json!({
             "recipient_id": "human", "message_type": "query", "body": "which database?", "task_id": self.task(Some("paused")),
@@ -87,7 +87,7 @@ impl Team {
         word(&self.server.must("message_send", &question)["id"])
     }
 
-    /// A message in somebody's mailbox; its id.
+    /// Sends a message to a mailbox, and returns the message's id.
     pub(crate) fn message(&self, to: &str) -> String {
         let message = json!({"recipient_id": to, "message_type": "info", "body": "for your eyes"});
         word(&self.server.must("message_send", &message)["id"])
@@ -149,7 +149,7 @@ fn who_has_no_good_token_gets_nothing() {
     team.server.stop();
 }
 
-/// Strangers who try without end are slowed; who has a token is not.
+/// Guesses without a valid token are slowed down. A caller with a valid token is not slowed down.
 #[test]
 fn guessing_is_slowed_for_strangers_only() {
     let team = Team::new();
@@ -164,7 +164,7 @@ fn guessing_is_slowed_for_strangers_only() {
     team.server.stop();
 }
 
-/// What is asked, and what each scope gets for it.
+/// Checks the HTTP status that each scope gets for each request.
 #[test]
 fn each_scope_may_do_its_own_and_no_more() {
     let team = Team::new();
@@ -181,7 +181,7 @@ fn each_scope_may_do_its_own_and_no_more() {
     let question = team.question();
     let answer = || ("POST", format!("/api/v1/messages/{question}/reply"), json!({"text": "the small one"}));
     type Ask<'a> = Box<dyn Fn() -> (&'static str, String, Value) + 'a>;
-    // In the order: agent, coordinator, person, admin.
+    // The columns of statuses are: agent, coordinator, person, admin.
     let table: Vec<(&str, Ask<'_>, [u16; 4])> = vec![
         ("list tokens", Box::new(|| get("/api/v1/tokens")), [403, 403, 403, 200]),
         ("make an agent's token", Box::new(|| make("agent")), [403, 403, 403, 201]),
@@ -227,7 +227,8 @@ fn each_scope_may_do_its_own_and_no_more() {
         assert_eq!(got, *expected, "{name}");
     }
     drop(table);
-    // Without an agent it is nobody, hence 404 above; as an agent it is told who has the task.
+    // The shared agent token names no agent, so it gets 404 above. Bob's token names an agent, so the refusal says who
+    // has the task.
     let told = |task: String, status: &str| {
         let arguments = json!({"id": task, "status": status, "reason": "r", "outcome": "o"});
         team.call("bob", "task_update_status", &arguments).code()
@@ -240,7 +241,7 @@ fn each_scope_may_do_its_own_and_no_more() {
     team.server.stop();
 }
 
-/// A follower sees what its token may see, also of what was there before.
+/// A follower sees only the events that its token may see, and the same holds for events from before it connected.
 #[test]
 fn events_show_no_more_than_the_token_may_see() {
     let team = Team::new();

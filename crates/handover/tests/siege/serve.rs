@@ -1,4 +1,4 @@
-//! A `handover serve` of a test's own: started on a free port, asked, stopped.
+//! A `handover serve` process for one test: it starts on a free port, takes requests, and is stopped.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -15,15 +15,15 @@ use crate::place::Place;
 pub(crate) struct Server {
     child: Child,
     pub(crate) port: u16,
-    /// The token of a person.
+    /// A token of scope person.
     pub(crate) token: String,
-    /// The token of a coordinator, whom MCP knows, too.
+    /// A token of scope coordinator, which keeps its rights over MCP.
     pub(crate) coordinator: String,
-    /// The token of this machine, whose scope is admin.
+    /// The token of this machine, with scope admin.
     pub(crate) admin: String,
 }
 
-/// How MCP is spoken: with a session, or each request by itself.
+/// The MCP version that a client speaks: an old one with a session, or the new one in which each request stands alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Era {
     Old { session: String },
@@ -51,7 +51,7 @@ impl Server {
         Self { child, port, token, coordinator, admin }
     }
 
-    /// One request on a connection of its own.
+    /// Sends one request on a new connection.
     pub(crate) fn ask(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
         Connection::open(self.port).request(method, target, headers, body).unwrap()
     }
@@ -63,7 +63,7 @@ impl Server {
         self.ask("POST", &format!("/api/v1/tools/{tool}"), &headers, arguments.to_string().as_bytes())
     }
 
-    /// Calls a tool that must do what is asked, as the owner of this machine.
+    /// Calls a tool that must succeed, with the person's token.
     pub(crate) fn must(&self, tool: &str, arguments: &Value) -> Value {
         let answer = self.call(&self.token, tool, arguments);
         assert_eq!(answer.status, 200, "{tool} {arguments}: {}", answer.text());
@@ -74,7 +74,7 @@ impl Server {
         self.ask("GET", target, &[("Authorization", &format!("Bearer {token}"))], b"")
     }
 
-    /// Makes an agent's token over the API: its id and its secret.
+    /// Creates an agent's token over the API, and returns its id and its secret.
     pub(crate) fn token(&self, wanted: &Value) -> (String, String) {
         let headers = [("Authorization", format!("Bearer {}", self.admin))];
         let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
@@ -84,7 +84,7 @@ impl Server {
         (word("id"), word("token"))
     }
 
-    /// Opens a session of the old era.
+    /// Opens an MCP session, as clients of the older MCP versions do.
     pub(crate) fn session(&self, token: &str) -> Era {
         let opening = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params":
             {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "siege", "version": "1"}}});
@@ -97,13 +97,13 @@ impl Server {
         era
     }
 
-    /// Bytes as they are to `/mcp`.
+    /// Sends the bytes unchanged to `/mcp` on a new connection.
     pub(crate) fn post_mcp(&self, token: &str, era: &Era, body: &[u8]) -> Answer {
         let mut connection = Connection::open(self.port);
         post_mcp(&mut connection, token, era, body).unwrap()
     }
 
-    /// Peak and present memory, in bytes.
+    /// Returns the peak and the present memory of the server, in bytes.
     pub(crate) fn memory(&self) -> (u64, u64) {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let of = |name: &str| {
@@ -117,7 +117,7 @@ impl Server {
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
     }
 
-    /// Waits for the end of the process, which must come in time. How it ended, and its standard error.
+    /// Waits until the process ends, which must happen within the time. Returns the exit status and the standard error.
     pub(crate) fn ended_within(mut self, time: Duration) -> (ExitStatus, String) {
         let asked = Instant::now();
         let mut errors = String::new();
@@ -127,7 +127,7 @@ impl Server {
         (status, errors)
     }
 
-    /// Stops it in good order; it must have nothing to complain of.
+    /// Stops the server with `SIGTERM`. It must succeed and write nothing to standard error.
     pub(crate) fn stop(self) {
         self.terminate();
         let (status, errors) = self.ended_within(patience(Duration::from_secs(15)));
@@ -136,19 +136,19 @@ impl Server {
 }
 
 impl Drop for Server {
-    /// A test that fails leaves nobody behind.
+    /// Ends the process, so that a failed test leaves no server running.
     fn drop(&mut self) {
         let _over = self.child.kill().and_then(|()| self.child.wait());
     }
 }
 
-/// A message of MCP on a connection; `None` when it was closed without an answer.
+/// Sends an MCP message on a connection. Returns `None` when the server closed it without an answer.
 pub(crate) fn post_mcp(connection: &mut Connection, token: &str, era: &Era, body: &[u8]) -> Option<Answer> {
     let _refused_early = ask_mcp(connection, token, era, body);
     connection.answer()
 }
 
-/// The same without waiting for the answer.
+/// Sends an MCP message without waiting for the answer. Returns `false` when the server takes no more bytes.
 pub(crate) fn ask_mcp(connection: &mut Connection, token: &str, era: &Era, body: &[u8]) -> bool {
     let bearer = format!("Bearer {token}");
     let mut headers = vec![
@@ -157,7 +157,8 @@ pub(crate) fn ask_mcp(connection: &mut Connection, token: &str, era: &Era, body:
         ("Accept", "application/json, text/event-stream"),
     ];
     let text = String::from_utf8_lossy(body);
-    // The new era repeats in the headers what is in the message, which need not be JSON here.
+    // The new MCP version repeats the method and the tool's name in headers. The body may be invalid JSON here, so both
+    // are cut out of its text.
     let word = |before: &str| text.split_once(before).and_then(|(_, rest)| rest.split('"').next()).map(str::to_owned);
     let (method, name) = (word("\"method\":\"").unwrap_or_default(), word("\"params\":{\"name\":\""));
     match era {
@@ -173,7 +174,7 @@ pub(crate) fn ask_mcp(connection: &mut Connection, token: &str, era: &Era, body:
     connection.ask("POST", "/mcp", &headers, body)
 }
 
-/// The message that calls a tool. In the new era every request says what it speaks.
+/// Returns the message that calls a tool. In the new MCP version every request names its protocol version.
 pub(crate) fn tool_call(era: &Era, tool: &str, arguments: &Value) -> Value {
     let mut params = json!({"name": tool, "arguments": arguments});
     if *era == Era::New {

@@ -1,5 +1,5 @@
-//! Sessions of the old era are counted for each token: one token cannot end another's, and a session whose agent holds a
-//! claim is never ended for a new one.
+//! MCP sessions are counted for each token. One token cannot end the sessions of another token, and the server never
+//! ends a session whose agent holds a claim to make room for a new one.
 
 use serde_json::{Value, json};
 
@@ -7,10 +7,10 @@ use crate::http::Answer;
 use crate::place::Place;
 use crate::serve::{Era, Server, tool_call};
 
-/// More than all sessions that a server had room for, and several times what one token may have.
+/// More sessions than a whole server once had room for, and several times the limit of one token.
 const MANY: usize = 1_010;
 
-/// One client with a token and a session.
+/// A client with one token and one MCP session.
 struct Client<'a> {
     server: &'a Server,
     token: String,
@@ -34,7 +34,7 @@ impl<'a> Client<'a> {
         reply["structuredContent"].clone()
     }
 
-    /// Registers and claims a task.
+    /// Registers an agent and claims the task.
     fn works_on(&self, name: &str, task: &str) {
         self.must("agent_register", &json!({"name": name, "runtime": "siege"}));
         assert_eq!(self.must("task_claim", &json!({"task_id": task}))["attempt"], json!(1));
@@ -45,7 +45,7 @@ impl<'a> Client<'a> {
     }
 }
 
-/// A server, two tasks, and a token for each of two agents.
+/// Starts a server, and returns it with two tasks and one token for each of two agents.
 fn scene(place: &Place) -> (Server, [String; 2], [String; 2]) {
     let server = Server::start(place);
     let word = |value: &Value| value.as_str().unwrap().to_owned();

@@ -1,5 +1,5 @@
-//! Clients that are slow, silent, many or large: each is answered or let go, memory stays bounded, and a good client beside
-//! them is served.
+//! Clients that are slow, silent, many or large: each one gets an answer or is disconnected, memory stays bounded, and
+//! other clients are served at the same time.
 
 use std::time::{Duration, Instant};
 
@@ -13,11 +13,11 @@ use crate::inside::{ADMIN, Inside, TOKEN};
 use crate::place::Place;
 use crate::serve::{Era, Server, post_mcp, tool_call};
 
-/// The bounds of a server that is inside the test.
+/// The time limits of a server that runs inside the test.
 const SHORT: Duration = Duration::from_millis(400);
-/// On a machine that has other work, a bound is kept within this.
+/// The longest time in which a limit must take effect, also on a machine that does other work.
 const SOON: Duration = Duration::from_secs(10);
-/// Nobody waits longer for an ordinary answer, whatever others do.
+/// The longest time that a well-behaved client waits for an answer while other clients misbehave.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
 const MIB: u64 = 1 << 20;
 
@@ -25,7 +25,7 @@ fn short() -> Limits {
     Limits { head_max: SHORT, body_max: SHORT, stall_max: SHORT, ..Limits::default() }
 }
 
-/// A good client's call.
+/// Makes the call of a well-behaved client, and checks that the answer comes in time.
 fn good(port: u16, token: &str) -> Answer {
     let bearer = format!("Bearer {token}");
     let asked = Instant::now();
@@ -35,7 +35,7 @@ fn good(port: u16, token: &str) -> Answer {
     answer
 }
 
-/// What comes back to a client that stops in the middle.
+/// The server's reaction to a client that stops in the middle of a request.
 #[derive(Debug, PartialEq, Eq)]
 enum End {
     Closed,
@@ -82,7 +82,7 @@ fn whoever_stops_in_the_middle_is_answered_or_let_go() {
     let mut clients: Vec<Connection> = Vec::new();
     for (_, text, _) in &table {
         let mut client = Connection::open(inside.port);
-        // A byte at a time, as from a client on a bad line.
+        // The client sends one byte at a time, as over a bad line.
         assert!(text.bytes().all(|byte| client.send(&[byte])));
         clients.push(client);
     }
@@ -100,7 +100,7 @@ fn whoever_stops_in_the_middle_is_answered_or_let_go() {
     assert_eq!(good(inside.port, TOKEN).status, 200);
 }
 
-/// A body that never stops coming, but never comes to its end either, has the same time.
+/// A body that drips byte by byte has the same time limit as a body that stops.
 #[test]
 fn a_body_that_drips_has_no_more_time_than_one_that_stops() {
     let inside = Inside::start(short());
@@ -108,7 +108,7 @@ fn a_body_that_drips_has_no_more_time_than_one_that_stops() {
     let head = format!("POST /api/v1/tools/task_wait HTTP/1.1\r\n{AUTHORIZED}Content-Length: 100000\r\n\r\n");
     assert!(client.send(head.as_bytes()));
     let began = Instant::now();
-    // What it waits for between two bytes is the answer.
+    // Between two bytes the client waits a moment for the answer.
     while !client.has_come(Duration::from_millis(10)) {
         assert!(began.elapsed() < patience(SOON), "it may go on for ever");
         let _answered_meanwhile = client.send(b" ");
@@ -125,8 +125,8 @@ fn a_connection_without_a_request_is_let_go() {
     assert!(client.closes_within(patience(SOON)));
 }
 
-/// There is room for two connections: of a follower that does not read, and of the client beside it. When the follower is
-/// let go, there is room for another.
+/// There is room for two connections: one for a follower that does not read, and one for another client. When the
+/// server disconnects the follower, there is room for a new connection.
 #[test]
 fn a_follower_that_does_not_read_is_let_go() {
     let inside = Inside::start(Limits { stall_max: SHORT, connections_max: 2, ..Limits::default() });
@@ -160,7 +160,7 @@ fn one_connection_too_many_is_told_so() {
     call(&mut client, "workflow_list", &json!({}));
     let idle = [Connection::open(inside.port), Connection::open(inside.port)];
     let began = Instant::now();
-    // The two are counted when they are accepted, which is soon.
+    // The server counts the two idle connections when it accepts them, which may be a moment later.
     let refused = loop {
         let mut fourth = Connection::open(inside.port);
         match fourth.request("GET", "/healthz", &[], b"") {
@@ -191,7 +191,7 @@ fn one_task(client: &mut Connection) -> Value {
     call(client, "workflow_set_plan", &plan)["task_ids"]["task"].clone()
 }
 
-/// The program itself, with the limits it has, and its memory as the system counts it.
+/// Tests the `handover` program with its default limits, and reads its memory from the system.
 #[test]
 fn a_thousand_idle_connections_cost_little_and_disturb_nobody() {
     let files = getrlimit(Resource::Nofile);
@@ -202,7 +202,7 @@ fn a_thousand_idle_connections_cost_little_and_disturb_nobody() {
     let before = server.memory().1;
     let mut idle: Vec<Connection> = (0..1_000).map(|_| Connection::open(server.port)).collect();
     for (number, client) in idle.iter_mut().enumerate() {
-        // Every second one has said something.
+        // Every second client has sent part of a request.
         assert!(number % 2 == 0 || client.send(b"GET /api/v1/workflows HTTP/1.1\r\nHost: localhost\r\nX-Slow: "));
     }
     let mut longest = Duration::ZERO;
@@ -223,7 +223,7 @@ fn a_thousand_idle_connections_cost_little_and_disturb_nobody() {
     server.stop();
 }
 
-/// Where the system allows few files, connections do not take those that the store and git need.
+/// When the system allows only a few open files, connections leave enough of them for the store and git.
 #[test]
 fn connections_leave_files_for_the_work() {
     let place = Place::new();
@@ -250,8 +250,8 @@ fn connections_leave_files_for_the_work() {
     server.stop();
 }
 
-/// Plans of 32 MiB that do not come to their end, through both doors: as many as there is room for are waited for, the
-/// others are told; what fits beside them is served, and the room is given back.
+/// Sends 16 plans of 31 MiB that never end, over the API and over MCP. The server waits for as many as it has room for
+/// and refuses the others. It still serves small requests, and frees the memory afterwards.
 #[test]
 fn large_requests_at_once_do_not_fill_the_memory() {
     let place = Place::new();
@@ -269,7 +269,7 @@ fn large_requests_at_once_do_not_fill_the_memory() {
                 let mut client = Connection::open(port);
                 assert!(client.send(head.as_bytes()));
                 let piece = vec![b' '; 1 << 20];
-                // All but the last byte of what was announced.
+                // The client sends all announced bytes except the last one.
                 let sent = (0..30).all(|_| client.send(&piece)) && client.send(&piece[1..]);
                 (client, sent)
             })
@@ -289,14 +289,14 @@ fn large_requests_at_once_do_not_fill_the_memory() {
     println!("16 requests of 31 MiB at once: {refused} heard that they were refused, peak {} MiB", peak >> 20);
     assert!(refused >= 1, "{answers:?}");
     assert!(peak < 400 * MIB, "{} MiB", peak / MIB);
-    // The senders are gone, and so is what they took up.
+    // The senders are gone, so the memory that they used is free again.
     let plan = json!({"id": "wf_000000000000", "plan": {"summary": "x".repeat(20 << 20), "tasks": []}});
     let answer = server.call(&server.token, "workflow_set_plan", &plan);
     assert!([404, 422].contains(&answer.status), "{} {}", answer.status, answer.text());
     server.stop();
 }
 
-/// A session's stream that nobody reads, while what it follows changes without end.
+/// An event stream that its client does not read costs little memory while the followed workflow changes 500 times.
 #[test]
 fn a_stream_that_nobody_reads_costs_little() {
     let place = Place::new();

@@ -1,4 +1,5 @@
-//! The end of a server, and of sessions: what was accepted is answered, and nobody is cut off who only was silent.
+//! The end of a server and of MCP sessions: every accepted request is answered, and a session is not ended because it
+//! is silent.
 
 use std::collections::BTreeSet;
 use std::sync::Barrier;
@@ -15,20 +16,20 @@ use crate::pipe::Pipe;
 use crate::place::Place;
 use crate::serve::{Era, Server, ask_mcp, post_mcp, tool_call};
 
-/// Writers of each kind: the API, MCP with sessions, MCP without.
+/// The number of writers of each kind: over the API, over MCP with sessions, over MCP without sessions.
 const WRITERS: usize = 6;
 const FOLLOWERS: usize = 4;
 const WAITING: [Through; 2] = [Through::Api, Through::Single];
-/// Writes before the server is asked to stop.
+/// The number of writes before the server is asked to stop.
 const WRITES: usize = 300;
-/// "Within seconds", on a machine that has other work.
+/// The longest time in which the server must end, also on a machine that does other work.
 const END_MAX: Duration = Duration::from_secs(8);
 
-/// What one writer was told.
+/// The answers that one writer got.
 #[derive(Debug, Default)]
 struct Told {
     done: Vec<String>,
-    /// Sent, and the connection ended without an answer.
+    /// Writes that were sent without getting an answer before the connection ended.
     open: Vec<String>,
     problems: Vec<String>,
 }
@@ -95,14 +96,14 @@ fn a_stop_under_load_answers_everything_that_happened() {
     println!("{done} writes answered, {open} not begun, {FOLLOWERS} followers told; ended after {took:?}");
 }
 
-/// A workflow with one task; the task.
+/// Creates a workflow with one task, and returns the task's id.
 fn one_task(server: &Server) -> String {
     let workflow = server.must("workflow_create", &json!({"name": "stop"}))["id"].as_str().unwrap().to_owned();
     let plan = json!({"id": workflow, "plan": {"summary": "one", "tasks": [{"name": "task"}]}});
     server.must("workflow_set_plan", &plan)["task_ids"]["task"].as_str().unwrap().to_owned()
 }
 
-/// One writer and the way it goes.
+/// A writer and the interface it writes through.
 struct Writer<'a> {
     port: u16,
     token: &'a str,
@@ -113,14 +114,14 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Writes until the server does not answer any more.
+    /// Writes until the server answers no more.
     fn write(&self, written: &AtomicUsize) -> Told {
         let mut told = Told::default();
         let mut connection = Connection::open(self.port);
         for round in 0.. {
             let summary = format!("{} round {round}", self.name);
             let answer = self.note(&mut connection, &summary);
-            // It says that it stops, or has stopped: either way this was not done.
+            // The server says that it stops, or it has stopped. In both cases this write was not done.
             let Some(answer) = answer.filter(|answer| answer.status != 503) else {
                 told.open.push(summary);
                 return told;
@@ -167,7 +168,7 @@ fn api(connection: &mut Connection, token: &str, tool: &str, arguments: &Value) 
     connection.request("POST", &format!("/api/v1/tools/{tool}"), &headers, arguments.to_string().as_bytes())
 }
 
-/// Follows the log to its end; all that was read.
+/// Follows the log until the stream ends, and returns all text that came.
 fn follow(port: u16, token: &str, ready: &Barrier) -> String {
     let mut connection = Connection::open(port);
     let bearer = format!("Bearer {token}");
@@ -181,7 +182,7 @@ fn follow(port: u16, token: &str, ready: &Barrier) -> String {
     text
 }
 
-/// Waits for a change that never comes; the status of the answer.
+/// Waits for a change that never comes, and returns the status of the answer.
 fn wait(port: u16, token: &str, task: &str, through: Through, ready: &Barrier) -> u16 {
     let mut connection = Connection::open(port);
     let asked = json!({"task_id": task, "wait_seconds": 50});
@@ -201,14 +202,14 @@ fn wait(port: u16, token: &str, task: &str, through: Through, ready: &Barrier) -
     connection.answer().map_or(0, |answer| answer.status)
 }
 
-/// Summaries of all checkpoints in the store.
+/// Returns the summaries of all checkpoints in the store.
 fn checkpoints(place: &Place) -> BTreeSet<String> {
     let rows = place.export();
     let rows = rows.iter().filter(|row| row["t"] == "checkpoint");
     rows.map(|row| row["v"][6].as_str().unwrap().to_owned()).collect()
 }
 
-/// A client that says all it has to say and closes its end is answered, like any other.
+/// A client that sends all its requests and then closes its input still gets all its answers.
 #[test]
 fn what_was_said_before_the_end_of_a_pipe_is_answered() {
     let place = Place::new();
@@ -232,8 +233,8 @@ fn what_was_said_before_the_end_of_a_pipe_is_answered() {
     assert_eq!(planner.leave().1, "");
 }
 
-/// A session lives for as long as the limits say and no shorter: its own stream tells when it ends. Five minutes, which is
-/// what the library behind would choose, is not enough for an agent that thinks.
+/// A silent session lives as long as the limits say, and its event stream ends when the session ends. The MCP library's
+/// default of five minutes is not enough for an agent that thinks.
 #[test]
 fn a_silent_session_is_served_for_as_long_as_the_limits_say() {
     assert!(Limits::default().session_idle_max > Duration::from_secs(2 * 3600), "an agent may think for hours");
@@ -251,7 +252,8 @@ fn a_silent_session_is_served_for_as_long_as_the_limits_say() {
     assert_eq!(call(patient.port, &lasting).status, 200, "the same silence under the usual limits");
 }
 
-/// With as many sessions as may be, the one that was used longest ago gives way, unless something of it is open.
+/// When the maximum number of sessions is open, a new session replaces the one that was used longest ago. A session
+/// with an open stream is not replaced.
 #[test]
 fn sessions_that_are_in_use_are_never_given_up_for_a_new_one() {
     let inside = Inside::start(Limits { sessions_max: 3, ..Limits::default() });
@@ -286,7 +288,7 @@ fn call(port: u16, era: &Era) -> Answer {
     post_mcp(&mut Connection::open(port), TOKEN, era, message.as_bytes()).unwrap()
 }
 
-/// Opens the stream on which a session is told of changes.
+/// Opens the event stream of a session.
 fn listen(port: u16, era: &Era) -> Connection {
     let Era::Old { session } = era else { panic!("only sessions have such a stream") };
     let mut connection = Connection::open(port);

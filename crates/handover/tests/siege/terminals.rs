@@ -1,5 +1,5 @@
-//! A person decides where people really work: in tmux, in the terminal of an editor, over ssh, in a shell that agents' settings are
-//! in. An agent below the same tmux does not.
+//! A person can decide an approval in the places where people work: in tmux, in the terminal of an editor, over ssh,
+//! and in a shell whose environment has agents' settings. An agent below the same tmux cannot decide.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,20 +12,20 @@ use crate::busy::patience;
 use crate::place::Place;
 use crate::security::{Team, word};
 
-/// A program that was started here does something within this time.
+/// The longest time to wait for a program that the test started to write its output.
 const WAIT_MAX: Duration = Duration::from_secs(20);
 
-/// What a client says first.
+/// The first message of an MCP client.
 const OPENING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
 
-/// An approval that waits, and a folder for what commands say.
+/// A scene with a pending approval, and a folder for the output of the commands.
 struct Waiting {
     team: Team,
     asked: Asked,
     folder: tempfile::TempDir,
 }
 
-/// How a command that was typed ended, and what it said.
+/// The exit code and the output of a command that was typed into a terminal.
 #[derive(Debug)]
 struct Typed {
     code: String,
@@ -47,7 +47,7 @@ impl Waiting {
         self.folder.path().join(name)
     }
 
-    /// Returns the line by which a person approves. What it says and its code go into files.
+    /// Returns the shell line that approves the request. The line writes its output and its exit code into files.
     fn line(&self, name: &str) -> String {
         let (program, approval) = (env!("CARGO_BIN_EXE_handover"), &self.asked.approval);
         let (out, half, code) = (self.file(name), self.file("half"), self.file(&format!("{name}.code")));
@@ -55,7 +55,7 @@ impl Waiting {
         format!("{program} approval approve {approval} >{out} 2>&1; echo $? >{half}; mv {half} {code}")
     }
 
-    /// Waits until a line has ended.
+    /// Waits until a typed line has ended, and returns its exit code and output.
     fn typed(&self, name: &str) -> Typed {
         let code = wait_for(&self.file(&format!("{name}.code")));
         Typed { code: code.trim().to_owned(), words: std::fs::read_to_string(self.file(name)).unwrap() }
@@ -65,7 +65,7 @@ impl Waiting {
         word(&self.place().json(&["approval", "show", &self.asked.approval, "--json"])["status"])
     }
 
-    /// The person has decided, and the task goes on.
+    /// Checks that the person approved the request and that the task is in progress again.
     fn was_approved(self, ran: &Typed) {
         assert_eq!((ran.code.as_str(), self.status().as_str()), ("0", "approved"), "{ran:?}");
         let task = self.team.server.must("task_get", &json!({"id": self.asked.task}));
@@ -74,7 +74,7 @@ impl Waiting {
     }
 }
 
-/// Waits until a file has something in it.
+/// Waits until a file exists and is not empty, and returns its content.
 fn wait_for(path: &Path) -> String {
     let begun = Instant::now();
     loop {
@@ -87,13 +87,13 @@ fn wait_for(path: &Path) -> String {
     }
 }
 
-/// A tmux server of a test's own. It ends with this value.
+/// A tmux server for one test. Dropping the value ends the server.
 struct Tmux<'a> {
     waiting: &'a Waiting,
 }
 
 impl<'a> Tmux<'a> {
-    /// Starts it with one shell.
+    /// Starts the tmux server with one shell.
     fn start(waiting: &'a Waiting) -> Self {
         let tmux = Self { waiting };
         tmux.must(&["new-session", "-d", "-x", "120", "-y", "40", "/bin/sh"]);
@@ -113,7 +113,7 @@ impl<'a> Tmux<'a> {
         assert!(ran.status.success(), "tmux {words:?}: {}", String::from_utf8_lossy(&ran.stderr));
     }
 
-    /// Types a line into the pane that is shown.
+    /// Types a line into the active pane and presses Enter.
     fn types(&self, line: &str) {
         self.must(&["send-keys", "-l", line]);
         self.must(&["send-keys", "Enter"]);
@@ -122,7 +122,7 @@ impl<'a> Tmux<'a> {
 
 impl Drop for Tmux<'_> {
     fn drop(&mut self) {
-        // One that has ended needs no end.
+        // The server may have ended already, so a failure here is fine.
         let _over = self.command().arg("kill-server").output();
     }
 }
@@ -131,7 +131,7 @@ impl Drop for Tmux<'_> {
 fn a_person_in_tmux_decides_and_an_agent_in_it_does_not() {
     let waiting = Waiting::new();
     let tmux = Tmux::start(&waiting);
-    // tmux itself has started an agent's server. Its input stays open: the server holds both ends.
+    // tmux starts an agent's MCP server. The server holds both ends of the fifo, so its input stays open.
     let (input, opening, out) = (waiting.file("in"), waiting.file("opening"), waiting.file("out"));
     std::fs::write(&opening, format!("{OPENING}\n")).unwrap();
     let program = env!("CARGO_BIN_EXE_handover");
@@ -140,7 +140,7 @@ fn a_person_in_tmux_decides_and_an_agent_in_it_does_not() {
         format!("mkfifo {input}; exec 3<>{input}; cat {opening} >&3; exec {program} mcp <&3 >{}", out.display());
     tmux.must(&["new-window", "-d", &server]);
     wait_for(&out);
-    // An agent's shell in a pane of the person's tmux.
+    // An agent's shell runs in a pane of the person's tmux.
     let claude = waiting.file("claude");
     std::fs::copy("/bin/sh", &claude).unwrap();
     let below = waiting.file("below.sh");
@@ -155,7 +155,7 @@ fn a_person_in_tmux_decides_and_an_agent_in_it_does_not() {
     waiting.was_approved(&ran);
 }
 
-/// The settings that goose and opencode have people put into their own shells, in the shell of a tmux.
+/// The environment settings that goose and opencode ask people to put into their shells do not make a person an agent.
 #[test]
 fn a_person_whose_shell_has_agents_settings_decides() {
     let waiting = Waiting::new();
@@ -178,7 +178,7 @@ fn a_person_whose_shell_has_agents_settings_decides() {
     waiting.was_approved(&ran);
 }
 
-/// The editor itself has started an agent's server, and a person types into its terminal.
+/// vim starts an agent's MCP server as a job, and a person types into vim's terminal.
 #[test]
 fn a_person_in_the_terminal_of_vim_decides() {
     let waiting = Waiting::new();
@@ -203,7 +203,7 @@ fn a_person_in_the_terminal_of_vim_decides() {
     waiting.was_approved(&ran);
 }
 
-/// A server for one connection, as a superserver would start it: it needs no port and ends with its client.
+/// Runs `sshd -i` for one connection, as inetd would start it. It needs no port and ends with its client.
 #[test]
 fn a_person_over_ssh_decides() {
     let waiting = Waiting::new();
@@ -213,7 +213,7 @@ fn a_person_over_ssh_decides() {
         let made = made.unwrap_or_else(|error| panic!("ssh-keygen: {error}; scripts/test installs it"));
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     }
-    // As root it wants a folder that its service makes.
+    // When sshd runs as root, it needs `/run/sshd`, which its service would create.
     if rustix::process::getuid().is_root() {
         std::fs::create_dir_all("/run/sshd").unwrap();
     }

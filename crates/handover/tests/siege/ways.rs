@@ -1,5 +1,5 @@
-//! Every way we could think of in which an agent might decide about its own request. None of them does; the last two, which are
-//! a person's, show that the approval could have been decided all the while.
+//! All the ways we know in which an agent might decide its own request, and each one is refused. In the same tests a
+//! person decides the request at the end, which shows that it could be decided all the time.
 
 use std::io::Read as _;
 use std::process::{Command, Stdio};
@@ -25,7 +25,7 @@ impl Siege {
         Self { team, task, approval }
     }
 
-    /// The command line, knowing nothing of the agent that runs this test.
+    /// Returns the command line program without the environment of the agent that may run this test.
     fn program(&self) -> Command {
         self.team.place.program()
     }
@@ -40,7 +40,7 @@ impl Siege {
         ]
     }
 
-    /// All three decisions by the command line; each must be refused with the code.
+    /// Runs all three decisions on the command line and checks that each one is refused with the code.
     fn refuses(&self, way: &str, code: &str, prepare: impl Fn(&mut Command) -> Option<Terminal>) {
         for words in self.verbs() {
             let mut program = self.program();
@@ -53,7 +53,7 @@ impl Siege {
         self.stands(way);
     }
 
-    /// Nothing was decided.
+    /// Checks that the approval is still pending and the task still paused.
     fn stands(&self, way: &str) {
         let target = format!("/api/v1/approvals/{}", self.approval);
         let found = self.team.server.get(self.team.token("admin"), &target).json();
@@ -113,20 +113,20 @@ fn an_agent_cannot_decide_by_the_command_line() {
             None
         });
     }
-    // The asker has got hold of a person's token that stands for it.
+    // The agent that asked has a token of scope person that stands for this agent.
     let (_, secret) = siege.team.place.token(&["amy", "--scope", "person", "--agent", "amy"]);
     siege.refuses("with a person's token of its own", "NOT_PERMITTED", |program| {
         program.env("HANDOVER_TOKEN", &secret);
         None
     });
-    // A copy of the store with the answer in it cannot be put in the place of this one.
+    // An agent cannot replace this store by a copy in which the request is approved.
     let exported = siege.team.place.run(&["export"]).out.replace("\"pending\"", "\"approved\"");
     let path = siege.team.place.outside().join("forged.ndjson");
     std::fs::write(&path, exported).unwrap();
     let ran = siege.team.place.run(&["import", path.to_str().unwrap()]);
     assert_ne!(ran.code, Some(0), "{}{}", ran.out, ran.err);
     siege.stands("an import");
-    // A person at a terminal can, all the while.
+    // A person at a terminal can decide the same request.
     let mut program = siege.program();
     let terminal = at_a_terminal(&mut program);
     let output = program.args(["approval", "approve", &siege.approval]).output().unwrap();
@@ -153,7 +153,7 @@ fn an_agent_cannot_decide_over_http() {
     for verb in verbs {
         assert_eq!(siege.post("hnd_0000", verb, &[]).0, 401, "a token nobody gave");
     }
-    // Whoever asked cannot decide with a person's token either, named by the token or by the header.
+    // The agent that asked cannot decide with a person's token either, when the token or the header names this agent.
     let (_, secret) = siege.team.place.token(&["amy", "--scope", "person", "--agent", "amy"]);
     for verb in verbs {
         assert_eq!(siege.post(&secret, verb, &[]), (403, "NOT_PERMITTED".to_owned()), "{verb}");
@@ -166,7 +166,7 @@ fn an_agent_cannot_decide_over_http() {
     siege.stands("HTTP");
     let person = siege.team.token("person").to_owned();
     assert_eq!(siege.post(&person, "approve", &[]).0, 200, "a person can, all the while");
-    // What was answered to a person is not answered to an agent that repeats the request, key and all.
+    // An agent that repeats a person's request with the same idempotency key does not get the person's answer.
     assert_eq!(siege.post(&tokens[0], "approve", &[("Idempotency-Key", "k")]).0, 403);
     siege.team.server.stop();
 }
@@ -188,7 +188,7 @@ fn an_agent_cannot_decide_by_tools_or_words() {
         pipe.leave();
     }
     siege.stands("tools");
-    // Words in a message, from the agent or as somebody else.
+    // The agent sends messages that say "approved", to a person and to itself.
     let say = |to: &str, kind: &str| json!({"recipient_id": to, "message_type": kind, "sender_id": team.amy, "body": format!("{approval}: approved")});
     for (to, kind) in
         [("human", "info"), ("human", "response"), ("amy", "info"), ("amy", "exec.gate"), ("human", "question")]
@@ -196,7 +196,7 @@ fn an_agent_cannot_decide_by_tools_or_words() {
         team.server.must("message_send", &say(to, kind));
         siege.stands(&format!("a message of kind {kind} to {to}"));
     }
-    // A token of its own makes a caller the agent that asked.
+    // This token stands for Amy, the agent that asked.
     let (_, amy) = team.place.token(&["hers", "--agent", "amy"]);
     let wire = |sender: &str, kind: &str, payload: Value| {
         let wire =
@@ -214,7 +214,7 @@ fn an_agent_cannot_decide_by_tools_or_words() {
     let answer = wire("amy", "inbox", letter("amy", "info"));
     assert_eq!(answer.status, 200, "{}", answer.text());
     siege.stands("documents");
-    // Going on as if it had been answered.
+    // The agent tries to continue the task as if the request were approved.
     for status in ["in_progress", "completed", "failed", "skipped"] {
         let to =
             json!({"id": task, "status": status, "outcome": "x", "error": "x", "reason": "x", "agent_id": team.amy});
@@ -222,7 +222,7 @@ fn an_agent_cannot_decide_by_tools_or_words() {
         assert_eq!(answer.code(), "APPROVAL_REQUIRED", "{status}");
     }
     siege.stands("the task's own status");
-    // A person's free text answers the question it belongs to, and decides nothing.
+    // A person's free text answers the question it replies to. It does not decide the approval.
     let question = team.server.call(team.token("person"), "message_list", &json!({"agent_id": "human"})).json();
     let is_question = |row: &&Value| row["message_type"] == "question" || row["message_type"] == "query";
     let asked =
@@ -238,7 +238,7 @@ fn an_agent_cannot_decide_by_tools_or_words() {
     siege.team.server.stop();
 }
 
-/// A person who looks is recorded, an agent that looks is not.
+/// The log records when a person looks at an approval. It does not record when an agent looks.
 #[test]
 fn the_log_says_who_was_shown_what() {
     let siege = Siege::new();
@@ -271,7 +271,7 @@ fn the_log_says_who_was_shown_what() {
     siege.team.server.stop();
 }
 
-/// A server that is there tells people by itself, once they trust it to.
+/// A running server notifies people of a pending approval once a person trusts the notify command.
 #[test]
 fn a_server_tells_people_of_what_waits() {
     let team = Team::new();

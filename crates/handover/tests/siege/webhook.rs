@@ -1,4 +1,4 @@
-//! Webhooks over TLS, for real: the certificates that the system trusts decide whether a notice is sent.
+//! Webhooks over real TLS: a notice is sent only when the system trusts the receiver's certificate.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -15,11 +15,11 @@ use crate::serve::Server;
 
 const SECRET: &str = "sixteen bytes and more";
 
-/// Somebody who is told, with a certificate for a name that nobody but the one who trusts its file knows.
+/// A receiver of webhooks with a self-signed certificate. Only a sender that trusts the certificate's file accepts it.
 struct Receiver {
     port: u16,
     certificate: String,
-    /// What came of each connection: a request, or why there was none.
+    /// The result of each connection: the request, or the reason why none came.
     heard: mpsc::Receiver<Result<String, String>>,
 }
 
@@ -52,7 +52,7 @@ impl Receiver {
 
 fn answer(mut stream: StreamOwned<ServerConnection, std::net::TcpStream>) -> std::io::Result<String> {
     let mut text = String::new();
-    // A body of one line of JSON ends the request.
+    // The body is one JSON object, so its closing brace ends the request.
     while !text.ends_with('}') {
         let mut bytes = [0; 4_096];
         let count = stream.read(&mut bytes)?;
@@ -66,7 +66,7 @@ fn answer(mut stream: StreamOwned<ServerConnection, std::net::TcpStream>) -> std
     Ok(text)
 }
 
-/// A project that is trusted, in which something waits for a person, and a server that tells of it.
+/// Sets up a trusted project with a pending approval, and starts a server that sends its notice to the receiver.
 fn told(receiver: &Receiver, roots: &str) -> (Place, Server, String) {
     let place = Place::new();
     let port = receiver.port;
@@ -97,7 +97,7 @@ fn told(receiver: &Receiver, roots: &str) -> (Place, Server, String) {
     (place, server, id)
 }
 
-/// Waits for what comes of the first try.
+/// Waits for the result of the first try to send the notice.
 fn notice(place: &Place, id: &str) -> Value {
     let begun = Instant::now();
     loop {
@@ -129,7 +129,7 @@ fn a_notice_over_tls_arrives_where_the_certificate_is_trusted() {
     server.stop();
 }
 
-/// Nothing is said to whoever cannot prove who it is, and `approval show` says why.
+/// A receiver whose certificate cannot be verified gets no notice, and `approval show` says why.
 #[test]
 fn a_certificate_of_another_name_or_of_nobody_is_refused() {
     let stranger = Receiver::named("elsewhere.example");
