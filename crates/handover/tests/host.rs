@@ -1,4 +1,4 @@
-//! The turn host with real processes: every way a program can end, leave something behind, or be cut off.
+//! The turn host with real processes: every way in which a program can end, leave processes behind, or be cut off.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test fails where something unforeseen happens")]
 

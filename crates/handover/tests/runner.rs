@@ -1,4 +1,4 @@
-//! `handover run` as a process, with programs that play agents: every row of the rules, and nothing that stays behind.
+//! `handover run` as a process, with scripts that act as agents: every kind of end of a turn, and no leftovers.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test fails where something unforeseen happens")]
 
@@ -56,7 +56,7 @@ mod stores;
 #[expect(dead_code, reason = "programs here get an environment of their own")]
 mod terminal;
 
-/// A number from the environment, for runs that are made by hand.
+/// Returns a number from the environment, which a person sets for a longer run.
 fn setting(name: &str) -> Option<u64> {
     Some(std::env::var(name).ok()?.parse().unwrap())
 }

@@ -1,4 +1,4 @@
-//! Many hosts at once, cut off at any moment, and what one of them costs.
+//! Many hosts at once that are cut off at random moments, and the cost of one host.
 
 use std::collections::hash_map::RandomState;
 use std::fs;
@@ -63,7 +63,7 @@ async fn cut_at_any_moment_nothing_lives_on() {
             turns.spawn(async move {
                 tokio::time::sleep(moment).await;
                 let begun = now();
-                // As a killed runner does: nobody waits for it.
+                // The runner drops the host without waiting for it, as when the runner is killed.
                 drop(host);
                 let end = tokio::task::spawn_blocking(move || settle(&folder)).await.unwrap().unwrap();
                 assert!(begun.elapsed() < patience(Duration::from_secs(10)), "{:?}", begun.elapsed());
@@ -89,7 +89,7 @@ async fn a_host_that_is_killed_at_any_moment_is_settled() {
             let moment = Duration::from_micros(chance.hash_one((round, number)) % 60_000);
             turns.spawn(async move {
                 tokio::time::sleep(moment).await;
-                // A machine that is busy may not have started it by then.
+                // On a busy machine the host may not have started yet.
                 let mut found = hosts(&folder);
                 for _ in 0..5_000 {
                     if !found.is_empty() {
@@ -112,7 +112,7 @@ async fn a_host_that_is_killed_at_any_moment_is_settled() {
     }
 }
 
-/// The host of a folder, by its command line.
+/// Finds the host process of a turn's folder by its command line.
 fn hosts(folder: &std::path::Path) -> Vec<Pid> {
     let line = format!("{BINARY}\0turn-host\0{}\0", folder.display());
     let is_it = |pid: &String| fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|it| it == line.as_bytes());
@@ -120,7 +120,7 @@ fn hosts(folder: &std::path::Path) -> Vec<Pid> {
     found.map(|pid| Pid::from_raw(pid.parse().unwrap()).unwrap()).collect()
 }
 
-/// Alone in its process, so that descriptors and times are its own.
+/// Runs the measurement in a separate process, so that no other test changes its descriptors and times.
 #[test]
 fn one_costs_little() {
     const INSIDE: &str = "HANDOVER_TEST_INSIDE";
@@ -171,11 +171,12 @@ async fn measure() {
     let parent = &stat(&program).unwrap()[1];
     assert!(processes().contains(parent));
     let memory = fs::read_to_string(format!("/proc/{parent}/smaps_rollup")).unwrap();
-    // Pages of a binary that was just built count as private too; these do not.
+    // Pages of a newly built binary count as private, too. `Anonymous` leaves them out.
     let line = memory.lines().find(|line| line.starts_with("Anonymous:")).unwrap();
     let private: u64 = line.split_ascii_whitespace().nth(1).unwrap().parse().unwrap();
     eprintln!("a host: {private} kB of its own");
-    // The runner may add 15 MB for each agent. Half of this is what the loader writes for a debug build of the whole program.
+    // The runner may add 15 MB for each agent. Half of the limit below is memory that the loader writes for a debug
+    // build of the whole program.
     assert!(private < 4 << 10);
     host.cut_off();
     host.wait().await.unwrap();

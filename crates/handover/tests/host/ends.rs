@@ -1,4 +1,4 @@
-//! Every way to end, what is kept of it, and what the program was given.
+//! Every kind of end of a program, the record that is kept of it, and the environment that the program gets.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -171,7 +171,7 @@ async fn a_turn_is_started_once() {
     scene.run(&launch).await;
     let folder = scene.turn(&launch);
     assert!(Host::start(BINARY.as_ref(), &folder, &launch).is_err());
-    // Neither beside one that runs nor after its end.
+    // The host refuses to start a turn that is running and a turn that has ended.
     let running = scene.launch(&["silent"]);
     let mut host = scene.start(&running);
     started(&mut host).await;

@@ -1,4 +1,4 @@
-//! What a program leaves behind, or tries to save from its end.
+//! Processes that a program leaves behind, or tries to protect from the end of its turn.
 
 use agents::host::{End, settle};
 use rustix::process::{Pid, Signal, kill_process};
@@ -9,7 +9,7 @@ fn pid(text: &str) -> Pid {
     Pid::from_raw(text.parse().unwrap()).unwrap()
 }
 
-/// The one that has no mark sleeps for a time of its own.
+/// Finds the process without our environment mark by its unique sleep time.
 fn hidden(turn: &str) -> Vec<String> {
     let line = format!("sleep\x001000.{}\0", turn.rsplit_once('_').unwrap().1);
     let is_it = |pid: &String| std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|it| it == line.as_bytes());
@@ -86,7 +86,7 @@ async fn a_killed_host_takes_its_program_along_and_the_rest_is_swept() {
     while !scene.stdout(&launch).contains("ready") {
         host.event().await.unwrap();
     }
-    // The one without a mark is lost with the host: it is ended here, and the documentation says so.
+    // When the host is killed, the process without our mark escapes, as the documentation says. The test ends it.
     while hidden(&launch.turn).is_empty() {
         tokio::task::yield_now().await;
     }

@@ -1,4 +1,4 @@
-//! A folder for turns, and a look at what is left of one.
+//! A folder for turns, and functions that look for processes of a turn.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,7 +27,7 @@ impl Scene {
         self.folder.path().canonicalize().unwrap().join(name)
     }
 
-    /// A misbehaving program with generous bounds and a name of its own.
+    /// Returns a launch of the script `misbehave.sh`, with generous limits and a unique turn id.
     pub(crate) fn launch(&self, arguments: &[&str]) -> Launch {
         let number = TURNS.fetch_add(1, Ordering::SeqCst);
         Launch {
@@ -52,14 +52,14 @@ impl Scene {
         Host::start(Path::new(BINARY), &self.turn(launch), launch).unwrap()
     }
 
-    /// To its end; nothing of it lives then.
+    /// Runs a program until its end, and checks that no process of the turn is left.
     pub(crate) async fn run(&self, launch: &Launch) -> Ended {
         let ended = self.start(launch).wait().await.unwrap();
         assert_eq!(living(&launch.turn), Vec::<String>::new());
         ended
     }
 
-    /// Cut off when the program is ready; everything is over in ten seconds.
+    /// Cuts a program off when it is ready, and checks that all its processes end within ten seconds.
     pub(crate) async fn cut(&self, launch: &Launch) -> Ended {
         let mut host = self.start(launch);
         while !self.stdout(launch).contains("ready") {
@@ -84,7 +84,7 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// The number of the program.
+/// Waits until the program starts, and returns its process id.
 pub(crate) async fn started(host: &mut Host) -> u32 {
     match host.event().await {
         Some(Event::Started { pid }) => pid,
@@ -92,7 +92,7 @@ pub(crate) async fn started(host: &mut Host) -> u32 {
     }
 }
 
-/// Every process that lives and has this turn in its environment.
+/// Returns all living processes that have this turn in their environment.
 pub(crate) fn living(turn: &str) -> Vec<String> {
     let mark = format!("HANDOVER_TURN={turn}");
     let has_mark = |pid: &String| {
@@ -107,7 +107,7 @@ pub(crate) fn processes() -> Vec<String> {
     names.filter(|name| name.parse::<u32>().is_ok()).collect()
 }
 
-/// The words after a process's name: state, parent, group, session.
+/// Returns the fields of `/proc/PID/stat` after the process's name: state, parent, group, session, and so on.
 pub(crate) fn stat(pid: &str) -> Option<Vec<String>> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     Some(text.rsplit_once(')')?.1.split_ascii_whitespace().map(str::to_owned).collect())

@@ -1,4 +1,4 @@
-//! What must be true of a workflow that was worked to its end, however often its runners were killed.
+//! The checks on a completed workflow, which must hold after any number of kills of its runners.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +16,7 @@ struct Row {
     outcome: String,
 }
 
-/// Everything that is wrong; empty when all is well.
+/// Returns all problems of a workflow, or an empty list when there are none.
 pub(crate) fn problems(scene: &Scene, workflow: &str) -> Vec<String> {
     let log = log(scene, workflow);
     let mut found = Vec::new();
@@ -62,7 +62,7 @@ fn log(scene: &Scene, workflow: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect()
 }
 
-/// Completed once, and by the attempt that was the last.
+/// Checks that a task was completed exactly once, by its last attempt.
 fn log_of(row: &Row, log: &[Value]) -> Option<String> {
     let is_end = |entry: &&Value| {
         let body = &entry["body"];
@@ -73,7 +73,7 @@ fn log_of(row: &Row, log: &[Value]) -> Option<String> {
     (!is_right).then(|| format!("{}: completed {} times: {ends:?}", row.name, ends.len()))
 }
 
-/// Every turn that was begun has ended, once.
+/// Checks that every turn started once and ended once.
 fn turns(log: &[Value]) -> Vec<String> {
     let mut count: BTreeMap<String, (u32, u32)> = BTreeMap::new();
     for entry in log {
@@ -88,7 +88,7 @@ fn turns(log: &[Value]) -> Vec<String> {
     odd.map(|(turn, (began, ended))| format!("{turn} began {began} times and ended {ended} times")).collect()
 }
 
-/// Its work is in the workflow's branch once, as the turn said that was found good.
+/// Checks that the work of a task is in the workflow's branch once, with the content of the turn that was accepted.
 fn branch_of(scene: &Scene, workflow: &str, row: &Row) -> Vec<String> {
     let branch = format!("handover/{workflow}");
     let mut found = Vec::new();
@@ -109,7 +109,7 @@ fn branch_of(scene: &Scene, workflow: &str, row: &Row) -> Vec<String> {
     if count > 1 {
         found.push(format!("{}: merged {count} times", row.name));
     }
-    // Nothing of an attempt that was given up came in.
+    // Commits of earlier attempts must not be in the branch.
     let grep = format!("--grep=^Task: {}$", row.id);
     let bodies = scene.git(&["log", "--format=%B", &grep, &branch]);
     let own = format!("Attempt: {}", row.attempt);
@@ -118,7 +118,7 @@ fn branch_of(scene: &Scene, workflow: &str, row: &Row) -> Vec<String> {
     found
 }
 
-/// Worktrees, branches, folders, locks and processes.
+/// Returns the worktrees, branches, folders, locks and processes that were left behind.
 fn left(scene: &Scene, rows: &[Row]) -> Vec<String> {
     let mut found = scene.leftovers();
     let git = scene.project().join(".git");
@@ -131,7 +131,7 @@ fn left(scene: &Scene, rows: &[Row]) -> Vec<String> {
     for row in rows {
         let attempt = |branch: &str| branch.strip_prefix(&format!("handover/{}-", row.id))?.parse::<u64>().ok();
         for (branch, attempt) in branches.lines().filter_map(|branch| Some((branch, attempt(branch)?))) {
-            // An attempt that was given up may have work that is nowhere else.
+            // The branch of an earlier attempt may stay when it has work that is in no other branch.
             let ahead = scene.git(&["log", "--oneline", branch, "--not", "--branches=handover/wf_*"]);
             if attempt >= row.attempt || ahead.trim().is_empty() {
                 found.push(format!("the branch {branch} of {}, with {ahead:?}", row.name));

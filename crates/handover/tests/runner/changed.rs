@@ -1,4 +1,4 @@
-//! A task that changes what judges it, and one that writes where Handover keeps its own.
+//! A task that changes the check of its own output, and a task that writes into Handover's state folder.
 
 use engine::Rights;
 use engine::approval::Decision;
@@ -10,7 +10,7 @@ use crate::scene::{Ran, Scene};
 
 const CHECKED: &str = "{type: file, schema_ref: code, output_ref_required: true}";
 
-/// A repository whose check is a script of its own, which wants the output to be right.
+/// Returns a scene whose repository contains the check: a script that requires a right output.
 fn team() -> Scene {
     let mut scene = Scene::new();
     std::fs::create_dir(scene.project().join("ci")).unwrap();
@@ -28,7 +28,8 @@ fn asked(ran: &Ran, task: &str) -> ApprovalId {
     ran.events.iter().find(event).unwrap()["approval_id"].as_str().unwrap().parse().unwrap()
 }
 
-/// A check that the task changed passes, and does not count: a person is shown the difference. Others go on.
+/// A check that its own task changed passes, but the result does not count until a person has seen the difference.
+/// Other tasks continue.
 #[test]
 fn a_check_changed_by_its_task_counts_after_a_person_saw_it() {
     let scene = team();
@@ -42,7 +43,7 @@ fn a_check_changed_by_its_task_counts_after_a_person_saw_it() {
         assert!(shown.contains(words), "{words}: {shown}");
     }
     assert!(scene.json(&["status"]).to_string().contains(&id.to_string()));
-    // Nobody has decided: it still waits.
+    // Without a decision the task still waits.
     let waits = scene.run(&[&workflow(&ran, &scene)]);
     assert_eq!((waits.code, waits.story("cheat").as_str()), (1, ""), "{}", waits.stderr);
     service(&scene, async |service| {
@@ -51,7 +52,7 @@ fn a_check_changed_by_its_task_counts_after_a_person_saw_it() {
     let again = scene.run(&[&workflow(&ran, &scene)]);
     assert_eq!((again.code, again.story("cheat").as_str()), (0, "verified merged completed"), "{}", again.stderr);
     assert_eq!(scene.leftovers(), [""; 0]);
-    // The same content is not asked about again.
+    // A changed check with the same content needs no second approval.
     let later = scene.run_plan(&format!("name: d\ntasks:\n{}", task("same", "cheats", CHECKED)));
     assert_eq!((later.code, later.story("same").as_str()), (0, "first done verified merged completed"));
 }
@@ -72,7 +73,7 @@ fn a_changed_check_that_a_person_rejects_goes_back_to_the_agent() {
     assert!(told.contains("test it for real") && told.contains("CHECK_CHANGED"), "{told}");
 }
 
-/// What a merge would write over the store or the token comes into no branch.
+/// A change that would overwrite the store or the token on a merge enters no branch.
 #[test]
 fn nothing_below_the_state_is_merged_or_written() {
     let scene = team();

@@ -1,4 +1,4 @@
-//! An agent over a pipe of its own: a stand-in for a client program, which starts `handover mcp`.
+//! An agent over a pipe: a shell that stands in for a client program and starts `handover mcp`.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use crate::machine::Machine;
 use crate::scene::{Scene, program};
 
-/// The client is a shell that starts the server beside itself and says its process.
+/// The script of the client. It starts the server as a child and prints the server's process id.
 const CLIENT: &str = "exec 3<&0; \"$@\" <&3 3<&- & echo $!; exec 3<&-; wait $!";
 
-/// A client and its server.
+/// A client process and its server process.
 #[derive(Debug)]
 pub(crate) struct StdioAgent {
     client: Child,
@@ -23,7 +23,7 @@ pub(crate) struct StdioAgent {
 }
 
 impl StdioAgent {
-    /// Starts it on a machine and registers.
+    /// Starts the client and the server on a machine, and registers an agent.
     pub(crate) fn start(scene: &Scene, machine: &Machine, name: &str, role: &str) -> Self {
         let server = machine.handover(scene, &["mcp", "--tools", "full"]);
         let mut client: Command = program("sh");
@@ -44,7 +44,7 @@ impl StdioAgent {
         agent
     }
 
-    /// The client and its server.
+    /// Returns the process ids of the client and the server.
     pub(crate) fn processes(&self) -> [u32; 2] {
         [self.client.id(), self.server]
     }
@@ -66,7 +66,7 @@ impl StdioAgent {
         }
     }
 
-    /// Calls a tool. A refusal is what it says: an object with `code`.
+    /// Calls a tool. A refusal is returned as an object with `code`.
     pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         let result = self.request("tools/call", &json!({"name": tool, "arguments": arguments}));
         match result["isError"] == true {
@@ -75,7 +75,7 @@ impl StdioAgent {
         }
     }
 
-    /// Claims a task; the attempt, or whoever has it.
+    /// Claims a task. Returns the attempt, or the reply that names the holder.
     pub(crate) fn claim(&mut self, task: &str) -> Result<u64, Value> {
         let claimed = self.call("task_claim", &json!({"task_id": task}));
         claimed["attempt"].as_u64().filter(|_| claimed["success"] == true).ok_or(claimed)
@@ -85,7 +85,7 @@ impl StdioAgent {
         self.call("task_update_status", &json!({"id": task, "status": "completed", "outcome": "done"}))
     }
 
-    /// Ends the connection as a client does, and waits for the end.
+    /// Closes the connection as a client does, and waits until the client has ended.
     pub(crate) fn leave(mut self) {
         drop(self.input.take());
         self.client.wait().unwrap();
@@ -93,7 +93,7 @@ impl StdioAgent {
 }
 
 impl Drop for StdioAgent {
-    /// A test that failed leaves nothing that runs. The pipe's end ends the server, unless it is stopped.
+    /// Kills both processes when a test fails. The end of the pipe alone would not end a server that is stopped.
     fn drop(&mut self) {
         if self.input.take().is_some() {
             for pid in [self.server, self.client.id()] {

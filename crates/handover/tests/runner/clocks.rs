@@ -1,5 +1,5 @@
-//! Machines whose clocks are wrong share one PostgreSQL: a claim that is kept alive is never taken, by a clock that is fast, nor
-//! by one that jumps, and their own claims are not taken either.
+//! Machines with wrong clocks share one PostgreSQL store. A machine whose clock is fast or jumps never takes a claim
+//! that is renewed, and it does not lose its own claims.
 //!
 //! A short run is part of the tests; `HANDOVER_CLOCK_SECONDS=300 HANDOVER_CLOCK_AGENTS=40` makes a long one.
 
@@ -20,17 +20,17 @@ use crate::scene::Scene;
 const LEASE_SECONDS: u64 = 3;
 const SECONDS: u64 = 15;
 const AGENTS: u64 = 4;
-/// What a clock that jumps is set to, relative to the right time.
+/// The offsets from the right time to which the jumping clock is set.
 const JUMPS: [&str; 6] = ["+0", "+10m", "-10m", "+3h", "-30s", "+5s"];
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Everybody on three machines.
+/// The agents on three machines.
 struct Team {
-    /// On a machine with the right clock: they claim and then say nothing.
+    /// Agents on a machine with the right clock. They claim a task and then make no call.
     silent: Vec<StdioAgent>,
-    /// Ten minutes ahead: it holds something and wants everything.
+    /// An agent on a machine that is ten minutes ahead. It holds a task and tries to claim all others.
     fast: StdioAgent,
-    /// Its clock is set again and again.
+    /// An agent on a machine whose clock is set again and again.
     jumping: StdioAgent,
 }
 
@@ -61,7 +61,7 @@ fn machines(scene: &Scene, clock: &Path) -> Result<(Machine, Machine, Machine), 
     ))
 }
 
-/// The program on a machine believes another time than this test does.
+/// Tells whether the program on a machine notices that its clock differs from the server's clock.
 fn believes_another_time(scene: &Scene, machine: &Machine) -> bool {
     let output = machine.handover(scene, &["doctor", "--json"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
@@ -102,7 +102,7 @@ fn no_claim_over_postgres_is_taken_by_a_clock_that_is_wrong() {
     let (begun, mut rng, mut tries) = (now(), Rng::new(1), 0_u32);
     while begun.elapsed() < Duration::from_secs(seconds) {
         set(&clock, JUMPS[rng.below(JUMPS.len())]);
-        // A process that has just started must not take anything either.
+        // A process that has just started must not take a claim either.
         let mut newcomer = rng.percent(30).then(|| StdioAgent::start(&scene, &fast, "newcomer", "worker"));
         for thief in newcomer.iter_mut().chain([&mut team.fast, &mut team.jumping]) {
             let own = thief.id.clone();
@@ -129,7 +129,8 @@ fn no_claim_over_postgres_is_taken_by_a_clock_that_is_wrong() {
     team.silent.into_iter().chain([team.fast, team.jumping]).for_each(StdioAgent::leave);
 }
 
-/// Life is not kept for ever: a machine that is gone loses its task, also to one whose clock is wrong.
+/// A lease does not last without renewal: a machine that is gone loses its task, also to a machine whose clock is
+/// wrong.
 #[test]
 fn a_machine_over_postgres_that_is_gone_loses_its_task_after_the_lease() {
     let mut scene = Scene::new();

@@ -1,4 +1,4 @@
-//! Whoever judges has work of its own, too, but never what it would have to judge.
+//! An agent that evaluates outputs may work on tasks, too, but never on a task that it would have to evaluate itself.
 
 use crate::books;
 use crate::kills::workflow;
@@ -8,7 +8,7 @@ use crate::scene::Scene;
 fn the_evaluator_takes_no_task_that_it_would_have_to_judge() {
     let mut scene = Scene::new();
     scene.settings.push_str("[evaluator]\nagent = \"judge\"\n");
-    // By its name the judge is asked first what it would like to do.
+    // Agents are asked for work in the order of their names, so the judge comes first.
     scene.agent("judge", "max_parallel = 2");
     scene.agent("worker", "");
     scene.settle();
@@ -28,7 +28,7 @@ fn the_evaluator_takes_no_task_that_it_would_have_to_judge() {
     assert_eq!(by_the_judge.count(), 2, "{:#?}", ran.events);
 }
 
-/// Workflows of which nothing can be claimed end a run, with what each of them lacks.
+/// A run ends when its workflows have no task that can be claimed, and says which agent each of them lacks.
 #[test]
 fn run_once_ends_on_workflows_that_lack_somebody_and_says_who() {
     let mut scene = Scene::new();
@@ -51,9 +51,10 @@ fn run_once_ends_on_workflows_that_lack_somebody_and_says_who() {
     ] {
         assert!(reason.contains(expected), "{expected} in {reason}");
     }
-    // The others are worked on.
+    // The other workflow is completed.
     assert!(ran.story("four").ends_with("completed"), "{:#?}", ran.events);
-    // A person reads the same without --json, and sees what would turn the line round.
+    // Without `--json` a person sees the same reason, with the invisible character that reverses a line shown as its
+    // code.
     let output = scene.handover(&["run", "--once"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("three<U+202E> waits for an agent with the role nobody"), "{said}");

@@ -1,5 +1,5 @@
-//! Text of others stays text: whatever notes, mail, sections and answers say, it stands where it is marked as theirs, and
-//! nothing of it is done.
+//! Text from others stays text: the content of notes, mail, sections and answers appears only where it is marked as
+//! untrusted, and no instruction in it is followed.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::kills::workflow;
 use crate::scene::Scene;
 
-/// In every sample, so that it is found wherever it comes to stand.
+/// A word in every sample, by which the test finds the sample in any document.
 const MARK: &str = "INJECTED";
 
 fn samples() -> Vec<String> {
@@ -41,7 +41,7 @@ fn samples() -> Vec<String> {
     samples
 }
 
-/// What stands outside of fences, for a reader who takes everything that could end a line for such an end.
+/// Returns the text outside of fences. Every character that some reader takes for the end of a line counts as one.
 fn outside(prompt: &str) -> String {
     let mut fence: Option<usize> = None;
     let mut found = String::new();
@@ -60,7 +60,7 @@ fn outside(prompt: &str) -> String {
     found
 }
 
-/// Where in a document the mark stands.
+/// Collects the paths of a document at which the mark appears.
 fn marked(value: &Value, path: &str, found: &mut Vec<String>) {
     match value {
         Value::String(text) if text.contains(MARK) => found.push(path.to_owned()),
@@ -101,7 +101,7 @@ impl Stage {
         Self { scene }
     }
 
-    /// A file that the agent of this task kept in its first turn, or in a later one.
+    /// Reads a file that the agent of this task saved in one of its turns.
     fn kept(&self, workflow: &str, task: &str, what: &str) -> String {
         let id = self.id(workflow, task);
         fs::read_to_string(self.scene.sim().join(format!("{id}.{what}"))).unwrap()
@@ -128,7 +128,7 @@ fn notes_outcomes_and_sections_stay_what_they_are() {
     }
     let envelope = stage.kept(&workflow, "reader", "1.envelope");
     assert_eq!(places(&envelope), ["/prior_context"]);
-    // Word for word: nobody has to guess what was meant.
+    // The notes arrive word for word.
     let told: Value = serde_json::from_str(&envelope).unwrap();
     let notes: Vec<&str> =
         told["prior_context"].as_array().unwrap().iter().map(|note| note.as_str().unwrap()).collect();
@@ -136,7 +136,7 @@ fn notes_outcomes_and_sections_stay_what_they_are() {
     assert_eq!(missing, Vec::<String>::new(), "{notes:#?}");
     assert_eq!(places(&stage.kept(&workflow, "reader", "1.input")), ["/project_knowledge/stack/poison"]);
     assert!(!outside(&stage.kept(&workflow, "reader", "1.prompt")).contains(MARK));
-    // The outputs within the notes were nobody's.
+    // The artifacts inside the notes were not applied.
     let files = stage.scene.git(&["ls-tree", "-r", "--name-only", &format!("handover/{workflow}")]);
     assert_eq!(files, format!("README.md\nout/{}.txt\n", stage.id(&workflow, "teller")));
 }
@@ -163,7 +163,7 @@ fn mail_stays_in_its_fences_and_does_nothing() {
     let headings: Vec<&str> = ours.lines().filter(|line| line.starts_with("# ") || line.starts_with("## ")).collect();
     assert_eq!(headings, ["## Inbox", "# Task", "## Goal"]);
     assert!(places(&stage.kept(&second, "one", "1.envelope")).is_empty());
-    // What was shown is read, once.
+    // A message is shown in one prompt and is then read, so it is not shown again.
     let third = workflow(&stage.scene, &plan("finished"));
     assert_eq!(stage.scene.run(&[&third]).code, 0);
     assert!(!stage.kept(&third, "one", "1.prompt").contains(MARK));

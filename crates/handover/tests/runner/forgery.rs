@@ -1,4 +1,5 @@
-//! What a program below a turn tries to be: somebody else, the holder of another task, the runner, a person.
+//! Attempts of a program in a turn to act as another agent, as the holder of another task, as the runner, or as a
+//! person.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,11 +14,11 @@ use crate::scene::{Ran, Scene};
 struct Played {
     scene: Scene,
     ran: Ran,
-    /// Ids of tasks by their names.
+    /// The ids of the tasks, by their names.
     ids: BTreeMap<String, String>,
 }
 
-/// A task for one program, and one that nobody here can take.
+/// Runs a workflow with a task for the forging program and a task that no agent of this scene can claim.
 fn play(words: &str) -> Played {
     let mut scene = Scene::new();
     scene.agent("worker", "");
@@ -40,7 +41,7 @@ impl Played {
         fs::read_to_string(self.scene.sim().join(format!("{}.{what}", self.ids["forger"]))).unwrap()
     }
 
-    /// What our command line answered: the command without its ids, and the code or the first word.
+    /// Returns the answers of our command line: the command without its ids, and the code or the first word.
     fn said(&self) -> Vec<String> {
         let line = |line: &str| {
             let (command, answer) = line.split_once(" => ").unwrap();
@@ -56,7 +57,7 @@ impl Played {
     }
 }
 
-/// The answers of calls over MCP by their numbers: the code, or the reply.
+/// Returns the answers of calls over MCP by their numbers: the code of a refusal, or the reply.
 fn called(text: &str) -> BTreeMap<u64, Value> {
     let answer = |line: &str| {
         let value: Value = serde_json::from_str(line).unwrap();
@@ -77,7 +78,7 @@ fn below_a_turn_nobody_is_anybody_else() {
         "task claim => NOT_ELIGIBLE",
         "task claim => AGENT_ELSEWHERE",
         "task next => AGENT_ELSEWHERE",
-        // It succeeds and changes nothing.
+        // The call succeeds and changes nothing.
         "task release => done",
         "task status completed --outcome I say so => VERIFICATION_REQUIRED",
         "task status completed --outcome I say so => NOT_PERMITTED",
@@ -85,7 +86,7 @@ fn below_a_turn_nobody_is_anybody_else() {
         "trust --sha256 0000 => NOT_A_PERSON",
         "agent unregister => AGENT_ELSEWHERE",
         "run --once => NOT_A_PERSON",
-        // The pipe was closed by then, and nothing with it.
+        // The program's MCP connection is closed by this time. That has not ended the claim.
         "task checkpoint progress still here => done",
     ];
     assert_eq!(played.said(), expected);
@@ -154,7 +155,7 @@ fn after_its_turn_a_program_has_nothing_to_say() {
     for message in [hello, ready].into_iter().chain(calls) {
         writeln!(stdin, "{message}").unwrap();
     }
-    // It ends when it has answered, because the pipe is closed only then.
+    // The test reads all answers before it closes the pipe, because the server ends with the pipe.
     let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
     let heard: Vec<String> = (0..4).map(|_| lines.next().unwrap().unwrap()).collect();
     drop(stdin);

@@ -1,4 +1,5 @@
-//! A git is killed together with its runner: its locks, half-made and half-removed worktrees stop no later runner.
+//! A git process is killed together with its runner. Its locks, and its half-made and half-removed worktrees, stop no
+//! later runner.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,8 +9,9 @@ use crate::points::{plan, scene, script, worked};
 use crate::process::Runner;
 use crate::scene::Scene;
 
-/// What a killed git did of a call, as a shell script that gets the call's words: which call, what it left, the script.
-/// The last word of `worktree add` is the branch and the one before it the path; the last of `worktree remove` is the path.
+/// Calls of git that are killed halfway: the call, the state it leaves, and a shell script that makes this state from
+/// the call's words. The last word of `worktree add` is the branch and the one before it the path. The last word of
+/// `worktree remove` is the path.
 const HALF: &[(&str, &str, &str)] = &[
     ("worktree add", "nothing but the reserved folder", ":"),
     ("worktree add", "an empty registration", r#"mkdir -p ".git/worktrees/$name""#),
@@ -44,7 +46,8 @@ const HALF: &[(&str, &str, &str)] = &[
     ("update-ref -d", "the lock of the branch", r#": >".git/$reference.lock""#),
 ];
 
-/// The same where other gits write, too: the next runner waits first whether a living one holds the lock.
+/// The same for files that other git processes write, too. The next runner first waits to see whether a living process
+/// holds the lock.
 const SHARED: &[(&str, &str, &str)] = &[
     (
         "handover: merged",
@@ -54,7 +57,7 @@ const SHARED: &[(&str, &str, &str)] = &[
     ("update-ref -d", "the lock of the packed references", ": >.git/packed-refs.lock"),
 ];
 
-/// The script, with names for the words of the call.
+/// Writes the script, with variables for the words of the call.
 fn half(scene: &Scene, text: &str) {
     let names = "for word; do case $word in refs/heads/*) reference=$word ;; esac; before=$last; last=$word; done\n\
                  branch=$last path=$before name=$(basename \"$before\")";
@@ -94,7 +97,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
-/// What an agent wrote and nobody committed is on the attempt's branch, though a lock kept git from committing it.
+/// Uncommitted work of an agent is on the attempt's branch afterwards, though a lock kept git from committing it at
+/// first.
 #[test]
 fn work_in_a_worktree_with_a_lock_of_a_killed_git_is_kept() {
     let scene = scene();
@@ -103,7 +107,7 @@ fn work_in_a_worktree_with_a_lock_of_a_killed_git_is_kept() {
     let workflow = workflow(&scene, &plan("writes", "judge-pass"));
     let ran = Runner::start(&scene, "here", &[&workflow]).end();
     assert!(ran.code < 0, "the runner was not killed: {:#?}", ran.events);
-    // The task is taken away from the runner while it is gone.
+    // While the runner is gone, a person takes the task away from it.
     let shown = scene.json(&["workflow", "show", &workflow, "--include-tasks"]);
     let task = shown["tasks"][0]["id"].as_str().unwrap().to_owned();
     scene.json(&["task", "release", &task]);
@@ -115,11 +119,12 @@ fn work_in_a_worktree_with_a_lock_of_a_killed_git_is_kept() {
     assert_eq!(kept, format!("by hand, {task}\n"));
 }
 
-/// A worktree that cannot be removed because of another git is removed before the run ends, and nothing of it is forgotten.
+/// A worktree whose removal fails because of another git process is removed before the run ends.
 #[test]
 fn a_worktree_whose_removal_fails_is_removed_later() {
     let scene = scene();
-    // The runner is not killed; its git fails as one does that meets the registration of another.
+    // The runner is not killed here. Its git fails once, as it does when it meets the registration of another git
+    // process.
     let failing = "echo \"fatal: something else\" >&2; exit 1";
     let git = scene.sim().join("bin/git");
     let text = fs::read_to_string(&git).unwrap();

@@ -1,7 +1,8 @@
-//! The runner is killed with SIGKILL and started again until the workflow is completed: nothing is lost, done twice or left.
+//! The runner is killed with SIGKILL and started again until the workflow is completed. No work is lost, done twice or
+//! left behind.
 //!
-//! A short run is part of the tests; `scripts/prove runner` makes a long one. The moments come from a seed, which a
-//! failure prints; where the programs are at that moment also depends on the machine.
+//! A short run is part of the tests; `scripts/prove runner` makes a long one. The moments of the kills come from a
+//! seed, which a failure prints. The state of the programs at that moment also depends on the machine.
 
 use std::time::Duration;
 
@@ -10,8 +11,8 @@ use crate::process::{Runner, now, strangers_after};
 use crate::rng::Rng;
 use crate::scene::Scene;
 
-/// Eleven tasks: dependencies, artifacts, repairs, checks and an evaluation that fail first, one that goes on, one that is
-/// reviewed.
+/// Eleven tasks: dependencies, artifacts, repairs, checks and an evaluation that fail first, one task that takes a
+/// second turn, and one that is reviewed.
 pub(crate) const PLAN: &str = r#"
 summary: killed again and again
 tasks:
@@ -40,10 +41,10 @@ tasks:
   - {name: last, role: worker, description: finished, depends_on: [left, right, silent, reviewed]}
 "#;
 
-/// Without a number of rounds, no new one begins after this time.
+/// The time after which no new round starts, unless a number of rounds is set.
 const TIME_MAX: Duration = Duration::from_secs(40);
 const ROUNDS: u64 = 12;
-/// A scene grows with its rounds; a new one begins small.
+/// The number of rounds in one scene. A scene grows with each round, and a new one starts small.
 const ROUNDS_PER_SCENE: u64 = 10;
 
 pub(crate) fn scene() -> Scene {
@@ -58,7 +59,7 @@ pub(crate) fn scene() -> Scene {
     scene
 }
 
-/// A workflow that nobody works on yet.
+/// Creates a workflow that no runner works on yet, and returns its id.
 pub(crate) fn workflow(scene: &Scene, plan: &str) -> String {
     let made = scene.json(&["workflow", "create", "killed"]);
     let id = made["id"].as_str().unwrap().to_owned();
@@ -71,7 +72,7 @@ pub(crate) fn workflow(scene: &Scene, plan: &str) -> String {
 struct Figures {
     rounds: u64,
     kills: u64,
-    /// Kills by the tenth of the run they fell into.
+    /// The number of kills in each tenth of a run's duration.
     tenths: [u64; 10],
 }
 
@@ -105,7 +106,7 @@ fn a_killed_runner_loses_nothing_and_does_nothing_twice() {
     assert!(figures.kills > 0, "nobody was killed");
 }
 
-/// How long it takes when nobody is killed.
+/// Runs the plan without a kill, and returns the duration.
 fn unkilled(scene: &Scene) -> Duration {
     let workflow = workflow(scene, PLAN);
     let begun = now();
@@ -116,7 +117,8 @@ fn unkilled(scene: &Scene) -> Duration {
     length
 }
 
-/// The moments are drawn over the whole length; each kill sets the work back only by what was not recorded.
+/// Plays one round. The moments of the kills are drawn over the whole duration. Each kill loses only the work that was
+/// not recorded yet.
 fn round(scene: &Scene, length: Duration, rng: &mut Rng, figures: &mut Figures) -> Vec<String> {
     let workflow = workflow(scene, PLAN);
     let millis = usize::try_from(length.as_millis()).unwrap();
@@ -144,7 +146,8 @@ fn round(scene: &Scene, length: Duration, rng: &mut Rng, figures: &mut Figures) 
         }
     }
     let ran = runner.end();
-    // The books of a workflow that did not come to its end say nothing; why it did not is what is wrong.
+    // The checks are meaningless for a workflow that is not completed. Then the problem is that the run did not
+    // complete it.
     let mut problems =
         if ran.code == 0 { books::problems(scene, &workflow) } else { vec!["it did not end".to_owned()] };
     if !problems.is_empty() {

@@ -1,5 +1,5 @@
-//! A machine of its own: a network, a name and a clock that are not this one's. Processes of one machine can be stopped and
-//! continued together, as a laptop that sleeps does.
+//! A simulated machine with its own network, host name and clock. A test can stop and continue all processes of a
+//! machine together, as happens when a laptop sleeps.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,24 +10,24 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::scene::{Scene, program};
 
-/// Where Debian's package `faketime` puts the library.
+/// The paths at which Debian's package `faketime` installs its library.
 const FAKETIME: [&str; 3] = [
     "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
     "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1",
     "/usr/lib/faketime/libfaketimeMT.so.1",
 ];
 
-/// How far a machine's clock is off.
+/// The error of a machine's clock.
 #[derive(Debug, Clone)]
 pub(crate) enum MachineClock {
     Right,
-    /// As `faketime` writes it: `+10m`.
+    /// A fixed offset in the syntax of `faketime`, such as `+10m`.
     Off(&'static str),
-    /// Read from a file each time, so that a test can set it while processes run.
+    /// An offset in a file that is read each time, so that a test can change it while processes run.
     Set(PathBuf),
 }
 
-/// One machine. Without a name it is this one.
+/// A machine. Without a name it is the real machine of the test.
 #[derive(Debug, Clone)]
 pub(crate) struct Machine {
     name: Option<&'static str>,
@@ -35,12 +35,13 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// This machine, as it is.
+    /// Returns the real machine with its real clock.
     pub(crate) fn here() -> Self {
         Self { name: None, clock: MachineClock::Right }
     }
 
-    /// Another machine. `Err` says why there can be none: the kernel forbids it, or the library for clocks is missing.
+    /// Returns a simulated machine. `Err` gives the reason when it cannot: the kernel forbids namespaces, or the clock
+    /// library is missing.
     pub(crate) fn named(name: &'static str, clock: MachineClock) -> Result<Self, String> {
         let mut probe = program("unshare");
         probe.args(["--net", "--uts", "true"]).stderr(Stdio::piped());
@@ -52,7 +53,7 @@ impl Machine {
         Ok(Self { name: Some(name), clock })
     }
 
-    /// Our program on this machine, in the scene's project.
+    /// Returns our program, to run on this machine in the scene's project.
     pub(crate) fn handover(&self, scene: &Scene, arguments: &[&str]) -> Command {
         let plain = scene.handover(arguments);
         let Some(name) = self.name else { return plain };
@@ -60,16 +61,16 @@ impl Machine {
         command.args(["--net", "--uts", "sh", "-c", "hostname \"$0\" && exec \"$@\"", name]);
         command.arg(plain.get_program()).args(plain.get_args()).current_dir(scene.project()).env_clear();
         command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?)))).stdin(Stdio::null());
-        // Another machine has a home of its own.
+        // Another machine has its own home folder.
         command.env("XDG_DATA_HOME", self.data(scene));
         self.set_clock(&mut command);
         command
     }
 
-    /// Where this machine keeps what is its own.
+    /// Returns the data folder of this machine.
     pub(crate) fn data(&self, scene: &Scene) -> PathBuf {
         let folder = scene.sim().join("..").join(self.name.map_or("data".to_owned(), |name| format!("data-{name}")));
-        // What was accepted once counts on every machine.
+        // The settings that a person accepted count on every machine.
         if !folder.exists() {
             copy(&scene.sim().join("../data"), &folder);
         }
@@ -82,7 +83,7 @@ impl Machine {
             MachineClock::Off(offset) => command.env("FAKETIME", offset),
             MachineClock::Set(file) => command.env("FAKETIME_TIMESTAMP_FILE", file).env("FAKETIME_NO_CACHE", "1"),
         };
-        // Nobody sets the clock that counts how much time has passed.
+        // The monotonic clock stays real, because setting a machine's time does not change it.
         command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1").env("DONT_FAKE_MONOTONIC", "1");
         command.env("LD_PRELOAD", library().unwrap());
     }
@@ -105,12 +106,12 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Processes that were stopped, in the order in which they were.
+/// Processes that were stopped, in the order in which they were stopped.
 #[derive(Debug)]
 pub(crate) struct Asleep(Vec<u32>);
 
 impl Asleep {
-    /// Stops these processes and all they started. A parent is stopped before its children are looked for.
+    /// Stops these processes and all their descendants. It stops a parent before it looks for the children.
     pub(crate) fn stop(roots: &[u32]) -> Self {
         let mut stopped = BTreeSet::new();
         let mut order = Vec::new();
@@ -128,17 +129,17 @@ impl Asleep {
         self.0.len()
     }
 
-    /// Continues them, the first that was stopped first.
+    /// Continues the processes in the order in which they were stopped.
     pub(crate) fn wake(self) {
         drop(self);
     }
 }
 
 impl Drop for Asleep {
-    /// A test that fails leaves nobody stopped.
+    /// Continues the processes, so that a failed test leaves none of them stopped.
     fn drop(&mut self) {
         for pid in &self.0 {
-            // One that ended meanwhile needs no waking.
+            // A process may have ended in the time between, so a failure here is fine.
             let _gone = send(*pid, Signal::CONT);
         }
     }

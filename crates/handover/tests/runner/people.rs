@@ -1,4 +1,4 @@
-//! Where people come in: questions, approvals, and what another agent says of an output.
+//! The parts of a run in which people decide: questions, approvals, and the evaluation of an output by another agent.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use handover::{answers, approvals};
 
 use crate::scene::{Ran, Scene};
 
-/// The store of a scene, for a person who decides.
+/// Runs an action on the store of a scene, as a person who decides.
 pub(crate) fn service<T>(scene: &Scene, act: impl AsyncFnOnce(&Service) -> T) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let file = scene.project().join(".handover/state/handover.db");
@@ -58,7 +58,7 @@ fn an_answer_lets_the_task_go_on() {
     assert_eq!(scene.leftovers(), [""; 0]);
 }
 
-/// Approves what the task `yes` asked for, and rejects what `no` did. The approval of `yes`.
+/// Approves the request of the task `yes` and rejects the one of `no`. Returns the approval of `yes`.
 fn yes_and_no(scene: &Scene, ran: &Ran, reason: &str) -> ApprovalId {
     let of = |task: &str| {
         let event = |event: &&serde_json::Value| event["event"] == "wants_approval" && event["task"] == task;
@@ -105,7 +105,7 @@ fn outputs_are_held_to_their_contracts() {
          checks = [{ command = [\"sh\", \"-c\", \"grep -q right out/*.txt\"], seconds = 20 }]\n\
          [contract.busy]\nchecks = [{ command = [\"sh\", \"-c\", \"setsid sleep 1000 & exit 0\"], seconds = 20 }]\n",
     );
-    // What the judge is asked says what it answers, turn by turn.
+    // The words of `evaluate` tell the judge's script its answer in each turn.
     let checked = "{type: file, schema_ref: right, output_ref_required: true}";
     let judged = |words: &str| format!("{{type: file, output_ref_required: true, evaluate: {words}}}");
     let plan = [
@@ -151,7 +151,7 @@ fn what_is_missing_is_told_before_anything_is_claimed() {
     let untrusted = scene.run(&["--once"]);
     assert!(untrusted.code == 1 && untrusted.stderr.contains("NOT_TRUSTED"), "{}", untrusted.stderr);
     assert!(untrusted.stderr.contains("+ notify: touch owned"), "{}", untrusted.stderr);
-    // A comment asks nothing.
+    // A new comment in the settings needs no new trust.
     std::fs::write(&changed, format!("{}\n# later\n", scene.settings)).unwrap();
     assert_eq!(scene.json(&["trust"])["trusted"], true);
 }
@@ -163,7 +163,7 @@ fn what_an_agent_learned_is_kept_once() {
     assert_eq!((ran.code, ran.story("learns").as_str()), (0, "first done verified merged completed"));
     let section = scene.json(&["project", "show", "stack"]);
     assert_eq!(section["body"]["languages"][0], "sh", "{section}");
-    // Nobody gave it the right to write the other one.
+    // The agent has no permission to write the section `secrets`.
     assert!(!scene.ask(&["project", "show", "secrets"]).status.success());
     let turn = ran.events.iter().find(|event| event["event"] == "turn_ended").unwrap();
     let shown = scene.json(&["turn", "show", turn["turn_id"].as_str().unwrap()]);
@@ -265,7 +265,7 @@ const GATED_CARD: &str = r#"{"card_version": "1.0", "identity": {"slug": "speake
   "constraints": ["I never guess"], "escalation_rules": [{"trigger": "Which colour?", "route_to": "exec", "via": "exec.gate"}],
   "output_types": [], "working_style": "Calm.", "voice": {"description": "Short.", "example": "Done."}, "values": ["Exactness"]}"#;
 
-/// What the card wants decided is decided with yes or no, and not answered in words.
+/// A question that the agent's card marks for approval is decided with yes or no, and not answered in free text.
 #[test]
 fn a_card_lets_a_person_say_yes_or_no() {
     let scene = team("");
@@ -306,7 +306,7 @@ fn whoever_has_several_roles_works_in_all_of_them() {
     assert_eq!(agents, ["both", "both-reviewer"]);
 }
 
-/// A question in one workflow keeps no run of another one from its end.
+/// A question in one workflow does not stop the run of another workflow from completing.
 #[test]
 fn a_run_ends_though_a_task_of_another_workflow_waits_for_a_person() {
     let scene = team("");

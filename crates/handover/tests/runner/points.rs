@@ -1,4 +1,5 @@
-//! Kills at chosen points: the runner, a host or a program ends exactly there, and the next runner brings the task to its end.
+//! Kills at chosen points: the runner, a host or a program is killed exactly there, and the next runner completes the
+//! task.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,8 +12,9 @@ use crate::kills::workflow;
 use crate::process::{Runner, now, strangers_after};
 use crate::scene::Scene;
 
-/// What the git of the runner does, once, when its words hold these: it kills the runner and then works for a while as
-/// nobody's, or it has worked when it kills. In `half` it runs the script `half` of the scene instead, and dies with the runner.
+/// The calls of git, by words in them, at which a wrapper of git kills the runner once. With `late` it kills the runner
+/// first and does its work half a second later. With `after` it works first and then kills. With `half` it runs the
+/// script `half` of the scene instead, and dies with the runner.
 const GIT: &[(&str, &str)] = &[
     ("worktree add", "late"),
     ("worktree add", "after"),
@@ -27,7 +29,7 @@ const GIT: &[(&str, &str)] = &[
     ("update-ref -d", "after"),
 ];
 
-/// A task's words, its evaluator's words, and whether the check kills.
+/// The point of the kill, the words of the task, the words of its evaluator, and whether the check kills.
 const WORDS: &[(&str, &str, &str, bool)] = &[
     ("the runner, while a program runs", "kills-runner finished", "judge-pass", false),
     ("the runner, while an evaluator runs", "finished", "kills-runner judge-pass", false),
@@ -82,7 +84,7 @@ pub(crate) fn plan(words: &str, judge: &str) -> String {
     )
 }
 
-/// Until it is completed, with as many runners as that takes; then the books must be right.
+/// Starts runners until the workflow is completed, and returns the problems that the checks then find.
 pub(crate) fn worked(scene: &Scene, point: &str, workflow: &str, mut runner: Runner, killed_max: u32) -> Vec<String> {
     let mut told = String::new();
     for _ in 0..=killed_max {
@@ -136,7 +138,7 @@ fn a_runner_killed_around_a_git_of_its_own_completes_the_task_once() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// As soon as the file is at its place: the turn has not ended by then, or just has.
+/// The runner is killed as soon as the artifact's file exists. The turn has just ended or is about to end.
 #[test]
 fn a_runner_killed_when_artifacts_are_applied_applies_them_once() {
     let scene = scene();

@@ -1,4 +1,4 @@
-//! A runner that can be killed, and whoever is still there afterwards.
+//! A runner that a test can kill, and a search for processes that outlive it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -10,7 +10,7 @@ use crate::busy::patience;
 use crate::machine::Machine;
 use crate::scene::{Ran, Scene, ran};
 
-/// As long as no test waits for anything but a deadlock.
+/// The longest time that a test waits. Only a deadlock takes longer.
 const PATIENCE: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -24,7 +24,7 @@ pub(crate) fn rest(time: Duration) {
     std::thread::sleep(time);
 }
 
-/// A runner at work; what it says goes to files.
+/// A running `handover run`. Its output goes to files.
 #[derive(Debug)]
 pub(crate) struct Runner {
     child: Child,
@@ -33,7 +33,7 @@ pub(crate) struct Runner {
 }
 
 impl Runner {
-    /// `name` is the runner's own, also of its files.
+    /// Starts a runner. `name` is the name of the runner and of its output files.
     pub(crate) fn start(scene: &Scene, name: &str, arguments: &[&str]) -> Self {
         Self::start_on(scene, &Machine::here(), name, arguments)
     }
@@ -52,7 +52,7 @@ impl Runner {
         self.child.id()
     }
 
-    /// Whether it ended by itself within this time.
+    /// Tells whether the runner ended without a signal from the test within this time.
     pub(crate) fn ends_within(&mut self, time: Duration) -> bool {
         let until = now() + time;
         loop {
@@ -67,14 +67,14 @@ impl Runner {
         }
     }
 
-    /// With SIGKILL: nothing of it runs on, not even to say goodbye. What it said last.
+    /// Kills the runner with SIGKILL, so that it cannot clean up. Returns its standard error.
     pub(crate) fn kill(&mut self) -> String {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         fs::read_to_string(&self.err).unwrap()
     }
 
-    /// Its events so far.
+    /// Returns the events that the runner has written so far.
     pub(crate) fn said(&self) -> String {
         fs::read_to_string(&self.out).unwrap()
     }
@@ -89,11 +89,11 @@ impl Runner {
 #[derive(Debug)]
 struct Process {
     parent: u32,
-    /// None when it has nothing to do with the scene.
+    /// The command line, or `None` when the process does not belong to the scene.
     of_scene: Option<String>,
 }
 
-/// Processes of a scene that no living runner of it has started.
+/// Returns the processes of a scene that are not below one of these runners.
 pub(crate) fn strangers(scene: &Scene, runners: &[u32]) -> Vec<String> {
     let all: BTreeMap<u32, Process> = fs::read_dir("/proc")
         .unwrap()
@@ -129,7 +129,7 @@ fn look(scene: &Scene, pid: u32) -> Option<Process> {
     Some(Process { parent, of_scene: (has_mark || is_inside || is_told).then_some(line) })
 }
 
-/// Who is still there when everybody had the time to end.
+/// Returns the processes that still run after all of them had 15 seconds to end.
 pub(crate) fn strangers_after(scene: &Scene, runners: &[u32], killed: Instant) -> Vec<String> {
     const ENDED: Duration = Duration::from_secs(15);
     loop {

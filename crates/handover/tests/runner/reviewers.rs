@@ -1,5 +1,5 @@
-//! `handover review run` with real programs that misbehave in every way there is: the requester always gets a response that is
-//! well formed, in a stream that is well formed, and nothing stays behind.
+//! `handover review run` with real programs that misbehave in all known ways. The requester always gets a valid
+//! response in a valid stream, and no process or file is left behind.
 
 use std::io::Write as _;
 use std::process::Stdio;
@@ -12,7 +12,7 @@ use crate::busy::patience;
 use crate::process::{now, rest, strangers};
 use crate::scene::Scene;
 
-/// What came of one call.
+/// The result of one call.
 #[derive(Debug)]
 struct Heard {
     code: i32,
@@ -41,7 +41,7 @@ fn request(iteration: u64, decided: Option<&[(&str, &str)]>) -> Value {
     request
 }
 
-/// Calls it as any requester would, and holds what comes back to the protocol.
+/// Calls `review run` as a requester does, and checks the response against the protocol.
 fn ask(scene: &Scene, provider: &str, session: Option<&str>, request: &[u8], issued: &[&str]) -> Heard {
     let mut arguments = vec!["review", "run", "--agent", provider, "--format", "json"];
     arguments.extend(session.into_iter().flat_map(|session| ["--session", session]));
@@ -72,12 +72,13 @@ fn code(heard: &Heard) -> &str {
     heard.response["error"]["code"].as_str().unwrap_or("success")
 }
 
-/// How often the provider's program was started.
+/// Returns the number of times that the provider's program was started.
 fn starts(scene: &Scene, name: &str) -> u32 {
     std::fs::read_to_string(scene.sim().join(format!("{name}.count"))).map_or(0, |text| text.trim().parse().unwrap())
 }
 
-/// Some programs resume a conversation only where it was begun.
+/// Returns the folders in which a provider ran. Some programs resume a conversation only in the folder in which it
+/// began.
 pub(crate) fn rooms(scene: &Scene, name: &str) -> Vec<String> {
     let text = std::fs::read_to_string(scene.sim().join(format!("{name}.rooms"))).unwrap();
     let mut rooms: Vec<String> = text.lines().map(str::to_owned).collect();
@@ -86,7 +87,7 @@ pub(crate) fn rooms(scene: &Scene, name: &str) -> Vec<String> {
     rooms
 }
 
-/// What a provider does, what the requester is told, and how often it was started for that.
+/// The provider's name, its behaviour, the result that the requester gets, and the number of starts of the program.
 const WAYS: &[(&str, &str, &str, u32)] = &[
     ("good", "nothing", "success", 1),
     ("fenced", "fenced", "success", 1),
@@ -132,7 +133,7 @@ fn whatever_a_provider_does_the_requester_is_answered() {
         ways.into_iter().for_each(|way| way.join().unwrap());
     });
     assert_eq!(rooms(&scene, "repaired").len(), 1, "it was repaired elsewhere");
-    // The second start of one that was repaired was told what was wrong.
+    // In a repair, the second start of the program gets the error of the first.
     let told = std::fs::read_to_string(scene.sim().join("repaired.2.request")).unwrap();
     assert!(told.contains("\"x-repair\":[{\"code\":\"NO_RESPONSE\""), "{told}");
     assert_eq!(scene.leftovers(), [""; 0]);
@@ -154,7 +155,7 @@ fn a_session_has_its_order_and_its_history() {
         ask(&scene, "quinn", session, request.to_string().as_bytes(), &["finding-0001", "finding-0002"])
     };
     assert_eq!(code(&first), "success");
-    // Not the next one; none of these uses an iteration up.
+    // These iterations are not the next one. A refused request does not use up an iteration.
     for wrong in [1, 3, 4_294_967_296] {
         let heard = ask_quinn(&request(wrong, None));
         assert_eq!((code(&heard), heard.response["iteration"].as_u64()), ("INVALID_REQUEST", Some(wrong)));
@@ -169,9 +170,9 @@ fn a_session_has_its_order_and_its_history() {
     assert_eq!(second.response["applied_feedback_ack"]["items"], json!(acked), "{second:?}");
     let shown = scene.json(&["review", "show", &first.session]);
     let states: Vec<_> = shown["findings"].as_array().unwrap().iter().map(|row| (&row["id"], &row["status"])).collect();
-    // It came again, so that it is open again.
+    // The finding came again, so it is open again.
     assert_eq!(states, [(&json!("finding-0001"), &json!("open")), (&json!("finding-0002"), &json!("partial"))]);
-    // A program that remembers nothing is told what it found.
+    // A program without memory gets its earlier findings in the prompt.
     let told = std::fs::read_to_string(scene.sim().join("quinn.2.prompt")).unwrap();
     assert!(told.contains("What you found before") && told.contains("\"id\":\"finding-0002\""), "{told}");
     let third = ask_quinn(&request(3, Some(&[("finding-0001", "rejected")])));
@@ -187,7 +188,7 @@ fn a_session_has_its_order_and_its_history() {
         assert_eq!((code(&heard), starts(&scene, name)), ("INTERNAL_ERROR", 4), "{heard:?}");
         assert!(heard.response["error"]["message"].as_str().unwrap().contains(expected), "{heard:?}");
     }
-    // Another provider's session is not this one's, and what is no session is none.
+    // A session of another provider, an unknown session and an invalid session id are all refused.
     for session in [first.session.as_str(), "ses_000000000000", "nonsense"] {
         let output = scene.ask(&["review", "run", "--agent", "no-ack", "--session", session]);
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{output:?}");
@@ -213,7 +214,7 @@ fn what_is_no_request_reaches_no_provider() {
         let heard = ask(&scene, "quinn", None, bytes, &[]);
         assert_eq!((code(&heard), heard.response["iteration"].as_u64()), ("INVALID_REQUEST", Some(iteration)));
         assert!(heard.response["error"]["message"].as_str().unwrap().contains(expected), "{heard:?}");
-        // The session is there, and its first iteration is still to come.
+        // The session exists, and its first iteration is still open.
         let mut next = request(1, None);
         next["artifact"]["media_type"] = json!("text/markdown; charset=utf-8");
         let again = ask(&scene, "quinn", Some(&heard.session), next.to_string().as_bytes(), &[]);
@@ -247,7 +248,7 @@ fn nothing_starts_without_trust_or_a_provider() {
     assert_eq!(starts(&scene, "quinn"), 1);
 }
 
-/// Killed, it takes its provider with it, and the same request again is answered.
+/// When `review run` is killed, its provider ends with it, and the same request can be sent again.
 #[test]
 fn a_killed_review_leaves_no_orphan_and_can_be_asked_again() {
     let scene = scene(&[("quinn", "child nothing")]);
@@ -313,7 +314,7 @@ fn people_have_files_reviewed_in_rounds() {
         {"id": "finding-0002", "status": "rejected", "reason_code": "out_of_scope", "explanation": "no"}]);
     assert_eq!(sent["applied_feedback"]["items"], items);
     assert_eq!(sent["artifact"]["media_type"], "text/markdown");
-    // What was told is not told again.
+    // A decision that was sent once is not sent again.
     scene.json(&["review", "again", "plan.md", "--session", &session]);
     let sent: Value =
         serde_json::from_str(&std::fs::read_to_string(scene.sim().join("quinn.3.request")).unwrap()).unwrap();

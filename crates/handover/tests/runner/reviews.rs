@@ -1,5 +1,5 @@
-//! A task with `review` is looked at by another agent after it was verified: what is found goes to the worker, what became of it
-//! comes back, and nothing is completed while something is open.
+//! A task with `review` is reviewed by another agent after its verification. The worker gets the findings, the reviewer
+//! gets the worker's answers, and the task is not completed while a finding is open.
 
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ fn a_worker_answers_with_the_tool_and_nothing_found_is_completed_at_once() {
     assert_eq!((again.code, again.story("one").as_str()), (0, story), "{}", again.stderr);
 }
 
-/// What nobody answers stays open; after as many rounds as there may be a person has the word.
+/// A finding without an answer stays open. After the last allowed round a person decides.
 #[test]
 fn after_the_last_round_a_person_decides() {
     let scene = team("finds");
@@ -84,7 +84,7 @@ fn after_the_last_round_a_person_decides() {
     assert_eq!((ran.code, ran.story("one").as_str()), (1, story.as_str()), "{}", ran.stderr);
     let task = ran.events[0]["task_id"].as_str().unwrap().to_owned();
     let session = scene.json(&["review", "list"])["reviews"][0]["session"].as_str().unwrap().to_owned();
-    // Nobody passes over what is open, not even a person.
+    // A task with an open finding cannot be completed, not even by a person.
     let refused = scene.json(&["task", "status", &task, "completed", "--outcome", "enough"]);
     assert_eq!(refused["code"], "FINDINGS_OPEN", "{refused}");
     let finding = format!("{session}/finding-0001");
@@ -128,7 +128,7 @@ fn nobody_reviews_its_own_work_and_whoever_is_missing_is_told_first() {
     );
 }
 
-/// The runner is killed while somebody reviews, and while the worker mends what was found.
+/// The runner is killed during a review, and while the worker fixes a finding.
 #[test]
 fn a_runner_killed_around_a_review_completes_the_task_once() {
     for (reviews, words) in [
@@ -152,7 +152,7 @@ fn a_runner_killed_around_a_review_completes_the_task_once() {
     }
 }
 
-/// Two agents who review each other's work, each of whom does one thing at a time.
+/// Two agents review each other's work, and each of them takes one turn at a time.
 #[test]
 fn two_who_review_each_other_do_not_wait_for_each_other() {
     let mut scene = Scene::new();

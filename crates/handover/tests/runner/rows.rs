@@ -1,9 +1,9 @@
-//! Every way a program can end its turn, side by side in one workflow.
+//! Every kind of end of a turn, all in one workflow.
 
 use crate::scene::Scene;
 
-/// A task: its name, what its agent does turn by turn, and what becomes of it. Names of agents that speak the handoff begin
-/// with `h-`.
+/// A task: its name, the behaviour of its agent turn by turn, and the expected events. The names of agents that use the
+/// handoff protocol begin with `h-`.
 const ROWS: &[(&str, &str, &str)] = &[
     ("finished", "finished", "first done verified merged completed"),
     ("late", "late", "first done verified merged completed"),
@@ -12,7 +12,7 @@ const ROWS: &[(&str, &str, &str)] = &[
     ("nonsense", "nonsense finished", "first bad(NO_OUTPUT) repair done verified merged completed"),
     ("silent", "nothing finished", "first bad(NO_OUTPUT) repair done verified merged completed"),
     ("twice", "twice finished", "first done verified merged completed"),
-    // Two repairs and no third.
+    // There are two repairs, and no third.
     (
         "unrepaired",
         "bad",
@@ -28,11 +28,11 @@ const ROWS: &[(&str, &str, &str)] = &[
     ("progress", "goes-on goes-on finished", "first goes_on next goes_on next done verified merged completed"),
     ("circles", "goes-on", "first goes_on next goes_on next goes_on blocked(ambiguity)"),
     ("asks", "asks", "first asks asks"),
-    // A crash costs an attempt; the next one begins anew.
+    // A crash costs an attempt, and the next attempt starts from the beginning.
     ("dies", "dies finished", "first signalled returned claimed(2) first done verified merged completed"),
     ("exits", "exits finished", "first failed returned claimed(2) first done verified merged completed"),
     ("hopeless", "exits", "first failed returned claimed(2) first failed failed"),
-    // Limits end everything the program started.
+    // A limit ends the program and all its children.
     ("never", "never", "first timed_out blocked(resource)"),
     ("stubborn", "stubborn", "first timed_out blocked(resource)"),
     ("flood", "flood", "first over_budget blocked(resource)"),
@@ -71,7 +71,7 @@ fn every_end_of_a_turn_has_its_row() {
         .map(|(name, _, expected)| format!("{name}\n  expected: {expected}\n  found:    {}", ran.story(name)))
         .collect();
     assert!(wrong.is_empty(), "{}\n{}", wrong.join("\n"), ran.stderr);
-    // Whoever asked keeps its place until the answer comes.
+    // A task with an open question keeps its worktree and turn folder until the answer comes.
     let paused =
         ran.events.iter().find(|event| event["event"] == "asks").unwrap()["task_id"].as_str().unwrap().to_owned();
     let turn = ran.events.iter().find(|event| event["event"] == "turn_ended" && event["task"] == "asks").unwrap();
@@ -79,7 +79,7 @@ fn every_end_of_a_turn_has_its_row() {
     let left = scene.leftovers();
     assert!(left.iter().all(|left| left.contains(&paused) || left.contains(turn)), "{left:?}");
     assert_eq!(left.len(), 3, "{left:?}");
-    // What was done is in the workflow's branch, once, and the person's branch is as it was.
+    // The work of each completed task is in the workflow's branch once, and the person's branch is unchanged.
     let branch = scene.git(&["branch", "--list", "--format=%(refname:short)", "handover/wf_*"]);
     let files = scene.git(&["ls-tree", "-r", "--name-only", branch.trim()]);
     let completed = ROWS.iter().filter(|(_, words, story)| story.ends_with("completed") && words.contains("finished"));

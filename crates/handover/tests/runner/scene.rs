@@ -1,4 +1,4 @@
-//! A project with a repository, a team and a plan, worked by the real program.
+//! A project with a repository, a team and a plan, on which the real program works.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,13 +11,13 @@ use crate::terminal::Terminal;
 
 pub(crate) struct Scene {
     folder: TempDir,
-    /// More settings than the agents below.
+    /// Settings in addition to the agents.
     pub(crate) settings: String,
-    /// What our program finds in its environment beside where it may look.
+    /// Environment variables for our program in addition to its search path and folders.
     pub(crate) environment: Vec<(&'static str, String)>,
 }
 
-/// What a run came to.
+/// The exit code and the output of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
@@ -47,7 +47,7 @@ impl Scene {
         self.folder.path().canonicalize().unwrap().join("project")
     }
 
-    /// Where the agents count their turns and keep what they were told.
+    /// Returns the folder in which the agents count their turns and save their prompts.
     pub(crate) fn sim(&self) -> PathBuf {
         self.folder.path().canonicalize().unwrap().join("sim")
     }
@@ -60,7 +60,7 @@ impl Scene {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// An agent of the script, as the settings name it.
+    /// Adds an agent to the settings that runs the script `agent.sh`.
     pub(crate) fn agent(&mut self, slug: &str, more: &str) {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/runner/agent.sh");
         self.settings.push_str(&format!(
@@ -72,12 +72,12 @@ impl Scene {
         ));
     }
 
-    /// A reviewer of the script, who does these words start by start.
+    /// Adds a reviewer that runs the script `reviewer.sh`. Each start does the next one of these words.
     pub(crate) fn reviewer(&mut self, slug: &str, words: &str, more: &str) {
         self.program("reviewer.sh", slug, words, more);
     }
 
-    /// An agent that works, or reviews when it is asked for that.
+    /// Adds an agent that works, and that reviews when it is asked to.
     pub(crate) fn both(&mut self, slug: &str, words: &str, more: &str) {
         self.program("both.sh", slug, words, more);
     }
@@ -93,7 +93,7 @@ impl Scene {
         ));
     }
 
-    /// Our program in the project, knowing nothing of the user who runs the tests.
+    /// Returns our program, to run in the project without the environment of the user who runs the tests.
     pub(crate) fn handover(&self, arguments: &[&str]) -> Command {
         let mut command = program(env!("CARGO_BIN_EXE_handover"));
         command.current_dir(self.project()).args(arguments).env_clear();
@@ -108,12 +108,12 @@ impl Scene {
         self.handover(arguments).output().unwrap()
     }
 
-    /// The reply of a command as JSON.
+    /// Runs a command and returns its reply as JSON.
     pub(crate) fn json(&self, arguments: &[&str]) -> Value {
         Self::reply(arguments, self.ask(&[arguments, &["--json"]].concat()))
     }
 
-    /// The reply of a command that a person gives at a terminal.
+    /// Runs a command as a person at a terminal, and returns its reply as JSON.
     pub(crate) fn decide(&self, arguments: &[&str]) -> Value {
         let terminal = Terminal::new();
         let mut command = self.handover(&[arguments, &["--json"]].concat());
@@ -145,7 +145,7 @@ impl Scene {
         path
     }
 
-    /// Runs to the end.
+    /// Runs `handover run` until it ends.
     pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
         let output = self.ask(&[&["run", "--json"], arguments].concat());
         ran(output)
@@ -156,7 +156,7 @@ impl Scene {
         self.run(&["--plan", path.to_str().unwrap()])
     }
 
-    /// What is left that should not be: worktrees, folders of turns, processes.
+    /// Returns the worktrees, turn folders and processes that should not be left.
     pub(crate) fn leftovers(&self) -> Vec<String> {
         let mut found = Vec::new();
         let worktrees = self.git(&["worktree", "list", "--porcelain"]);
@@ -183,7 +183,7 @@ pub(crate) fn ran(output: Output) -> Ran {
 }
 
 impl Ran {
-    /// What happened to a task, in words: the events by name, with what tells one from the other.
+    /// Returns the events of a task as words, each with the detail that tells events of one name apart.
     pub(crate) fn story(&self, task: &str) -> String {
         let of_task = self.events.iter().filter(|event| event["task"] == task);
         let word = |event: &Value| {

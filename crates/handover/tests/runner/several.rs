@@ -1,4 +1,5 @@
-//! Several runners on one store: they share the work, nobody does it twice, and one that is gone is stood in for.
+//! Several runners on one store: they share the work, no task is done twice, and the others do the work of a runner
+//! that is gone.
 
 use std::fs;
 use std::time::Duration;
@@ -69,7 +70,7 @@ fn killed(scene: &Scene, rng: &mut Rng, kills: &mut u32) -> Vec<String> {
     problems
 }
 
-/// As many tasks that take a moment.
+/// Returns a plan with this many tasks that each take a moment.
 fn many(count: u32) -> String {
     let tasks = (0..count).map(|number| format!("  - {{name: t{number}, role: worker, description: soon}}\n"));
     format!("summary: many\ntasks:\n{}", tasks.collect::<String>())
@@ -93,7 +94,7 @@ fn two_runners_over_postgres_share_the_work() {
     assert_eq!(books::problems(&scene, &workflow), Vec::<String>::new());
 }
 
-/// The second one of a name is refused, from wherever it is started.
+/// Checks that a second runner with the same name is refused, from any folder.
 fn refused(scene: &Scene, folder: &std::path::Path) {
     let mut command = scene.handover(&["run", "--json", "--once"]);
     let output = command.env("HANDOVER_HOST", "a").current_dir(folder).output().unwrap();
@@ -129,7 +130,7 @@ fn a_second_runner_of_one_name_over_postgres_is_refused_also_in_another_clone() 
     assert_eq!(runner.end().code, 0);
 }
 
-/// A runner that has claimed something.
+/// Starts a runner and waits until it has started a turn.
 fn begun(scene: &Scene, workflow: &str) -> Runner {
     let runner = Runner::start(scene, "a", &[workflow]);
     let until = now() + patience(Duration::from_secs(60));
@@ -151,7 +152,7 @@ fn what_a_runner_held_that_never_comes_back_is_done_by_another() {
     begun(&scene, &workflow).kill();
     let ran = Runner::start(&scene, "b", &[&workflow]).end();
     assert_eq!(ran.code, 0, "{:#?}\n{}", ran.events, ran.stderr);
-    // What it left is its own to tidy up, should it come back.
+    // The runner that comes back removes its own leftovers.
     assert_eq!(Runner::start(&scene, "a", &[&workflow]).end().code, 0);
     assert_eq!(books::problems(&scene, &workflow), Vec::<String>::new());
     assert_eq!(strangers(&scene, &[]), Vec::<String>::new());

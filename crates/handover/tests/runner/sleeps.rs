@@ -1,5 +1,6 @@
-//! A machine that sleeps: every process of it is stopped for longer than a lease, then goes on. On one machine nobody loses a
-//! claim by it; between machines a claim that nobody took goes on, and one that was taken ends with the work kept.
+//! A machine that sleeps: all its processes are stopped for longer than a lease and then continue. Processes of the
+//! same machine do not take its claims. Another machine may end a claim: if no other agent has claimed the task, the
+//! sleeper continues, else its turn ends and its work is kept.
 
 use std::fs;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use crate::postgres::schema_of;
 use crate::process::{Runner, now, rest, strangers_after};
 use crate::scene::Scene;
 
-/// The shortest lease with room for a slow machine between two renewals.
+/// The shortest lease that leaves a slow machine enough time between two renewals.
 const LEASE_SECONDS: u64 = 3;
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -36,7 +37,7 @@ fn on_a_server(name: &str) -> Scene {
     scene
 }
 
-/// A workflow with a short lease, and its tasks by name.
+/// Creates a workflow with a short lease, and returns its id and its tasks by name.
 fn workflow(scene: &Scene, plan: &str) -> (String, Value) {
     let made = scene.json(&["workflow", "create", "asleep", "--lease-seconds", &LEASE_SECONDS.to_string()]);
     let id = made["id"].as_str().unwrap().to_owned();
@@ -53,7 +54,8 @@ fn wait_for(what: &str, mut seen: impl FnMut() -> bool) {
     }
 }
 
-/// A task as a machine sees it: its attempt, whether somebody has it, and every claim that ended without a result.
+/// Returns the state of a task as a machine sees it: its attempt, whether an agent holds it, and every claim that ended
+/// without a result.
 fn facts(scene: &Scene, machine: &Machine, task: &str) -> (u64, bool, Vec<String>) {
     let mut command = machine.handover(scene, &["task", "show", task, "--include-checkpoints", "--json"]);
     let output = command.output().unwrap();
@@ -65,8 +67,8 @@ fn facts(scene: &Scene, machine: &Machine, task: &str) -> (u64, bool, Vec<String
     (found["attempt"].as_u64().unwrap(), !found["assigned_agent_id"].is_null(), ends)
 }
 
-/// Stops processes while none of them writes: who is stopped in the middle of a write keeps all others waiting, which is
-/// another matter.
+/// Stops processes at a moment when none of them writes. A process that is stopped during a write blocks all other
+/// writers, which is not the subject of these tests.
 fn stop_between_writes(scene: &Scene, roots: &[u32]) -> Asleep {
     loop {
         let asleep = Asleep::stop(roots);
@@ -77,11 +79,12 @@ fn stop_between_writes(scene: &Scene, roots: &[u32]) -> Asleep {
     }
 }
 
-/// Somebody is in the middle of a write: the queue of the file is locked, or a transaction on the server is open.
+/// Tells whether a write is in progress: the queue of the SQLite file is locked, or a transaction on the server is
+/// open.
 fn is_written(scene: &Scene) -> bool {
     match scene.environment.iter().find(|(name, _)| *name == "HANDOVER_STORE") {
         Some((_, server)) => {
-            // Other tests write, too, but none of them for so long.
+            // Other tests write to the same server, but none of their transactions lasts this long.
             let before = writes_on_server(server);
             rest(Duration::from_millis(200));
             writes_on_server(server).iter().any(|write| before.contains(write))
@@ -93,7 +96,7 @@ fn is_written(scene: &Scene) -> bool {
     }
 }
 
-/// The transactions that hold what a write locks.
+/// Returns the transactions that hold the locks of a write.
 fn writes_on_server(server: &str) -> Vec<String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -108,18 +111,18 @@ fn writes_on_server(server: &str) -> Vec<String> {
     })
 }
 
-/// Longer than every lease that was given until now.
+/// Waits longer than every lease that exists now.
 fn sleep_past_the_lease() {
     rest(Duration::from_secs(2 * LEASE_SECONDS));
 }
 
-/// Who else uses the store while this machine's workers sleep.
+/// The other users of the store while the workers of this machine sleep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Others {
     Nobody,
-    /// An agent that is awake all the time and wants the tasks.
+    /// An agent that stays awake and tries to claim the tasks.
     Awake,
-    /// An agent that slept, too, and wakes before everybody else.
+    /// An agent that sleeps, too, and wakes first.
     WakesFirst,
 }
 
@@ -138,13 +141,13 @@ fn one_machine_sleeps(scene: &Scene, others: Others) {
     roots.extend(sleeper.processes());
     let early = (others == Others::WakesFirst).then(|| Asleep::stop(&other.as_ref().unwrap().processes()));
     let asleep = stop_between_writes(scene, &roots);
-    // The runner, the host of the turn, its program, a client and its server.
+    // The stopped processes are the runner, the host of the turn, its program, a client and its server.
     assert!(asleep.len() >= 5, "{asleep:?}");
     sleep_past_the_lease();
     early.into_iter().for_each(Asleep::wake);
     if let Some(thief) = &mut other {
         takes_nothing(thief, &task("talk"), &sleeper.id);
-        // A process that has just started has looked at nobody yet.
+        // A process that has just started has not looked for live processes yet.
         let mut newcomer = start("newcomer");
         takes_nothing(&mut newcomer, &task("talk"), &sleeper.id);
         newcomer.leave();
@@ -170,7 +173,7 @@ fn one_machine_sleeps(scene: &Scene, others: Others) {
     assert_eq!((ran.code, ran.story("turn").as_str()), (0, "first done verified merged completed"), "{}", ran.stderr);
 }
 
-/// Tries to take a task that another agent holds.
+/// Checks that an agent cannot take a task that another agent holds.
 fn takes_nothing(thief: &mut StdioAgent, task: &str, holder: &str) {
     for _ in 0..3 {
         let claimed = thief.claim(task);
@@ -179,7 +182,7 @@ fn takes_nothing(thief: &mut StdioAgent, task: &str, holder: &str) {
     }
 }
 
-/// As often as is asked for, each time with a project of its own.
+/// Repeats a test as often as the environment says, each time with a new project.
 fn rounds(mut round: impl FnMut()) {
     (0..crate::setting("HANDOVER_SLEEP_ROUNDS").unwrap_or(1)).for_each(|_| round());
 }
@@ -215,7 +218,8 @@ fn a_machine_that_sleeps_on_postgres_loses_nothing_to_itself() {
     });
 }
 
-/// What it had started is stopped and hears of nothing; the next runner ends it and does the work.
+/// The runner is killed while its processes are stopped, so they do not notice. The next runner ends them and does the
+/// work.
 #[test]
 fn a_runner_that_is_killed_while_it_sleeps_is_followed_by_the_next() {
     let scene = scene();
@@ -235,7 +239,7 @@ fn a_runner_that_is_killed_while_it_sleeps_is_followed_by_the_next() {
     assert_eq!(scene.leftovers(), Vec::<String>::new());
 }
 
-/// Another machine, or nothing and a word about it where the kernel has no namespaces.
+/// Returns a simulated machine, or prints the reason why the test is skipped when the kernel has no namespaces.
 fn other_machine() -> Option<Machine> {
     match Machine::named("other", MachineClock::Right) {
         Ok(machine) => Some(machine),
@@ -252,7 +256,7 @@ tasks:
   - {name: turn, role: worker, description: waits}
 ";
 
-/// The other machine ends the claims of the sleeping one, and has nobody who would take the task.
+/// The other machine ends the claim of the sleeping machine, and has no agent that could take the task.
 #[test]
 fn a_turn_goes_on_over_postgres_when_nobody_took_its_task() {
     let Some(other) = other_machine() else { return };
@@ -262,7 +266,7 @@ fn a_turn_goes_on_over_postgres_when_nobody_took_its_task() {
     let runner = Runner::start(&scene, "here", &[&workflow]);
     wait_for("the turn", || scene.sim().join(format!("{task}.begun")).exists());
     let asleep = stop_between_writes(&scene, &[runner.pid()]);
-    // From here the lock of the sleeping runner could be seen; the other machine knows only what is stored.
+    // This machine could see the lock of the sleeping runner. The other machine knows only the content of the store.
     let watcher = StdioAgent::start(&scene, &other, "watcher", "talker");
     wait_for("the end of the claim", || !facts(&scene, &other, task).1);
     let (attempt, held, ends) = facts(&scene, &other, task);
@@ -277,7 +281,7 @@ fn a_turn_goes_on_over_postgres_when_nobody_took_its_task() {
     watcher.leave();
 }
 
-/// The other machine takes the task: the turn ends, and what it had done is kept and said.
+/// The other machine takes the task. The turn ends, and its unfinished work is kept on a branch that a warning names.
 #[test]
 fn a_turn_whose_task_was_taken_over_postgres_ends_with_its_work_kept() {
     let Some(other) = other_machine() else { return };

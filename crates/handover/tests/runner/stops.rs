@@ -1,4 +1,5 @@
-//! A person interrupts the runner: once, running turns finish; twice, they end and their tasks are given back.
+//! A person interrupts the runner. After the first interrupt, running turns finish. After the second, they are ended
+//! and their tasks are open again.
 
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use crate::busy::patience;
 use crate::process::{Runner, now, rest};
 use crate::scene::Scene;
 
-/// A runner whose agent is at work.
+/// Starts a runner and waits until its agent works.
 fn started(scene: &Scene, word: &str) -> Runner {
     let tasks = format!("  - {{name: x, description: {word}}}\n  - {{name: y, description: finished}}\n");
     let path = scene.plan(&format!("name: s\ntasks:\n{tasks}"));

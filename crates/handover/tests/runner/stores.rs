@@ -1,4 +1,4 @@
-//! Two stores that share a folder, or a clone: what is known of life belongs to one of them.
+//! Two stores in one folder or one clone: a sign of life counts only in the store that it belongs to.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use crate::postgres::schema_of;
 use crate::process::{now, rest};
 use crate::scene::Scene;
 
-/// The rules: work of a killed process is offered again within this time.
+/// The longest time until the task of a killed process is offered again, as the rules say.
 const RECOVERY_MAX: Duration = Duration::from_secs(30);
 
-/// The project, with one of its stores.
+/// Makes the scene use this store.
 fn with_store(scene: &mut Scene, store: &str) {
     scene.environment.retain(|(name, _)| *name != "HANDOVER_STORE");
     scene.environment.push(("HANDOVER_STORE", store.to_owned()));
@@ -28,7 +28,8 @@ fn one_task(scene: &Scene) -> String {
     planned["task_ids"]["task"].as_str().unwrap().to_owned()
 }
 
-/// An agent of the first store is killed. Processes of the second look, and look, before anybody of the first does.
+/// Kills an agent of the first store. Processes of the second store look for live agents several times before a process
+/// of the first store does. The first store must still record the death.
 fn dead_are_recorded_in_their_own_store(first: &str, second: &str) {
     let mut scene = Scene::new();
     with_store(&mut scene, first);
@@ -39,7 +40,7 @@ fn dead_are_recorded_in_their_own_store(first: &str, second: &str) {
     let stranger = StdioAgent::start(&scene, &Machine::here(), "stranger", "worker");
     drop(victim);
     let killed = now();
-    // Each command of the second store looks who lives there.
+    // Each command on the second store looks for live processes there.
     for _ in 0..3 {
         assert!(scene.ask(&["status"]).status.success());
     }
@@ -67,7 +68,7 @@ fn two_addresses_of_postgres_in_one_clone_do_not_share_what_is_known_of_life() {
     dead_are_recorded_in_their_own_store(&schema_of("live_one"), &schema_of("live_two"));
 }
 
-/// A process that holds something is seen by those that open the same store by another name.
+/// Checks that a process that holds a task counts as alive for processes that open the same store under another name.
 fn seen_by_another_name(name: &str, other: &str) {
     let mut scene = Scene::new();
     with_store(&mut scene, name);
@@ -79,7 +80,7 @@ fn seen_by_another_name(name: &str, other: &str) {
     let mut holder = StdioAgent::start(&scene, &Machine::here(), "holder", "worker");
     assert_eq!(holder.claim(task), Ok(1));
     let asleep = crate::machine::Asleep::stop(&holder.processes());
-    // Well past the lease and what is added to it on a server.
+    // Longer than the lease and the margin that a PostgreSQL store adds to it.
     rest(Duration::from_secs(6));
     with_store(&mut scene, other);
     let mut thief = StdioAgent::start(&scene, &Machine::here(), "thief", "worker");
