@@ -1,7 +1,8 @@
-//! Kills writers with `SIGKILL` at random moments and looks whether anything that was acknowledged is missing.
+//! Kills writers with `SIGKILL` at random moments, and checks that no acknowledged write is missing.
 //!
 //! A short run is part of the tests; `scripts/prove crash` makes a long one. Every round is made from a seed, which a
-//! failure prints; the moment of the kill also depends on the machine, so a seed repeats the plan and not the instant.
+//! failure prints. The moment of a kill also depends on the machine, so a seed repeats the plan and not the exact
+//! moment.
 
 #![expect(clippy::unwrap_used, reason = "a proof that cannot go on has failed")]
 
@@ -36,27 +37,28 @@ use serde::{Deserialize, Serialize};
 use state::State;
 use store::Sqlite;
 
-/// Rounds on one file; then a new one, so that a long run does not spend its time on reading old rows.
+/// The number of rounds on one file. Then a new file is used, so that a long run does not spend its time on reading old
+/// rows.
 const ROUNDS_PER_FILE: usize = 5;
-/// A child that says nothing for so long hangs.
+/// A child that says nothing for this long counts as hung.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
-/// About as long as a plan in pieces is being written, so that the kill falls into it.
+/// About the time that writing a plan in pieces takes, in microseconds, so that the kill happens during it.
 const PLAN_MICROS: usize = if cfg!(debug_assertions) { 300_000 } else { 80_000 };
-/// Between two rounds the clock goes on by more than a lease and than a draft's life.
+/// The time by which the clock advances between two rounds: more than a lease and more than the life of a draft.
 const ROUND_MS: i64 = 120_000;
 
-/// What a child shall do until it is killed.
+/// The instructions for a child process, which writes until it is killed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Order {
     path: PathBuf,
     seed: u64,
     shift_ms: i64,
     writers: usize,
-    /// One of the writers sets large plans, in pieces.
+    /// Whether one of the writers sets large plans, in pieces.
     plans: bool,
 }
 
-/// The machine's clock, some rounds ahead.
+/// The machine's clock, this many milliseconds ahead.
 struct Ahead(i64);
 
 impl Clock for Ahead {
@@ -78,16 +80,17 @@ fn acknowledged_writes_survive_sigkill() {
     assert!(figures.acks > 0, "seed {seed}: nothing was acknowledged, so nothing was tested");
 }
 
-/// A kill that waits for a system call: the writers die when they are about to make it.
+/// A kill at a system call: the writers die when they are about to make the call.
 struct Moment {
     call: &'static str,
-    /// The end of the name of the file.
+    /// The suffix of the file's name.
     file: &'static str,
-    /// At most this many of these calls are let through before.
+    /// The kill happens at one of the first calls, up to this number.
     calls: usize,
 }
 
-/// A commit writes pages to the write-ahead log and syncs it; a checkpoint writes to the database and syncs that.
+/// The system calls at which a kill may happen. A commit writes pages to the write-ahead log and syncs it. A checkpoint
+/// writes pages to the database file and syncs that.
 const MOMENTS: &[Moment] = &[
     Moment { call: "pwrite64", file: "-wal", calls: 400 },
     Moment { call: "fsync", file: "-wal", calls: 40 },
@@ -177,7 +180,7 @@ async fn write_until_killed(order: Order) {
             }
         });
     }
-    // They go on until the kill; one that comes back met a fault.
+    // The writers work until the kill. A writer that returns earlier has met a fault.
     while let Some(ended) = tasks.join_next().await {
         let Err(error): Result<std::convert::Infallible, handover::Error> = ended.unwrap();
         fault(&error);
@@ -190,7 +193,7 @@ struct Figures {
     rounds: usize,
     kills: usize,
     acks: usize,
-    /// Rounds in which a plan in pieces was under way.
+    /// The number of rounds in which a plan was being written in pieces.
     drafts: usize,
     entries: u64,
     seconds: f64,
@@ -244,7 +247,7 @@ fn campaign(rounds: usize, seed: u64) -> Figures {
         let site = Site { path: &path, shift_ms, processes };
         let mut problems = kill_writers(&site, &mut rng, &mut ledger, &mut figures);
         figures.acks += ledger.acks.len() - before;
-        // Half of the time a copy is looked at, so that the next writers must recover the file themselves.
+        // In half of the rounds the check opens a copy, so that the next writers must recover the file themselves.
         let copy = tempfile::tempdir().unwrap();
         let looked_at = if rng.percent(50) { copy_of(&path, copy.path()) } else { path };
         problems.extend(runtime().block_on(check(&looked_at, shift_ms, &ledger, &mut figures)));
@@ -260,14 +263,14 @@ fn campaign(rounds: usize, seed: u64) -> Figures {
     figures
 }
 
-/// Where writers are put.
+/// The file, the clock shift and the number of processes of a round.
 struct Site<'a> {
     path: &'a Path,
     shift_ms: i64,
     processes: usize,
 }
 
-/// Starts one process of writers or several, lets them go on for a random number of acknowledgements, and kills them.
+/// Starts one or more processes of writers, lets them work for a random number of acknowledgements, and kills them.
 fn kill_writers(site: &Site<'_>, rng: &mut Rng, ledger: &mut Ledger, figures: &mut Figures) -> Problems {
     let (words, heard) = channel();
     let mut children: Vec<Running> = Vec::new();
@@ -280,13 +283,13 @@ fn kill_writers(site: &Site<'_>, rng: &mut Rng, ledger: &mut Ledger, figures: &m
     let mut problems = Problems::new();
     while !children.is_empty() {
         let (until, linger) = match rng.below(100) {
-            // Before they have said anything, while they make or recover the file.
+            // The kill happens before any acknowledgement, while the writers create or recover the file.
             0..15 => (Until::Acks(ledger.acks.len()), 60_000),
             _ if plans => (Until::LargePlan, PLAN_MICROS),
             _ => (Until::Acks(ledger.acks.len() + rng.below(300)), 4_000),
         };
         problems.extend(listen(&heard, until, micros(rng.below(linger)), ledger));
-        // The others go on writing past the dead one, and must be heard again.
+        // The other processes continue to write after this kill, and the next loop waits for their acknowledgements.
         children.swap_remove(rng.below(children.len())).end();
         figures.kills += 1;
     }
@@ -294,17 +297,17 @@ fn kill_writers(site: &Site<'_>, rng: &mut Rng, ledger: &mut Ledger, figures: &m
     problems
 }
 
-/// What the kill waits for.
+/// The condition that the kill waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Until {
-    /// So many in all.
+    /// This many acknowledgements in total.
     Acks(usize),
-    /// A plan in pieces has been begun.
+    /// The start of a plan in pieces.
     LargePlan,
 }
 
 impl Until {
-    /// Whether it has come, by the last that was heard.
+    /// Tells whether the condition is met by the acknowledgements so far.
     fn is_over(self, acks: &[Ack]) -> bool {
         match self {
             Self::Acks(wanted) => acks.len() >= wanted,
@@ -315,7 +318,7 @@ impl Until {
     }
 }
 
-/// Hears what the kill waits for, and what comes within a moment after it.
+/// Records acknowledgements until the condition is met, and for a moment after it.
 fn listen(heard: &Receiver<Word>, until: Until, linger: Duration, ledger: &mut Ledger) -> Problems {
     let mut problems = Problems::new();
     while problems.is_empty() && !until.is_over(&ledger.acks) {
@@ -346,7 +349,8 @@ fn take(word: Word, ledger: &mut Ledger) -> Option<(Problem, String)> {
     }
 }
 
-/// The file and its write-ahead log as the kill left them. The index beside them is made anew, as after a power cut.
+/// Copies the database file and its write-ahead log as the kill left them. SQLite makes a new index for the log, as
+/// after a power cut.
 fn copy_of(path: &Path, folder: &Path) -> PathBuf {
     for end in ["", "-wal"] {
         let name = format!("handover.db{end}");
@@ -358,7 +362,7 @@ fn copy_of(path: &Path, folder: &Path) -> PathBuf {
     folder.join("handover.db")
 }
 
-/// Opens the file as the next process would, and compares it with the books.
+/// Opens the file as the next process would, and compares its content with the ledger of acknowledged writes.
 async fn check(path: &Path, shift_ms: i64, ledger: &Ledger, figures: &mut Figures) -> Problems {
     let store = match Sqlite::open(path, 1).await {
         Ok(store) => Arc::new(store),
@@ -387,7 +391,7 @@ async fn check(path: &Path, shift_ms: i64, ledger: &Ledger, figures: &mut Figure
     problems
 }
 
-/// What SQLite itself says of the file.
+/// Returns the result of SQLite's own integrity check.
 fn integrity(path: &Path) -> String {
     #[expect(clippy::disallowed_methods, reason = "asks the database beside the store")]
     let connection = rusqlite::Connection::open(path).unwrap();

@@ -1,11 +1,11 @@
-//! The demo does what it says, every time: the main job, with everything that usually goes wrong in the middle.
+//! The demo always does what it promises: a team completes its work, with all the usual failures on the way.
 #![expect(clippy::disallowed_methods, reason = "it starts the program as a person would")]
 
 use std::process::Command;
 
 use serde_json::Value;
 
-/// What a newcomer is promised.
+/// The longest duration of the demo that a new user is promised, in milliseconds.
 const MS_MAX: u64 = 30_000;
 
 #[test]
@@ -34,7 +34,7 @@ fn the_demo_is_a_team_that_comes_to_a_verified_end() {
         assert_eq!(summary[name], number, "{name}\n{text}");
     }
     assert_eq!(summary["log_verified"], true, "{text}");
-    // Two in each turn, but the one that crashed in between.
+    // Each turn writes two checkpoints, except the turn that crashed between them.
     assert!(summary["checkpoints"].as_u64().unwrap() >= 17, "{text}");
     assert!(summary["ms"].as_u64().unwrap() < MS_MAX, "{text}");
 }

@@ -1,6 +1,8 @@
-//! Makes writes, fsyncs and the disk fail under a store on SQLite: the caller is told, and nothing is lost or half-done.
+//! Makes writes, fsyncs and the disk fail under a SQLite store. The caller gets an error, and no write is lost or
+//! half-done.
 //!
-//! `strace` lets chosen system calls of a child fail. A file system that is really full is a small one in memory.
+//! `strace` lets chosen system calls of a child fail. A small file system in memory serves as a disk that is really
+//! full.
 
 #![expect(clippy::unwrap_used, reason = "a proof that cannot go on has failed")]
 
@@ -41,19 +43,19 @@ use serde::{Deserialize, Serialize};
 use state::State;
 use store::{Fault, Sqlite};
 
-/// A child that says nothing for so long hangs. A store's own longest wait is shorter.
+/// A child that says nothing for this long counts as hung. The store's own longest wait is shorter.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 const WRITERS: usize = 4;
-/// Acknowledged in a row: the fault is over and the store works.
+/// The number of acknowledgements in a row that shows that the fault is over and the store works.
 const WELL: usize = 40;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Course {
-    /// Goes on until faults were seen and are over.
+    /// Writes until faults were seen and are over.
     Recovers,
-    /// Goes on for a while; the fault is in a place where nobody has to be told.
+    /// Writes for a while. The fault is at a place where no caller has to get an error.
     Unharmed,
-    /// Goes on until faults were seen, and ends without closing anything, while they last.
+    /// Writes until faults were seen, and exits while they last, without closing the store.
     Dies,
 }
 
@@ -63,10 +65,10 @@ struct Order {
     course: Course,
 }
 
-/// Which calls fail, on which file, and what comes of it.
+/// The calls that fail, the file they fail on, and the expected course.
 struct Case {
     name: &'static str,
-    /// The end of the name of the file.
+    /// The suffix of the file's name.
     file: &'static str,
     inject: &'static str,
     course: Course,
@@ -105,7 +107,7 @@ fn a_fault_is_told_and_loses_nothing() {
     for case in CASES {
         let files = tempfile::tempdir().unwrap();
         let path = files.path().join("handover.db");
-        // Made beforehand, so that the counted calls are those of the writers.
+        // The store is created before, so that only the calls of the writers are counted.
         drop(runtime().block_on(Sqlite::open(&path, 1)).unwrap());
         let heard = run(case, &path, &files.path().join("trace"));
         assert!(heard.injected > 0, "{}: no call was made to fail", case.name);
@@ -114,7 +116,8 @@ fn a_fault_is_told_and_loses_nothing() {
             Course::Recovers | Course::Dies => assert!(told > 0, "{}: no caller was told", case.name),
             Course::Unharmed => assert_eq!(told, 0, "{}: told in vain", case.name),
         }
-        // A failed write has not been written. A failed fsync may have been; while it fails, nobody can say.
+        // A failed write has not happened. A failed fsync may have happened, and while fsyncs fail the store cannot
+        // find out.
         let unknown = heard.faults.iter().any(|(_, unknown)| *unknown);
         match (case.inject.starts_with("fsync"), case.course) {
             (true, Course::Dies) => assert!(unknown, "{}: not told that it is unknown", case.name),
@@ -129,11 +132,11 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
-/// What came of one case.
+/// The result of one case.
 #[derive(Debug, Default)]
 struct Heard {
     ledger: Ledger,
-    /// What was asked for, and whether it may have happened all the same.
+    /// The requests that failed, each with whether it may still have happened.
     faults: Vec<(String, bool)>,
     injected: usize,
 }
@@ -164,7 +167,7 @@ fn run(case: &Case, path: &Path, trace: &Path) -> Heard {
     heard
 }
 
-/// The next start finds what was acknowledged, and nothing of what was refused.
+/// Checks that the next start finds every acknowledged write, and no write that failed for certain.
 async fn check(name: &str, path: &Path, heard: &Heard) {
     let store = Sqlite::open(path, 2).await.unwrap();
     let state = State::read(&store).await.unwrap();
@@ -177,7 +180,7 @@ async fn check(name: &str, path: &Path, heard: &Heard) {
     assert_eq!(visible, Vec::<&String>::new(), "{name}: said to have failed, and is there");
 }
 
-/// The bodies of all messages, which say what was asked for.
+/// Returns the bodies of all messages, which name the request that sent them.
 fn texts(state: &State) -> BTreeSet<String> {
     let body =
         |event: &Event| if let Event::Sent { message, .. } = event { Some(message.draft.body.clone()) } else { None };
@@ -200,11 +203,11 @@ async fn write_through_faults(order: Order) {
         assert_eq!(verdict.findings, Vec::new());
     }
     say(&Word::Done(String::new()));
-    // Nothing is closed: the next start finds the file as a crash leaves it.
+    // The store is not closed, so the next start finds the file as after a crash.
     std::process::exit(0);
 }
 
-/// A file that cannot be opened now can be opened later.
+/// Opens the store, and tries again while it cannot be opened.
 async fn open(path: &Path) -> Sqlite {
     loop {
         match Sqlite::open(path, 1).await {
@@ -218,7 +221,7 @@ struct Tally {
     course: Course,
     acts: AtomicUsize,
     faults: AtomicUsize,
-    /// Acknowledged since the last fault.
+    /// The number of acknowledgements since the last fault.
     well: AtomicUsize,
 }
 
@@ -241,7 +244,7 @@ impl Tally {
     }
 }
 
-/// Sends messages and does what agents do, in turn. A message that failed is not sent again.
+/// Sends messages and makes the calls of an agent, alternately. A message that failed is not sent again.
 async fn write(service: Service, tally: Arc<Tally>, number: usize) {
     let report: Report = Arc::new(|ack| say(&Word::Ack(ack)));
     let board = Arc::new(Board::default());
@@ -252,7 +255,7 @@ async fn write(service: Service, tally: Arc<Tally>, number: usize) {
             Ok(writer) => break writer,
             Err(error) => tell("registering".to_owned(), &error, &tally),
         }
-        // The disk may stay full from before the first writer is known.
+        // The disk may be full from before the first writer is registered.
         if tally.is_over() {
             return;
         }
@@ -262,7 +265,8 @@ async fn write(service: Service, tally: Arc<Tally>, number: usize) {
             return;
         }
         let asked = format!("message {act} of writer {number}");
-        // What is refused while the store dies must be recognizable, so that it can be looked for.
+        // In this course every write is a message with a unique text, so that the check can look for the ones that
+        // failed.
         let failed = if act % 2 == 0 || tally.course == Course::Dies {
             send(&service, writer.agent, asked.clone()).await.err()
         } else {
@@ -281,7 +285,7 @@ async fn send(service: &Service, agent: AgentId, body: String) -> Result<(), Err
     let reply = service.execute(Caller::agent(agent), Command::Send { to: Recipients::One(to), draft }).await;
     match reply {
         Ok(Reply::Sent { message, sequence, .. }) => say(&Word::Ack(Ack::Sent { message, to, sequence })),
-        // A full mailbox is no fault.
+        // A full mailbox is a refusal and not a fault.
         Ok(_) | Err(Error::Refused(_)) => {}
         Err(error) => return Err(error),
     }
@@ -295,11 +299,11 @@ fn tell(asked: String, error: &Error, tally: &Tally) {
     say(&Word::Fault { asked, text: error.to_string(), unknown });
 }
 
-/// A file system of four megabytes, as long as this lives.
+/// A file system of four megabytes. Dropping the value unmounts it.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// `None` when this account may not mount.
+    /// Mounts the file system, or returns `None` when this account may not mount.
     fn mount(folder: &Path) -> Option<Self> {
         let options = ["-t", "tmpfs", "-o", "size=4m", "tmpfs", folder.to_str().unwrap()];
         program("mount", &options).then(|| Self(folder.to_owned()))
@@ -321,7 +325,7 @@ fn program(name: &str, arguments: &[&str]) -> bool {
 #[test]
 fn a_full_disk_is_told_and_passes() {
     let folder = tempfile::tempdir().unwrap();
-    // Where mounting is not allowed, the injected ENOSPC above stands for this.
+    // When mounting is not allowed, the injected ENOSPC above covers this case.
     let Some(_disk) = SmallDisk::mount(folder.path()) else { return };
     let path = folder.path().join("handover.db");
     let ballast = folder.path().join("ballast");

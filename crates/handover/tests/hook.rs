@@ -1,4 +1,4 @@
-//! `handover hook` as clients call it: what they are answered at each event, and that there is always an answer.
+//! `handover hook` as clients call it: the answer to each event, and that every call gets an answer.
 #![expect(clippy::disallowed_methods, reason = "starts the program it tests")]
 #![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
 

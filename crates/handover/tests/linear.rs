@@ -1,7 +1,9 @@
-//! Claims are linearizable: histories of concurrent clients over real stores are checked against the rules of one lease.
+//! Claims are linearizable: the test records histories of concurrent clients on real stores and checks them against the
+//! rules of a lease.
 //!
-//! Clients have clocks that are wrong and jump past leases, use old attempts, repeat themselves, and go away in the middle
-//! of a call. More rounds with `HANDOVER_LINEAR_ROUNDS`; a failure prints the seed (`HANDOVER_LINEAR_SEED`).
+//! The clients have clocks that are wrong and jump past leases. They use old attempts, repeat their calls, and
+//! disconnect in the middle of a call. `HANDOVER_LINEAR_ROUNDS` sets the number of rounds. A failure prints its seed,
+//! and `HANDOVER_LINEAR_SEED` repeats it.
 
 #![expect(clippy::unwrap_used, reason = "a proof that cannot go on has failed")]
 
@@ -34,7 +36,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
-/// Rounds of clients over the stores, every history checked. Returns how many calls there were.
+/// Runs rounds of clients on the stores and checks every history. Returns the number of calls.
 async fn rounds(stores: &[Arc<dyn Store>], count: u64) -> usize {
     let seeds = match setting("HANDOVER_LINEAR_SEED") {
         Some(seed) => seed..seed + 1,
@@ -79,7 +81,7 @@ fn claims_are_linearizable_on_postgres() {
     println!("{calls} calls");
 }
 
-/// Real histories, to be falsified.
+/// Returns real histories, which the tests below falsify.
 fn histories() -> Vec<Vec<Call>> {
     runtime().block_on(async {
         let stores: Vec<Arc<dyn Store>> = vec![Arc::new(Memory::default())];
@@ -91,7 +93,8 @@ fn histories() -> Vec<Vec<Call>> {
     })
 }
 
-/// Changes one answer of each history, where there is one to change, and counts how many of them are found out.
+/// Changes one answer in each history that has a suitable one. Returns the number of changed histories and the number
+/// that the checker rejects.
 fn planted(change: impl Fn(&[Call], &Call) -> Option<Answer>) -> (usize, usize) {
     let (mut planted, mut found) = (0, 0);
     for mut history in histories() {
@@ -119,7 +122,7 @@ fn claims(history: &[Call]) -> impl Iterator<Item = (&Call, u32)> {
 
 #[test]
 fn a_planted_double_claim_is_found() {
-    // Who was told that another holds the task is made to hold the same attempt.
+    // An agent that got "held by another" now gets the same attempt as the holder.
     let (planted, found) = planted(|history, call| {
         let Some((_, Answer::HeldBy(holder))) = call.answer else { return None };
         let (given, attempt) = claims(history).find(|(given, _)| given.by.agent == holder)?;
@@ -131,7 +134,7 @@ fn a_planted_double_claim_is_found() {
 
 #[test]
 fn a_planted_write_of_a_stale_attempt_is_found() {
-    // Who was told that the claim is lost is made to have completed: with an attempt that somebody else got over.
+    // An agent that got "claim lost" now gets "completed", though another agent has claimed a later attempt.
     let (planted, found) = planted(|history, call| {
         let (Act::Complete { attempt: Some(stale) }, Some((_, Answer::Lost { .. }))) = (call.act, call.answer) else {
             return None;
@@ -146,7 +149,7 @@ fn a_planted_write_of_a_stale_attempt_is_found() {
 
 #[test]
 fn a_planted_lost_completion_is_found() {
-    // Who was told that the task is completed is made to get it.
+    // An agent that got a refusal because the task is completed now gets a claim.
     let (planted, found) = planted(|history, call| {
         let done = history.iter().find(|it| matches!(it.answer, Some((_, Answer::Completed))))?;
         let (_, attempt) = claims(history).find(|(given, _)| given.by.agent == done.by.agent)?;

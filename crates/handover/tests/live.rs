@@ -1,4 +1,4 @@
-//! Life by locks: real processes that are killed, stopped, many at once.
+//! Signs of life by file locks, with real processes that are killed, stopped, and started in large numbers.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fs;
@@ -17,19 +17,19 @@ use tempfile::TempDir;
 
 const FOLDER: &str = "HANDOVER_TEST_FOLDER";
 const SESSIONS: &str = "HANDOVER_TEST_SESSIONS";
-/// The holder is a runner.
+/// The environment variable that makes the holder a runner.
 const RUNNER: &str = "HANDOVER_TEST_RUNNER";
-/// A session for a process that the holder starts.
+/// The environment variable with a session for a process that the holder starts.
 const CHILD: &str = "HANDOVER_TEST_CHILD";
 
 const A: &str = "ses_aaaaaaaaaaaa";
 const B: &str = "ses_bbbbbbbbbbbb";
 const C: &str = "ses_cccccccccccc";
 
-/// A process that holds sessions until it is told to end, or killed.
+/// A process that holds sessions until it is asked to end, or is killed.
 struct Holder {
     process: Child,
-    /// Kept open, because it reports its end there.
+    /// The output of the process, which shows when it has ended.
     said: BufReader<ChildStdout>,
 }
 
@@ -63,14 +63,14 @@ impl Holder {
         self.process.wait().unwrap();
     }
 
-    /// Closing its input asks it to end.
+    /// Ends the process by closing its input.
     fn end(mut self) {
         drop(self.process.stdin.take());
         assert!(self.process.wait().unwrap().success());
     }
 }
 
-/// The body of a holder; nothing when it is run as a test.
+/// The code of a holder process. Without its environment variables the test does nothing.
 #[test]
 fn holder() {
     let (Some(folder), Ok(sessions)) = (std::env::var_os(FOLDER), std::env::var(SESSIONS)) else { return };
@@ -85,7 +85,7 @@ fn holder() {
     let mut out = std::io::stdout();
     out.write_all(b"\nholding\n").unwrap();
     out.flush().unwrap();
-    // Ends when the input is closed.
+    // The input ends when the test closes it.
     drop(std::io::read_to_string(std::io::stdin()));
     drop(lives);
 }
@@ -151,7 +151,7 @@ fn who_is_stopped_lives() {
     assert_eq!(watch.survey(&folder, start).unwrap(), found(&[A], &[], &[]));
     let almost = start + SILENCE_MAX - Duration::from_secs(1);
     assert_eq!(watch.survey(&folder, almost).unwrap(), found(&[A], &[], &[]));
-    // It cannot say so itself.
+    // A stopped process cannot record that it is silent, so the watch finds out by the time.
     assert_eq!(watch.survey(&folder, start + SILENCE_MAX).unwrap(), found(&[], &[A], &[]));
     holder.send(Signal::CONT);
     holder.kill();
@@ -172,7 +172,7 @@ fn who_has_no_call_for_two_hours_is_silent_until_the_next() {
     assert_eq!(survey(&folder).unwrap(), found(&[], &[A], &[]));
     live.touch(2 * SILENCE_MAX).unwrap();
     assert_eq!(survey(&folder).unwrap(), found(&[A], &[], &[]));
-    // A call that came with an older time does not turn the time back.
+    // A call with an older time does not turn the time back.
     live.touch(second).unwrap();
     live.tick(3 * SILENCE_MAX - second).unwrap();
     assert_eq!(survey(&folder).unwrap(), found(&[A], &[], &[]));
@@ -248,11 +248,11 @@ fn a_file_that_was_deleted_is_made_again_by_its_owner() {
     assert_eq!(survey(&folder).unwrap(), Survey::default(), "nobody can see it");
     live.tick(Duration::from_secs(1)).unwrap();
     assert_eq!(survey(&folder).unwrap(), found(&[A], &[], &[]));
-    // The whole folder, as `git clean -fdx` does.
+    // The whole folder is deleted, as `git clean -fdx` does.
     fs::remove_dir_all(&folder).unwrap();
     live.tick(Duration::from_secs(2)).unwrap();
     assert_eq!(survey(&folder).unwrap(), found(&[A], &[], &[]));
-    // A copy of the file, which nobody holds.
+    // The file is replaced by a copy that has no lock.
     fs::rename(folder.join(A), folder.join("kept")).unwrap();
     fs::copy(folder.join("kept"), folder.join(A)).unwrap();
     live.tick(Duration::from_secs(3)).unwrap();
@@ -265,7 +265,8 @@ fn a_file_that_was_deleted_is_made_again_by_its_owner() {
     assert!(!folder.join(A).exists());
 }
 
-/// A home folder that was copied to another machine, or restored from a backup, says nothing about the processes of the first.
+/// The files in a home folder that was copied to another machine, or restored from a backup, say nothing about the
+/// processes of the first machine.
 #[test]
 fn files_of_a_copied_folder_are_removed_and_nobody_was_killed() {
     let (_temp, folder) = folder();
@@ -276,7 +277,7 @@ fn files_of_a_copied_folder_are_removed_and_nobody_was_killed() {
     for name in [A, B] {
         fs::copy(folder.join(name), copy.join(name)).unwrap();
     }
-    // A file of version 0.1 does not say which file it is.
+    // A file of version 0.1 does not record its own identity, so a copy cannot be recognized.
     fs::write(copy.join(C), r#"{"pid":1,"word":"active","calls_noted":0}"#).unwrap();
     assert_eq!(survey(&copy).unwrap(), found(&[], &[], &[C]));
     assert_eq!(fs::read_dir(&copy).unwrap().count(), 1);
@@ -301,7 +302,7 @@ fn a_runner_that_was_killed_is_not_recorded_and_the_next_takes_its_place() {
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
 }
 
-/// What one look of a store's sessions shows: alive, dead, dead in the folder that older processes share.
+/// Returns the sessions that one look finds: alive, dead, and dead in the folder that older processes share.
 fn look(sessions: &std::sync::Arc<LiveSessions>, at: i64) -> (Vec<String>, Vec<String>, Vec<String>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let found = runtime.block_on(sessions.look(Timestamp(at))).unwrap();
@@ -324,7 +325,7 @@ fn sessions_of_older_processes_in_the_shared_folder_still_count_as_life() {
     // A look that began earlier and ended later does not replace a newer one.
     look(&sessions, 5);
     assert_eq!(sessions.snapshot().taken_at, Timestamp(7));
-    // A store that does not know the session leaves its file to the one that does, for a week.
+    // A store that does not know a session leaves its file to the store that does, for a week.
     sessions.forget_unknown(B.parse().unwrap()).unwrap();
     assert!(shared.join(B).exists());
     let old_time = std::time::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
@@ -341,10 +342,10 @@ fn only_files_with_the_name_of_a_session_count() {
     let (_temp, folder) = folder();
     fs::create_dir_all(folder.join(B)).unwrap();
     fs::write(folder.join("notes"), "").unwrap();
-    // After a power cut a file may be there without its content.
+    // After a power cut a file may exist without its content.
     fs::write(folder.join(A), "").unwrap();
     std::os::unix::fs::symlink(folder.join("notes"), folder.join(C)).unwrap();
-    // A process that was killed while it made its file.
+    // A process was killed while it created its file.
     let birth = |number| folder.join(format!("{}.birth", session(number)));
     fs::write(birth(1), "{}").unwrap();
     fs::write(birth(2), "").unwrap();
@@ -407,7 +408,7 @@ fn of_many_at_once_exactly_the_killed_are_dead() {
     }
     let seen = survey(&folder).unwrap();
     assert_eq!(seen, Survey { alive: names(150..300), dead: names(0..150), ..Survey::default() });
-    // Several who clean up: each dead one is forgotten once.
+    // Several threads clean up at the same time. Each dead session is forgotten exactly once.
     let forgotten: usize = std::thread::scope(|scope| {
         let cleaners: Vec<_> = (0..4)
             .map(|_| scope.spawn(|| seen.dead.iter().filter(|name| forget(&folder, name).unwrap()).count()))
@@ -440,7 +441,7 @@ fn a_name_that_was_taken_again_is_not_forgotten() {
         std::thread::scope(|scope| {
             let forgetting = || {
                 start.wait();
-                // The owner of the new one is given back, so that it lives until all have tried.
+                // The thread returns the new holder, so that it lives until all threads have tried.
                 forget(&folder, A).unwrap().then(|| Live::hold(&folder, A).unwrap())
             };
             let tries: Vec<_> = (0..3).map(|_| scope.spawn(forgetting)).collect();
@@ -457,12 +458,12 @@ fn what_a_process_started_does_not_keep_it_alive() {
     let mut command = Holder::command(&folder, &[A.to_owned()]);
     command.env(CHILD, B);
     let mut holder = Holder::launch(&mut command);
-    // The other reads the same input: waiting for the first must not close it.
+    // The other process reads the same input, and `wait` would close it.
     let input = holder.process.stdin.take();
     holder.process.kill().unwrap();
     holder.process.wait().unwrap();
     assert_eq!(survey(&folder).unwrap(), found(&[B], &[], &[A]));
-    // It closes its output when it ends.
+    // The other process closes its output when it ends.
     drop(input);
     holder.said.read_to_end(&mut Vec::new()).unwrap();
     assert_eq!(survey(&folder).unwrap(), found(&[], &[], &[A]));

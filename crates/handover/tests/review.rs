@@ -1,7 +1,8 @@
-//! Whole sessions with requesters and providers who do anything: whatever they do, each request gets a response that the
-//! protocol's own checker accepts, and what the store knows of the session is what a simple model says.
+//! Whole review sessions with requesters and providers that do arbitrary things. Each request gets a response that the
+//! protocol's checker accepts, and the store's view of the session matches a simple model.
 //!
-//! The seed is printed by a failure; `HANDOVER_REVIEW_SEED` and `HANDOVER_REVIEW_SESSIONS` repeat and prolong it.
+//! A failure prints the seed. `HANDOVER_REVIEW_SEED` repeats it, and `HANDOVER_REVIEW_SESSIONS` sets the number of
+//! sessions.
 #![expect(clippy::unwrap_used, reason = "a test fails where something unforeseen happens")]
 
 #[path = "proof/rng.rs"]
@@ -24,18 +25,18 @@ use wire::stream::Frame;
 
 use rng::Rng;
 
-/// What a provider writes, or how it ends.
+/// The behaviour of a provider: the bytes that it writes, or the way in which its turn ends.
 #[derive(Debug, Clone, PartialEq)]
 enum Way {
     Writes(Vec<u8>),
     Ends(TurnEnd),
 }
 
-/// A provider that does anything, and remembers what it was asked.
+/// A provider that does arbitrary things, and records its starts and its last behaviour.
 struct Wild<'r> {
     rng: &'r mut Rng,
     iteration: u64,
-    /// Ids that the request decides on, and those the session gave before.
+    /// The finding ids on which the request decides. `given` has the ids that the session gave before.
     decided: Option<Vec<String>>,
     given: Vec<String>,
     starts: u32,
@@ -67,7 +68,7 @@ impl Wild<'_> {
         response
     }
 
-    /// One of everything that the rules name, and of what else comes to mind.
+    /// Returns a random behaviour: every kind that the rules name, and more.
     fn way(&mut self) -> Way {
         let good = self.good();
         let text = good.to_string();
@@ -164,7 +165,7 @@ impl Stage for Wild<'_> {
     }
 }
 
-/// What is known of a session without any store: its rounds, and whether each finding is open.
+/// A session as a model without a store knows it: the number of rounds, and whether each finding is open.
 #[derive(Debug, Default)]
 struct Model {
     rounds: u64,
@@ -179,7 +180,7 @@ fn provider(folder: &std::path::Path) -> Provider {
     Provider::find(Some(folder), Some(folder), "wild").unwrap()
 }
 
-/// A request, mostly the next one, with decisions on anything.
+/// Returns a request, mostly for the next iteration, with decisions on arbitrary findings.
 fn request(rng: &mut Rng, model: &Model) -> Vec<u8> {
     let next = model.rounds + 1;
     let iteration = if rng.percent(85) { next } else { [0, 1, 3, 99][rng.below(4)] };
@@ -228,14 +229,14 @@ async fn session(seed: u64, folder: &std::path::Path, provider: &Provider) {
         let answered = round(&bench, Round { review, turn: None }, &bytes, &mut wild).await.unwrap().unwrap();
         let (starts, last) = (wild.starts, wild.last.clone());
         let at = format!("HANDOVER_REVIEW_SEED={seed} step {step}: {sent:?} after {last:?}");
-        // The requester's side: always legal, also in the stream.
+        // The response must be valid for the requester, also inside the stream.
         let text = answered.text();
         let judged = judge_response(text.as_bytes(), Some(&asked));
         assert!(judged.report.is_valid(), "{at}: {:?}: {text}", judged.report.codes());
         let stream = format!("{}{}", Frame::start("s", 1).line(), Frame::text("s", 2, &text).line());
         assert_eq!(wire::stream::read(stream.as_bytes()).unwrap().response.as_deref(), Some(text.as_str()), "{at}");
         assert!(starts <= 3, "{at}: {starts} starts");
-        // The model's side.
+        // The response must match the model.
         let response: Value = serde_json::from_str(&text).unwrap();
         let code = response["error"]["code"].as_str().unwrap_or("success");
         let is_next = is_legal && iteration == model.rounds + 1;

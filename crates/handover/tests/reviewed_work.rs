@@ -1,4 +1,4 @@
-//! A worker that would like its reviewer to see something else than its work, in real repositories.
+//! A worker that tries to hide its real work from its reviewer, in real repositories.
 #![expect(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -15,7 +15,7 @@ use handover::service::Service;
 use handover::trust;
 use serde_json::{Value, json};
 
-/// A reviewer that keeps each request and finds nothing.
+/// A reviewer that saves each request and finds nothing.
 const CRITIC: &str = r#"read -r r; n=1; case $r in *'"iteration":2'*) n=2;; *'"iteration":3'*) n=3;; esac
     printf '%s' "$r" > "$1/request"
     k=; [ $n = 1 ] || k=',"applied_feedback_ack":{"items":[]}'
@@ -42,7 +42,7 @@ fn git(folder: &Path, words: &[&str]) -> String {
 }
 
 impl Scene {
-    /// A project with one worker and one reviewer. It is a repository with a commit, or none at all.
+    /// Creates a project with one worker and one reviewer. The project is a repository with a commit, or no repository.
     fn new(is_repository: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("project");
@@ -116,7 +116,7 @@ impl Scene {
         names.iter().map(|name| text(&planned["task_ids"], name)).collect()
     }
 
-    /// One task, claimed by the worker.
+    /// Adds one task that the worker claims.
     fn claimed(&self) -> String {
         let task = self.tasks(&["one"]).remove(0);
         self.worker("task_claim", &json!({"task_id": task}));
@@ -127,7 +127,7 @@ impl Scene {
         std::fs::write(self.root().join(name), content).unwrap();
     }
 
-    /// Has the task reviewed, with praise as the content of the call, and returns what the critic was shown.
+    /// Has the task reviewed, with praise as the content of the call, and returns the artifact that the critic got.
     fn reviewed(&self, task: &str) -> Value {
         let ask = json!({"task_id": task, "content": "All is well.", "wait_seconds": 50});
         let answer = self.worker("review_request", &ask);
@@ -170,7 +170,7 @@ fn work_without_a_workspace_is_gathered_from_the_main_worktree_since_the_claim()
     let shown = scene.reviewed(&task);
     assert_shows(&shown, &["committed.txt", "left.txt"], &["All is well", "old.txt"]);
     assert!(text(&shown, "x-source").starts_with("Handover gathered it from the main worktree"), "{shown:#}");
-    // Changed after the review, in a way that git's own index does not show.
+    // The file is changed after the review, and git's index is told to hide the change.
     scene.write("old.txt", "new\n");
     git(&scene.root(), &["update-index", "--assume-unchanged", "old.txt"]);
     scene.is_refused_as_changed(&task);
@@ -195,13 +195,13 @@ fn a_configured_worktree_elsewhere_hides_nothing() {
 fn a_decoy_workspace_hides_no_work() {
     let scene = Scene::new(true);
     let task = scene.claimed();
-    // A worktree of ours on an empty branch, while the work is done in the main one.
+    // The worker records a worktree on an empty branch and does its work in the main worktree.
     let make = json!({"workflow_id": scene.workflow, "branch": "empty", "create_worktree": true, "task_ids": [task]});
     scene.worker("workspace_create", &make);
     scene.write("work.txt", "work\n");
     let shown = scene.reviewed(&task);
     assert_shows(&shown, &["work.txt"], &["All is well"]);
-    // A branch of its own making whose base is its own last commit but one.
+    // The worker makes a branch and records its own second-last commit as the base.
     let side = scene.folder.path().join("side");
     git(&scene.root(), &["worktree", "add", "-q", "-b", "side", side.to_str().unwrap()]);
     for name in ["first.txt", "second.txt"] {
@@ -216,7 +216,7 @@ fn a_decoy_workspace_hides_no_work() {
     scene.worker("workspace_create", &make);
     let shown = scene.reviewed(&task);
     assert_shows(&shown, &["first.txt", "second.txt"], &["work.txt"]);
-    // The reviewer is told what else was changed.
+    // The request names the changes that the reviewer does not see.
     assert!(text(&shown, "x-source").contains("these changes are not shown: \"work.txt\""), "{shown:#}");
     std::fs::write(side.join("third.txt"), "x\n").unwrap();
     scene.is_refused_as_changed(&task);
@@ -233,7 +233,7 @@ fn a_record_that_git_contradicts_is_refused_with_what_to_do() {
     let said = scene.refused("review_request", &json!({"task_id": task, "content": "All is well."}));
     assert_eq!(said["code"], "INVALID_STATE", "{said}");
     assert!(text(&said, "message").contains("that folder has side checked out"), "{said}");
-    // The advice can be followed.
+    // The worker can follow the refusal's advice.
     let make = json!({"workflow_id": scene.workflow, "branch": "own", "create_worktree": true, "task_ids": [task]});
     let made = scene.worker("workspace_create", &make);
     std::fs::write(Path::new(&text(&made, "path")).join("work.txt"), "work\n").unwrap();
@@ -260,7 +260,7 @@ fn the_worktree_of_another_task_shows_nothing_of_it() {
     scene.worker("task_assign_workspace", &borrow);
     let said = scene.refused("review_request", &json!({"task_id": tasks[1], "content": "All is well."}));
     assert!(text(&said, "message").contains(&format!("is shared with {}", tasks[0])), "{said}");
-    // After the other task has ended, only what was changed since this one was claimed counts.
+    // After the other task is completed, only changes since the claim of this task count.
     let done = json!({"id": tasks[0], "status": "completed", "outcome": "good"});
     scene.call(&Visitor::person(), "task_update_status", &done).unwrap();
     let shown = scene.reviewed(&tasks[1]);

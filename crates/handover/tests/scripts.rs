@@ -1,5 +1,5 @@
-//! The scripts of the repository: a command starts outside of the caller's processes, `scripts/test` runs every step though
-//! one failed, and every proof has its figures in the documentation.
+//! The scripts of the repository: `scripts/outside` starts a command outside of the caller's processes, `scripts/test`
+//! runs every step even if one fails, and every proof has its figures in the documentation.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test fails where something unforeseen happens")]
 
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// No test waits longer for anything but a deadlock.
+/// The longest time that a test waits. Only a deadlock takes longer.
 const PATIENCE: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -43,7 +43,7 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Waits until something is true that no event tells.
+/// Waits until a condition is true that causes no event.
 fn wait_until(what: &str, is_true: impl Fn() -> bool) {
     let until = now() + PATIENCE;
     while !is_true() {
@@ -69,7 +69,7 @@ fn marks() -> Vec<String> {
 #[test]
 fn a_command_outside_sees_neither_marks_nor_the_agent_above() {
     let folder = tempfile::tempdir().unwrap();
-    // A client of this name that runs a command in its shell tool.
+    // A copy of bash named `claude` stands in for a client that runs a command in its shell tool.
     let client = folder.path().join("claude");
     fs::copy("/bin/bash", &client).unwrap();
     let look = folder.path().join("look.sh");
@@ -91,7 +91,7 @@ fn a_command_outside_sees_neither_marks_nor_the_agent_above() {
     let seen: Vec<String> = marks().into_iter().filter(|name| has(&outside, name)).collect();
     assert_eq!(seen, Vec::<String>::new(), "{outside}");
     assert!(has(&outside, "KEPT"), "{outside}");
-    // The watcher, and then process 1 or a subreaper: nothing of the test itself.
+    // The ancestors outside are the watcher and then process 1 or a subreaper, and not the test process.
     let own = format!("ancestor {} ", std::process::id());
     assert!(inside.contains(&own) && !outside.contains(&own), "{outside}");
 }
@@ -109,7 +109,7 @@ fn output_and_exit_code_of_a_command_outside_are_the_callers() {
     assert_eq!(missing.status.code(), Some(127), "{}", text(&missing.stderr));
 }
 
-/// The command ends in each case, with its child, and within the time that a command gets to end by itself.
+/// The command and its child end when the caller is killed, at the latest after the grace period of a command.
 #[test]
 fn a_command_outside_ends_with_its_caller() {
     for signal in ["KILL", "TERM", "HUP"] {
@@ -138,7 +138,7 @@ fn a_command_outside_ends_with_its_caller() {
     }
 }
 
-/// `scripts/test` with a cargo that fails at these commands and notes all.
+/// Runs `scripts/test` with a fake cargo that fails at these commands and records all calls.
 fn tested(failing: &str) -> (Output, Vec<String>) {
     let folder = tempfile::tempdir().unwrap();
     let (bin, notes) = (folder.path().join("bin"), folder.path().join("notes"));
@@ -156,7 +156,7 @@ fn tested(failing: &str) -> (Output, Vec<String>) {
     for name in ["cargo", "cargo-nextest", "cargo-deny"] {
         script(&bin.join(name), &cargo);
     }
-    // Without a client to try, as on a machine that has neither Node.js nor Python.
+    // These programs fail, as on a machine that has neither Node.js nor Python, so no client is tested.
     for name in ["node", "npm", "python3"] {
         script(&bin.join(name), "#!/bin/sh\nexit 1\n");
     }
@@ -167,7 +167,8 @@ fn tested(failing: &str) -> (Output, Vec<String>) {
     (output, notes.lines().map(str::to_owned).collect())
 }
 
-/// Names a server of its own, so it is counted among the tests that use one.
+/// The word `postgres` in the name puts this test into the group of tests that use a server, because `scripts/test`
+/// starts one.
 #[test]
 fn the_test_command_with_postgres_runs_every_step_and_lists_the_failed_ones() {
     let (passed, all) = tested("");
@@ -188,7 +189,7 @@ fn the_test_command_with_postgres_runs_every_step_and_lists_the_failed_ones() {
     }
 }
 
-/// A proof without figures was never made.
+/// Every proof has figures in the documentation, because a proof without figures was never run.
 #[test]
 fn every_proof_has_its_last_figures_in_the_documentation() {
     let list = program("scripts/prove").output().unwrap();

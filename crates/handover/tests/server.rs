@@ -1,4 +1,4 @@
-//! Kills the PostgreSQL server under load and starts it again: every acknowledged write is there, once.
+//! Kills the PostgreSQL server under load and starts it again. Every acknowledged write must exist exactly once.
 
 #![expect(clippy::unwrap_used, reason = "a proof that cannot go on has failed")]
 
@@ -34,10 +34,10 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 const WRITERS: usize = 16;
-/// Nothing acknowledged for so long, with the server up again, is a hang.
+/// When no write is acknowledged for this long while the server is up, the writers count as hung.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
-/// What the writers say while they run.
+/// The acknowledgements and faults that the writers report while they run.
 #[derive(Default)]
 struct Said {
     acks: Mutex<Vec<Ack>>,
@@ -54,7 +54,7 @@ impl Said {
         self.heard.notify_one();
     }
 
-    /// Waits for so many more acknowledgements.
+    /// Waits for this many more acknowledgements.
     async fn more(&self, wanted: usize) {
         let end = self.count.load(Ordering::SeqCst) + wanted;
         while self.count.load(Ordering::SeqCst) < end {
@@ -81,7 +81,7 @@ async fn kill_under_load(server: &Server, seed: u64, rounds: u64) -> (Vec<Ack>, 
     let mut rng = Rng::new(seed);
     let said = Arc::new(Said::default());
     let mut tasks = JoinSet::new();
-    // Two processes' worth of connections.
+    // Two stores stand for two processes, each with its own connections.
     for _ in 0..2 {
         let store: Arc<dyn Store> = Arc::new(Postgres::open(&server.url(), seed).await.unwrap());
         let service = Service::new(store, Arc::new(SystemClock));
@@ -158,7 +158,8 @@ async fn check(server: &Server, seed: u64, acks: Vec<Ack>) -> (usize, u64) {
     (total, followed)
 }
 
-/// Follows the log from the beginning. Every topic must come in its order, without a gap.
+/// Follows the log from the beginning, and returns the number of entries. Every topic must be in order and without a
+/// gap.
 async fn follow(store: &Postgres) -> u64 {
     let mut cursor = Cursor::default();
     let mut last: BTreeMap<String, i64> = BTreeMap::new();

@@ -1,9 +1,9 @@
-//! `handover setup` on folders: each case in `tests/setup` is a folder before and after, for a reader.
+//! `handover setup` on folders. Each case in `tests/setup` shows a folder before and after, for a human reader.
 //!
-//! A case says which client is set up, `== before` and `== after` (or `== problem`); a file is `-- path`, with `~/` for
-//! the home folder, and our section is one line. Every case is also done twice and undone, which must change nothing
-//! and give everything back. With `== edited` someone changes files in between, and `== undone` is what is left.
-//! `UPDATE=1` renews what is expected.
+//! A case names the client that is set up and has the parts `== before` and `== after` (or `== problem`). A file is `--
+//! path`, with `~/` for the home folder, and our section is shown as one line. Every case is also applied twice, which
+//! must change nothing more, and undone, which must restore everything. With `== edited` a person changes files before
+//! the undo, and `== undone` is the expected result. `UPDATE=1` writes the expected parts again.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -54,7 +54,7 @@ impl Case {
         asked.then(|| HttpEntry { url: URL_DEFAULT.to_owned(), secret: "hnd_new".to_owned() })
     }
 
-    /// `run client [--user] [--hooks] [--http] [NAME=VALUE]`
+    /// Reads the line `run client [--user] [--hooks] [--http] [NAME=VALUE]`.
     fn call(&self) -> (Client, Reach, BTreeMap<String, String>) {
         let line = self.head.lines().find_map(|line| line.strip_prefix("run ")).unwrap();
         let mut words = line.split(' ');
@@ -74,7 +74,7 @@ impl Case {
     }
 }
 
-/// A project and a home folder of its own.
+/// A temporary folder with a project and a home folder.
 struct Folder {
     _keep: tempfile::TempDir,
     base: PathBuf,
@@ -140,7 +140,7 @@ impl Folder {
         }
     }
 
-    /// Everything that is there, as a part shows it. An empty folder is shown, too: we must not leave any.
+    /// Returns all files as a part shows them. Empty folders are shown, too, because the setup must not leave any.
     fn show(&self) -> String {
         let mut found = Vec::new();
         walk(&self.base.join("project"), "", &mut found);
@@ -180,7 +180,7 @@ fn walk(folder: &Path, prefix: &str, found: &mut Vec<String>) {
 
 const FOLDED: &str = "(our section)";
 
-/// Our section, in a line.
+/// Replaces our section by one line.
 fn fold(text: &str) -> String {
     let Some((before, rest)) = text.split_once("handover:begin") else { return text.to_owned() };
     let Some((section, after)) = rest.split_once("handover:end") else { return text.to_owned() };
@@ -191,7 +191,7 @@ fn fold(text: &str) -> String {
     format!("{before}handover:begin{}{FOLDED}\n{}handover:end{after}", mark.0, mark.1)
 }
 
-/// The line as the section that is in the file.
+/// Replaces the line by the section that is in the old file.
 fn unfold(text: &str, old: Option<&str>) -> String {
     let section = old.and_then(|old| old.split_once("handover:begin")?.1.split_once("handover:end")).map(|it| it.0);
     let Some(section) = section.filter(|_| text.contains(FOLDED)) else { return text.to_owned() };
@@ -204,7 +204,7 @@ fn changed(plan: &Plan) -> Vec<&Edit> {
     plan.edits.iter().filter(|edit| edit.changes()).collect()
 }
 
-/// Does what a case says, and gives back the case as it came out.
+/// Applies a case and returns it with the parts that came out.
 fn exercise(name: &str, case: &Case) -> Case {
     let (client, reach, environment) = case.call();
     let mut out = Case { head: case.head.clone(), parts: BTreeMap::new() };
@@ -237,7 +237,8 @@ fn exercise(name: &str, case: &Case) -> Case {
         let left = fs::read_dir(&around.receipts).map(|left| left.count()).unwrap_or(0);
         assert_eq!(left, 0, "{name}: no receipt is left");
     }
-    // What was there under our name before us is given back once, and is nobody's after that.
+    // The first undo restores an entry under our name from before the setup. After that no receipt tells whose it is,
+    // so a second undo is checked only in the other cases.
     if !before.contains("handover") {
         let again = undo(client, reach, &around).unwrap();
         assert_eq!(changed(&again), Vec::<&Edit>::new(), "{name}: undoing twice is as once");
@@ -263,7 +264,7 @@ fn cases() {
     }
 }
 
-/// A folder in which a client was set up.
+/// Returns a folder in which a client is set up.
 fn set_up(client: Client, files: &str) -> (Folder, Surroundings) {
     let folder = Folder::new();
     folder.fill(files);
@@ -288,7 +289,7 @@ fn instructions_stay_while_another_client_reads_them() {
     assert_eq!(folder.show(), "");
 }
 
-/// Claude Code keeps what it has over HTTP for all projects in one file.
+/// Claude Code stores the HTTP entries of all projects in one file, so an undo must keep the entries of other projects.
 #[test]
 fn what_others_reach_over_http_stays() {
     let folder = Folder::new();
@@ -315,7 +316,7 @@ fn what_others_reach_over_http_stays() {
     assert_eq!(fs::read_dir(&stdio.receipts).unwrap().count(), 0, "no receipt is left");
 }
 
-/// A project's undo does not reach into what `--user` set up.
+/// The undo of a project does not remove the setup of `--user`.
 #[test]
 fn what_the_user_has_in_all_projects_stays() {
     for client in [Client::Codex, Client::Opencode, Client::Gemini, Client::Copilot, Client::Qwen] {
@@ -372,7 +373,7 @@ fn a_failure_in_the_middle_gives_everything_back() {
     let folder = Folder::new();
     let around = folder.around(&BTreeMap::new());
     let mut broken = plan(Client::ClaudeCode, Reach::Project, &around).unwrap();
-    // The second time this file is to be made it is there already, but only then.
+    // The file does not exist at the check, and exists when the plan creates it for the second time.
     broken.edits.push(broken.edits[0].clone());
     apply(&broken, &around.receipts).unwrap_err();
     assert_eq!(folder.show(), "");

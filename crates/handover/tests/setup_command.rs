@@ -1,4 +1,4 @@
-//! `handover setup` as a person and a program use it: what is said, where, and with which exit code.
+//! `handover setup` as people and programs call it: its messages, their stream, and its exit code.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::disallowed_methods, reason = "starts the program itself")]
@@ -16,7 +16,7 @@ impl Place {
     fn new() -> Self {
         let keep = tempfile::tempdir().unwrap();
         let base = keep.path().canonicalize().unwrap();
-        // A project has a repository or our own folder.
+        // A project has a repository or a `.handover` folder.
         fs::create_dir_all(base.join("project/.handover")).unwrap();
         fs::create_dir_all(base.join("home")).unwrap();
         Self { _keep: keep, base }
@@ -136,7 +136,7 @@ fn a_file_that_cannot_be_read_is_named_with_its_line() {
     assert_eq!((said(&output.stdout), said(&output.stderr)), (String::new(), expected));
 }
 
-/// The tokens of a place's store, as `name revoked`.
+/// Returns the tokens of a place's store, each as `name revoked`.
 fn tokens(place: &Place) -> Vec<String> {
     let output = place.handover(&["token", "list", "--json"], Path::new("/nowhere"));
     let found: serde_json::Value = serde_json::from_str(&said(&output.stdout)).unwrap();
@@ -183,7 +183,7 @@ fn over_http_each_client_has_one_token_until_it_is_undone() {
     assert!(said(&undone.stderr).contains("note: revoked the token tok_"), "{}", said(&undone.stderr));
     assert!(!config.exists());
     assert_eq!(tokens(&place), ["codex true", "gemini false"]);
-    // A token that lets nobody in any more is replaced.
+    // A revoked token is replaced by a new one.
     run(&["codex", "--http", "--yes"]);
     assert_eq!(tokens(&place), ["codex true", "gemini false", "codex false"]);
 }
@@ -208,7 +208,7 @@ fn a_token_is_never_written_where_git_would_take_it() {
     fs::write(place.base.join("home/.git/info/exclude"), ".codex/\n").unwrap();
     let written = place.run(&["codex", "--http", "--yes"], Path::new(&path));
     assert_eq!(written.status.code(), Some(0), "{}", said(&written.stderr));
-    // A file that git tracks is not ignored, whatever the patterns say.
+    // A file that git tracks does not count as ignored, even if a pattern matches it.
     fs::write(place.base.join("home/.codex/config.toml"), "").unwrap();
     git(&["add", "-f", ".codex/config.toml"]);
     let refused = place.run(&["codex", "--http", "--yes"], Path::new(&path));

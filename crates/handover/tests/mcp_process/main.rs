@@ -1,4 +1,4 @@
-//! `handover mcp` as a client starts it: a process with pipes, and real signals.
+//! `handover mcp` as a client starts it: a process with pipes and real signals.
 
 #![expect(clippy::unwrap_used, reason = "a test says best what went wrong by stopping there")]
 
@@ -22,7 +22,7 @@ fn endings_of_the_process() {
 struct Process {
     child: Child,
     errors: BufReader<ChildStderr>,
-    /// Where its store is.
+    /// The folder of the store.
     _folder: TempDir,
     _watch: mpsc::Sender<()>,
 }
@@ -42,7 +42,7 @@ impl Server for Process {
         let errors = BufReader::new(child.stderr.take().unwrap());
         let (watch, over) = mpsc::channel();
         let id = Pid::from_child(&child);
-        // Whatever waits for a hung process then sees its end.
+        // A hung process is killed after a time, so that a test that waits for it continues and fails.
         std::thread::spawn(move || {
             if over.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
                 let _ended = kill_process(id, Signal::KILL);
@@ -75,7 +75,7 @@ impl Server for Process {
     }
 }
 
-/// A test that fails leaves no process behind.
+/// Ends the process, so that a failed test leaves none running.
 impl Drop for Process {
     fn drop(&mut self) {
         let _ended = self.child.kill();
