@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// The longest duration of the demo that a new user is promised, in milliseconds.
+/// The upper limit of the demo's duration that new users are promised, in milliseconds.
 const MS_MAX: u64 = 30_000;
 
 #[test]

@@ -255,7 +255,7 @@ async fn write(service: Service, tally: Arc<Tally>, number: usize) {
             Ok(writer) => break writer,
             Err(error) => tell("registering".to_owned(), &error, &tally),
         }
-        // The disk may be full from before the first writer is registered.
+        // The disk may be full before the first writer is registered, so this loop must end, too.
         if tally.is_over() {
             return;
         }

@@ -60,7 +60,7 @@ impl Scene {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Adds an agent to the settings that runs the script `agent.sh`.
+    /// Adds an agent that runs the script `agent.sh` to the settings.
     pub(crate) fn agent(&mut self, slug: &str, more: &str) {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/runner/agent.sh");
         self.settings.push_str(&format!(

@@ -58,7 +58,7 @@ fn allows(schema: &Value, kind: &str) -> bool {
         return choices.iter().any(|choice| allows(choice, kind));
     }
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
-        // The sample string of `kinds` is never one of the values of an enum.
+        // An enum allows only its own values, and never the sample string of `kinds`.
         return kind == "null" && values.contains(&Value::Null);
     }
     match &schema["type"] {
