@@ -1,4 +1,4 @@
-//! The command line: nouns then verbs. What a tool does is done by the tool; this reads options and shows replies.
+//! The command line: nouns, then verbs. Tools do the work. This module reads the options and shows the replies.
 
 mod advice;
 mod approval;
@@ -44,7 +44,8 @@ struct Arguments {
     command: Verb,
 }
 
-/// `handover mcp` alone. One stays beside every agent's client, and all that the other commands need would stay with it.
+/// The command line of `handover mcp` alone. One such process runs for every agent's client, so this type keeps the
+/// parsers of all other commands out of its memory.
 #[derive(Debug, Parser)]
 struct McpAlone {
     #[arg(long, env = "HANDOVER_STORE", hide_env_values = true)]
@@ -54,7 +55,8 @@ struct McpAlone {
 }
 
 impl McpAlone {
-    /// Nothing for any other command, nor for what is wrong or asks for help: the whole command line has the words for that.
+    /// Returns `None` for any other command, for wrong options and for `--help`: the full command line has the texts
+    /// for these.
     fn asked() -> Option<Self> {
         let mut words = std::env::args_os();
         let program = words.next()?;
@@ -64,13 +66,13 @@ impl McpAlone {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Write settings, example cards, skills, contracts and templates into .handover/; what is there is kept
+    /// Write settings, example cards, skills, contracts and templates into .handover/; existing files are kept
     Init {
-        /// Print what was written as JSON
+        /// Print the list of written files as JSON
         #[arg(long)]
         json: bool,
     },
-    /// The agents' cards
+    /// Show the agents' cards
     Card {
         #[command(subcommand)]
         command: CardVerb,
@@ -79,7 +81,7 @@ enum Verb {
     Demo(demo::Demo),
     #[command(hide = true)]
     DemoAgent(demo::DemoAgent),
-    /// Check store, log, settings, cards, git and clients, and say how to mend each; changes nothing
+    /// Check the store, log, settings, cards, git and clients, and say how to fix each problem; changes nothing
     Doctor(doctor::Doctor),
     /// Write a client's MCP configuration, allow-list and instructions; shows the difference first
     #[command(after_long_help = handover::setup::HELP)]
@@ -89,21 +91,21 @@ enum Verb {
     Hook(hook::Hook),
     #[command(flatten)]
     Stored(StoredVerb),
-    /// Judge a document of one of the protocols, and say how to repair it
+    /// Check a document of one of the protocols, and say how to fix it
     #[command(after_long_help = crate::check::HELP)]
     Check(Box<crate::check::Check>),
-    /// Accept the commands that this repository's configuration names, after a look at them
+    /// Accept the commands that this repository's configuration names, after you have seen them
     Trust(trust::Trust),
-    /// Print completions for a shell, to be kept where it looks for them
+    /// Print completions for a shell; save them in the folder where the shell looks for completions
     Completions { shell: clap_complete::Shell },
     /// Print the manual page
     Man,
 }
 
-/// What needs the store.
+/// The commands that need the store.
 #[derive(Debug, Subcommand)]
 enum StoredVerb {
-    /// Show what is going on: workflows, who holds what since when, what waits for a person
+    /// Show the current state: workflows, which agent holds which task since when, and the requests that wait for a person
     Status(status::Status),
     /// Serve one agent's client over MCP on standard input and output
     Mcp(door::Mcp),
@@ -114,36 +116,36 @@ enum StoredVerb {
     Run(run::Run),
     /// Write everything in the store as JSON lines
     Export {
-        /// Where to write; standard output without it
+        /// The file to write; standard output without it
         #[arg(long, short)]
         output: Option<PathBuf>,
     },
     /// Read an export into an empty store, all or nothing
     Import {
-        /// The export; standard input without it
+        /// The file with the export; standard input without it
         input: Option<PathBuf>,
     },
-    /// The record of everything that happened
+    /// Show and verify the log of all events
     Log {
         #[command(subcommand)]
         command: log::LogVerb,
     },
-    /// What agents ask a person for
+    /// Show and decide the approvals that agents ask for
     Approval {
         #[command(subcommand)]
         command: approval::ApprovalVerb,
     },
-    /// What agents' programs did, turn by turn
+    /// Show the turns of agents' programs
     Turn {
         #[command(subcommand)]
         command: turn::TurnVerb,
     },
-    /// What agents have learned about the project
+    /// Show the project context that agents have written
     Project {
         #[command(subcommand)]
         command: project::ProjectVerb,
     },
-    /// Who may come in over HTTP
+    /// Create, list and revoke tokens for HTTP
     Token {
         #[command(subcommand)]
         command: token::TokenVerb,
@@ -152,28 +154,28 @@ enum StoredVerb {
 
 #[derive(Debug, Subcommand)]
 enum CardVerb {
-    /// List the cards of this project and whether each is valid; exit code 1 when one is not
+    /// List the cards of this project and tell whether each is valid; exit code 1 when one is not
     List {
-        /// Print them as JSON
+        /// Print the list as JSON
         #[arg(long)]
         json: bool,
     },
     /// Show one card
     Show {
-        /// Its slug
+        /// The slug of the card
         slug: String,
-        /// Print it as JSON
+        /// Print the card as JSON
         #[arg(long)]
         json: bool,
     },
 }
 
-/// The whole command line, with a command for every tool.
+/// Returns the full command line, with a command for every tool.
 fn whole() -> clap::Command {
     Arguments::command().subcommands(tools::whole_nouns())
 }
 
-/// What needs neither store nor runtime is done before either is set up.
+/// Runs the command that was typed. Commands that need neither the store nor the async runtime run before either is set up.
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
     if let Some(McpAlone { store, mcp }) = McpAlone::asked() {
         return door::mcp(store.as_deref(), &mcp);
@@ -223,7 +225,7 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
             clap_mangen::Man::new(whole()).render(&mut std::io::stdout())?;
             Ok(ExitCode::SUCCESS)
         }
-        // One client, one thread: what waits for the disk has a thread of its own.
+        // One client needs one thread only: the store does its disk I/O on a separate thread.
         Verb::Stored(StoredVerb::Mcp(mcp)) => door::mcp(arguments.store.as_deref(), &mcp),
         Verb::Stored(verb) => runtime()?.block_on(with_store(arguments.store.as_deref(), verb)),
     }
@@ -235,7 +237,7 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 
 async fn with_store(named: Option<&str>, verb: StoredVerb) -> anyhow::Result<ExitCode> {
     let office: Office = match (office::open(named).await, &verb) {
-        // A person who starts agents is asked about the store of the settings, too.
+        // `handover run` also asks the person at the terminal to accept the store that the settings name.
         (Err(closed), StoredVerb::Run(asked)) if closed.is_unaccepted() && run::is_store_accepted_now(asked)? => {
             office::open(named).await?
         }

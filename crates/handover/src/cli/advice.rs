@@ -1,11 +1,11 @@
-//! A refusal's advice in the words of the command line: tools become commands, and their arguments become options.
+//! Rewrites the advice of a refusal for the command line: tool names become commands, and tool arguments become options.
 
 use serde_json::{Map, Value};
 use wire::lifecycle::TOOLS;
 
 use super::verbs::{VERBS, Verb};
 
-/// Returns a suggestion as a person types it. The suggestions name tools, because models read them, too.
+/// Returns a suggestion in the form that a person types. Suggestions name tools, because models read them, too.
 pub(crate) fn typed(suggestion: &str) -> String {
     let (mut typed, mut rest) = (String::new(), suggestion);
     while let Some(letter) = rest.chars().next() {
@@ -19,11 +19,11 @@ pub(crate) fn typed(suggestion: &str) -> String {
         let (word, behind) = rest.split_at(end);
         rest = behind;
         let quoted = typed.ends_with('`');
-        // Below an agent, a command would not do what its client's tool does.
+        // Below an agent, a command does not do the same as the client's tool, so "the tool NAME" stays as it is.
         let is_tool = typed.ends_with("the tool ");
         if let Some(verb) = VERBS.iter().find(|verb| verb.tool == word && !is_tool) {
             let arguments = arguments(&mut rest);
-            // A tool is called, and a command is run.
+            // The advice says "call" for a tool and "run" for a command.
             if typed.ends_with("call ") {
                 typed.truncate(typed.len() - "call ".len());
                 typed.push_str("run ");
@@ -39,7 +39,7 @@ pub(crate) fn typed(suggestion: &str) -> String {
     typed
 }
 
-/// Takes the arguments of a call that is written out.
+/// Takes the JSON arguments that follow a tool's name off the start of `rest`.
 fn arguments(rest: &mut &str) -> Map<String, Value> {
     let Some(text) = rest.strip_prefix(' ').filter(|text| text.starts_with('{')) else { return Map::new() };
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<Map<String, Value>>();
@@ -61,7 +61,7 @@ fn option(argument: &str) -> String {
     format!("--{}", argument.replace('_', "-"))
 }
 
-/// Returns a value as one word of a shell.
+/// Returns a value as one word for a shell, quoted when necessary.
 fn shell_word(value: &Value) -> String {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:".contains(letter);

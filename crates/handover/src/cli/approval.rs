@@ -1,4 +1,4 @@
-//! `handover approval`: what agents ask for, and what a person says.
+//! `handover approval`: lists the approvals that agents ask for, and records a person's decisions.
 
 use std::process::ExitCode;
 
@@ -13,52 +13,52 @@ use super::outline::outline;
 use super::show::{self, refused};
 use super::{say, say_json};
 
-/// More than a person looks at in one go.
+/// The largest number of rows in a list: more than a person reads at once.
 const ROWS: u32 = 200;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ApprovalVerb {
-    /// List what waits for a decision
+    /// List the approvals that wait for a decision
     List {
-        /// Those that are decided, too
+        /// Include approvals that are already decided
         #[arg(long)]
         all: bool,
-        /// Print them as JSON
+        /// Print the list as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Show one, word for word
+    /// Show one approval, word for word
     Show {
-        /// Its id, such as ap_0123456789ab
+        /// The id of the approval, such as ap_0123456789ab
         id: ApprovalId,
-        /// Print it as JSON
+        /// Print the approval as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Allow exactly this, once
+    /// Allow exactly this request, once
     Approve {
-        /// Its id
+        /// The id of the approval
         id: ApprovalId,
         /// Print the reply as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Say no, and why; the agent is told
+    /// Reject the request and give the reason; the agent sees it
     Reject {
-        /// Its id
+        /// The id of the approval
         id: ApprovalId,
-        /// Why not
+        /// The reason for the rejection
         #[arg(long)]
         reason: String,
         /// Print the reply as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Take back what was asked, or what was allowed and not used yet
+    /// Revoke a request, or an approval that was given and not used yet
     Revoke {
-        /// Its id
+        /// The id of the approval
         id: ApprovalId,
-        /// Why
+        /// The reason
         #[arg(long)]
         reason: Option<String>,
         /// Print the reply as JSON
@@ -67,7 +67,7 @@ pub(crate) enum ApprovalVerb {
     },
 }
 
-/// A row of the table: with what is asked in a line.
+/// Returns a row of the table: the approval with a one-line summary of the request.
 fn line(mut row: Value, found: &engine::approval::Approval) -> Value {
     if let Value::Object(members) = &mut row {
         members.push(("asks".to_owned(), approvals::asked(found).into()));
@@ -110,7 +110,7 @@ pub(super) async fn run(office: &Office, verb: ApprovalVerb) -> anyhow::Result<E
     }
 }
 
-/// One with everything that is known of it.
+/// Returns one approval with everything known about it, including its notices.
 async fn whole(service: &Service, id: ApprovalId) -> Result<Value, handover::Error> {
     let found = approvals::show(service, id).await?;
     note(service, std::slice::from_ref(&found)).await;
@@ -122,7 +122,8 @@ async fn whole(service: &Service, id: ApprovalId) -> Result<Value, handover::Err
     Ok(row)
 }
 
-/// A person at a terminal sees these. What cannot be recorded is seen all the same.
+/// Records that a person at a terminal has seen these approvals. A failure to record is ignored: the person sees them
+/// anyway.
 async fn note(service: &Service, rows: &[Approval]) {
     if person::at_a_terminal().is_ok() {
         let _unrecorded = approvals::seen(service, rows, Via::CommandLine).await;

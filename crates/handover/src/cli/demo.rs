@@ -1,4 +1,4 @@
-//! `handover demo`, and the agents it starts.
+//! `handover demo`, and the scripted agents that it starts.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,10 +9,10 @@ use handover::demo::{self, Wanted};
 
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
-    /// Where to work, an empty folder that stays; without it a temporary one that goes
+    /// The empty folder to work in, which is kept; without it a temporary folder, which is deleted
     #[arg(long)]
     folder: Option<PathBuf>,
-    /// Print what happens as JSON lines
+    /// Print events as JSON lines
     #[arg(long)]
     json: bool,
 }

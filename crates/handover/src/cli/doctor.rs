@@ -21,7 +21,7 @@ pub(super) async fn run(named: Option<&str>, asked: &Doctor) -> anyhow::Result<E
     let json = asked.json;
     let mut tell = |finding: &Finding| {
         if !json {
-            // What cannot be shown is still counted.
+            // A finding counts even when it cannot be printed.
             let _unseen = show(finding);
         }
     };

@@ -11,7 +11,7 @@ use handover::office::{self, Office};
 use handover::reception::{Offer, Reception, new_session};
 use handover::trust::accepted_coordinators;
 
-/// What a client may do to tasks that it does not hold.
+/// The rights of an MCP client on tasks that it does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ClientRights {
     Agent,
@@ -31,12 +31,12 @@ fn client_rights(text: &str) -> Result<ClientRights, String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct Mcp {
-    /// What the client may do to tasks it does not hold [agent, coordinator]
+    /// The rights of the client on tasks that it does not hold [agent, coordinator]
     ///
     /// A coordinator is a client that `[mcp] coordinators` in .handover/config.toml names, by the name in its `clientInfo`.
     #[arg(long = "as", default_value = "agent", value_parser = client_rights)]
     rights: ClientRights,
-    /// Which tools it is offered: default, full, or names with commas between them
+    /// The tools that the client is offered: default, full, or names with commas between them
     #[arg(long, default_value = "default", value_parser = Offer::parse)]
     tools: Offer,
 }
@@ -46,7 +46,7 @@ pub(crate) struct Serve {
     /// The port; 0 takes a free one
     #[arg(long)]
     port: Option<u16>,
-    /// Which tools MCP clients are offered: default, full, or names with commas between them
+    /// The tools that MCP clients are offered: default, full, or names with commas between them
     #[arg(long, default_value = "default", value_parser = Offer::parse)]
     tools: Offer,
 }
@@ -67,14 +67,14 @@ pub(super) fn mcp(named: Option<&str>, asked: &Mcp) -> anyhow::Result<ExitCode> 
         let session = new_session()?;
         let seat = desk.seat().await?;
         let own = seat.is_none().then_some(session);
-        // Below a turn the runner's life counts.
+        // Below a turn, the runner's sign of life counts, so this process keeps none.
         let keeper = Keeper::start(desk.clone(), own.map_or(OwnSession::Nobody, OwnSession::Connection)).await?;
         let _record = ClientRecord::keep(&live, own).context("record which client started this server")?;
         let reception = Reception::new(desk, &asked.tools).with_pipe(session, coordinators, keeper).below_a_turn(seat);
         mcp::serve_stdio(Arc::new(reception), mcp::asked_to_stop()).await;
         anyhow::Ok(())
     })?;
-    // A thread that reads a terminal or a file cannot be waited for.
+    // Do not wait for the runtime's threads: one may be blocked in a read of a terminal or a file.
     runtime.shutdown_background();
     Ok(ExitCode::SUCCESS)
 }

@@ -1,11 +1,11 @@
-//! `handover hook`: for clients, not for people.
+//! `handover hook`: called by agents' clients, not typed by people.
 
 use std::process::ExitCode;
 
 use clap::Args;
 use handover::hook::{self, Event};
 
-/// For the end of the long help.
+/// The text at the end of the long help.
 pub(crate) const HELP: &str = "\
 The payload is one JSON object on standard input, as Claude Code and Codex send it.
 
@@ -13,7 +13,7 @@ Exit code: 0 with a JSON object on standard output, or 2 with the reason on stan
 
 #[derive(Debug, Args)]
 pub(crate) struct Hook {
-    /// The client's own name for it: SessionStart, PreToolUse, PostToolUse, Stop, SubagentStop, SessionEnd
+    /// The event, by the client's name for it: SessionStart, PreToolUse, PostToolUse, Stop, SubagentStop, SessionEnd
     #[arg(value_name = "EVENT", value_parser = Event::parse)]
     event: Event,
 }

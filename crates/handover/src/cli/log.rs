@@ -1,4 +1,4 @@
-//! `handover log`: what happened, as it happens, and whether somebody changed it since.
+//! `handover log`: shows the log of events, follows it, and checks whether an entry was changed afterwards.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,15 +13,15 @@ use super::show::plain;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LogVerb {
-    /// Show the last entries, and with --follow what comes
+    /// Show the last entries; with --follow also new ones
     Tail {
         /// Only this topic, such as workflows/wf_0123456789ab or agents/quinn
         #[arg(long)]
         topic: Option<String>,
-        /// How many of the last entries
+        /// The number of last entries to show
         #[arg(long, short = 'n', default_value_t = 20)]
         lines: u32,
-        /// Go on with what is appended, until interrupted
+        /// Continue with new entries until interrupted
         #[arg(long, short)]
         follow: bool,
         /// Print entries as JSON lines, with their cursor
@@ -30,14 +30,14 @@ pub(crate) enum LogVerb {
     },
     /// Recompute every hash; name the first entry that was changed, removed, inserted or moved
     Verify {
-        /// Heads that were kept elsewhere (from `handover log head`): finds a log that was rewritten or shortened
+        /// A file of heads kept elsewhere (from `handover log head`); finds a log that was rewritten or shortened
         #[arg(long)]
         heads: Option<PathBuf>,
-        /// Print the verdict as JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Print the head of every topic, one JSON line each, for keeping elsewhere
+    /// Print the head of every topic, one JSON line each, to keep elsewhere
     Head,
 }
 
@@ -49,7 +49,7 @@ pub(super) async fn run(store: &dyn Store, verb: LogVerb) -> anyhow::Result<Exit
     }
 }
 
-/// Entries read in one go.
+/// The number of entries that one read returns.
 const PAGE: u32 = 500;
 
 async fn tail(
@@ -95,7 +95,7 @@ fn print(entry: &Entry, place: Cursor, json: bool) -> anyhow::Result<()> {
     if json {
         let mut value = serde_json::to_value(entry)?;
         value["cursor"] = place.to_string().into();
-        // The body is JSON itself, and is shown as such.
+        // The body is JSON text, so it is printed as a JSON value and not as a string.
         value["body"] = serde_json::from_str(&entry.body).unwrap_or_default();
         return say(&value.to_string());
     }

@@ -1,4 +1,4 @@
-//! A reply as indented lines, for people: a name and its value each, lists with dashes, times as dates.
+//! Renders a reply as indented lines for people: one name and value per line, lists with dashes, times as dates.
 
 use anstyle::Style;
 use engine::Timestamp;
@@ -6,12 +6,12 @@ use wire::json::{Object, Value};
 
 use super::show::{coloured, plain};
 
-/// The longest text that is shown of one member; `--json` has all of it.
+/// The largest number of characters shown of one text; `--json` prints the full text.
 const TEXT_CHARS_MAX: usize = 4_000;
-/// Where values begin.
+/// The column where values begin.
 const NAME_WIDTH: usize = 23;
 
-/// Members that say nothing are left out.
+/// Renders the members of a reply as indented lines. Skips members that are null or empty texts.
 pub(crate) fn outline<'a>(members: impl Iterator<Item = &'a (String, Value)>) -> String {
     let mut text = String::new();
     members.for_each(|(name, value)| member(&mut text, 0, name, value));
@@ -56,7 +56,7 @@ fn object(text: &mut String, depth: usize, members: &Object) {
     members.iter().for_each(|(name, value)| member(text, depth, name, value));
 }
 
-/// An item of a list: its lines, the first of them with a dash.
+/// Renders one item of a list. The first line of the item begins with a dash.
 fn bullet(text: &mut String, depth: usize, name: &str, item: &Value) {
     let mut lines = String::new();
     match item {
@@ -79,7 +79,7 @@ fn is_short(item: &Value) -> bool {
     }
 }
 
-/// One value in a few words.
+/// Returns one value as short text on one line.
 pub(crate) fn scalar(name: &str, value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),
@@ -100,7 +100,7 @@ fn shortened(text: &str) -> String {
     short
 }
 
-/// Milliseconds in a member that says when.
+/// Returns the date for a number of milliseconds, if the last word of the member's name marks it as a time.
 fn date(name: &str, value: &Value) -> Option<String> {
     let says_when = ["at", "since", "until", "heartbeat"].iter().any(|word| name.rsplit('_').next() == Some(word));
     let ms = value.to_string().parse().ok().filter(|ms| says_when && *ms > 0)?;

@@ -1,4 +1,4 @@
-//! `handover project`: what agents have learned about the project, and who wrote what when.
+//! `handover project`: shows the project context that agents have written, and the history of each section.
 
 use std::process::ExitCode;
 
@@ -11,24 +11,24 @@ use super::outline::outline;
 use super::say;
 use super::show::{refused, table};
 
-/// More than a person looks at in one go.
+/// The largest number of rows in a list: more than a person reads at once.
 const ROWS: u32 = 200;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProjectVerb {
     /// List the sections of the project context, or show one
     Show {
-        /// Its name
+        /// The name of the section
         section: Option<String>,
-        /// Print it as JSON
+        /// Print the reply as JSON
         #[arg(long)]
         json: bool,
     },
-    /// List the writes of a section, newest first: who, when, from which task, before and after
+    /// List the writes of a section, newest first: the author, the time, the task, the text before and after
     History {
-        /// Its name
+        /// The name of the section
         section: String,
-        /// Print them as JSON
+        /// Print the list as JSON
         #[arg(long)]
         json: bool,
     },
@@ -49,7 +49,7 @@ pub(super) async fn run(office: &Office, verb: ProjectVerb) -> anyhow::Result<Ex
     match found {
         Ok(value) if json => say(&value.to_string())?,
         Ok(Value::Object(members)) => say(outline(members.iter()).trim_end())?,
-        // What has been made for people already.
+        // `all` has already rendered this text for people.
         Ok(value) => say(value.as_text().unwrap_or_default())?,
         Err(error) => return refused("project", error, json),
     }

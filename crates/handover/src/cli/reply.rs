@@ -1,4 +1,4 @@
-//! `handover inbox reply`: a person answers an agent. It is no tool, so that no agent answers for people.
+//! `handover inbox reply`: a person answers an agent. It is not a tool, so that no agent can answer in a person's name.
 
 use std::process::ExitCode;
 
@@ -12,15 +12,15 @@ use wire::json::Value;
 use super::show::refused;
 use super::{say, say_json};
 
-/// The noun it stands under, beside verbs that are tools.
+/// The noun of this command. The other verbs of the noun are tools.
 pub(super) const NOUN: &str = "inbox";
 const VERB: &str = "reply";
 
 #[derive(Debug, Args)]
 pub(crate) struct Answer {
-    /// The message, such as msg_0123456789ab
+    /// The id of the message, such as msg_0123456789ab
     message: MessageId,
-    /// What the agent is told
+    /// The answer to the agent
     text: String,
     /// Print the reply as JSON
     #[arg(long)]
@@ -31,7 +31,7 @@ pub(super) fn command() -> Command {
     Answer::augment_args(Command::new(VERB).about("Answer an agent; the task that waits for it goes on"))
 }
 
-/// What was typed, when it was this.
+/// Returns the typed answer; `None` when another command was typed.
 pub(super) fn asked(matches: &ArgMatches) -> Option<Answer> {
     let (_, inner) = matches.subcommand().filter(|(noun, _)| *noun == NOUN)?;
     let (_, inner) = inner.subcommand().filter(|(verb, _)| *verb == VERB)?;

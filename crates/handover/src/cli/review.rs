@@ -1,4 +1,4 @@
-//! `handover review`: the tool layer of the feedback protocol, and reviews for people.
+//! `handover review`: the tool layer of the feedback protocol, and commands with which people ask for reviews and see them.
 
 mod stream;
 
@@ -30,24 +30,24 @@ use wire::lifecycle::Said;
 use super::show::{plain, plain_lines, refused, table};
 use super::{say, say_json};
 
-/// The noun they stand under, beside verbs that are tools.
+/// The noun of these commands. The other verbs of the noun are tools.
 pub(super) const NOUN: &str = "review";
-/// More than a person looks at in one go.
+/// The largest number of rows in a list: more than a person reads at once.
 const ROWS: u32 = 200;
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum ReviewVerb {
     /// Read a request of the feedback protocol on standard input, and write its stream
     Run(stream::Run),
-    /// Have a file reviewed: begins a session and lists what was found
+    /// Ask for a review of a file: opens a session and lists the findings
     Ask(Ask),
-    /// Show the file again as it is now, with what became of the findings
+    /// Ask for another round on the file as it is now, with the decisions on the findings
     Again(Again),
     /// Show a review: its rounds, and every finding word for word
     Show(Show),
     /// List reviews, newest first
     List {
-        /// Print them as JSON
+        /// Print the list as JSON
         #[arg(long)]
         json: bool,
     },
@@ -55,15 +55,15 @@ pub(crate) enum ReviewVerb {
 
 #[derive(Debug, Args)]
 pub(crate) struct Ask {
-    /// Who reviews: an agent of .handover/config.toml, or a role
+    /// The reviewer: an agent of .handover/config.toml, or a role
     #[arg(long, value_name = "PROVIDER")]
     agent: String,
-    /// What is reviewed
+    /// The file to review
     file: PathBuf,
-    /// What it is, such as text/markdown; without it by its extension
+    /// The media type of the file, such as text/markdown; without it by the file's extension
     #[arg(long, value_name = "TYPE")]
     media_type: Option<String>,
-    /// The task that is not completed before it, such as tk_0123456789ab
+    /// The task that cannot complete before this review, such as tk_0123456789ab
     #[arg(long)]
     task: Option<TaskId>,
     /// Print the review as JSON
@@ -73,12 +73,12 @@ pub(crate) struct Ask {
 
 #[derive(Debug, Args)]
 pub(crate) struct Again {
-    /// What is reviewed
+    /// The file to review
     file: PathBuf,
-    /// The session; without it the last one
+    /// The id of the session; without it the last session
     #[arg(long)]
     session: Option<ReviewId>,
-    /// What it is, such as text/markdown; without it by its extension
+    /// The media type of the file, such as text/markdown; without it by the file's extension
     #[arg(long, value_name = "TYPE")]
     media_type: Option<String>,
     /// Print the review as JSON
@@ -88,9 +88,9 @@ pub(crate) struct Again {
 
 #[derive(Debug, Args)]
 pub(crate) struct Show {
-    /// The session; without it the last one
+    /// The id of the session; without it the last session
     session: Option<ReviewId>,
-    /// Print it as JSON
+    /// Print the review as JSON
     #[arg(long)]
     json: bool,
 }
@@ -99,7 +99,7 @@ pub(super) fn commands() -> Vec<Command> {
     ReviewVerb::augment_subcommands(Command::new(NOUN)).get_subcommands().cloned().collect()
 }
 
-/// What was typed, when it was one of these.
+/// Returns the typed command; `None` when another command was typed.
 pub(super) fn asked(matches: &ArgMatches) -> Option<ReviewVerb> {
     let (_, inner) = matches.subcommand().filter(|(noun, _)| *noun == NOUN)?;
     let (verb, _) = inner.subcommand()?;
@@ -118,19 +118,19 @@ pub(super) async fn run(office: &Office, verb: ReviewVerb) -> anyhow::Result<Exi
     }
 }
 
-/// Returns the caller of `ask` and `again`, which nobody gives below an agent.
+/// Returns the caller of `ask` and `again`: always a person, because these commands are refused below an agent.
 fn person() -> Caller {
     Caller::with_rights(Rights::Person)
 }
 
-/// Returns who asks for the review: a person, or the agent of the client that this runs below.
+/// Returns the caller that asks for the review: a person, or the agent of the client that started this process.
 async fn caller(office: &Office) -> anyhow::Result<Result<Caller, Said>> {
     let Some(below) = below::look(Some(&office.live)) else { return Ok(Ok(person())) };
     let agents = ClientAgents::find(office.desk.service(), &below).await?;
     Ok(agents.only().map(|agent| Caller { session: agents.visitor().session, ..Caller::agent(agent) }))
 }
 
-/// The agent that is asked, or why nobody is, with the exit code.
+/// Returns the agent that reviews. When there is no such agent, prints the reason and returns the exit code.
 fn provider(office: &Office, named: &str) -> Result<Provider, ExitCode> {
     if review::is_below_a_turn() {
         eprintln!("NOT_PERMITTED this runs in a turn or a review, which ask for no reviews of their own");
@@ -148,7 +148,7 @@ fn provider(office: &Office, named: &str) -> Result<Provider, ExitCode> {
     })
 }
 
-/// A session by its id. None when there is no such session.
+/// Returns a review session by its id; `None` when there is no such session.
 async fn session(office: &Office, id: ReviewId) -> anyhow::Result<Option<Reviewed>> {
     match office.desk.service().view(move |world| view::review(world, id)).await {
         Ok(found) => Ok(Some(found)),
@@ -157,7 +157,7 @@ async fn session(office: &Office, id: ReviewId) -> anyhow::Result<Option<Reviewe
     }
 }
 
-/// Holds one round here; ended when we are told to stop.
+/// Runs one round of a review in this process. SIGINT or SIGTERM ends it early.
 async fn round(
     office: &Office,
     caller: &Caller,
@@ -239,7 +239,8 @@ async fn again(office: &Office, asked: &Again) -> anyhow::Result<ExitCode> {
     held(office, &provider, known.review.id, &document, asked.json).await
 }
 
-/// Names what a person shows of a task by the state of the task's work, so that the worker can complete what was reviewed.
+/// Sets the artifact's reference to the state of the task's work, so that the worker can complete the work that was
+/// reviewed.
 async fn of_task(office: &Office, artifact: Artifact, task: Option<TaskId>) -> anyhow::Result<Artifact> {
     let Some(task) = task else { return Ok(artifact) };
     let (service, state) = (office.desk.service(), Some(office.state.as_path()));
@@ -249,7 +250,7 @@ async fn of_task(office: &Office, artifact: Artifact, task: Option<TaskId>) -> a
             let source = Some("A person chose this file to be reviewed.".to_owned());
             Ok(Artifact { reference: Some(work.name().to_owned()), source, ..artifact })
         }
-        // A task that is not there is refused when its review is opened.
+        // Opening the review refuses a task that does not exist.
         Err(WorkProblem::Error(handover::Error::Refused(_))) => Ok(artifact),
         Err(problem) => Err(problem.into()),
     }
@@ -259,7 +260,7 @@ fn shown(file: &Path, media_type: Option<&str>) -> anyhow::Result<Artifact> {
     Ok(Artifact::of_file(file, media_type)?)
 }
 
-/// Holds the round, and shows what is open afterwards.
+/// Runs the round, and shows the open findings afterwards.
 async fn held(
     office: &Office,
     provider: &Provider,
@@ -314,7 +315,7 @@ fn findings(found: &Reviewed) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The session that was named, or the last one.
+/// Returns the named session. Without a name, returns the last session that a person or a coordinator opened.
 async fn meant(office: &Office, named: Option<ReviewId>) -> anyhow::Result<Result<Reviewed, ExitCode>> {
     let id = match named {
         Some(id) => Some(id),

@@ -1,4 +1,4 @@
-//! `handover run`: a team of agents works plans to their verified end.
+//! `handover run`: lets a team of agents work plans to their verified end.
 
 use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
@@ -24,21 +24,21 @@ use wire::visible;
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// Which workflow, by its id; without one all that are ready or started are worked until stopped
+    /// The id of the workflow; without it, works all ready and started workflows until stopped
     workflow: Option<WorkflowId>,
-    /// Make a new workflow of this YAML file and work it
+    /// Create a workflow from this YAML file and work it
     #[arg(long, value_name = "FILE", conflicts_with = "workflow")]
     plan: Option<PathBuf>,
-    /// Fill {{NAME}} in the plan; may be given more than once
+    /// Replace {{NAME}} in the plan; may be repeated
     #[arg(long = "var", value_name = "NAME=VALUE", requires = "plan", value_parser = variable)]
     variables: Vec<(String, String)>,
-    /// How many turns may run at once
+    /// The largest number of turns that run at once
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     agents: Option<u32>,
     /// End when nothing can be claimed and no turn runs
     #[arg(long)]
     once: bool,
-    /// Print what happens as JSON lines
+    /// Print events as JSON lines
     #[arg(long)]
     json: bool,
 }
@@ -58,9 +58,9 @@ fn variable(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_owned(), value.to_owned()))
 }
 
-/// How long interventions may go unnoticed when nothing wakes the run.
+/// The longest time before an intervention is noticed when no event wakes the run.
 const INTERVENTIONS: Duration = Duration::from_secs(1);
-/// How often seconds on the screen change.
+/// The interval at which the seconds on the screen are redrawn.
 const TICK: Duration = Duration::from_millis(250);
 
 pub(super) async fn run(office: &Office, asked: &Run) -> anyhow::Result<ExitCode> {
@@ -118,12 +118,13 @@ pub(super) async fn run(office: &Office, asked: &Run) -> anyhow::Result<ExitCode
     Ok(code)
 }
 
-/// Shows a person at the terminal what was not accepted yet, and asks. Says whether they accepted it.
+/// Shows a person at the terminal the settings that are not accepted yet, and asks. Returns whether the person accepted
+/// them.
 fn is_accepted_now(office: &Office) -> anyhow::Result<bool> {
     office.place.root.as_deref().map_or(Ok(false), super::trust::ask_here)
 }
 
-/// The same for the store that the settings name, which has to be accepted before anything is opened.
+/// Asks in the same way about the store that the settings name. It has to be accepted before anything is opened.
 pub(super) fn is_store_accepted_now(asked: &Run) -> anyhow::Result<bool> {
     let here = std::env::current_dir().context("find the current folder")?;
     match handover::place::root(&here) {
@@ -132,7 +133,7 @@ pub(super) fn is_store_accepted_now(asked: &Run) -> anyhow::Result<bool> {
     }
 }
 
-/// Works, and shows what happens meanwhile, also what others change of the plan.
+/// Works the plan, and shows events while they happen, including changes that other callers make to the plan.
 async fn show(opened: Opened, scope: Scope, mut follower: InterventionFollower, json: bool) -> anyhow::Result<Ended> {
     let Opened { shop, mut news, lock: _lock } = opened;
     let (look, width) = look(json);
@@ -166,7 +167,7 @@ async fn show(opened: Opened, scope: Scope, mut follower: InterventionFollower, 
     Ok(ended)
 }
 
-/// How to show what happens, on how wide a terminal.
+/// Returns the way to show events, and the width of the terminal in columns.
 pub(super) fn look(json: bool) -> (Look, usize) {
     let look = match (json, std::io::stdout().is_terminal()) {
         (true, _) => Look::Json,
@@ -183,7 +184,7 @@ fn report(ended: &Ended, json: bool) -> anyhow::Result<ExitCode> {
         Ended::Stuck(_) => ("stuck", 1),
         Ended::Stopped => ("stopped", 130),
     };
-    // Names and reasons are agents' words.
+    // Agents wrote the names and reasons, so they may contain secrets or hidden characters.
     let reason = if let Ended::Stuck(reason) = ended { Some(visible::redacted(reason)) } else { None };
     if json {
         let event = serde_json::json!({"event": "run_ended", "how": word, "reason": reason});
@@ -197,7 +198,7 @@ fn report(ended: &Ended, json: bool) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(code))
 }
 
-/// The first signal lets turns finish, the second ends them.
+/// Waits for signals. The first signal lets running turns finish, the second ends them.
 async fn listen(wishes: watch::Sender<Wish>, json: bool) {
     let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
     else {
@@ -213,11 +214,11 @@ async fn listen(wishes: watch::Sender<Wish>, json: bool) {
         }
         let _nobody_works = wishes.send(wish);
     }
-    // Nothing more can be wished for, but the sender must stay.
+    // No third wish exists, but dropping the sender would end the channel, so this never returns.
     std::future::pending::<()>().await;
 }
 
-/// Reads a plan that is not larger than a plan may be.
+/// Reads a plan file, and refuses one that is larger than a plan may be.
 fn plan_text(path: &Path) -> anyhow::Result<String> {
     let most = wire::lifecycle::PLAN_BYTES_MAX;
     let file = std::fs::File::open(path).with_context(|| format!("open {}", path.display()))?;

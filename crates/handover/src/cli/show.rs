@@ -1,4 +1,4 @@
-//! Replies for people: tables and lines, in colour at a terminal.
+//! Shows replies to people as tables and lines, in colour at a terminal.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -12,11 +12,12 @@ use wire::visible;
 use super::advice;
 use super::outline::{outline, scalar};
 
-/// Shows how a call ended. With `json` exactly the object that the tool returns, on one line.
+/// Shows the outcome of a call, and returns its exit code. With `json`, prints exactly the object that the tool
+/// returns, on one line.
 pub(crate) fn outcome(tool: &str, outcome: &Outcome, json: bool, fresh: bool) -> anyhow::Result<ExitCode> {
     let mut out = anstream::stdout().lock();
     if fresh {
-        // The cursor goes home and what was there is wiped.
+        // Move the cursor to the top left corner and clear the screen.
         write!(out, "\x1b[H\x1b[2J")?;
     }
     let (value, code) = match outcome {
@@ -41,7 +42,7 @@ pub(crate) fn outcome(tool: &str, outcome: &Outcome, json: bool, fresh: bool) ->
             let part = |name: &str| problem.get(name).and_then(Value::as_text).unwrap_or_default();
             let near = problem.get("nearest").and_then(Value::as_text);
             let near = near.map(|near| format!(" (did you mean {near}?)")).unwrap_or_default();
-            // One problem alone is the message itself.
+            // A single problem is already in the message.
             if !text("message").contains(part("problem")) || !near.is_empty() {
                 writeln!(out, "  `{}` {}{near}", plain(part("field")), plain(part("problem")))?;
             }
@@ -52,7 +53,8 @@ pub(crate) fn outcome(tool: &str, outcome: &Outcome, json: bool, fresh: bool) ->
     Ok(ExitCode::from(code))
 }
 
-/// What a command that is no tool's was refused is shown as every other refusal; a fault is left to the caller.
+/// Shows the refusal of a command that is not a tool in the same way as the refusal of a tool. Returns a fault to the
+/// caller.
 pub(crate) fn refused(noun: &str, error: handover::Error, json: bool) -> anyhow::Result<ExitCode> {
     match error {
         handover::Error::Refused(refusal) => {
@@ -62,7 +64,7 @@ pub(crate) fn refused(noun: &str, error: handover::Error, json: bool) -> anyhow:
     }
 }
 
-/// Columns of the tables: the member that is a list, and what is shown of each row.
+/// Returns the columns of the table for a tool: the member that holds the list, and the members shown of each row.
 fn columns(tool: &str) -> Option<(&'static str, &'static [&'static str])> {
     Some(match tool {
         "workflow_list" => ("workflows", &["id", "status", "open_tasks", "total_tasks", "name"]),
@@ -84,7 +86,7 @@ fn columns(tool: &str) -> Option<(&'static str, &'static [&'static str])> {
     })
 }
 
-/// Lists that are not all there is to see.
+/// The tools whose other members are shown in addition to the list.
 const WITH_MORE: [&str; 5] =
     ["workflow_get", "workflow_execution_status", "workflow_check_merge", "review_status", "review_request"];
 
@@ -95,7 +97,7 @@ fn reply(tool: &str, value: &Value) -> String {
     let mut text = String::new();
     let listed = columns(tool);
     if let Value::Object(members) = value {
-        // A table needs no heading but what it lists; other members are worth a line each.
+        // A table has no heading other than its list. Of the other members only some are worth a line.
         text.push_str(&outline(members.iter().filter(|(name, _)| {
             Some(name.as_str()) != listed.map(|(list, _)| list)
                 && (listed.is_none() || WITH_MORE.contains(&tool) || name == "next_cursor")
@@ -111,7 +113,7 @@ fn reply(tool: &str, value: &Value) -> String {
     text
 }
 
-/// How to answer what waits for that.
+/// Returns one line with the command to type for each message that waits for an answer.
 fn unanswered(rows: &[Value]) -> String {
     let waits = |row: &&Value| row.get("awaits_reply") == Some(&Value::Bool(true));
     let id = |row: &Value| row.get("id").and_then(Value::as_text).map(plain);
@@ -135,25 +137,25 @@ pub(crate) fn table(columns: &[&str], rows: &[Value]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The width of the terminal, when there is one.
+/// Returns the width of the terminal in columns; `None` without a terminal.
 pub(crate) fn width() -> Option<u16> {
     let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
     (size.ws_col > 0).then_some(size.ws_col)
 }
 
-/// The longest text of a cell; more is asked for by id.
+/// The largest number of characters in a cell. A call with the id returns the full text.
 const CELL_CHARS_MAX: usize = 120;
 
 fn cell(name: &str, value: &Value) -> String {
     let text = scalar(name, value);
-    // What a status is coloured with counts, too, and is never that long.
+    // The colour codes of a status count as characters, too, but a status is never this long.
     if text.chars().nth(CELL_CHARS_MAX).is_none() {
         return text;
     }
     text.chars().take(CELL_CHARS_MAX).chain(['…']).collect()
 }
 
-/// A status in the colour of its mood.
+/// Returns a status in a colour: green for good, cyan for active, red for bad, yellow for waiting.
 pub(crate) fn coloured(status: &str) -> String {
     let colour = match status {
         "completed" | "online" | "merged" => AnsiColor::Green,
@@ -166,7 +168,7 @@ pub(crate) fn coloured(status: &str) -> String {
     format!("{style}{status}{style:#}")
 }
 
-/// Foreign text on one line; what hides or would steer a terminal is shown.
+/// Returns foreign text on one line, with hidden characters and terminal control characters made visible.
 pub(crate) fn plain(text: &str) -> String {
     visible::one_line(text)
 }
@@ -175,7 +177,7 @@ pub(crate) fn plain_lines(text: &str) -> String {
     text.lines().map(plain).collect::<Vec<_>>().join("\n")
 }
 
-/// Texts that agents wrote to people, without what looks like a secret.
+/// The tools that return texts written by agents. Secrets are removed from these texts before they are shown.
 const FROM_AGENTS: [&str; 5] = ["inbox_read", "message_list", "message_get", "review_status", "review_request"];
 
 pub(super) fn without_secrets(value: &Value) -> Value {

@@ -1,4 +1,5 @@
-//! Who may give which command: a person decides, a person's scripts operate, and an agent does the rest with its own rights.
+//! Decides which caller may run which command: a person decides, a person's scripts operate, and an agent runs the rest
+//! with its own rights.
 
 use std::process::ExitCode;
 
@@ -7,10 +8,10 @@ use engine::token::Scope;
 use handover::person::{self, NotAPerson};
 use handover::{office, token};
 
-/// The lists: one line a command.
+/// The lists of commands, one line per command.
 const COMMANDS: &str = include_str!("commands.txt");
 
-/// The list that a command stands on.
+/// The list that a command is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CommandList {
     Deciding,
@@ -22,9 +23,9 @@ enum CommandList {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct CommandRow {
     list: CommandList,
-    /// The words of the command, with one space between them.
+    /// The words of the command, with one space between two words.
     command: String,
-    /// The line counts when this option was given, with this value if there is one.
+    /// The option that must be typed for this line to apply, and the value it must have, if any.
     option: Option<(String, Option<String>)>,
 }
 
@@ -51,7 +52,7 @@ impl CommandRow {
     }
 }
 
-/// Returns whether an option has this value. Without a value, whether it was typed.
+/// Tells whether an option has this value. Without a value, tells whether the option was typed.
 fn was_given(matches: &ArgMatches, name: &str, value: Option<&str>) -> bool {
     let id = name.replace('-', "_");
     match value {
@@ -81,7 +82,7 @@ fn typed(matches: &ArgMatches) -> (String, &ArgMatches) {
     (words.join(" "), inner)
 }
 
-/// Refuses a command that this process may not give, before anything of it is done. `None` when it may.
+/// Refuses a command that this process may not run, before any part of it is done. Returns `None` when it may run.
 pub(super) fn refusal(matches: &ArgMatches) -> anyhow::Result<Option<ExitCode>> {
     let (command, inner) = typed(matches);
     let list = rows().find(|row| row.is_for(&command, inner)).map(|row| row.list);
@@ -101,7 +102,7 @@ pub(super) fn refusal(matches: &ArgMatches) -> anyhow::Result<Option<ExitCode>> 
     Ok(Some(ExitCode::from(1)))
 }
 
-/// Returns whether whoever gives this command is a person who decides.
+/// Tells whether the caller of this command is a person who may decide.
 pub(super) fn deciding(store: Option<&str>) -> anyhow::Result<Result<(), NotAPerson>> {
     if let Err(stranger) = person::not_below(store) {
         return Ok(Err(stranger));
@@ -124,7 +125,7 @@ mod tests {
 
     use super::*;
 
-    /// Every command of the binary, nested ones, too, with the options it has.
+    /// Collects every command of the program, including nested ones, with the options of each.
     fn commands(command: &clap::Command, above: &str, found: &mut Vec<(String, Vec<String>)>) {
         for inner in command.get_subcommands() {
             let name =

@@ -1,4 +1,4 @@
-//! `handover status`: what is going on, at a glance.
+//! `handover status`: shows the current state of all workflows on one screen.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -22,20 +22,20 @@ use wire::visible;
 
 use super::show::{coloured, plain, table, without_secrets};
 
-/// Nobody decides on more of them at a glance.
+/// The largest number of reviews shown: more than a person decides on at once.
 const REVIEWS_SHOWN: usize = 5;
-/// Changes of the settings that are shown; `handover trust` shows all.
+/// The largest number of changed settings shown; `handover trust` shows all of them.
 const CHANGES_SHOWN: usize = 5;
-/// Interventions that are shown, and workflows whose logs are looked at for them.
+/// The largest number of interventions shown, and of workflows whose logs are searched for them.
 const INTERVENTIONS_SHOWN: usize = 10;
 const WORKFLOWS_LOOKED_AT: usize = 20;
 
 #[derive(Debug, Args)]
 pub(crate) struct Status {
-    /// Show it again whenever something changes, until interrupted
+    /// Show the state again after every change, until interrupted
     #[arg(long, conflicts_with = "json")]
     watch: bool,
-    /// Print it as JSON on one line
+    /// Print the state as JSON on one line
     #[arg(long)]
     json: bool,
 }
@@ -68,12 +68,12 @@ pub(super) async fn run(office: &Office, asked: &Status) -> anyhow::Result<ExitC
         if !asked.watch {
             return Ok(ExitCode::SUCCESS);
         }
-        // The ages on the screen grow even when nothing happens.
+        // The ages on the screen grow even without events.
         bell.changed(Duration::from_secs(5)).await;
     }
 }
 
-/// Returns what somebody changed of the plans that are shown, the newest first.
+/// Returns the changes that people and agents made to the plans on the screen, newest first.
 async fn interventions(office: &Office, found: &Overview) -> anyhow::Result<Vec<Intervention>> {
     let service = office.desk.service();
     let mut all = Vec::new();
@@ -98,7 +98,7 @@ fn changed(interventions: &[Intervention]) -> String {
     text
 }
 
-/// The changes of the settings that wait for a person.
+/// Returns the changed settings that wait for a person to accept them.
 fn unaccepted(office: &Office) -> Vec<String> {
     let view = office.place.root.as_deref().map(|root| trust::view(root, handover::place::data_folder().as_deref()));
     view.and_then(Result::ok).map(|view| view.waiting()).unwrap_or_default()
@@ -192,7 +192,7 @@ fn spent(found: &Overview, workflow: WorkflowId) -> Option<Spent> {
     found.spent.iter().find(|(id, _)| *id == workflow).map(|(_, spent)| *spent)
 }
 
-/// What was spent, in the words of a person; unknown amounts are left out.
+/// Returns the spent amounts in words for a person, without the unknown amounts.
 pub(crate) fn cost(spent: Spent) -> String {
     let usd = spent.usd_micros.map(|micros| format!("{:.2} $", handover::budget::usd(micros)));
     let tokens = spent.tokens.map(|tokens| format!("{tokens} tokens"));
@@ -200,18 +200,18 @@ pub(crate) fn cost(spent: Spent) -> String {
     [usd, tokens].into_iter().chain(rest).flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// A number of something, as it is said.
+/// Returns a number with its noun, in the plural where needed.
 fn counted(count: u64, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// Returns why a task cannot go on. A task that no agent here can help with is for the person who reads this.
+/// Returns the reason why a task cannot continue. When no agent here can unblock it, the text names the person who reads it.
 fn why(task: &Task, agents: &[view::AgentView]) -> String {
     match &task.state {
         State::Paused { reason, .. } => reason.clone().unwrap_or_default(),
         State::Blocked(block) => {
             let is_held = agents.iter().any(|row| row.agent.role == block.role || row.agent.slug == block.role);
-            // A person said no, so the answer is theirs, too.
+            // A person rejected it, so a person has to unblock it.
             let is_yours = block.by == Actor::Person || !is_held;
             let whose = if is_yours { "you" } else { block.role.as_str() };
             format!("{} ({}, for {whose})", block.reason, block.kind)
@@ -225,7 +225,7 @@ fn why(task: &Task, agents: &[view::AgentView]) -> String {
     }
 }
 
-/// A span in the largest unit that fits.
+/// Returns the time between two timestamps in the largest unit that fits.
 pub(crate) fn span(since: Timestamp, now: Timestamp) -> String {
     let seconds = (now.0 - since.0).max(0) / i64::from(Millis::seconds(1).0);
     match seconds {
@@ -305,7 +305,7 @@ fn text(found: &Overview, now: Timestamp, place: &str) -> String {
     text
 }
 
-/// What reviewers found and nobody has decided on.
+/// Returns the lines about reviews with findings that are not decided yet.
 fn findings(reviews: &[Review]) -> String {
     if reviews.is_empty() {
         return String::new();

@@ -1,4 +1,4 @@
-//! `handover token`: who may come in over HTTP.
+//! `handover token`: creates, lists and revokes the tokens with which callers use HTTP.
 
 use std::process::ExitCode;
 
@@ -17,33 +17,34 @@ use super::{say, show};
 pub(crate) enum TokenVerb {
     /// Make a token and print its secret, once
     ///
-    /// A token of scope agent stands for the agent called NAME: its bearer is that agent and no other. With --shared several
-    /// agents use it, such as behind one gateway, and they can act for each other. A person makes tokens of the other scopes.
+    /// A token of scope agent stands for the agent called NAME: its bearer is that agent and no other. With --shared
+    /// several agents use it, such as behind one gateway, and they can act for each other. A person makes tokens of the
+    /// other scopes.
     Create {
-        /// What it is for; with scope agent the name of the agent it stands for
+        /// The purpose of the token; with scope agent the name of the agent that it stands for
         name: String,
-        /// What its bearer may do [agent, coordinator, person, admin]
+        /// The rights of the token's bearer [agent, coordinator, person, admin]
         #[arg(long, default_value = "agent", value_parser = scope)]
         scope: Scope,
-        /// The agent it stands for, by its name or id, when that is not called NAME
+        /// The agent that the token stands for, by its name or id, when the agent is not called NAME
         #[arg(long, conflicts_with = "shared")]
         agent: Option<String>,
         /// Let several agents use it; they can act for each other
         #[arg(long)]
         shared: bool,
-        /// Print it as JSON
+        /// Print the token as JSON
         #[arg(long)]
         json: bool,
     },
     /// List tokens, without their secrets
     List {
-        /// Print them as JSON
+        /// Print the list as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Revoke a token; whoever has it is shut out at once
+    /// Revoke a token; its bearer loses access at once
     Revoke {
-        /// Its id, such as tok_0123456789ab
+        /// The id of the token, such as tok_0123456789ab
         id: TokenId,
         /// Print the reply as JSON
         #[arg(long)]
@@ -103,7 +104,7 @@ pub(super) async fn run(office: &Office, verb: TokenVerb) -> anyhow::Result<Exit
     Ok(ExitCode::SUCCESS)
 }
 
-/// An agent's token is operated with; to take any other away is a person's decision.
+/// Tells whether this caller may revoke a token. A script may revoke an agent's token; only a person may revoke any other.
 async fn may_revoke(service: &Service, scope: Scope) -> anyhow::Result<Result<(), NotAPerson>> {
     match scope {
         Scope::Agent => Ok(Ok(())),

@@ -1,4 +1,4 @@
-//! Commands for tools: options from a tool's schema in, the tool's arguments out, its reply shown.
+//! Commands for tools: builds options from a tool's schema, turns them into the tool's arguments, and shows its reply.
 
 use std::io::Read as _;
 use std::process::ExitCode;
@@ -17,20 +17,20 @@ use wire::lifecycle::{Effect, Said, Tool};
 use super::verbs::{NOUNS, VERBS, Verb, words};
 use super::{reply, review, show, verify};
 
-/// The largest file that is read for an argument: no tool takes more.
+/// The size in bytes of the largest file that is read for an argument. No tool accepts more.
 const FILE_BYTES_MAX: u64 = wire::lifecycle::PLAN_BYTES_MAX as u64;
 
-/// How an argument is written on a command line.
+/// The form of an argument on a command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
     Whole,
     Flag,
-    /// Texts, each with the option before it.
+    /// A list of texts; the option is repeated for each.
     Texts,
     /// JSON, or @FILE.
     Json,
-    /// A text, or JSON when it begins with a brace.
+    /// A text, or JSON when it starts with a brace.
     Either,
 }
 
@@ -46,7 +46,7 @@ fn kind(schema: &Value) -> Kind {
         Some("object" | "number") => Kind::Json,
         Some(_) => Kind::Text,
         None if schema.get("enum").is_some() => Kind::Text,
-        // A list of types, or nothing said.
+        // The schema names a list of types.
         None if schema.get("type").is_some() => Kind::Either,
         None => match schema.get("anyOf").and_then(Value::as_list).and_then(<[Value]>::first) {
             Some(first) => kind(first),
@@ -67,12 +67,13 @@ fn properties(tool: &Tool) -> Object {
     }
 }
 
-/// The nouns, each with its verbs once it is asked for: programs start this one often, and most want something else.
+/// Returns the nouns. The verbs of a noun are built only when the noun was typed, because this program is started often
+/// and most starts need no verb.
 pub(crate) fn nouns() -> impl Iterator<Item = Command> {
     bare_nouns().map(|noun| noun.defer(verbs))
 }
 
-/// The nouns with all their verbs.
+/// Returns the nouns with all their verbs.
 pub(crate) fn whole_nouns() -> impl Iterator<Item = Command> {
     bare_nouns().map(verbs)
 }
@@ -127,7 +128,7 @@ fn argument(name: &str, schema: &Value, place: Option<usize>, required: bool) ->
     match place {
         Some(place) => {
             arg = arg.index(place + 1).value_name(name.to_uppercase());
-            // What comes after it can only be there when it is.
+            // A positional argument can only be given when the ones before it are given.
             arg = arg.required(required);
         }
         None => {
@@ -149,7 +150,7 @@ fn argument(name: &str, schema: &Value, place: Option<usize>, required: bool) ->
     }
 }
 
-/// The tool that was asked for, its arguments, and how the reply is wanted.
+/// The tool that was typed, its arguments, and the form of the reply.
 #[derive(Debug)]
 pub(crate) struct Asked {
     tool: &'static Tool,
@@ -158,7 +159,7 @@ pub(crate) struct Asked {
     watch: bool,
 }
 
-/// Reads what was typed; `None` when the command is no tool's.
+/// Reads the typed command; returns `None` when the command is not a tool's.
 pub(crate) fn asked(matches: &ArgMatches) -> anyhow::Result<Option<Asked>> {
     let Some((noun, inner)) = matches.subcommand() else { return Ok(None) };
     let Some((verb, inner)) = inner.subcommand() else { return Ok(None) };
@@ -191,7 +192,7 @@ fn typed(matches: &ArgMatches, name: &str, kind: Kind) -> anyhow::Result<Option<
     })
 }
 
-/// JSON as it stands, or the file behind an `@` (`@-` is standard input); files may be YAML.
+/// Reads JSON from the text itself, or from the file named after `@` (`@-` is standard input). Files may be YAML.
 fn json(name: &str, text: &str) -> anyhow::Result<Value> {
     let Some(path) = text.strip_prefix('@') else {
         let node =
@@ -216,7 +217,7 @@ fn json(name: &str, text: &str) -> anyhow::Result<Value> {
     Ok(node.to_value())
 }
 
-/// People know agents by their names; tools want ids.
+/// Replaces agents' names with ids: people know agents by their names, but tools need ids.
 async fn with_ids(office: &Office, asked: &Asked) -> anyhow::Result<Value> {
     let Value::Object(mut members) = asked.arguments.clone() else { return Ok(asked.arguments.clone()) };
     let of_agent = asked.tool.name.starts_with("agent_");
@@ -227,7 +228,7 @@ async fn with_ids(office: &Office, asked: &Asked) -> anyhow::Result<Value> {
             *value = agent.to_string().into();
         }
     }
-    // Whoever looks at one thing wants to see what belongs to it; a program asks for what it needs.
+    // A person who looks at one item wants its parts, too. A program asks for the parts that it needs.
     let more: Option<(&str, Value)> = match asked.tool.name {
         "workflow_get" => Some(("include_tasks", true.into())),
         "workflow_get_summary" => Some(("format", "markdown".into())),
@@ -240,8 +241,8 @@ async fn with_ids(office: &Office, asked: &Asked) -> anyhow::Result<Value> {
     Ok(Value::Object(members))
 }
 
-/// Returns who gives the command: the agent of a turn, the agent of the client that this runs below, a person, or a person's
-/// script.
+/// Returns the caller of the command: the agent of a turn, the agent of the client that started this process, a person,
+/// or a person's script.
 async fn visitor(office: &Office, asked: &Asked) -> anyhow::Result<Result<Visitor, Said>> {
     if let Some(seat) = office.desk.seat().await? {
         return Ok(Ok(Visitor::seated(seat)));
@@ -253,13 +254,13 @@ async fn visitor(office: &Office, asked: &Asked) -> anyhow::Result<Result<Visito
     let names_one = ["agent_id", "sender_id"].iter().any(|name| asked.arguments.get(name).is_some());
     let needs_one = asked.tool.effect != Effect::Reads && asked.tool.name != "agent_register" && !names_one;
     Ok(match agents.only() {
-        // A reviewer changes nothing, whichever agent it is.
+        // A reviewer only reads, so the call needs no particular agent.
         Err(required) if needs_one && !handover::review::is_below_a_review() => Err(required),
         Ok(_) | Err(_) => Ok(agents.visitor()),
     })
 }
 
-/// Does it, and shows what came of it.
+/// Calls the tool and shows its outcome. With `--watch`, repeats this after every change.
 pub(crate) async fn run(office: &Office, asked: &Asked) -> anyhow::Result<ExitCode> {
     keeper::once(&office.desk).await;
     let visitor = match visitor(office, asked).await? {
@@ -271,7 +272,7 @@ pub(crate) async fn run(office: &Office, asked: &Asked) -> anyhow::Result<ExitCo
         let mut bell = office.desk.service().store().watch();
         let outcome = office.desk.call(&visitor, asked.tool.name, text.as_bytes(), None).await;
         let code = show::outcome(asked.tool.name, &outcome, asked.json, asked.watch)?;
-        // A review that goes on beside the call would end with us.
+        // A review runs in the background of the call, and would end with this process.
         office.desk.settled().await;
         if !asked.watch || !matches!(outcome, Outcome::Done(_)) {
             return Ok(code);

@@ -1,4 +1,4 @@
-//! `handover trust`: a person accepts what a repository's settings run and widen.
+//! `handover trust`: a person accepts the commands that a repository's settings run, and the permissions that they widen.
 
 use std::io::{BufRead as _, Write as _};
 use std::path::Path;
@@ -15,10 +15,10 @@ use super::{say, say_json};
 
 #[derive(Debug, Args)]
 pub(crate) struct Trust {
-    /// Accept without a question if the list has exactly this hash, as an earlier call printed it; for scripts of a person
+    /// Accept without a question if the list has exactly this hash, which an earlier call printed; for a person's scripts
     #[arg(long, value_name = "HASH")]
     sha256: Option<String>,
-    /// Print what would be accepted as JSON, and its hash
+    /// Print the list to accept, and its hash, as JSON
     #[arg(long)]
     json: bool,
 }
@@ -26,7 +26,7 @@ pub(crate) struct Trust {
 pub(super) fn run(asked: &Trust) -> anyhow::Result<ExitCode> {
     let root = crate::begin::root()?;
     let data = handover::place::data_folder().context("there is no folder for this user's data; set HOME")?;
-    // Read once: what is shown, hashed and accepted is the same.
+    // The settings are read only once, so that the list that is shown, hashed and accepted is the same.
     let view = trust::view(&root, Some(&data)).context("read the configuration")?;
     if let Some(hash) = &asked.sha256 {
         return by_hash(&view, hash, &data);
@@ -87,7 +87,8 @@ fn by_hash(view: &TrustView, hash: &str, data: &Path) -> anyhow::Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows the list, or the difference from what was accepted before, and asks. A person sits at the terminal.
+/// Shows the list, or its difference from the accepted list, and asks the person at the terminal. Returns whether the
+/// person accepted.
 fn ask(view: &TrustView, data: &Path) -> anyhow::Result<bool> {
     show(view)?;
     let mut out = anstream::stdout();
@@ -104,7 +105,7 @@ fn ask(view: &TrustView, data: &Path) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// Asks a person at the terminal about what the settings of a project ask for. Where nobody sits, nothing is accepted.
+/// Asks a person at the terminal about the settings of a project. Without a person at a terminal, accepts nothing.
 pub(super) fn ask_here(root: &Path) -> anyhow::Result<bool> {
     let Some(data) = handover::place::data_folder().filter(|_| person::at_a_terminal().is_ok()) else {
         return Ok(false);

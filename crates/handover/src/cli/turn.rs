@@ -1,4 +1,4 @@
-//! `handover turn`: what agents' programs did, and what was found of it.
+//! `handover turn`: shows the turns of agents' programs, and the results of their verification.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -17,31 +17,31 @@ use super::say;
 use super::show::{refused, table};
 use super::status::cost;
 
-/// More than a person looks at in one go.
+/// The largest number of rows in a list: more than a person reads at once.
 const ROWS: u32 = 200;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TurnVerb {
     /// List turns, newest first: of a task, of a workflow, or of the newest workflows
     List {
-        /// Only of this task, such as tk_0123456789ab
+        /// Only turns of this task, such as tk_0123456789ab
         #[arg(long, conflicts_with = "workflow")]
         task: Option<TaskId>,
-        /// Only of this workflow, such as wf_0123456789ab
+        /// Only turns of this workflow, such as wf_0123456789ab
         #[arg(long)]
         workflow: Option<WorkflowId>,
-        /// Print them as JSON
+        /// Print the list as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Show one: what it said, called and cost, why it ended, and what its output was found to be
+    /// Show one turn: its text, calls and cost, why it ended, and the result of verifying its output
     Show {
-        /// Its id, such as tn_0123456789ab
+        /// The id of the turn, such as tn_0123456789ab
         id: TurnId,
-        /// Print it as JSON
+        /// Print the turn as JSON
         #[arg(long)]
         json: bool,
-        /// Print everything its program wrote, byte for byte
+        /// Print the full output of the turn's program, byte for byte
         #[arg(long, conflicts_with = "json")]
         stream: bool,
     },
@@ -109,7 +109,7 @@ async fn one(office: &Office, id: TurnId, json: bool) -> anyhow::Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-/// What it said and called, where what it wrote is still here and unharmed.
+/// Returns the text and the tool calls of a turn. Returns nothing when its kept output is missing or damaged.
 async fn replayed(office: &Office, named: &Named) -> Vec<(String, Value)> {
     let Some(stream) = named.turn.ended().and_then(|ended| ended.stream.clone()) else { return Vec::new() };
     let (state, adapter) = (office.state.clone(), named.turn.adapter.clone());

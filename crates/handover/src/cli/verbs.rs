@@ -1,18 +1,18 @@
-//! Which command stands for which tool. A tool's arguments become options by themselves; the first ones may go without a name.
+//! Maps commands to tools. Every argument of a tool becomes an option; the first arguments may be given without a name.
 
-/// `handover NOUN VERB`
+/// A command `handover NOUN VERB` that calls a tool.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Verb {
     pub(crate) noun: &'static str,
     pub(crate) verb: &'static str,
     pub(crate) tool: &'static str,
-    /// Arguments that are given by their place.
+    /// The arguments that are given by position.
     pub(crate) places: &'static [&'static str],
-    /// A line for help, where the tool's own words are meant for models.
+    /// The help line for people. The tool's description is written for models.
     pub(crate) about: &'static str,
 }
 
-/// The nouns and what they are about.
+/// The nouns and their help lines.
 pub(crate) const NOUNS: &[(&str, &str)] = &[
     ("workflow", "Plans and their progress"),
     ("task", "Pieces of work: look at them, take them, finish them"),
@@ -139,7 +139,7 @@ pub(crate) const VERBS: &[Verb] = &[
     verb("template", "apply", "template_apply", &["template_id", "workflow_name"], "Make a workflow from a template"),
 ];
 
-/// What an argument is, wherever it appears.
+/// Returns the help line of an argument. It is the same for every tool.
 #[expect(clippy::too_many_lines, reason = "one match that names every argument")]
 pub(crate) fn words(argument: &str) -> &'static str {
     match argument {

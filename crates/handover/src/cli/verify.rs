@@ -19,7 +19,7 @@ use wire::lifecycle::Said;
 
 use super::show::{self, plain};
 
-/// The noun it stands beside the tools of.
+/// The noun of this command. The other verbs of the noun are tools.
 pub(crate) const NOUN: &str = "task";
 const VERB: &str = "verify";
 
@@ -28,16 +28,16 @@ pub(crate) struct Verify {
     /// The task: its id, such as tk_0123456789ab
     #[arg(value_name = "TASK")]
     task: TaskId,
-    /// What was made: a path in the worktree, the URL of a pull request, a commit, or a message, as the brief asks for
+    /// The output: a path in the worktree, the URL of a pull request, a commit, or a message, as the brief asks for
     #[arg(long, value_name = "REF")]
     output_ref: String,
-    /// What is true now, in a sentence
+    /// The outcome in one sentence: a statement that is true now
     #[arg(long)]
     outcome: Option<String>,
-    /// The agent that holds the task: its name or id; a person need not say
+    /// The agent that holds the task, by its name or id; a person may leave it out
     #[arg(long, value_name = "ID")]
     agent_id: Option<String>,
-    /// Where the work is; without it the worktree that this is called in
+    /// The worktree with the work; without it the current one
     #[arg(long, value_name = "FOLDER")]
     worktree: Option<PathBuf>,
     /// Print the reply as JSON on one line
@@ -50,7 +50,7 @@ pub(crate) fn command() -> clap::Command {
     Verify::augment_args(clap::Command::new(VERB).about(about))
 }
 
-/// None when something else was typed.
+/// Returns the typed command; `None` when another command was typed.
 pub(crate) fn asked(matches: &ArgMatches) -> Option<Verify> {
     let (noun, inner) = matches.subcommand()?;
     let (verb, inner) = inner.subcommand().filter(|_| noun == NOUN)?;
@@ -71,7 +71,7 @@ struct Prepared {
     team: settings::Team,
 }
 
-/// Who asks, and whether commands of this clone may run.
+/// Finds the agent, the project and the worktree, and refuses unless a person accepted the commands of this clone.
 async fn prepared(office: &Office, asked: &Verify) -> anyhow::Result<Result<Prepared, Said>> {
     if std::env::var_os(TURN).is_some_and(|turn| !turn.is_empty()) {
         let message = "this runs in a turn of the runner, which verifies the output when the turn ends";
@@ -101,7 +101,8 @@ async fn prepared(office: &Office, asked: &Verify) -> anyhow::Result<Result<Prep
     Ok(Ok(Prepared { agent, root, worktree, team }))
 }
 
-/// Returns the agent that says to hold the task. A person need not name one; below an agent it is one of that client's.
+/// Returns the agent that claims to hold the task. A person need not name one. Below an agent, it is an agent of that
+/// client.
 async fn worker(office: &Office, named: Option<&str>) -> anyhow::Result<Result<Option<AgentId>, Said>> {
     let service = office.desk.service();
     let named = match named {
@@ -113,7 +114,8 @@ async fn worker(office: &Office, named: Option<&str>) -> anyhow::Result<Result<O
     };
     let Some(below) = below::look(Some(&office.live)) else {
         let Some(agent) = named else { return Ok(Ok(None)) };
-        // Outside of agents only the agents of the command line are named: the log says who acted, and another's agent did not.
+        // Outside of a client, only agents of the command line may be named. The log records the named agent as the
+        // actor, and another connection's agent did not act.
         let visitor = Visitor::at_command_line(person::rights(service).await?);
         return Ok(match office.desk.check_named(&visitor, agent).await {
             Ok(()) => Ok(Some(agent)),
@@ -180,7 +182,7 @@ async fn verify(office: &Office, asked: &Verify, prepared: &Prepared) -> anyhow:
     show::outcome(VERB, &outcome, asked.json, false)
 }
 
-/// What the checks wrote is in the record; the folder was for their hosts.
+/// Deletes the folder of the checks' host processes. The output of the checks is in the record.
 fn remove(folder: &Path) {
     let _kept = std::fs::remove_dir_all(folder);
 }
@@ -231,7 +233,7 @@ fn refused(unfinished: Unfinished) -> anyhow::Result<Said> {
     })
 }
 
-/// A message that begins with its code.
+/// Splits a message that begins with its code into the code and the text.
 fn coded(message: &str, suggestion: &str) -> Said {
     let (code, rest) = message.split_once(' ').unwrap_or(("NOT_TRUSTED", message));
     if code == "NOT_TRUSTED" { said("NOT_TRUSTED", rest, suggestion) } else { said("NOT_TRUSTED", message, suggestion) }

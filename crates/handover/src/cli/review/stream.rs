@@ -1,4 +1,4 @@
-//! `handover review run`: a request of the feedback protocol in, its stream out.
+//! `handover review run`: reads a request of the feedback protocol and writes its stream.
 
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
@@ -14,15 +14,15 @@ use wire::stream::Frame;
 use super::{NOUN, caller, open, provider, round, session};
 use crate::cli::show::{plain, refused};
 
-/// A request that is longer is told so; more of it need not be read.
+/// The number of bytes read of a request. A request of this size is too long and is refused, so the rest is not read.
 const REQUEST_BYTES_MAX: u64 = (1 << 20) + 1;
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// Who reviews: an agent of .handover/config.toml, or a role
+    /// The reviewer: an agent of .handover/config.toml, or a role
     #[arg(long, value_name = "PROVIDER")]
     agent: String,
-    /// How the stream is written
+    /// The format of the stream
     #[arg(long, default_value = "json", value_parser = ["json"])]
     format: String,
     /// The session of a follow-up, such as ses_0123456789ab
@@ -30,7 +30,7 @@ pub(crate) struct Run {
     session: Option<String>,
 }
 
-/// `review run`: whatever happens to the provider, the requester gets a stream with one response.
+/// Runs `review run`. Even when the provider fails, the requester gets a stream with one response.
 pub(super) async fn run(office: &Office, asked: &Run) -> anyhow::Result<ExitCode> {
     let known = match &asked.session {
         None => None,
@@ -97,7 +97,7 @@ pub(super) async fn run(office: &Office, asked: &Run) -> anyhow::Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-/// The stream, each line as soon as there is something to say.
+/// The output stream. Each line is flushed at once.
 struct Out<'a> {
     session: String,
     office: &'a Office,
