@@ -1,5 +1,5 @@
-//! The desk: a tool and its arguments in, a reply out. Every door puts its visitors before it, so an act is the same
-//! through all of them.
+//! The `desk` module: takes a tool and its arguments, and returns a reply. MCP, HTTP and the command line all call it,
+//! so a tool does the same through each of them.
 
 mod author;
 mod client_agents;
@@ -37,36 +37,37 @@ use crate::error::Error;
 use crate::principal;
 use crate::service::{self, Service};
 
-/// Who stands at the door, as the door knows it: nothing here comes from the call itself.
+/// A caller, as its connection knows it. No field comes from the arguments of the call.
 #[derive(Debug, Clone)]
 pub struct Visitor {
     pub rights: Rights,
-    /// The connection: a process, a session, a token, the command line.
+    /// The connection of the caller: a process, a session, a token or the command line.
     pub session: Option<SessionId>,
-    /// How the visitor is tied to the agents of its connection.
+    /// The way in which the caller is tied to the agents of its connection.
     pub standing: Standing,
     /// The user or token behind the connection.
     pub principal: Option<String>,
-    /// The agent that the token or the surroundings stand for.
+    /// The agent that the token or the environment stands for.
     pub agent: Option<AgentId>,
-    /// The agent that was named beside the call, as in a header. The call's own arguments count before it.
+    /// The agent that was named outside of the arguments, such as in a header. An agent in the arguments goes first.
     pub named: Option<AgentId>,
-    /// The visitor can be no other agent than that: its token says so.
+    /// Whether the token binds the caller to `agent`, so that it cannot act as another agent.
     pub bound: bool,
-    /// Whose idempotency keys these are when the call names no agent.
+    /// The owner of the idempotency keys when the call names no agent.
     pub owner: String,
-    /// A key that came beside the call.
+    /// An idempotency key that came outside of the arguments, such as in a header.
     pub key: Option<String>,
-    /// The turn of the runner it works for.
+    /// The turn of the runner that the caller works for.
     pub seat: Option<Seat>,
-    /// Where in its client the call comes from.
+    /// The place in the client that the call comes from, such as a sub-agent.
     pub origin: Origin,
-    /// Cancelled when the visitor is about to go, or the door about to close: what only waits ends with what it has.
+    /// Cancelled when the caller is about to leave or the server is about to stop. Calls that only wait then return
+    /// their results so far.
     pub leaving: CancellationToken,
 }
 
 impl Visitor {
-    /// Somebody at a terminal of this machine.
+    /// Returns a person at a terminal of this machine.
     pub fn person() -> Self {
         Self {
             rights: Rights::Person,
@@ -84,13 +85,13 @@ impl Visitor {
         }
     }
 
-    /// A client of this user with a connection of its own.
+    /// Returns a client of this user that has a connection for itself.
     pub fn on_session(session: SessionId, rights: Rights) -> Self {
         let (standing, principal) = (Standing::Client, Some(principal::of_user()));
         Self { rights, session: Some(session), standing, principal, owner: session.to_string(), ..Self::person() }
     }
 
-    /// A person at the command line of this machine, or a script of theirs, which has fewer rights.
+    /// Returns a person at the command line of this machine, or a person's script, which has fewer rights.
     pub fn at_command_line(rights: Rights) -> Self {
         let (session, principal) = (Some(principal::command_line()), Some(principal::of_user()));
         Self { rights, session, principal, ..Self::person() }
@@ -101,21 +102,21 @@ impl Visitor {
     }
 }
 
-/// How a call ended.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     Done(Value),
     Refused(Said),
-    /// The machine failed.
+    /// The machine failed; nothing happened.
     Failed(Said),
     UnknownTool,
 }
 
-/// Tells whoever waits for a long call that it goes on. It is waited for, so that nothing is told after the answer. A call
-/// is cancelled by dropping it.
+/// Reports to the caller that a long call is still running. The call awaits each report, so that no report follows the
+/// answer. Dropping the future of the call cancels it.
 pub type Progress = Arc<dyn Fn(u32, &'static str) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
-/// What stopped a call.
+/// The reason why a call was stopped.
 #[derive(Debug)]
 pub(crate) enum Stopped {
     Said(Said),
@@ -136,20 +137,20 @@ impl From<Refusal> for Stopped {
 
 type Answer = Result<Value, Stopped>;
 
-/// What the desk knows of its surroundings.
+/// The folders and the store that the `Desk` works with.
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
-    /// The project's root, where its cards, templates and worktrees are.
+    /// The root of the project, with its cards, templates and worktrees.
     pub root: Option<PathBuf>,
-    /// Where worktrees are made instead of the usual place.
+    /// The folder for worktrees, when it is not the usual one.
     pub worktrees: Option<PathBuf>,
-    /// Where this machine keeps what is its own.
+    /// The folder for the state of this machine.
     pub state: Option<PathBuf>,
-    /// The user's data folder, where it is kept what was accepted.
+    /// The user's data folder, which records the settings that a person accepted.
     pub data: Option<PathBuf>,
-    /// The store, as a program below us has to be told it.
+    /// The store, in the form in which it is passed to programs that we start.
     pub store: Option<String>,
-    /// Our own program, where this process is another one.
+    /// The path of the `handover` program, when this process is another program.
     pub binary: Option<PathBuf>,
 }
 
@@ -157,9 +158,9 @@ pub struct Surroundings {
 pub struct Desk {
     service: Service,
     surroundings: Arc<Surroundings>,
-    /// When the last sign of life of a caller was passed on.
+    /// The time at which each caller's last sign of life was passed on.
     signs: Arc<Mutex<HashMap<String, Timestamp>>>,
-    /// Reviews that are under way beside the calls that asked for them.
+    /// Reviews that run in the background of the calls that asked for them.
     reviews: TaskTracker,
 }
 
@@ -169,7 +170,7 @@ impl std::fmt::Debug for Desk {
     }
 }
 
-/// One call on its way: who asks, as the engine sees it, and what it is compared with when it comes again.
+/// One call in progress: the caller as the engine sees it, and its idempotency key.
 pub(crate) struct Request<'a> {
     visitor: &'a Visitor,
     caller: Caller,
@@ -177,20 +178,20 @@ pub(crate) struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// Whether a person acts under their own name. A person who names an agent of theirs acts as that agent.
+    /// Tells whether a person acts under their own name. A person who names one of their agents acts as that agent.
     pub(crate) fn is_person(&self) -> bool {
         self.caller.rights == Rights::Person && self.caller.agent.is_none()
     }
 
-    /// Whether a person or a person's script acts under the person's name.
+    /// Tells whether a person or a person's script acts under the person's name.
     pub(crate) fn is_persons(&self) -> bool {
         self.caller.rights.is_persons() && self.caller.agent.is_none()
     }
 }
 
-/// A sign of life is passed on at most this often for each caller; the engine stores fewer.
+/// The shortest time between two signs of life that are passed on for one caller, in milliseconds. The engine stores fewer.
 const SIGN_MS: i64 = 20_000;
-/// Callers whose signs are remembered.
+/// The largest number of callers whose last sign of life is remembered.
 const SIGNS_MAX: usize = 10_000;
 
 impl Desk {
@@ -198,7 +199,7 @@ impl Desk {
         Self { service, surroundings: Arc::new(surroundings), signs: Arc::default(), reviews: TaskTracker::new() }
     }
 
-    /// What goes on beside the calls has ended.
+    /// Waits until all background reviews have ended.
     pub async fn settled(&self) {
         self.reviews.close();
         self.reviews.wait().await;
@@ -213,12 +214,13 @@ impl Desk {
         &self.surroundings
     }
 
-    /// Returns the connections of this machine whose processes live.
+    /// Returns the connections of this machine whose processes are alive.
     pub fn alive(&self) -> Vec<SessionId> {
         self.service.live().map(|live| live.snapshot().present.to_vec()).unwrap_or_default()
     }
 
-    /// Does what a call asks for. Boxed, because every door would get a copy of all tools otherwise.
+    /// Performs a call. The future is boxed, because otherwise each of MCP, HTTP and the command line would contain a
+    /// copy of all tools.
     pub fn call<'a>(
         &'a self,
         visitor: &'a Visitor,
@@ -255,7 +257,7 @@ impl Desk {
             (None, None) => self.other(&request, call).await,
         };
         let outcome = outcome(answer);
-        // A write that was done is a sign of life by itself.
+        // A successful write already counts as a sign of life.
         if tool.effect == Effect::Reads || !matches!(outcome, Outcome::Done(_)) {
             self.sign_of_life(&request);
         }
@@ -268,11 +270,11 @@ impl Desk {
         let (agent, standing) = match (own, common.agent.or(visitor.named)) {
             (Some(own), None) => (Some(own), Standing::Vouched),
             (Some(own), Some(named)) if own == named => (Some(own), Standing::Vouched),
-            // A registration over a bound token is always the bound agent's.
+            // A registration with a bound token always registers the bound agent.
             (Some(own), Some(_)) if matches!(call, Call::AgentRegister(_)) => (Some(own), Standing::Vouched),
             (_, named) => (named.or(visitor.agent), visitor.standing),
         };
-        // What the call itself says counts before what came beside it.
+        // The key in the arguments goes before the key in a header.
         let key = common.key.or_else(|| visitor.key.clone());
         let owner = KeyOwner::Acting { connection: visitor.owner.clone(), tool: call.tool().to_owned() };
         let key = key.map(|key| service::key(owner, key, &call.fingerprint()));
@@ -289,7 +291,7 @@ impl Desk {
         Request { visitor, caller, progress }
     }
 
-    /// A call that is one command.
+    /// Performs a call that is exactly one engine command.
     async fn command(&self, request: &Request<'_>, call: &Call, command: Command) -> Answer {
         let caller = self.with_work(request, &command).await?;
         let command = self.with_card(call, command);
@@ -356,7 +358,7 @@ impl Desk {
         }
     }
 
-    /// Any call by an agent renews what it holds. Never waited for.
+    /// Renews the leases of the calling agent: every call of an agent is a sign of life. The call does not wait for this.
     fn sign_of_life(&self, request: &Request<'_>) {
         let who = match (request.caller.agent, request.caller.session) {
             (Some(agent), _) => agent.to_string(),
@@ -376,13 +378,12 @@ impl Desk {
         let service = self.service.clone();
         let caller = Caller { key: None, lock_owner: None, ..request.caller.clone() };
         tokio::spawn(async move {
-            // Somebody who is no agent gives no sign; a fault here shows when the next command is given.
+            // A caller that is not an agent has nothing to renew. A fault shows again at the next command.
             let _ = service.execute(caller, Command::Renew).await;
         });
     }
 
-    /// Returns the agent that the caller acts as, where a view needs one. A person who names no agent is none.
-    /// Refuses an agent that is at home on another connection than the visitor's.
+    /// Refuses an agent whose home is another connection than the caller's.
     pub async fn check_named(&self, visitor: &Visitor, agent: AgentId) -> Result<(), Error> {
         let caller = Caller {
             agent: Some(agent),
@@ -395,6 +396,7 @@ impl Desk {
         self.service.view(move |world| identity::check_voice(world, &caller, world.agent(agent)?, now)).await
     }
 
+    /// Returns the agent that the caller acts as; `None` for a person who names no agent.
     async fn acting(&self, request: &Request<'_>) -> Result<Option<AgentId>, Stopped> {
         if request.is_persons() {
             return Ok(None);
@@ -426,13 +428,13 @@ fn unexpected(tool: &str) -> Stopped {
     Stopped::Error(Error::Fault(store::Fault::Bug { what: format!("{tool} was answered by something else") }))
 }
 
-/// What a caller is told of a fault: what failed, without what is inside.
+/// Describes a fault to the caller: the operation that failed, without internal details.
 fn fault(error: &Error) -> Said {
     let unknown = matches!(error, Error::Fault(store::Fault::Unknown { .. }));
     lifecycle::fault(&error.told(), unknown)
 }
 
-/// A cursor that is not one of ours.
+/// Returns the refusal of a cursor that did not come from this list.
 fn bad_cursor() -> Refusal {
     Refusal::InvalidInput {
         field: "cursor".to_owned(),
@@ -440,7 +442,7 @@ fn bad_cursor() -> Refusal {
     }
 }
 
-/// A place in a list as text, and back.
+/// Parses a cursor, which is a position in a list as text: two parts with a dot between them.
 fn place<A: std::str::FromStr, B: std::str::FromStr>(
     cursor: Option<&wire::shape::NonBlank>,
 ) -> Result<Option<(A, B)>, Refusal> {

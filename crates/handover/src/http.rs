@@ -1,4 +1,4 @@
-//! The HTTP door: MCP, the API, events and health on one port of this machine.
+//! The HTTP server: MCP, the API, events and health on one port of this machine.
 //!
 //! ```text
 //!   connection ── listen ──> guard: Host, Origin, token, rate ──> /mcp            mcp::Http ──> Reception ──> Desk
@@ -44,12 +44,12 @@ use crate::service::Service;
 use crate::{settings, trust};
 use mcp::Http;
 
-/// Where a server listens unless it is told otherwise.
+/// The port of a server when neither the command line nor the settings name one.
 pub const PORT_DEFAULT: u16 = 4747;
-/// The file that holds the token of this machine's owner.
+/// The name of the file with the token of this machine's owner.
 pub const TOKEN_FILE: &str = "token";
 
-/// What the person asked for.
+/// The options of the server from its command line.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     pub port: Option<u16>,
@@ -81,7 +81,7 @@ pub enum Unserved {
     Serve(#[source] std::io::Error),
 }
 
-/// What every request can see.
+/// The state that all requests share.
 #[derive(Clone)]
 pub(crate) struct Shared {
     desk: Desk,
@@ -90,11 +90,11 @@ pub(crate) struct Shared {
     health: Arc<health::Health>,
     intake: Arc<intake::Intake>,
     leashes: Arc<leash::Leashes>,
-    /// The server is stopping: streams end.
+    /// Cancelled when the server stops; event streams then end.
     stopping: CancellationToken,
 }
 
-/// Serves until the process is asked to stop; then finishes what it accepted.
+/// Serves until the process is asked to stop, then finishes the accepted requests.
 pub async fn serve(office: Office, wanted: Wanted) -> Result<(), Unserved> {
     let stop = mcp::asked_to_stop();
     let settings = match &office.place.root {
@@ -114,14 +114,15 @@ pub async fn serve(office: Office, wanted: Wanted) -> Result<(), Unserved> {
         "listening on http://127.0.0.1:{port}\nMCP    http://127.0.0.1:{port}/mcp\nAPI    http://127.0.0.1:{port}/api/v1/openapi.json\ntoken  {}\n",
         path.display()
     );
-    // Whoever started us may have gone away and left the stream closed.
+    // The process that started the server may have closed the other end of standard output.
     let _unheard = std::io::stdout().write_all(line.as_bytes());
     site.run(listener, stop).await;
     drop(keeper);
     Ok(())
 }
 
-/// Lets the bearer of the token in the file in. One that was revoked is replaced: its owner sits at this machine.
+/// Registers the token in the file, so that its bearer has access. Replaces a revoked token, because the owner of the
+/// file controls this machine.
 async fn know_owner(service: &Service, path: &Path) -> Result<(), Unserved> {
     let unusable = |cause| Unserved::Token { path: path.display().to_string(), cause };
     let keep = async |secret: String| crate::token::keep(service, "this machine", &secret, Scope::Admin, None).await;
@@ -132,7 +133,7 @@ async fn know_owner(service: &Service, path: &Path) -> Result<(), Unserved> {
     Ok(())
 }
 
-/// Everything that is served, before it has a port.
+/// The server without a port.
 pub struct Site {
     router: Router,
     door: Http<Reception>,
@@ -198,7 +199,7 @@ impl Site {
         Self { router, door, shared, limits }
     }
 
-    /// Serves until `stop` ends: no new connection, streams are told, what was accepted is finished.
+    /// Serves until `stop` completes. Then accepts no new connection, ends the streams and finishes the accepted requests.
     pub async fn run(self, listener: tokio::net::TcpListener, stop: impl Future<Output = ()>) {
         let Self { router, door, shared, limits } = self;
         let stop = async {

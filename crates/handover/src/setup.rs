@@ -1,4 +1,4 @@
-//! `handover setup`: makes a client know our server, its tools and how to work with them.
+//! `handover setup`: configures a client to use our server and its tools, and to work with them.
 //!
 //! ```text
 //! client, reach ──> layout: its files and what has to be in them
@@ -40,7 +40,7 @@ pub use problem::Problem;
 pub use show::{Action, diff};
 pub use write::apply;
 
-/// For the end of the long help.
+/// The text at the end of the long help.
 pub const HELP: &str = "\
 Examples:
   handover setup claude-code            for everyone in this project: shows what would change, then asks
@@ -55,23 +55,23 @@ written; then none was changed.";
 
 #[derive(Debug, Args)]
 pub struct Setup {
-    /// The program that shall know us
+    /// The agent client to configure
     #[arg(value_enum)]
     client: Client,
-    /// For you, in all projects; without it, for this project
+    /// Configure the client for you, in all projects; without it, for this project
     #[arg(long)]
     user: bool,
-    /// Wire the client's hooks, too: identity and mail at the start, gates, handoffs at the end (Claude Code and Codex)
+    /// Configure the client's hooks, too: identity and mail at the start, gates, handoffs at the end (Claude Code and Codex)
     ///
-    /// Not without being asked: a project's settings are everybody's, and a gate that cannot run stops its client, also on
-    /// a machine that has no handover.
+    /// Hooks need this option, because everyone in a project shares its settings, and a gate that cannot run stops the
+    /// client, also on a machine without handover.
     #[arg(long, conflicts_with = "undo")]
     hooks: bool,
     /// Let the client reach `handover serve` over HTTP, at URL, instead of starting a server
     ///
-    /// Makes a token of scope agent for the client, bound to the agent of the client's name, and writes it into your own
-    /// configuration of the client, never into a file that git would take. The token is one of the store that is meant here
-    /// (--store); the server must serve the same one. --undo revokes it.
+    /// Makes a token of scope agent for the client, bound to the agent of the client's name, and writes it into your
+    /// own configuration of the client, never into a file that git would track. The token is in the store that this
+    /// command uses (--store); the server must serve the same store. --undo revokes it.
     #[arg(
         long,
         value_name = "URL",
@@ -82,10 +82,10 @@ pub struct Setup {
         conflicts_with_all = ["undo", "program"]
     )]
     http: Option<String>,
-    /// Take out what an earlier setup put in, and revoke the token that it made
+    /// Remove the entries of an earlier setup, and revoke the token that it made
     #[arg(long)]
     undo: bool,
-    /// Only show what would change
+    /// Only show the changes
     #[arg(long, conflicts_with = "yes")]
     print: bool,
     /// Write without asking
@@ -94,13 +94,13 @@ pub struct Setup {
     /// Print the changes as JSON on one line; writes with --yes only
     #[arg(long)]
     json: bool,
-    /// What the client starts as its server, with `mcp` after it. Without it: `handover`, or the path of this program
-    /// when that name would start another
+    /// The program that the client starts as its server, with the argument `mcp`. Without it: `handover`, or the path
+    /// of this program when that name would start another
     #[arg(long, value_name = "PATH")]
     program: Option<String>,
 }
 
-/// Reads an address that `serve` can have.
+/// Parses the URL of a server's MCP endpoint. Refuses other texts.
 fn url(text: &str) -> Result<String, String> {
     let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
     let (host, path) = rest.and_then(|rest| rest.split_once('/')).unwrap_or_default();
@@ -112,7 +112,7 @@ fn url(text: &str) -> Result<String, String> {
     }
 }
 
-/// Shows the difference, and writes it when that is wanted. The root is that of the project, the store the one that was named.
+/// Shows the difference, and writes it when the caller agrees. `root` is the project's root, and `store` the named store.
 pub async fn run(arguments: &Setup, root: &Path, store: Option<&str>) -> anyhow::Result<ExitCode> {
     let (around, absolute) = surroundings(arguments.program.as_deref(), root)?;
     let reach = if arguments.user { Reach::User } else { Reach::Project };
@@ -162,7 +162,7 @@ pub async fn run(arguments: &Setup, root: &Path, store: Option<&str>) -> anyhow:
     Ok(outcome(arguments, changes, write))
 }
 
-/// Shows rules for the project's own commands, where its hooks are wired and it has no gates yet.
+/// Prints proposed gates for the project's own commands, when its hooks were set up and it has no gates yet.
 fn propose(arguments: &Setup, root: &Path) {
     let gated = crate::settings::read(Some(root)).is_ok_and(|settings| !settings.gates.is_empty());
     if !arguments.hooks || arguments.undo || gated {
@@ -175,7 +175,7 @@ fn propose(arguments: &Setup, root: &Path) {
     }
 }
 
-/// Whether a client knows us here: something of ours could be taken out.
+/// Tells whether a client is configured for our server in this project: whether an undo would remove an entry.
 pub fn is_connected(client: Client, root: &Path) -> bool {
     let Ok((around, _)) = surroundings(None, root) else { return false };
     let ours = |reach| undo(client, reach, &around).is_ok_and(|plan| plan.edits.iter().any(Edit::changes));
@@ -194,7 +194,7 @@ fn outcome(arguments: &Setup, changes: bool, written: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Whether to write: said beforehand, or asked for where someone can answer.
+/// Tells whether to write: `--yes` was given, or a person at the terminal answers yes.
 fn agreed(arguments: &Setup) -> anyhow::Result<bool> {
     if arguments.yes {
         return Ok(true);
@@ -208,7 +208,7 @@ fn agreed(arguments: &Setup) -> anyhow::Result<bool> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Reads everything outside once. Says also whether the program is named by its path without having been asked to.
+/// Reads the environment once. Also tells whether the program is given by its path although no path was asked for.
 fn surroundings(named: Option<&str>, root: &Path) -> anyhow::Result<(Surroundings, bool)> {
     let environment = std::env::vars_os();
     let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
@@ -232,7 +232,7 @@ fn surroundings(named: Option<&str>, root: &Path) -> anyhow::Result<(Surrounding
     Ok((Surroundings { root, home, environment, program, receipts, hooks: false, http: None }, absolute))
 }
 
-/// Whether the name `handover` starts this very program.
+/// Tells whether the name `handover` starts this same program.
 fn named_by_path(this: &Path, path: Option<&String>) -> bool {
     let folders = path.map(std::env::split_paths).into_iter().flatten();
     let first = folders.map(|folder| folder.join("handover")).find(|program| program.is_file());

@@ -7,18 +7,18 @@ use super::{Desk, Request, Stopped};
 use crate::error::Error;
 use crate::task_extra::PLANNED_BY;
 
-/// How a coordinator that is no registered agent is named.
+/// The author's name for a coordinator that is not a registered agent.
 const COORDINATOR: &str = "coordinator";
 
 impl Desk {
-    /// Returns the name of the agent that the call comes from; None for a person.
+    /// Returns the name of the agent that makes the call; `None` for a person.
     pub(super) async fn author(&self, request: &Request<'_>) -> Result<Option<String>, Stopped> {
         match request.caller.rights {
             Rights::Person | Rights::Script | Rights::Engine => return Ok(None),
             Rights::Agent | Rights::Runner | Rights::Coordinator => {}
         }
         let acting = match self.acting(request).await {
-            // A coordinator that names another's agent acts under its own name.
+            // A coordinator that names an agent of another connection acts under its own name.
             Err(Stopped::Error(Error::Refused(Refusal::AgentElsewhere { .. })))
                 if request.caller.rights == Rights::Coordinator =>
             {
@@ -35,7 +35,7 @@ impl Desk {
     }
 }
 
-/// Writes the author into each task. A person's tasks stay as they are.
+/// Writes the author into each task. Leaves tasks of a person unchanged.
 pub(super) fn signed(mut tasks: Vec<PlanTask>, author: Option<&str>) -> Vec<PlanTask> {
     if let Some(author) = author {
         tasks.iter_mut().for_each(|task| sign(task, author));

@@ -1,4 +1,5 @@
-//! Having a workflow worked. Runners do it; here they are told of, and what became of it is looked up.
+//! Starts, suspends, resumes and shows the execution of workflows. Runners do the work; these calls change the
+//! workflow's course and read its state.
 
 use std::path::PathBuf;
 
@@ -35,7 +36,7 @@ impl Desk {
         Ok(status.as_str())
     }
 
-    /// Who is alive to do it, and what is being done.
+    /// Returns the runners that are alive, and the running turns of a workflow.
     async fn at_work(&self, workflow: WorkflowId) -> Result<(Vec<Runner>, Vec<Turn>), Stopped> {
         let now = self.service.now();
         let found = self.service.view(move |world| Ok((view::runners(world, now)?, view::running(world, workflow)?)));
@@ -109,11 +110,11 @@ impl Desk {
     }
 }
 
-/// A completed task, and where what it made may be found.
+/// A completed task, and the records that tell where to find its work.
 struct Done {
     task: Task,
     workspace: Option<Workspace>,
-    /// The last one of the present attempt.
+    /// The last verification of the present attempt.
     verification: Option<Verification>,
 }
 
@@ -140,7 +141,8 @@ fn completed(world: &World, id: WorkflowId, after: Option<view::Position>, limit
 }
 
 impl Done {
-    /// What may name the task's work, the surest first: the commit of its merge, what was verified, its branch.
+    /// Returns the names under which git may find the task's work, the most reliable first: the merge commit, the
+    /// verified commit, the branch.
     fn heads(&self) -> Vec<String> {
         let merged = self.workspace.as_ref().and_then(|row| row.merge_commit.clone());
         let verified = self.verification.as_ref().and_then(|found| {
@@ -156,7 +158,8 @@ impl Done {
         given.unwrap_or_else(|| task_branch(&self.task.id.to_string(), self.task.attempt))
     }
 
-    /// Into the workflow's branch; where there is none, into what the workspace began from.
+    /// Tells whether the work is merged into the workflow's branch. Without such a branch, uses the base branch of the
+    /// workspace.
     async fn merged(
         &self,
         git: &Git,

@@ -1,4 +1,4 @@
-//! Mailboxes, in both dialects.
+//! Reads mailboxes, for both dialects of messages.
 
 use engine::inbox::{Message, Owner, Recipients};
 
@@ -12,7 +12,8 @@ use wire::lifecycle::{
 use super::{Answer, Desk, Request, Stopped, bad_cursor, limit};
 use crate::error::Error;
 
-/// A sender that is unknown has a code of its own.
+/// Replaces the refusal of an unknown agent with the refusal of an unknown sender, where the agent is the sender of a
+/// message.
 pub(super) fn of_a_sender(call: &Call, error: Error) -> Error {
     match (call, error) {
         (
@@ -24,8 +25,8 @@ pub(super) fn of_a_sender(call: &Call, error: Error) -> Error {
 }
 
 impl Desk {
-    /// Refuses a mailbox that is not the caller's: a person's mail is a person's, and an agent's mail is that agent's.
-    /// Coordinators and persons look into agents' mail under their own name.
+    /// Refuses a mailbox that is not the caller's: only a person reads a person's mail, and only the agent reads an
+    /// agent's mail. Coordinators and persons may read agents' mail under their own name.
     async fn may_read(&self, request: &Request<'_>, owner: Owner) -> Result<(), Stopped> {
         match owner {
             Owner::Human if request.visitor.rights.is_persons() => Ok(()),
@@ -39,7 +40,7 @@ impl Desk {
         }
     }
 
-    /// Whose mailbox is meant, and whether the visitor may look into it.
+    /// Returns the owner of the mailbox that the call means, if the caller may read it.
     async fn owner(&self, request: &Request<'_>, address: Option<&Address>) -> Result<Owner, Stopped> {
         let owner = match address.map(|address| address.0.clone()) {
             Some(Recipients::One(owner)) => owner,
@@ -94,7 +95,7 @@ impl Desk {
             self.acting(request).await?;
         }
         match self.may_read(request, found.to).await {
-            // The caller speaks for itself, so it is told whose message this is.
+            // The caller acts as its own agent here, so name the owner of the mailbox instead of another connection.
             Err(Stopped::Error(Error::Refused(Refusal::AgentElsewhere { .. }))) => {
                 let problem = format!("{id} is in the mailbox of {}", found.to);
                 return Err(Refusal::NotPermitted { problem }.into());
@@ -134,13 +135,13 @@ impl Desk {
         Ok(Inbox { messages, unread }.render())
     }
 
-    /// How many messages wait for somebody.
+    /// Returns the number of unread messages in a mailbox.
     pub(super) async fn unread(&self, owner: Owner) -> Result<u32, Stopped> {
         Ok(self.service.view(move |world| world.mailbox(owner).map(|mailbox| mailbox.unread)).await?)
     }
 }
 
-/// Unread messages with the slugs of those who wrote them.
+/// Returns unread messages with the slugs of their senders, and the number of all unread messages.
 pub(crate) fn unread_with_senders(world: &World, owner: Owner, rows: u32) -> Result<(Vec<InboxRow>, u32), Stop> {
     let found = view::unread(world, owner, rows)?;
     let agents = found.messages.iter().filter_map(|message| match message.from {

@@ -1,4 +1,4 @@
-//! Workspaces: git first, the record after it succeeded.
+//! Creates and removes workspaces. Git works first; the workspace is recorded after git succeeded.
 
 use std::path::{Path, PathBuf};
 
@@ -44,7 +44,7 @@ impl Desk {
         match recorded {
             Ok(reply) => self.created(&reply).await,
             Err(error) => {
-                // Nothing is recorded, so nothing may stay: it holds no work yet.
+                // The workspace was not recorded, so its worktree must not stay. It holds no work yet.
                 let named = (made.branch.as_str(), Some(made.base_commit.as_str()));
                 let removal = removal(&wanted.repository, &made.path, named, self.now_ms());
                 let _left = git::remove(&Git::default(), &removal).await;
@@ -53,7 +53,7 @@ impl Desk {
         }
     }
 
-    /// What the rules would refuse is refused before git has worked.
+    /// Refuses what the engine would refuse, before git changes anything.
     async fn may_place(&self, request: &Request<'_>, asked: &WorkspaceCreate) -> Result<(), Stopped> {
         let create = Command::CreateWorkspace(asked.create("worktree", true));
         self.service.would(without_key(request), create).await?;
@@ -165,7 +165,7 @@ fn updated(reply: &Reply) -> Answer {
     Ok(updated.render())
 }
 
-/// What git or we would not do, in the shape of every refusal.
+/// Turns a problem of git or of our own checks into a refusal.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the other problems say all in their message")]
 pub(super) fn refused(problem: &Problem) -> Stopped {
     let details = match problem {
@@ -189,7 +189,7 @@ pub(super) fn refused(problem: &Problem) -> Stopped {
 }
 
 impl Desk {
-    /// A registration takes the slug of its card.
+    /// Sets the slug of a registration to the slug of the agent's card.
     pub(super) fn with_card(&self, call: &Call, command: Command) -> Command {
         let (Call::AgentRegister(asked), Command::Register(register), Some(root)) =
             (call, &command, &self.surroundings.root)
@@ -208,7 +208,7 @@ impl Desk {
     }
 }
 
-/// Why a branch stays, in words.
+/// Returns the reason why a branch is kept, in words.
 fn why(kept: &Kept) -> String {
     match kept {
         Kept::Gone => "it is gone".to_owned(),

@@ -1,4 +1,4 @@
-//! Plans: of a workflow, of one more task, anew, and from templates.
+//! Sets plans, adds tasks, replans workflows, and applies templates.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ fn without_key(caller: &Caller) -> Caller {
 }
 
 impl Desk {
-    /// Makes the repositories of planned tasks known to the workflow. Doing it twice is doing it once.
+    /// Attaches the repositories of planned tasks to the workflow. A repeated call changes nothing.
     async fn attach(
         &self,
         caller: &Caller,
@@ -63,7 +63,7 @@ impl Desk {
         let tasks = self.planned(request, id, &asked.plan.tasks.0).await?;
         let summary = asked.plan.summary.to_string();
         let reply = self.service.set_plan(caller.clone(), id, summary, tasks).await?;
-        // After the plan, because a plan that is refused leaves nothing behind.
+        // The configuration is set after the plan, because a refused plan must leave nothing behind.
         if let Some(config) = asked.plan.notes() {
             self.service.execute(without_key(caller), Command::SetConfig { workflow: id, config }).await?;
         }
@@ -99,7 +99,7 @@ impl Desk {
                 return Err(Refusal::InvalidInput { field: "template".to_owned(), problem }.into());
             }
         };
-        // The caller that applies the template later did not write its tasks.
+        // Sign the tasks now: the caller that applies the template later did not write them.
         let tasks = signed(body.tasks, self.author(request).await?.as_deref());
         let body = TemplateBody { tasks, ..body };
         let create = Command::CreateTemplate {
@@ -111,7 +111,7 @@ impl Desk {
         answered(call, &reply)
     }
 
-    /// A workflow's tasks as they were planned.
+    /// Returns the tasks of a workflow as they were planned.
     async fn body_of(&self, workflow: WorkflowId) -> Result<TemplateBody, Stopped> {
         let mut tasks = Vec::new();
         let mut after = None;
@@ -170,7 +170,7 @@ impl Desk {
         let rows = limit(asked.limit);
         let page = self.service.view(move |world| view::templates(world, &after, rows)).await?;
         let mut templates: Vec<TemplateRow> = Vec::new();
-        // Files come first, on the first page.
+        // Templates in files come first, so they are on the first page.
         if asked.cursor.is_none() {
             templates.extend(
                 self.files()?
@@ -182,7 +182,7 @@ impl Desk {
         Ok(Templates { templates, next_cursor: page.next }.render())
     }
 
-    /// Templates that the project keeps in files.
+    /// Returns the templates that the project keeps in files.
     fn files(&self) -> Result<Vec<project::TemplateFile>, Stopped> {
         let Some(root) = &self.surroundings.root else { return Ok(Vec::new()) };
         project::templates(root).map_err(|problem| {
@@ -191,7 +191,7 @@ impl Desk {
         })
     }
 
-    /// A template by its id or its name: a file's goes before one of the store.
+    /// Finds a template by its id or its name. For a name, a template in a file goes before one in the store.
     async fn template(&self, wanted: &str) -> Result<(String, Option<String>, TemplateBody), Stopped> {
         if let Ok(id) = wanted.parse::<TemplateId>() {
             let found = self.service.view(move |world| world.template(id).cloned()).await?;
@@ -219,7 +219,7 @@ impl Desk {
         let given = asked.variables.iter().flat_map(|map| &map.0);
         let values: BTreeMap<String, String> = given.map(|(name, value)| (name.clone(), value.to_string())).collect();
         let tasks = signed(body.fill(&values)?, self.author(request).await?.as_deref());
-        // Before anything is made: a plan that cannot be set would leave an empty workflow.
+        // Check the plan before anything is created: an invalid plan would leave an empty workflow.
         engine::plan::Plan::whole(tasks.clone())?;
         let create = engine::command::CreateWorkflow {
             name: asked.workflow_name.to_string(),

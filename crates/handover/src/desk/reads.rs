@@ -1,4 +1,4 @@
-//! What is there: workflows, tasks, agents, places.
+//! Reads workflows, tasks, agents, checkpoints, workspaces and repositories.
 
 use engine::id::{AgentId, RepositoryId, TaskId, WorkflowId, WorkspaceId};
 use engine::list::{AgentFilter, WorkflowFilter};
@@ -15,7 +15,7 @@ use wire::lifecycle::{
 
 use super::{Answer, Desk, Request, bad_cursor, limit, place};
 
-/// A place by time, as a cursor.
+/// Returns the cursor for a position in a list that is ordered by time.
 fn cursor<I: std::fmt::Display>(next: Option<(Timestamp, I)>) -> Option<String> {
     next.map(|(time, id)| format!("{}.{id}", time.0))
 }
@@ -39,7 +39,7 @@ impl Desk {
             })
             .await?;
         let mut reply = TaskReply::of(&task);
-        // Clients of the original server read the list without asking whether it is there.
+        // Clients of the original server read this list without checking that it exists.
         reply.checkpoints = Some(newest.iter().map(CheckpointRow::of).collect());
         Ok(reply.render())
     }
@@ -118,7 +118,7 @@ impl Desk {
             .view(move |world| {
                 let repository = match &path {
                     None => None,
-                    // A path that nobody made known has no workflows.
+                    // An unknown path has no workflows: filter by an id that no repository has.
                     Some(path) => Some(world.repository_at(path)?.unwrap_or(RepositoryId::LAST)),
                 };
                 let filter = WorkflowFilter { statuses: statuses.clone(), repository };

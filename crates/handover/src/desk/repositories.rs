@@ -1,4 +1,4 @@
-//! Where agents may have workspaces: in the project's repository, and in those that a person registered.
+//! Decides where agents may have workspaces: in the project's repository, and in repositories that a person registered.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,9 +12,9 @@ use git::name::check_commit;
 use git::repository::Repository;
 use git::{Git, Problem};
 
-/// Repositories that one read returns.
+/// The number of repositories that one read returns.
 const PAGE: u32 = 500;
-/// Each of them may take one call of git.
+/// The largest number of registered paths that are checked. Each may take one call of git.
 const REGISTERED_MAX: usize = 1_000;
 
 impl Desk {
@@ -28,7 +28,7 @@ impl Desk {
         if self.is_open_to_agents(&git, &home).await? { Ok(()) } else { Err(self.not_permitted(path)) }
     }
 
-    /// Refuses to record a path outside of these repositories. The path need not exist yet.
+    /// Refuses to record a path outside of the repositories that are open to agents. The path need not exist yet.
     pub(super) async fn may_record_in(&self, request: &Request<'_>, path: &Path) -> Result<(), Stopped> {
         if request.is_persons() {
             return Ok(());
@@ -58,7 +58,8 @@ impl Desk {
         Ok(false)
     }
 
-    /// Tells whether a path that has no repository yet lies in an open one. A path with `..` could leave it.
+    /// Tells whether a path without a repository is inside an open folder. Refuses `..`, because such a path could
+    /// leave the folder.
     async fn is_below_open(&self, path: &Path) -> Result<bool, Stopped> {
         if path.components().any(|part| part == std::path::Component::ParentDir) {
             return Ok(false);
@@ -103,7 +104,8 @@ impl Desk {
         })
     }
 
-    /// Refuses a merge commit that git does not find. Where no repository is at hand, only its form is checked.
+    /// Refuses a merge commit that git does not find. Without a repository on this machine, checks only the form of the
+    /// commit.
     pub(super) async fn merge_is_found(&self, asked: &WorkspaceUpdate) -> Result<(), Stopped> {
         let Some(commit) = asked.merge_commit.as_ref().map(ToString::to_string) else { return Ok(()) };
         check_commit(&commit).map_err(|problem| refused(&problem))?;

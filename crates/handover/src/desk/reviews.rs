@@ -1,5 +1,5 @@
-//! Having something reviewed, and saying what became of what was found. A provider may take long: it is asked beside the call,
-//! and whoever called waits for a while or comes back.
+//! Asks for reviews, shows them, and records decisions on findings. A provider may take long, so a round runs in the
+//! background, and the caller waits for a while or asks again later.
 
 use std::path::PathBuf;
 
@@ -21,12 +21,12 @@ use crate::review::request::{Artifact, request as document};
 use crate::review::{self, Bench, NoProvider, Provider, Round};
 use agents::program::Cut;
 
-/// Clients give a call up that says nothing for a minute.
+/// The default time to wait, in seconds. Clients give up a call that is silent for a minute.
 const WAIT_SECONDS_DEFAULT: u32 = 50;
-/// Reviews among which the last one of a caller is looked for.
+/// The number of newest reviews that are searched for the caller's last one.
 const LOOKED_AT: u32 = 200;
 
-/// What must be known of this machine to ask a provider.
+/// The reviewer and the facts about this machine that are needed to ask it.
 struct Ground {
     provider: Provider,
     state: PathBuf,
@@ -40,7 +40,7 @@ impl Desk {
             let message = "a turn asks for no reviews; the runner has the task's own work reviewed when it says so";
             return Err(Stopped::Said(said("NOT_PERMITTED", message, "end your turn with your output")));
         }
-        // What was asked with this key is under way, or was answered.
+        // A call with this idempotency key was made before: its review is running or answered.
         if let Some(known) = self.asked_before(request, asked).await? {
             return self.watched(request, known, wait(asked.wait_seconds, 0)).await;
         }
@@ -74,7 +74,7 @@ impl Desk {
         self.watched(request, id, wait(asked.wait_seconds, WAIT_SECONDS_DEFAULT)).await
     }
 
-    /// Refuses a caller that could not ask for a review, before anything is said about reviewers.
+    /// Refuses a caller that may not ask for a review, before any error about reviewers is reported.
     async fn may_ask(&self, request: &Request<'_>) -> Result<(), Stopped> {
         let open = engine::command::OpenReview { provider: "reviewer".to_owned(), gate: None, rounds_max: None };
         let caller = engine::Caller { key: None, ..request.caller.clone() };
@@ -82,7 +82,7 @@ impl Desk {
         Ok(())
     }
 
-    /// The review that a repeated request stands for.
+    /// Returns the review that an earlier call with the same idempotency key asked for.
     async fn asked_before(&self, request: &Request<'_>, asked: &ReviewRequest) -> Result<Option<ReviewId>, Stopped> {
         if let Some(Ok(Reply::ReviewOpened { review })) = self.service.kept(&request.caller, "open_review").await? {
             return Ok(Some(review));
@@ -92,7 +92,7 @@ impl Desk {
         }
         match (asked.session, asked.task_id) {
             (Some(session), _) => Ok(Some(session)),
-            // A later round of a task's review is begun without naming the session.
+            // Later rounds of a task's review are requested without a session.
             (None, Some(task)) => {
                 let attempt = self.attempt(task, asked.attempt).await?;
                 let known = self.service.view(move |world| view::gating(world, task, attempt)).await?;
@@ -135,7 +135,8 @@ impl Desk {
         }
     }
 
-    /// The round is recorded as begun, or known not to begin, when this returns.
+    /// Starts a round in the background. Returns when the round is recorded as started, or when it is known that it
+    /// cannot start.
     async fn begin_round(
         &self,
         request: &Request<'_>,
@@ -165,7 +166,7 @@ impl Desk {
             }
             tokio::select! {
                 ended = &mut task => {
-                    // It may have been answered between two looks.
+                    // The round may have been answered between the two reads.
                     let now = self.service.view(move |world| world.review(id).cloned()).await?;
                     return if now.rounds > before.rounds { Ok(()) } else { not_begun(ended) };
                 }
@@ -174,7 +175,7 @@ impl Desk {
         }
     }
 
-    /// As it stands when it is answered, or when the time is over.
+    /// Returns the review when it is answered, or its present state when the time is over.
     async fn watched(&self, request: &Request<'_>, id: ReviewId, seconds: u32) -> Answer {
         let mut waiting = self.waiting(request, seconds).await?;
         loop {
@@ -206,7 +207,8 @@ impl Desk {
         Ok(FindingReply { success: true, session: review, open }.render())
     }
 
-    /// The session that is meant when none is named: the task's below a turn, else the caller's newest.
+    /// Returns the session for a call that names none: below a turn the review of the task, otherwise the caller's
+    /// newest review.
     async fn last_review(&self, request: &Request<'_>) -> Result<ReviewId, Stopped> {
         if let Some(seat) = request.visitor.seat {
             let found = self.service.view(move |world| view::gating(world, seat.task, seat.attempt)).await?;
@@ -224,7 +226,7 @@ impl Desk {
 
 fn newest(world: &World, who: Option<Actor>) -> Result<Option<ReviewId>, engine::Stop> {
     let rows = view::reviews(world, None, LOOKED_AT)?.rows;
-    // On a command line nobody knows who of them sat there.
+    // On a command line, a person and a coordinator cannot be told apart, so each finds the other's reviews, too.
     let is_person = |who: Actor| matches!(who, Actor::Person | Actor::Coordinator);
     let own = |row: &&Review| Some(row.by) == who || (who.is_some_and(is_person) && is_person(row.by));
     Ok(rows.iter().find(own).map(|row| row.id))
@@ -234,7 +236,7 @@ fn none() -> Stopped {
     Stopped::Said(said("REVIEW_NOT_FOUND", "you have asked for no review yet", "ask for one with review_request"))
 }
 
-/// What the sessions before cost, which a program that counts on tells again.
+/// Returns the cost of the earlier rounds. A program that continues a session reports this cost again.
 fn spent(known: &Reviewed) -> Spent {
     known.rounds.iter().fold(Spent::default(), |sum, round| match &round.state {
         engine::review::RoundState::Answered(answered) => sum.and(answered.spent),
@@ -243,7 +245,7 @@ fn spent(known: &Reviewed) -> Spent {
     })
 }
 
-/// Returns the content of a call as it is reviewed.
+/// Returns the content of a call as an artifact to review.
 pub(super) fn content(asked: &ReviewRequest) -> Option<Artifact> {
     let reference = asked.artifact_ref.as_ref().map(ToString::to_string);
     let media_type = asked.media_type.as_ref().map(ToString::to_string);
@@ -265,7 +267,7 @@ fn no_content() -> Stopped {
     engine::Refusal::InvalidInput { field: "content".to_owned(), problem }.into()
 }
 
-/// Returns who reviews something that is no task's work.
+/// Returns the name of the reviewer for content that is not a task's work.
 fn provider(asked: &ReviewRequest, known: Option<&Reviewed>) -> Result<String, Stopped> {
     let named = asked.provider.as_ref().map(ToString::to_string);
     named.or_else(|| known.map(|known| known.review.provider.clone())).ok_or_else(|| {
@@ -280,7 +282,7 @@ fn wait(asked: Option<Within<0, 50>>, default: u32) -> u32 {
 
 type Joined = Result<Result<Option<review::Answered>, review::program::Trouble>, tokio::task::JoinError>;
 
-/// It ended before it began: the request is not one, or not the next one.
+/// Returns the refusal for a round that ended before it started, because the request is invalid or not the next one.
 fn not_begun(ended: Joined) -> Result<(), Stopped> {
     use review::program::Trouble;
     use wire::feedback::Outcome;

@@ -1,7 +1,7 @@
-//! A visitor below a turn of the runner: it acts as the turn's agent, on the turn's task, and owns nothing. Only the runner
-//! holds the claim.
+//! Calls from below a turn of the runner. Such a caller acts as the turn's agent, on the turn's task, and owns nothing:
+//! only the runner holds the claim.
 //!
-//! There is a list of what goes below a turn. A tool that is on no list is refused there.
+//! A list says what each tool may do below a turn. A tool that is not on the list is refused there.
 
 use engine::command::Target;
 use engine::id::{AgentId, TaskId, TurnId};
@@ -14,7 +14,7 @@ use crate::trust;
 use crate::turn_proof;
 use agents::host;
 
-/// What the runner gave its program.
+/// The turn below which a caller runs, with its agent, task and attempt. The runner gave these to its program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seat {
     pub turn: TurnId,
@@ -23,22 +23,22 @@ pub struct Seat {
     pub attempt: u32,
 }
 
-/// What becomes of a tool's call below a turn.
+/// The treatment of a tool's call below a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BelowTurn {
-    /// It is done as for any agent.
+    /// The call is performed as for any agent.
     Goes,
-    /// It is about the turn's own task, and done as for any agent.
+    /// The call must be about the turn's task, and is then performed as for any agent.
     OwnTask,
-    /// It succeeds and changes nothing: the runner registered the agent and holds the claim.
+    /// The call succeeds and changes nothing: the runner has registered the agent and holds the claim.
     Unchanged,
-    /// It is done for agents whose settings say `plans = true`.
+    /// The call is performed for agents whose settings have `plans = true`.
     Plans,
-    /// It is refused.
+    /// The call is refused.
     Refused,
 }
 
-/// What goes below a turn, for every tool.
+/// The treatment below a turn, for every tool.
 pub(super) const BELOW_TURN: &[(&str, BelowTurn)] = &[
     ("agent_register", BelowTurn::Unchanged),
     ("agent_heartbeat", BelowTurn::Unchanged),
@@ -61,7 +61,7 @@ pub(super) const BELOW_TURN: &[(&str, BelowTurn)] = &[
     ("message_mark_read", BelowTurn::Goes),
     ("message_archive", BelowTurn::Goes),
     ("message_count_unread", BelowTurn::Goes),
-    // Of its documents only `blocked` and `inbox`.
+    // Only the documents `blocked` and `inbox` are allowed.
     ("wire_post", BelowTurn::Goes),
     ("task_load_context", BelowTurn::Goes),
     ("task_get", BelowTurn::Goes),
@@ -110,13 +110,13 @@ pub(super) const BELOW_TURN: &[(&str, BelowTurn)] = &[
 ];
 
 impl Desk {
-    /// The turn this process runs below, if it is one of this store and this process belongs to it.
+    /// Returns the turn that this process runs below, if the turn is in this store and this process belongs to it.
     pub async fn seat(&self) -> Result<Option<Seat>, Error> {
         let Some(turn) = std::env::var(host::TURN).ok().and_then(|text| text.parse::<TurnId>().ok()) else {
             return Ok(None);
         };
         match self.service.view(move |world| world.turn(turn).cloned()).await {
-            // A turn that ended needs no proof, because everything below it is refused.
+            // A turn that ended needs no proof, because every call below it is refused.
             Ok(row) if row.ended().is_none() && !self.belongs_to(turn) => Ok(None),
             Ok(row) => Ok(Some(Seat { turn, agent: row.agent, task: row.task, attempt: row.attempt })),
             Err(Error::Refused(_)) => Ok(None),
@@ -124,12 +124,12 @@ impl Desk {
         }
     }
 
-    /// Returns whether this process belongs to a turn.
+    /// Tells whether this process belongs to a turn.
     pub(crate) fn belongs_to(&self, turn: TurnId) -> bool {
         self.surroundings.state.as_deref().is_some_and(|state| turn_proof::holds(state, turn))
     }
 
-    /// A program that outlived its turn has nothing to say any more.
+    /// Refuses a call of a program that outlived its turn.
     pub(super) async fn still_runs(&self, seat: Seat) -> Result<(), Stopped> {
         let ended = self.service.view(move |world| world.turn(seat.turn).map(|turn| turn.ended().is_some())).await?;
         if !ended {
@@ -138,11 +138,11 @@ impl Desk {
         Err(Refusal::ClaimLost { task: seat.task, holder: None, attempt: seat.attempt }.into())
     }
 
-    /// Decides on a call below a turn. `None` when it is to be done as for any agent.
+    /// Decides on a call below a turn. Returns `None` when the call is performed as for any agent.
     pub(super) async fn below_turn(&self, seat: Seat, request: &Request<'_>, call: &Call) -> Option<Answer> {
         let reads = lifecycle::Tool::find(call.tool()).is_some_and(|tool| tool.effect == Effect::Reads);
         if request.caller.agent != Some(seat.agent) && !reads {
-            // Another agent is named: the engine says that this is none of the caller's.
+            // The call names another agent: the engine refuses it with the right code.
             if let Err(stopped) = self.acting(request).await {
                 return Some(Err(stopped));
             }
@@ -151,7 +151,7 @@ impl Desk {
         match found {
             Some(BelowTurn::Goes) => None,
             Some(BelowTurn::OwnTask) => seat.own_task(call).err().map(Err),
-            // The next task below a turn is its own, with its context.
+            // Below a turn, the next task is the turn's task, with its context.
             Some(BelowTurn::Unchanged) if matches!(call, Call::TaskNext(_)) => None,
             Some(BelowTurn::Unchanged) => Some(self.unchanged(seat, call).await),
             Some(BelowTurn::Plans) => match self.may_plan(seat).await {
@@ -163,7 +163,7 @@ impl Desk {
         }
     }
 
-    /// Answers a step of the lifecycle that the runner has done already.
+    /// Answers a call for a step that the runner has already done.
     async fn unchanged(&self, seat: Seat, call: &Call) -> Answer {
         let reply = match call.command() {
             Some(Command::Unregister) => Reply::Unregistered { released: 0 },
@@ -190,7 +190,7 @@ impl Desk {
         answered(call, &reply)
     }
 
-    /// Whether the settings let the turn's agent add tasks.
+    /// Tells whether the settings allow the turn's agent to add tasks.
     async fn may_plan(&self, seat: Seat) -> Result<bool, Stopped> {
         let slug = self.service.view(move |world| world.agent(seat.agent).map(|agent| agent.name.clone())).await?;
         let Some(root) = &self.surroundings.root else { return Ok(false) };
@@ -200,7 +200,7 @@ impl Desk {
 }
 
 impl Visitor {
-    /// Somebody below a turn.
+    /// Returns a caller below a turn.
     pub fn seated(seat: Seat) -> Self {
         Self {
             rights: Rights::Agent,
@@ -215,7 +215,7 @@ impl Visitor {
 }
 
 impl Seat {
-    /// Refuses what is about another task, and ends of the own task that follow from the turn's output.
+    /// Refuses calls about another task, and statuses of the turn's task that only the turn's output may cause.
     fn own_task(self, call: &Call) -> Result<(), Stopped> {
         let (task, to) = match call.command() {
             Some(Command::AddCheckpoint { task, .. } | Command::SetTaskPlan { task, .. }) => (task, None),
@@ -226,7 +226,7 @@ impl Seat {
             return Err(self.refused(call.tool()));
         }
         match to {
-            // An obstacle is the agent's to name; all else follows from its output.
+            // The agent itself reports an obstacle. The runner derives every other end from the turn's output.
             None | Some(Target::Planning | Target::InProgress { .. } | Target::Blocked { .. }) => Ok(()),
             Some(Target::Completed { .. }) => Err(self.by_output("VERIFICATION_REQUIRED")),
             Some(Target::Failed { .. } | Target::Paused { .. } | Target::Skipped { .. } | Target::Pending { .. }) => {
@@ -235,7 +235,7 @@ impl Seat {
         }
     }
 
-    /// Whether a command of a posted document may be given from here: what blocks the own task, and mail.
+    /// Tells whether a command of a posted document is allowed below a turn: blocking the turn's task, and sending mail.
     #[expect(clippy::wildcard_enum_match_arm, reason = "a list of what goes; every other command is refused")]
     pub(super) fn allows(self, command: &Command) -> Result<(), Stopped> {
         let goes = match command {

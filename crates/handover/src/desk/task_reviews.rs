@@ -1,4 +1,4 @@
-//! Reviews that a task waits for: the plan says who reviews, and what is shown is the task's own work.
+//! Reviews that a task waits for. The plan names the reviewer, and the reviewer sees the task's own work.
 
 use engine::command::{OpenReview, Target};
 use engine::id::TaskId;
@@ -17,20 +17,20 @@ use crate::task_extra::TaskExtra;
 use crate::trust;
 use git::Git;
 
-/// A task that is to be reviewed, as it stands.
+/// A task that needs a review, with its present state.
 pub(super) struct TaskGate {
     pub(super) task: TaskId,
     pub(super) attempt: u32,
-    /// The review of this attempt, when one was begun. All rounds belong to it, so that their number is bounded.
+    /// The review of this attempt, if one was opened. All rounds belong to it, so that their number is bounded.
     pub(super) known: Option<Reviewed>,
     pub(super) rounds_max: Option<u32>,
-    /// Who reviews, by the plan: an agent or a role.
+    /// The reviewer that the plan names: an agent or a role.
     named: Option<String>,
     worker: Option<String>,
 }
 
 impl Desk {
-    /// Returns the task that a request is about, or refuses a session that is another's.
+    /// Returns the task that a request is about. Refuses a session that belongs to another task.
     pub(super) async fn task_gate(
         &self,
         request: &Request<'_>,
@@ -53,7 +53,7 @@ impl Desk {
         let caller = engine::Caller { key: None, ..request.caller.clone() };
         self.service.would(caller, Command::OpenReview(open)).await?;
         let gate = self.gate_of(task, attempt).await?;
-        // Said here, because the provider's protocol could only call it a wrong request.
+        // Refuse here, because the provider's protocol could only report an invalid request.
         if let Some(Reviewed { review, .. }) = &gate.known
             && review.rounds >= review.rounds_max
             && !request.is_person()
@@ -80,7 +80,7 @@ impl Desk {
         Ok(found.await?)
     }
 
-    /// Returns the agent that reviews the task. Another one is refused, and so is the worker.
+    /// Returns the agent that reviews the task. Refuses any other agent, and the worker itself.
     pub(super) fn reviewer_of(
         &self,
         gate: &TaskGate,
@@ -88,7 +88,7 @@ impl Desk {
         asked: &ReviewRequest,
     ) -> Result<String, Stopped> {
         let asked = asked.provider.as_ref().map(|named| named.as_str());
-        // An agent that no person accepted reviews nothing.
+        // These are the accepted settings: an agent that no person accepted cannot review.
         let Surroundings { root, data, .. } = &*self.surroundings;
         let view = root.as_deref().and_then(|root| trust::view(root, data.as_deref()).ok());
         let settings = view.map(|view| view.settings.team).unwrap_or_default();
@@ -106,7 +106,7 @@ impl Desk {
             if worker.is_some() && only_worker {
                 return Err(refuse_reviewer(gate, named, &WrongReviewer::Worker));
             }
-            // An agent that the settings do not know is refused where it is looked for, with those that there are.
+            // `ground` refuses an agent that the settings do not know, and lists the known agents.
             return Ok(named.to_owned());
         };
         match asked {
@@ -117,7 +117,8 @@ impl Desk {
         }
     }
 
-    /// Returns what the reviewer is shown: the task's changes, and only without any the content of the call.
+    /// Returns the artifact for the reviewer: the changes of the task. Only without changes, returns the content of the
+    /// call.
     pub(super) async fn work_of(&self, gate: &TaskGate, asked: &ReviewRequest) -> Result<Artifact, Stopped> {
         let work = TaskWork::look(self.work_ground(), gate.task).await.map_err(unseen)?;
         let artifact = match work.diff() {
@@ -128,7 +129,7 @@ impl Desk {
                 engine::Refusal::InvalidInput { field: "content".to_owned(), problem: problem.to_owned() }
             })?,
         };
-        // The name is ours: a completion is compared with it.
+        // The reference is set here and not by the caller, because completing the task compares with it.
         let (reference, source) = (Some(work.name().to_owned()), Some(work.source().to_owned()));
         Ok(Artifact { reference, source, ..artifact })
     }
@@ -138,8 +139,8 @@ impl Desk {
         WorkGround { service: &self.service, root: root.as_deref(), state: state.as_deref() }
     }
 
-    /// Keeps where the repositories stand when a task is claimed that is to be reviewed. Without it a review compares with
-    /// less, so a failure stops nothing.
+    /// Records the commits of the repositories when an agent claims a task that needs a review. Without this record a
+    /// review compares with less, so a failure is ignored.
     pub(super) async fn keep_base(&self, reply: &Reply) {
         let (Reply::Claimed { task, review: true, .. }, Some(state)) = (reply, &self.surroundings.state) else {
             return;
@@ -153,7 +154,7 @@ impl Desk {
         let _unkept = base.keep(state, *task);
     }
 
-    /// Returns the caller of a command with the state of the work that it would complete.
+    /// Returns the caller of a command, with the state of the work if the command completes a task.
     pub(super) async fn with_work(&self, request: &Request<'_>, command: &Command) -> Result<Caller, Stopped> {
         let caller = request.caller.clone();
         let Command::Move { task, to: Target::Completed { .. }, .. } = command else { return Ok(caller) };
@@ -172,11 +173,11 @@ fn unseen(problem: WorkProblem) -> Stopped {
     }
 }
 
-/// Why an agent does not review a task.
+/// The reason why an agent may not review a task.
 enum WrongReviewer<'a> {
-    /// The plan names another one.
+    /// The plan names another agent.
     Other { reviewer: &'a str },
-    /// The agent works on the task, and the plan names nobody else.
+    /// The agent works on the task, and the plan names no other agent.
     Worker,
 }
 

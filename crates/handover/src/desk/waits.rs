@@ -1,4 +1,4 @@
-//! Waiting for a change: something to claim, a change of a task, mail. It tells that it goes on, and ends in time.
+//! Waits for a change: a claimable task, a change of a task, or mail. Reports progress while waiting, and ends in time.
 
 use std::time::Duration;
 
@@ -12,24 +12,24 @@ use wire::lifecycle::{Change, Part, TaskWait, Waited, Within};
 
 use super::{Answer, Desk, Progress, Request, Stopped};
 
-/// Clients give a call up that says nothing for a minute.
+/// The default time to wait, in seconds. Clients give up a call that is silent for a minute.
 const WAIT_SECONDS_DEFAULT: u32 = 50;
-/// How often a waiting call says that it goes on.
+/// The interval between two progress reports of a waiting call.
 const PROGRESS: Duration = Duration::from_secs(5);
-/// Entries that are looked at in one go, and changes that are told of at once.
+/// The number of log entries that one read returns, and the largest number of changes in one reply.
 const ENTRIES_MAX: u32 = 500;
 const CHANGES_MAX: usize = 50;
 
-/// What the waiter would be woken for.
+/// The changes that end a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
-    /// Anything that may make a task claimable.
+    /// Any log entry of a workflow, because it may make a task claimable.
     Work,
-    /// Whatever is logged.
+    /// Any log entry.
     Anything,
 }
 
-/// A call that waits: where it stands in the log, and for how long it may go on.
+/// A call that waits: its position in the log, and the time that it has left.
 pub(super) struct Waiting {
     watch: Watch,
     cursor: Cursor,
@@ -41,7 +41,7 @@ pub(super) struct Waiting {
 
 impl Desk {
     pub(super) async fn waiting(&self, request: &Request<'_>, seconds: u32) -> Result<Waiting, Stopped> {
-        // Before the state is looked at: what changes from here on wakes us.
+        // Watch before the state is read, so that every later change wakes this call.
         let watch = self.service.bell();
         let cursor = self.service.end().await?;
         let left = Duration::from_secs(u64::from(seconds));
@@ -96,7 +96,7 @@ impl Desk {
         Ok(Waited { happened: true, claimable, unread, changes, cursor: waiting.cursor() }.render())
     }
 
-    /// What a call of `task_wait` is about.
+    /// Returns the topics that a call of `task_wait` waits for.
     async fn topics(&self, asked: &TaskWait, agent: Option<engine::id::AgentId>) -> Result<Topics, Stopped> {
         let (task, workflow) = (asked.task_id, asked.workflow_id);
         let topics = self.service.view(move |world| {
@@ -123,13 +123,13 @@ struct Topics {
     /// The topic of the task's workflow.
     tasks: Option<String>,
     inbox: Option<String>,
-    /// Something to claim counts as well.
+    /// Whether claimable tasks end the wait, too.
     work: bool,
     workflow: Option<engine::id::WorkflowId>,
 }
 
 impl Topics {
-    /// The change that an entry tells of, if it is one of those that are waited for.
+    /// Returns the change in a log entry, if the call waits for it.
     fn change(&self, entry: &Entry) -> Option<Change> {
         let event = || serde_json::from_str::<Event>(&entry.body).ok();
         let mail = Some(&entry.topic) == self.inbox.as_ref() && entry.kind == "sent";
@@ -146,12 +146,12 @@ impl Topics {
 }
 
 impl Waiting {
-    /// Where to go on from.
+    /// Returns the cursor for the next call.
     pub(super) fn cursor(&self) -> String {
         self.cursor.to_string()
     }
 
-    /// Changes since the cursor that are waited for, and whether anything was logged in a workflow.
+    /// Returns the changes since the cursor that the call waits for, and whether any workflow has a new log entry.
     async fn read(&mut self, desk: &Desk, topics: &Topics) -> Result<(Vec<Change>, bool), Stopped> {
         let (mut changes, mut moved) = (Vec::new(), false);
         loop {
@@ -172,7 +172,7 @@ impl Waiting {
         }
     }
 
-    /// Waits for the next change. `false` when the time is over, or the visitor is about to go.
+    /// Waits for the next change. Returns `false` when the time is over or the caller is about to leave.
     pub(super) async fn more(&mut self, desk: &Desk, wanted: Wanted) -> Result<bool, Stopped> {
         while !self.left.is_zero() {
             let step = self.left.min(PROGRESS);
@@ -197,7 +197,7 @@ impl Waiting {
         Ok(false)
     }
 
-    /// Something was logged in a workflow, or an agent's lease may have ended.
+    /// Tells whether a workflow has a new log entry, such as the end of an agent's lease.
     async fn has_moved(&mut self, desk: &Desk) -> Result<bool, Stopped> {
         let page = desk.service.follow(self.cursor, ENTRIES_MAX).await?;
         self.cursor = page.next;

@@ -1,4 +1,4 @@
-//! Agent Wire documents: posting one is doing its act.
+//! Posts Agent Wire documents. Posting a document performs its act.
 
 use engine::approval::Source;
 use engine::command::AskApproval;
@@ -16,7 +16,7 @@ use crate::approvals;
 use crate::error::Error;
 use crate::seal::Seal;
 
-/// What a message of kind `exec.gate` wants a person to say yes to.
+/// The operation that a message of kind `exec.gate` asks a person to approve.
 pub(super) struct Asks {
     operation: String,
     content: String,
@@ -24,7 +24,7 @@ pub(super) struct Asks {
 }
 
 impl Asks {
-    /// A message is the same in both dialects.
+    /// Returns the request in a message of kind `exec.gate`. Such a message is the same in both dialects.
     pub(super) fn by(call: &Call, command: &Command) -> Option<Self> {
         let (Call::MessageSend(_), Command::Send { draft, .. }) = (call, command) else { return None };
         (draft.kind == MessageKind::Gate).then(|| Self {
@@ -97,7 +97,8 @@ impl Desk {
         Ok(posted.render())
     }
 
-    /// An agent that sends an `exec.gate` wants a person's yes or no. A task it holds and refers to waits for that.
+    /// Asks a person to approve the operation of an `exec.gate` message. If the agent holds the task that the message
+    /// names, the task waits for the decision.
     pub(super) async fn ask_exec_gate(&self, request: &Request<'_>, asks: Asks) -> Result<Option<ApprovalId>, Stopped> {
         let Some(agent) = self.acting(request).await? else { return Ok(None) };
         let Asks { operation, content, task: named } = asks;
@@ -123,7 +124,7 @@ impl Desk {
         Ok(Some(approval))
     }
 
-    /// A wire says who sent it; that must be who stands here.
+    /// Refuses a document whose sender is not the caller.
     async fn may_send(&self, request: &Request<'_>, sender: &str) -> Result<(), Stopped> {
         let own = match self.acting(request).await? {
             Some(agent) => Some(self.service.view(move |world| world.agent(agent).map(|row| row.slug.clone())).await?),

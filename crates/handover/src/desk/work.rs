@@ -1,4 +1,4 @@
-//! Getting work: what can be claimed, and what one must know to do it.
+//! Finds and claims work, and loads the context that an agent needs to do it.
 
 use engine::id::{AgentId, TaskId, WorkflowId};
 use engine::list::WorkflowFilter;
@@ -16,14 +16,14 @@ use super::waits::Wanted;
 use super::{Answer, Desk, Request, Seat, Stopped, bad_cursor, limit};
 use crate::error::Error;
 
-/// Workflows that are looked through for work, oldest first.
+/// The largest number of workflows that are searched for work, oldest first.
 const WORKFLOWS_MAX: u32 = 100;
-/// Members of a parallel group that a row names.
+/// The largest number of members of a parallel group that a row names.
 const PARALLEL_MAX: u32 = 20;
-/// When to ask again, for callers that do not wait.
+/// The time after which a caller that does not wait asks again, in milliseconds.
 const RETRY_MS: u32 = 5_000;
 
-/// Workflows in which work may be found, oldest first, so that what was begun is ended first.
+/// Returns the workflows that may have work, oldest first, so that started workflows finish first.
 pub(super) fn running(world: &World, preferred: Option<WorkflowId>) -> Result<Vec<WorkflowId>, Stop> {
     let statuses = vec![WorkflowStatus::InProgress, WorkflowStatus::Ready];
     let filter = WorkflowFilter { statuses, repository: None };
@@ -37,13 +37,13 @@ pub(super) fn running(world: &World, preferred: Option<WorkflowId>) -> Result<Ve
 #[derive(Debug, Clone, Default)]
 struct WorkSeeker {
     agent: Option<AgentId>,
-    /// The lock that the caller says is its own.
+    /// The name of the lock that the caller says is its own.
     lock: Option<String>,
     include_failed: bool,
 }
 
 impl WorkSeeker {
-    /// Returns whether a lock keeps the caller out of a workflow, as far as its owner's name tells.
+    /// Tells whether a lock keeps the caller out of a workflow. Compares only the name of the lock's owner.
     fn is_kept_out(&self, workflow: &Workflow, now: Timestamp) -> bool {
         let names = [self.agent.map(|agent| agent.to_string()), self.lock.clone()];
         let lock = workflow.lock.as_ref().filter(|lock| lock.until > now);
@@ -51,8 +51,8 @@ impl WorkSeeker {
     }
 }
 
-/// Returns the first workflow that offers something to the caller. A caller that names no workflow passes by those that
-/// others have locked.
+/// Returns the first workflow that has a claimable task for the caller. For a caller that names no workflow, skips
+/// workflows that other callers have locked.
 fn offering(
     world: &World,
     workflow: Option<WorkflowId>,
@@ -112,13 +112,13 @@ impl Desk {
 
     pub(super) async fn available(&self, request: &Request<'_>, asked: &TaskGetAvailable) -> Answer {
         let agent = match self.acting(request).await {
-            // What anybody may read does not depend on who asks.
+            // Every caller may read this list, so the call also works without an agent.
             Err(Stopped::Error(Error::Refused(Refusal::AgentElsewhere { .. } | Refusal::AgentRequired { .. }))) => None,
             found => found?,
         };
         let (workflow, rows) = (asked.workflow_id, usize::try_from(limit(asked.limit)).unwrap_or(usize::MAX));
         let now = self.service.now();
-        // The place in a list of lists: a workflow, and a place in it.
+        // The cursor of a list of lists: a workflow, and a position in it.
         let after = asked.cursor.as_ref().map(|cursor| {
             let (id, place) = cursor.as_str().split_once('/')?;
             Some((id.parse::<WorkflowId>().ok()?, if place.is_empty() { None } else { Some(position(place)?) }))
@@ -159,12 +159,12 @@ impl Desk {
         Ok(TasksReply { tasks, next_cursor: next }.render())
     }
 
-    /// Picks, claims and returns a task with its context; with nothing to do it waits as long as it may.
+    /// Picks, claims and returns a task with its context. Without a claimable task, waits as long as the call allows.
     pub(super) async fn task_next(&self, request: &Request<'_>, asked: &TaskNext) -> Answer {
         let agent = self.acting(request).await?.ok_or(Refusal::AgentNotFound { agent: None })?;
         let budget = asked.max_tokens.map_or(context::MAX_TOKENS_DEFAULT, |Within(tokens)| tokens);
         if let Some(seat) = request.visitor.seat {
-            // Its task is chosen for it: asking again gives the same one, with its context.
+            // Below a turn the task is fixed: each call returns the same task with its context.
             return self.seated(seat, budget).await;
         }
         if let Some(first) = self.service.kept(&request.caller, "claim_next").await? {
@@ -186,7 +186,7 @@ impl Desk {
                 if matches!(reply, Reply::Claimed { .. }) || request.caller.key.is_some() {
                     return self.taken(&reply, budget, Some(waiting.cursor()), asked.workflow_id).await;
                 }
-                // Somebody else was faster: look again.
+                // Another agent claimed the task first: look again.
                 continue;
             }
             if !waiting.more(self, Wanted::Work).await? {
@@ -236,7 +236,8 @@ impl Desk {
     }
 }
 
-/// Why there is nothing to do, and when to ask again: not at all when a workflow is over.
+/// Returns the reason why no task can be claimed, and the time after which to ask again. There is no such time when the
+/// workflow is over.
 fn idle(world: &World, workflow: Option<WorkflowId>, now: Timestamp) -> Result<(String, Option<u32>), Stop> {
     let again = Some(RETRY_MS);
     let Some(id) = workflow else {
@@ -257,7 +258,7 @@ fn idle(world: &World, workflow: Option<WorkflowId>, now: Timestamp) -> Result<(
     Ok(("nothing can be claimed now".to_owned(), again))
 }
 
-/// Priority, sequence and id.
+/// Parses a position in a list of tasks: priority, sequence and id.
 fn position(text: &str) -> Option<offer::Position> {
     let mut parts = text.splitn(3, '.');
     let (priority, sequence, id) = (parts.next()?, parts.next()?, parts.next()?);
@@ -300,7 +301,7 @@ fn next_row(world: &World, view: &view::TaskView) -> Result<NextRow, Stop> {
             together.extend(members.iter().map(|member| member.id).filter(|id| *id != task.id));
         }
     }
-    // Everything it depends on is met, or it would not be offered; the names of the first ones suffice.
+    // An offered task has all its dependencies met. The names of the first ones are enough.
     let on = world.task_ids(&Need::Dependencies(task.id))?;
     let on = on.get(..on.len().min(engine::limits::NAMED_MAX)).unwrap_or_default();
     world.want(on.iter().map(|id| Need::Task(*id)))?;
@@ -332,7 +333,7 @@ fn next_row(world: &World, view: &view::TaskView) -> Result<NextRow, Stop> {
 }
 
 impl Desk {
-    /// How much can be claimed, counted up to a page.
+    /// Returns the number of claimable tasks of the first workflow that has any; counts at most 20.
     pub(super) async fn claimable(&self, workflow: Option<WorkflowId>, agent: Option<AgentId>) -> Result<u32, Stopped> {
         let now = self.service.now();
         let seeker = WorkSeeker { agent, ..WorkSeeker::default() };

@@ -1,4 +1,4 @@
-//! `/api/v1`: tools, and the same things to look at as resources.
+//! `/api/v1`: the tools, and GET routes that read the same data as resources.
 
 use axum::Extension;
 use axum::body::Body;
@@ -15,7 +15,7 @@ use super::problem::{Problem, json};
 use crate::desk::{Outcome, Visitor};
 use crate::service::Entry;
 
-/// `POST /api/v1/tools/{tool}`
+/// Handles `POST /api/v1/tools/{tool}`.
 pub(super) async fn call(
     State(shared): State<Shared>,
     Path(tool): Path<String>,
@@ -28,7 +28,7 @@ pub(super) async fn call(
     Ok(done(&shared, &visitor, &tool, arguments).await)
 }
 
-/// Calls a tool and answers as HTTP does.
+/// Calls a tool and turns its outcome into an HTTP response.
 async fn done(shared: &Shared, visitor: &Visitor, tool: &str, arguments: &[u8]) -> Response {
     let began = shared.desk.service().now();
     let outcome = shared.desk.call(visitor, tool, arguments, None).await;
@@ -49,13 +49,13 @@ async fn done(shared: &Shared, visitor: &Visitor, tool: &str, arguments: &[u8]) 
     response
 }
 
-/// The words of a query as members; a word that comes again becomes a list.
+/// Returns the parameters of a query as members of an object. A repeated parameter becomes a list if it is in `lists`.
 fn members(query: Option<&str>, lists: &[&str], numbers: &[&str], flags: &[&str]) -> Object {
     let mut found = Object::new();
     for (name, text) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
         let whole = || text.parse::<u64>().ok().map(Value::from);
         let value = if numbers.contains(&name.as_ref()) {
-            // What is no number is refused by the tool, with its name.
+            // The tool refuses a text that is not a number, and names the field.
             whole().unwrap_or_else(|| text.as_ref().into())
         } else if flags.contains(&name.as_ref()) {
             match text.as_ref() {
@@ -101,7 +101,7 @@ pub(super) async fn workflow(
     look(&shared, &visitor, "workflow_get", members).await
 }
 
-/// Without a workflow: what can be claimed.
+/// Lists the tasks that can be claimed, in all workflows.
 pub(super) async fn tasks(
     State(shared): State<Shared>,
     Extension(visitor): Extension<Visitor>,
@@ -148,18 +148,19 @@ pub(super) async fn inbox(
     look(&shared, &visitor, "inbox_read", members).await
 }
 
-/// The topic of tokens.
+/// The topic that logs changes of tokens.
 const REGISTRY: &str = "registry";
 
-/// Which topics somebody may see: an agent's mail is its own, a person's mail is that person's affair.
+/// The topics that a token may read. Only the agent itself and its team read an agent's mail, and only a person reads a
+/// person's mail.
 #[derive(Debug, Clone)]
 pub(super) enum Sight {
     All,
-    /// Workflows and the topic of tokens: an admin manages tokens and reads nobody's mail.
+    /// Workflows and the topic of tokens. An admin manages tokens and reads no mail.
     Tokens,
-    /// Workflows and the mail of agents.
+    /// Workflows and the mail of all agents.
     Team,
-    /// Workflows, and the topic of this agent.
+    /// Workflows and the mail of this agent.
     Agent(Option<String>),
 }
 
@@ -176,7 +177,7 @@ impl Sight {
         let (session, bound) = (visitor.session, visitor.bound);
         let own = shared.desk.service().view(move |world| {
             let row = world.agent(agent)?;
-            // Naming an agent in a header shows nothing of its mail.
+            // A header that names an agent does not give access to its mail.
             Ok((bound || (session.is_some() && row.session == session)).then(|| row.slug.clone()))
         });
         own.await.map(Self::Agent).map_err(|error| Problem::fault(&error))
@@ -195,7 +196,7 @@ impl Sight {
     }
 }
 
-/// Entries of a topic after a number.
+/// Returns the entries of a topic after a sequence number.
 pub(super) async fn log(
     State(shared): State<Shared>,
     Path(topic): Path<String>,
@@ -230,7 +231,7 @@ pub(super) async fn log(
     Ok(json(&Value::Object(reply)))
 }
 
-/// An entry as it is shown; its body is JSON.
+/// Returns a log entry as JSON, with its body as a JSON value.
 pub(super) fn entry(entry: &Entry) -> Value {
     object([
         ("topic", entry.topic.as_str().into()),

@@ -1,4 +1,4 @@
-//! `/api/v1/approvals`: everybody may look who may see the log; a person decides.
+//! `/api/v1/approvals`: coordinators, persons and admins may read approvals; only a person decides.
 
 use axum::Extension;
 use axum::body::Body;
@@ -23,7 +23,8 @@ fn invalid(message: impl Into<String>) -> Problem {
     Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUT", message, "correct it and try again")
 }
 
-/// An agent sees what it asked for in its own prompt; the list is for those who answer.
+/// Refuses tokens of scope agent: an agent sees its own requests in its prompt, and the list is for callers that follow
+/// decisions.
 fn may_look(scope: Scope) -> Result<(), Problem> {
     match scope {
         Scope::Coordinator | Scope::Person | Scope::Admin => Ok(()),
@@ -39,7 +40,7 @@ fn id(text: &str) -> Result<ApprovalId, Problem> {
     text.parse().map_err(|_| invalid("an approval's id is ap_ and 12 characters of 0-9a-z"))
 }
 
-/// `GET /api/v1/approvals?status=pending&limit=50&cursor=…`
+/// Handles `GET /api/v1/approvals?status=pending&limit=50&cursor=…`.
 pub(super) async fn list(
     State(shared): State<Shared>,
     Extension(scope): Extension<Scope>,
@@ -73,7 +74,7 @@ fn place(cursor: &str) -> Option<(Timestamp, ApprovalId)> {
     Some((Timestamp(asked.parse().ok()?), id.parse().ok()?))
 }
 
-/// `GET /api/v1/approvals/{id}`
+/// Handles `GET /api/v1/approvals/{id}`.
 pub(super) async fn show(
     State(shared): State<Shared>,
     Extension(scope): Extension<Scope>,
@@ -86,14 +87,14 @@ pub(super) async fn show(
     Ok(json(&approvals::row(&found, service.now())))
 }
 
-/// A person sees these. What cannot be recorded is seen all the same.
+/// Records that a person has seen these approvals. A failure to record is ignored: the person sees them anyway.
 async fn note(shared: &Shared, scope: Scope, rows: &[Approval]) {
     if scope == Scope::Person {
         let _unrecorded = approvals::seen(shared.desk.service(), rows, Via::Http).await;
     }
 }
 
-/// A token of any other scope may lie where agents find it.
+/// Refuses every scope except person: agents may be able to read a token of another scope.
 fn may_decide(scope: Scope) -> Result<(), Problem> {
     match scope {
         Scope::Person => Ok(()),
@@ -103,7 +104,7 @@ fn may_decide(scope: Scope) -> Result<(), Problem> {
     }
 }
 
-/// `POST /api/v1/approvals/{id}/{approve,reject,revoke}`
+/// Handles `POST /api/v1/approvals/{id}/{approve,reject,revoke}`.
 pub(super) async fn decide(
     State(shared): State<Shared>,
     Extension(scope): Extension<Scope>,
@@ -128,7 +129,7 @@ pub(super) async fn decide(
             ));
         }
     };
-    // The agent of the token counts before the one that the header names: naming another does not make it another's.
+    // The agent of the token goes before the agent in the header: a bound token cannot act as another agent.
     let agent = visitor.agent.or(visitor.named);
     let caller = Caller { agent, ..Caller::with_rights(scope.rights()) };
     let status = approvals::decide_as(shared.desk.service(), caller, id(&text)?, decision).await;
@@ -136,7 +137,7 @@ pub(super) async fn decide(
     Ok(json(&object([("success", true.into()), ("status", status.as_str().into())])))
 }
 
-/// `{}` or `{"reason": …}`
+/// Reads the reason from a body of the form `{}` or `{"reason": …}`.
 fn reason(body: &[u8]) -> Result<Option<String>, Problem> {
     if body.is_empty() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! `/api/v1/events`: what happens, as server-sent events. Every event has the place in the log that one goes on from.
+//! `/api/v1/events`: the log as server-sent events. The id of each event is the cursor from which a client continues.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -17,16 +17,16 @@ use super::problem::Problem;
 use crate::desk::Visitor;
 use crate::service::{Cursor, Entry, Watch};
 
-/// Entries read in one go.
+/// The number of log entries that one read returns.
 ///
-/// An entry has up to a mebibyte, and a follower that does not read keeps what was read for it.
+/// An entry has up to a mebibyte, and a slow client keeps its unsent entries in memory.
 const PAGE: u32 = 32;
-/// A comment keeps proxies and clients from giving the stream up.
+/// The interval of comments that keep proxies and clients from closing an idle stream.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// Without a wake-up the log is looked at this often.
+/// The interval at which the log is read when no change wakes the follower.
 const LOOK: Duration = Duration::from_secs(10);
 
-/// Which events are wanted.
+/// The events that a client asked for.
 #[derive(Debug)]
 struct Filter {
     topics: Vec<String>,
@@ -35,7 +35,7 @@ struct Filter {
 }
 
 impl Filter {
-    /// A topic matches itself and, with `/*` at its end, everything below.
+    /// Tells whether the client asked for an entry. A topic that ends with `/*` matches all topics below it.
     fn takes(&self, entry: &Entry) -> bool {
         let within = |topic: &String| match topic.strip_suffix('*') {
             Some(start) => entry.topic.starts_with(start),
@@ -66,7 +66,7 @@ pub(super) async fn events(
         }
     }
     let cursor = match after.as_deref() {
-        // From the beginning.
+        // `0` means the beginning of the log.
         Some("0") => Cursor::default(),
         Some(text) => text.parse().map_err(|_| invalid("`after` is no cursor: use the id of an event, or 0"))?,
         None => shared.desk.service().end().await.map_err(|error| Problem::fault(&error))?,
@@ -80,7 +80,7 @@ fn invalid(message: &str) -> Problem {
     Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUT", message, "correct it and try again")
 }
 
-/// What one follower has read and not sent yet.
+/// One client that follows the log, with the events that are read and not sent yet.
 struct Follower {
     shared: Shared,
     bell: Watch,
@@ -110,7 +110,7 @@ impl Follower {
             }
             if self.shared.stopping.is_cancelled() {
                 self.ended = true;
-                // A client that comes back with this id misses nothing.
+                // A client that reconnects with this id misses no event.
                 let goodbye = Event::default().event("goodbye").id(self.cursor.to_string());
                 return Some(goodbye.data("{\"reason\":\"the server stops\"}"));
             }
@@ -125,10 +125,10 @@ impl Follower {
         }
     }
 
-    /// Reads on; true when there may be more at once.
+    /// Reads the next page of the log. Returns `true` when the log may have more entries.
     async fn read(&mut self) -> bool {
         let page = self.shared.desk.service().follow(self.cursor, PAGE).await;
-        // A fault now is met by the next look.
+        // After a fault, the next read tries again.
         let Ok(page) = page else { return false };
         self.cursor = page.next;
         for (found, place) in page.entries.iter().zip(&page.places).filter(|(found, _)| self.filter.takes(found)) {

@@ -1,4 +1,4 @@
-//! Who may come in: the right host and origin, a token that is not revoked, and not too often.
+//! Decides which requests are admitted: the right host and origin, a token that is not revoked, and a rate below the limit.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,11 +20,12 @@ use crate::principal;
 use crate::service::Service;
 use crate::settings;
 
-/// How long a token that was found is taken for good without a look: a revocation takes effect within this time.
+/// The time for which a found token counts as valid without another lookup, in milliseconds. A revocation takes effect
+/// within this time.
 const TRUST_MS: i64 = 100;
-/// Tokens that are remembered.
+/// The largest number of tokens in the cache.
 const KNOWN_MAX: usize = 1_000;
-/// Requests without a token that is known, in one second, of all callers together.
+/// The largest number of requests without a known token in one second, of all callers together.
 const STRANGERS_MAX: u32 = 200;
 
 pub(crate) struct Guard {
@@ -49,7 +50,7 @@ struct Known {
     bucket: Bucket,
 }
 
-/// So many in a second, counted from the first of them.
+/// The number of requests in the current second of the clock. It starts at zero in every second.
 #[derive(Debug, Default)]
 struct Bucket {
     second: i64,
@@ -90,7 +91,8 @@ impl Guard {
         &self.origins
     }
 
-    /// A page that leads the browser here under another name is turned away (DNS rebinding), and so is one from elsewhere.
+    /// Refuses a request whose host is not a name of this server (DNS rebinding), and a request of a page from another
+    /// origin.
     fn place(&self, headers: &HeaderMap, authority: Option<&str>) -> Result<(), Problem> {
         if !self.is_called(headers, authority) {
             return Err(Problem::new(
@@ -113,7 +115,7 @@ impl Guard {
         ))
     }
 
-    /// Every name that the request has for this server is one of ours, and there is one.
+    /// Tells whether the request names this server, and whether every name that it uses is known.
     fn is_called(&self, headers: &HeaderMap, authority: Option<&str>) -> bool {
         let mut hosts = headers.get_all(header::HOST).iter();
         let (host, second) = (hosts.next(), hosts.next());
@@ -128,7 +130,7 @@ impl Guard {
         second.is_none() && (host.is_some() || authority.is_some()) && host.into_iter().chain(authority).all(knows)
     }
 
-    /// The token of a request.
+    /// Returns the token of a request. Refuses unknown and revoked tokens, and too many requests.
     async fn token(&self, headers: &HeaderMap) -> Result<Token, Problem> {
         let now = self.service.now();
         let Some(secret) = bearer(headers) else { return Err(self.stranger(now, "a token is needed")) };
@@ -163,7 +165,7 @@ impl Guard {
         Ok(Some(entry.token.clone()))
     }
 
-    /// Nobody is remembered: a token was revoked here.
+    /// Empties the cache after a token was revoked in this process.
     pub(super) fn forget(&self) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
@@ -199,7 +201,7 @@ impl Guard {
         Ok((visitor, token))
     }
 
-    /// An agent by id or slug.
+    /// Finds an agent by its id or slug.
     async fn agent(&self, name: &str) -> Result<AgentId, Problem> {
         if let Ok(id) = name.parse() {
             return Ok(id);
@@ -245,7 +247,7 @@ fn too_often() -> Problem {
     )
 }
 
-/// Host and origin, for everything.
+/// Checks the host and the origin of every request.
 pub(super) async fn check_place(State(shared): State<Shared>, request: Request, next: Next) -> Response {
     let authority = request.uri().authority().map(|authority| authority.as_str().to_owned());
     match shared.guard.place(request.headers(), authority.as_deref()) {
@@ -257,7 +259,7 @@ pub(super) async fn check_place(State(shared): State<Shared>, request: Request, 
     }
 }
 
-/// A token, for everything but health. Whose it is goes on with the request.
+/// Checks the token of every request except for health checks. Adds the caller and the scope to the request.
 pub(super) async fn admit(State(shared): State<Shared>, request: Request, next: Next) -> Response {
     let response = match shared.guard.visitor(request.headers()).await {
         Ok((visitor, token)) => {
@@ -280,7 +282,7 @@ pub(super) async fn admit(State(shared): State<Shared>, request: Request, next: 
     response
 }
 
-/// The answer, unless the token is revoked while it is waited for.
+/// Returns the response, or a refusal when the token is revoked during a long request.
 async fn while_valid(shared: &Shared, token: TokenId, work: impl Future<Output = Response>) -> Response {
     tokio::pin!(work);
     if let Ok(quick) = tokio::time::timeout(QUICK, &mut work).await {

@@ -1,4 +1,4 @@
-//! `/healthz` and `/readyz`: whether the process lives, and whether it should be given work.
+//! `/healthz` and `/readyz`: tell whether the process is alive, and whether it is ready for requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use wire::json::{Value, object};
 use super::Shared;
 use super::problem::{Problem, json};
 
-/// A check of the whole store may take long, so its result is kept for a while.
+/// The time for which a result is reused, in milliseconds, because a check of the full store may take long.
 const KEPT_MS: i64 = 10_000;
-/// Who asks is not kept waiting longer than this; the last result counts meanwhile.
+/// The longest time that a client waits for the check. After it, the reply says that the store is not checked yet.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// What the last check of the store found.
+/// The result of the last check of the store.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
     last: Mutex<Option<Checked>>,
@@ -37,7 +37,7 @@ pub(super) async fn ready(State(shared): State<Shared>) -> Response {
     let check = tokio::spawn(check(Arc::clone(&shared.health), shared.clone()));
     let checked = match tokio::time::timeout(WAIT, check).await {
         Ok(Ok(checked)) => checked,
-        // Still at it, or it panicked: what is known counts.
+        // The check is still running, or it panicked: report that there is no result yet.
         Ok(Err(_)) | Err(_) => None,
     };
     let Some(checked) = checked else {

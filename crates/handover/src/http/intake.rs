@@ -1,4 +1,4 @@
-//! What is taken in of requests: each body in a bounded time, and all of them together in bounded memory.
+//! Limits request bodies: each must arrive within a bounded time, and all together use bounded memory.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,11 +17,11 @@ use tokio::time::Sleep;
 use super::limits::Limits;
 use super::problem::Problem;
 
-/// The unit in which room is given.
+/// The unit in which memory is reserved, in bytes.
 const UNIT_BYTES: usize = 1 << 10;
-/// The beginning of every body is free, so that many small requests pass beside a few large ones.
+/// The first bytes of every body need no reservation, so that many small requests pass while a few large ones arrive.
 const FREE_BYTES: usize = 64 << 10;
-/// More than this of one body is never kept.
+/// The largest number of bytes of one body that is ever kept.
 const KEPT_BYTES_MAX: usize = wire::lifecycle::PLAN_BYTES_MAX;
 
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(super) struct Intake {
     time_max: Duration,
 }
 
-/// What one request takes up, and why it was not taken in.
+/// The memory that one request reserves, and the reason why its body was refused.
 #[derive(Debug, Default)]
 pub(super) struct Held {
     state: Mutex<State>,
@@ -53,7 +53,7 @@ impl Intake {
         Self { room: Arc::new(Semaphore::new(limits.bodies_bytes_max / UNIT_BYTES)), time_max: limits.body_max }
     }
 
-    /// The request with its body measured. What it takes up is given back when the second value is dropped.
+    /// Wraps the body of a request so that it is measured. Dropping the second value releases the reserved memory.
     pub(super) fn measure(&self, request: Request) -> (Request, Arc<Held>) {
         let held = Arc::<Held>::default();
         let (room, time_max) = (Arc::clone(&self.room), self.time_max);
@@ -63,7 +63,7 @@ impl Intake {
 }
 
 impl Held {
-    /// Why the request was given up, if it was: whatever came of it is no answer then.
+    /// Returns the reason why the body was refused, if it was. Any other response to the request is then invalid.
     pub(super) fn problem(&self) -> Option<Problem> {
         let given_up = self.state.lock().unwrap_or_else(PoisonError::into_inner).given_up?;
         Some(match given_up {
@@ -100,14 +100,14 @@ struct Measured {
     body: Body,
     room: Arc<Semaphore>,
     time_max: Duration,
-    /// Begins when the client lets us wait.
+    /// The timer for the body. It starts when the server first waits for the client.
     end: Option<Pin<Box<Sleep>>>,
     seen: usize,
     held: Arc<Held>,
 }
 
 impl Measured {
-    /// Takes room for what came; `false` when there is none.
+    /// Reserves memory for new bytes. Returns `false` when there is not enough.
     fn has_room(&mut self, bytes: usize) -> bool {
         let units = |seen: usize| seen.min(KEPT_BYTES_MAX).saturating_sub(FREE_BYTES).div_ceil(UNIT_BYTES);
         let before = units(self.seen);
@@ -154,8 +154,8 @@ impl http_body::Body for Measured {
     }
 }
 
-/// The whole body, if it is not longer than this. The rest of a longer one is read for a while and dropped, since its sender
-/// does not listen before it is done.
+/// Returns the full body if it has at most `bytes_max` bytes. Reads and drops a part of a longer body, because its
+/// sender does not read the response before it has sent everything.
 pub(super) async fn whole(mut body: Body, bytes_max: usize) -> Result<Vec<u8>, Problem> {
     let mut text = Vec::new();
     let mut seen = 0_usize;

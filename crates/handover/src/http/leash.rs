@@ -1,4 +1,4 @@
-//! Ends what goes on for long when its token is revoked, by whomever and in whichever process.
+//! Ends long requests when their token is revoked, also when another caller or another process revokes it.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -17,14 +17,14 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use super::intake::Held;
 use crate::service::Service;
 
-/// What is over by then is not worth a look at the token.
+/// A request that ends within this time is answered without another check of its token.
 pub(super) const QUICK: Duration = Duration::from_millis(200);
-/// The store is not asked more often, however much happens.
+/// The shortest time between two reads of the store, even when the log changes all the time.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Nor less often, when no change is told.
+/// The longest time between two reads of the store, when no change is reported.
 const LOOK: Duration = Duration::from_secs(10);
 
-/// One for every token that something long is going on with.
+/// The tokens of all long requests that are running. Requests with the same token share one `Leash`.
 #[derive(Debug)]
 pub(super) struct Leashes {
     service: Service,
@@ -54,7 +54,7 @@ impl Leashes {
         Self { service, held: Mutex::default() }
     }
 
-    /// Watches over a token as long as somebody holds this.
+    /// Watches a token as long as the returned value is held.
     pub(super) fn hold(&self, token: TokenId) -> Arc<Leash> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = held.get(&token).and_then(Weak::upgrade) {
@@ -73,7 +73,7 @@ async fn watch(service: Service, token: TokenId, revoked: CancellationToken) {
     let mut bell = service.bell();
     loop {
         match service.view(move |world| world.token(token).map(|token| token.revoked)).await {
-            // A fault is no reason to end anything: the next look tells.
+            // A fault does not end the request: the next read decides.
             Ok(None) | Err(crate::Error::Fault(_) | crate::Error::Random(_)) => {}
             Ok(Some(_)) | Err(crate::Error::Refused(_)) => return revoked.cancel(),
         }
@@ -82,7 +82,7 @@ async fn watch(service: Service, token: TokenId, revoked: CancellationToken) {
     }
 }
 
-/// A body that goes on for long: it ends with its token, and holds what its request takes up.
+/// The body of a long response. It ends when its token is revoked, and keeps the memory reservation of its request.
 pub(super) struct Leashed {
     body: Body,
     leashes: Arc<Leashes>,
@@ -101,7 +101,7 @@ impl Leashed {
         Self { body, leashes, token, hold: Hold::NotYet(Box::pin(tokio::time::sleep(QUICK))), _held: held }
     }
 
-    /// Ready when the token is revoked.
+    /// Is ready when the token is revoked.
     fn poll_revoked(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             match &mut self.hold {

@@ -1,22 +1,25 @@
-//! What a client may cost: connections, time and memory. The defaults are for people; a test makes them short.
+//! The limits on connections, time and memory that a client may use. The defaults are for people; tests use shorter times.
 
 use std::time::Duration;
 
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Each costs some kilobytes and a file; a team has a few dozen. One more is answered 503.
+    /// The largest number of connections. Each uses some kilobytes and a file; a team has a few dozen. One more gets
+    /// status 503.
     pub connections_max: usize,
-    /// A client that has not sent the head of its request by then, or says nothing between two, is let go.
+    /// The time for the head of a request, and for the silence between two requests. A client that takes longer is
+    /// disconnected.
     pub head_max: Duration,
-    /// The body of a request is here by then, or the request is answered 408. A plan of 32 MiB comes in time over a slow link.
+    /// The time for the body of a request; after it the request gets status 408. A plan of 32 MiB arrives in time over
+    /// a slow link.
     pub body_max: Duration,
-    /// A client that reads nothing of what is sent to it for so long is let go.
+    /// The time for which a client may read none of the bytes sent to it. After this time it is disconnected.
     pub stall_max: Duration,
-    /// What all bodies that are being read hold together. One more is answered 503.
+    /// The memory for all bodies that are being read, in bytes. A request that needs more gets status 503.
     pub bodies_bytes_max: usize,
-    /// What is still running when the server stops gets this long.
+    /// The time that running requests have left when the server stops.
     pub drain_max: Duration,
-    /// Sessions of MCP's old era, and how long one may be silent.
+    /// The largest number of sessions of MCP's old era, and the time for which one may be silent.
     pub sessions_max: usize,
     pub session_idle_max: Duration,
 }

@@ -1,4 +1,4 @@
-//! Connections: a bounded number, none of which can keep us waiting for ever.
+//! Accepts a bounded number of connections. No connection can make the server wait without a time limit.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -16,16 +16,17 @@ use tokio::sync::Semaphore;
 use super::limits::Limits;
 use super::patience::Patient;
 
-/// A pause after the system refused a connection, for example because all files are in use.
+/// The pause after the system refused a connection, for example because all files are in use.
 const PAUSE: Duration = Duration::from_millis(50);
-/// What was sent before the server was asked to stop is read; after this, whoever says nothing is let go.
+/// The time to read requests that were sent before the server was asked to stop. Connections without a request are
+/// closed after it.
 const LAST_WORDS: Duration = Duration::from_millis(100);
-/// Files that are kept for everything but connections: the store, git, ourselves.
+/// The number of files reserved for everything other than connections: the store, git and this process.
 const FILES_KEPT: usize = 256;
-/// However few files the system allows.
+/// The smallest number of connections, however few files the system allows.
 const CONNECTIONS_MIN: usize = 16;
 
-/// For one connection too many.
+/// The body of the response to a connection over the limit.
 const FULL: &str = r#"{"type":"about:blank","title":"too busy","status":503,"detail":"too many connections are open","code":"TOO_BUSY","message":"too many connections are open","recoverable":false,"suggestion":"try again in a second"}"#;
 
 struct Hall {
@@ -36,7 +37,8 @@ struct Hall {
     stall_max: Duration,
 }
 
-/// Accepts until `stop` ends, then closes: what was asked before is answered, and `close` is done, both within a bound.
+/// Accepts connections until `stop` completes, then answers the requests already received and runs `close`, both within
+/// a time limit.
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
@@ -57,7 +59,7 @@ pub(super) async fn serve(
             },
         }
     }
-    // Whoever was connected before that may have asked already.
+    // Clients that connected before the stop may have sent a request already.
     while let Some(Ok((stream, _))) = listener.accept().now_or_never() {
         hall.admit(stream);
     }
@@ -73,20 +75,20 @@ impl Hall {
             turn_away(stream);
             return;
         };
-        // Events go out in small pieces; with Nagle's algorithm each would wait for the client's acknowledgement.
+        // Events are small writes. With Nagle's algorithm each would wait for the client's acknowledgement.
         let _slower = stream.set_nodelay(true);
         let service = TowerToHyperService::new(self.router.clone());
         let stream = TokioIo::new(Patient::new(stream, self.stall_max));
         let connection = self.graceful.watch(self.http.serve_connection(stream, service));
         tokio::spawn(async move {
-            // A client that breaks off is its own affair.
+            // A connection that the client breaks needs no further handling.
             let _broken = connection.await;
             drop(place);
         });
     }
 }
 
-/// Says why, without waiting: so little always fits into a fresh socket.
+/// Sends the reason without waiting: so few bytes always fit into the buffer of a new socket.
 fn turn_away(stream: TcpStream) {
     let head = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\nRetry-After: 1\r\n";
     let text = format!("{head}Connection: close\r\nContent-Length: {}\r\n\r\n{FULL}", FULL.len());
@@ -95,7 +97,7 @@ fn turn_away(stream: TcpStream) {
     }
 }
 
-/// How many connections there is room for. Every one is a file, of which the system allows a number that can be raised.
+/// Returns the number of connections to accept. Each uses a file; the function raises the system's limit on files if needed.
 fn room(wanted: usize) -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -103,7 +105,7 @@ fn room(wanted: usize) -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_some_and(|current| current < needed) {
         let raised = maximum.map_or(needed, |maximum| maximum.min(needed));
-        // When it cannot be raised, there are fewer.
+        // If the limit cannot be raised, the server accepts fewer connections.
         let _fewer = setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum });
     }
     let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);

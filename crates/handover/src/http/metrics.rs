@@ -1,4 +1,4 @@
-//! `/metrics`: counts in Prometheus' text format.
+//! `/metrics`: counters in Prometheus' text format.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -63,7 +63,7 @@ impl Metrics {
 pub(super) async fn show(State(shared): State<Shared>) -> Response {
     let mut text = shared.metrics.text();
     let now = shared.desk.service().now();
-    // A store that does not answer shows as missing numbers, not as an error of this page.
+    // When the store does not answer, the numbers are missing, but the page still loads.
     let alive = shared.desk.alive();
     if let Ok(found) = shared.desk.service().view(move |world| engine::view::overview(world, &alive, now)).await {
         let mut gauge = |name: &str, about: &str, number: usize| {

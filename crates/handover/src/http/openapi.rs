@@ -1,4 +1,4 @@
-//! The OpenAPI document, made from the tools' own schemas.
+//! The OpenAPI document, built from the tools' own schemas.
 
 use std::sync::LazyLock;
 
@@ -92,7 +92,7 @@ fn tool_path(tool: &Tool) -> Value {
     )])
 }
 
-/// What can be looked at without a tool's name.
+/// Returns the GET routes, which read data without the name of a tool.
 fn reads() -> Object {
     let reply = |tool: &str| reference(&format!("{tool}.reply"));
     let limit = || parameter("limit", "query", "How many at most", whole());

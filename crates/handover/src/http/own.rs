@@ -1,15 +1,16 @@
-//! The token of this machine's owner: in a file that nobody else can read.
+//! The token of this machine's owner, in a file that only the owner can read.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::Path;
 
-/// A longer file is no token of ours.
+/// The largest size of a token file in bytes. Handover writes no longer one.
 const BYTES_MAX: u64 = 512;
 
-/// The token in the file; one is made when there is none.
+/// Returns the token in the file. Creates a token when the file is missing or empty.
 ///
-/// A file that others could have written or read is not taken: a repository may bring one with it, whose secret is known.
+/// Refuses a file that other users could have written or read: a repository may contain such a file with a secret that
+/// others know.
 pub(super) fn token(path: &Path) -> io::Result<String> {
     match open(path) {
         Ok(file) => {
@@ -26,24 +27,24 @@ pub(super) fn token(path: &Path) -> io::Result<String> {
     make(path)
 }
 
-/// Another token in the place of the one that is there.
+/// Replaces the token in the file with a new one, and returns it.
 pub(super) fn renewed(path: &Path) -> io::Result<String> {
     std::fs::remove_file(path)?;
     make(path)
 }
 
-/// Written whole before it has its name, so that nobody reads half of it.
+/// Creates the token file. Writes it under a temporary name first, so that no process reads half of a token.
 fn make(path: &Path) -> io::Result<String> {
     let secret = crate::token::secret().map_err(io::Error::other)?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;
-    // Only its owner can read such a file.
+    // `NamedTempFile` creates a file that only its owner can read.
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(format!("{secret}\n").as_bytes())?;
     file.as_file().sync_all()?;
     match file.persist_noclobber(path) {
         Ok(_) => Ok(secret),
-        // Another server was faster; its token is the one.
+        // Another server created the file first: use its token.
         Err(late) if late.error.kind() == ErrorKind::AlreadyExists => {
             let mut text = String::new();
             judge(&open(path)?)?.take(BYTES_MAX).read_to_string(&mut text)?;

@@ -1,4 +1,4 @@
-//! A stream whose other side must read: a write that makes no progress for too long fails, and the connection ends.
+//! A stream with a time limit for writes: a write that makes no progress for too long fails, and the connection ends.
 
 use std::io;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use tokio::time::Sleep;
 pub(super) struct Patient<S> {
     stream: S,
     stall_max: Duration,
-    /// Runs while a write waits.
+    /// The timer, while a write waits.
     end: Option<Pin<Box<Sleep>>>,
 }
 
@@ -21,7 +21,7 @@ impl<S> Patient<S> {
         Self { stream, stall_max, end: None }
     }
 
-    /// What a write came to, if patience allows.
+    /// Returns the result of a write, or an error when the write has waited too long.
     fn judge<T>(&mut self, cx: &mut Context<'_>, came: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if came.is_ready() {
             self.end = None;

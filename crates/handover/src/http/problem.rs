@@ -5,14 +5,14 @@ use http::{HeaderValue, StatusCode, Uri, header};
 use wire::json::{Object, Value};
 use wire::lifecycle::Said;
 
-/// Something that was not done, and the status it is answered with.
+/// An error response: the reason why a request failed, and the HTTP status.
 #[derive(Debug, Clone)]
 pub(super) struct Problem {
     pub(super) status: StatusCode,
     pub(super) said: Said,
 }
 
-/// The status of a refusal, by its code.
+/// Returns the HTTP status of a refusal, by its code.
 pub(super) fn status(code: &str) -> StatusCode {
     match code {
         "INVALID_INPUT" | "INVALID_WIRE" => StatusCode::UNPROCESSABLE_ENTITY,
@@ -27,7 +27,7 @@ impl Problem {
         Self { status: status(said.code), said }
     }
 
-    /// The machine failed. What may go again is 503.
+    /// Returns the response to a fault of the machine. Its status is 503, so that a client may retry.
     pub(super) fn failed(said: Said) -> Self {
         Self { status: StatusCode::SERVICE_UNAVAILABLE, said }
     }
@@ -72,7 +72,7 @@ impl IntoResponse for Problem {
     }
 }
 
-/// A JSON reply.
+/// Returns a JSON response.
 pub(super) fn json(value: &Value) -> Response {
     let mut response = value.to_string().into_response();
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -17,7 +17,7 @@ fn invalid(message: impl Into<String>) -> Problem {
     Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUT", message, "correct it and try again")
 }
 
-/// `POST /api/v1/messages/{id}/reply` with `{"text": …}`
+/// Handles `POST /api/v1/messages/{id}/reply` with the body `{"text": …}`.
 pub(super) async fn reply(
     State(shared): State<Shared>,
     Extension(scope): Extension<Scope>,

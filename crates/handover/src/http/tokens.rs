@@ -1,4 +1,4 @@
-//! `/api/v1/tokens`: for bearers of an admin's token.
+//! `/api/v1/tokens`: manages tokens, for bearers of an admin's token.
 
 use axum::Extension;
 use axum::body::Body;
@@ -13,7 +13,7 @@ use super::problem::{Problem, json};
 use super::{Shared, intake};
 use crate::token::{self, Shown, TokenHolder};
 
-/// What a request for a token may say.
+/// The fields of a request for a token.
 const FIELDS: [&str; 4] = ["name", "scope", "agent", "shared"];
 
 fn admin(scope: Scope) -> Result<(), Problem> {
@@ -28,7 +28,8 @@ fn admin(scope: Scope) -> Result<(), Problem> {
     ))
 }
 
-/// Over HTTP only agents' tokens are made and revoked: a bearer of this scope decides nothing.
+/// Refuses every scope other than agent. Over HTTP only agents' tokens are made and revoked, because their bearers
+/// cannot decide.
 fn agents(scope: Scope) -> Result<(), Problem> {
     if scope == Scope::Agent {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The clients, and what one of their files is to us.
+//! The clients, and the types that describe their files.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use super::section::Marks;
 use super::want::Want;
 
-/// The name of our server in every client.
+/// The name of our server in every client's configuration.
 pub(super) const SERVER: &str = "handover";
 
 /// A program that talks to a model and can use our tools.
@@ -33,7 +33,7 @@ impl Client {
     pub const ALL: &[Self] =
         &[Self::ClaudeCode, Self::Opencode, Self::Codex, Self::Gemini, Self::Copilot, Self::Goose, Self::Qwen];
 
-    /// What starts it.
+    /// Returns the name of the program that starts the client.
     pub fn program(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude",
@@ -46,7 +46,7 @@ impl Client {
         }
     }
 
-    /// The word on the command line.
+    /// Returns the name of the client on our command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude-code",
@@ -60,13 +60,13 @@ impl Client {
     }
 }
 
-/// One file of a client.
+/// One file of a client, with the entries that it needs.
 #[derive(Debug)]
 pub(super) struct Piece {
     pub(super) path: PathBuf,
     pub(super) about: &'static str,
     pub(super) form: Form,
-    /// A token is in it: it must be the user's alone, and git must not take it.
+    /// Whether the file holds a token. Then only the user may read it, and git must not track it.
     pub(super) private: bool,
 }
 
@@ -78,11 +78,12 @@ pub(super) enum Form {
     Section(Marks),
 }
 
-/// All files of a client, the one that names the server first, and what its user should know.
+/// All files of a client, with the file that names the server first, and notes for its user.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) pieces: Vec<Piece>,
-    /// What goes further than was asked for, and comes back just as far.
+    /// The note about an entry that applies to more projects than the user asked for. An undo then affects the same
+    /// projects.
     pub(super) wide: Option<&'static str>,
     pub(super) notes: Vec<&'static str>,
 }

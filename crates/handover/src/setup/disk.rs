@@ -1,4 +1,4 @@
-//! Reading files, and finding where a link really leads.
+//! Reads files, and resolves links.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -6,13 +6,13 @@ use std::path::{Component, Path, PathBuf};
 
 use super::problem::Problem;
 
-/// Longer than any configuration that was seen; a long history in one is a few MiB.
+/// The largest file that is read, in bytes. No configuration seen so far is longer; a long history in one has a few MiB.
 const BYTES_MAX: u64 = 16 << 20;
 
-/// What some editors put before a text to say how it is encoded.
+/// The byte order mark that some editors put before a text to mark its encoding.
 pub(super) const MARK: &str = "\u{feff}";
 
-/// A file's text, if there is such a file.
+/// Returns the text of a file; `None` when the file does not exist.
 pub(super) fn read(path: &Path) -> Result<Option<String>, Problem> {
     let unreadable = |cause| Problem::Unreadable { path: path.to_owned(), cause };
     let about = match std::fs::metadata(path) {
@@ -20,7 +20,7 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, Problem> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(unreadable(error)),
     };
-    // A pipe would keep us waiting.
+    // A read of a pipe would block.
     if !about.is_file() {
         return Err(Problem::NotFile { path: path.to_owned() });
     }
@@ -33,18 +33,18 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, Problem> {
     String::from_utf8(bytes).map(Some).map_err(|_| Problem::NotText { path: path.to_owned() })
 }
 
-/// As `read`, for a look at a setting: what is no file is told when it is its turn.
+/// Reads a file like `read`, to look at a setting. Returns `None` for a path that is not a file; `read` reports it later.
 pub(super) fn peek(path: &Path) -> Result<Option<String>, Problem> {
     let text = if path.is_file() { read(path)? } else { None };
     Ok(text.map(|text| text.strip_prefix(MARK).map_or_else(|| text.clone(), str::to_owned)))
 }
 
-/// The file that a path really names: links are followed, so that writing keeps them. What is not there yet is
-/// below the folder that is.
+/// Returns the file that a path names after all links, so that a write keeps the links. A path that does not exist yet
+/// is resolved from its nearest existing folder.
 pub(super) fn resolve(path: &Path) -> Result<PathBuf, Problem> {
     let unreadable = |cause| Problem::Unreadable { path: path.to_owned(), cause };
     let mut path = path.to_owned();
-    // A link to a file that is not there cannot be resolved by the system; 40 is where the system stops, too.
+    // The system cannot resolve a link to a missing file, so follow it here. The system also stops after 40 links.
     for _ in 0..40 {
         match std::fs::read_link(&path) {
             Ok(next) => path = path.parent().unwrap_or(Path::new("/")).join(next),
@@ -67,7 +67,7 @@ pub(super) fn resolve(path: &Path) -> Result<PathBuf, Problem> {
     }
 }
 
-/// The folders above a file that are not there, from the outermost.
+/// Returns the missing folders above a file, outermost first.
 pub(super) fn missing_folders(target: &Path) -> Vec<PathBuf> {
     let above = target.ancestors().skip(1).take_while(|folder| !folder.exists());
     let mut folders = above.map(Path::to_owned).collect::<Vec<_>>();
@@ -75,7 +75,7 @@ pub(super) fn missing_folders(target: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// Whether the owner said that nobody shall write here. The system lets an administrator write anyway; we do not.
+/// Tells whether the file is marked read-only. The system lets an administrator write to it anyway; setup does not.
 pub(super) fn read_only(target: &Path) -> bool {
     std::fs::metadata(target).is_ok_and(|about| about.permissions().readonly())
 }

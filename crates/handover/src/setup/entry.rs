@@ -1,27 +1,28 @@
-//! The entry of our server in each client: a program that the client starts, or a server that it reaches over HTTP.
+//! The entry for our server in each client's configuration: a program that the client starts, or a server that it
+//! reaches over HTTP.
 
 use serde_json::{Value, json};
 
 use super::client::{Client, SERVER};
 use super::plan::Surroundings;
 
-/// Where `handover serve` listens unless it is told otherwise.
+/// The URL of `handover serve` with the default port.
 pub const URL_DEFAULT: &str = "http://127.0.0.1:4747/mcp";
 
-/// Stands for a secret that is not made yet.
+/// The placeholder for a secret that is not created yet.
 pub(super) const TO_BE_MADE: &str = "hnd_made_when_this_is_written";
 
-/// What stands before the secret in a header.
+/// The text before the secret in the header.
 const BEARER: &str = "Bearer ";
 
-/// A server that a client reaches over HTTP, and the token it shows there.
+/// A server that a client reaches over HTTP, and the secret of the token that it sends.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HttpEntry {
     pub url: String,
     pub secret: String,
 }
 
-/// The secret is not for logs.
+/// Leaves out the secret, so that logs do not contain it.
 impl std::fmt::Debug for HttpEntry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("HttpEntry").field("url", &self.url).finish_non_exhaustive()
@@ -29,12 +30,12 @@ impl std::fmt::Debug for HttpEntry {
 }
 
 impl HttpEntry {
-    /// Returns an entry whose token is made later.
+    /// Returns an entry with a placeholder instead of a token, which is created later.
     pub fn new(url: &str) -> Self {
         Self { url: url.to_owned(), secret: TO_BE_MADE.to_owned() }
     }
 
-    /// Returns the headers that let the client in.
+    /// Returns the headers that authorize the client.
     fn headers(&self) -> Value {
         json!({"Authorization": format!("{BEARER}{}", self.secret)})
     }
@@ -84,7 +85,7 @@ fn reaching(client: Client, http: &HttpEntry) -> Vec<(&'static str, Value)> {
     let url = json!(http.url);
     match client {
         Client::ClaudeCode | Client::Copilot => vec![("type", json!("http")), ("url", url), headers],
-        // It would look for a way to log in before it shows the header.
+        // Without this key, opencode tries to log in before it sends the header.
         Client::Opencode => vec![("type", json!("remote")), ("url", url), headers, ("oauth", json!(false))],
         Client::Codex => vec![("url", url), headers],
         Client::Gemini | Client::Qwen => vec![("httpUrl", url), headers],
@@ -105,7 +106,7 @@ fn goose(kind: &str) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Returns what an entry has whichever way the client comes to us: the permission to use our tools, mostly.
+/// Returns the keys that an entry has both for a started server and for HTTP: mostly the permission to use our tools.
 fn common(client: Client) -> Vec<(&'static str, Value)> {
     match client {
         Client::ClaudeCode => Vec::new(),
@@ -114,7 +115,7 @@ fn common(client: Client) -> Vec<(&'static str, Value)> {
         Client::Gemini => vec![("trust", json!(true))],
         Client::Copilot => vec![("tools", json!(["*"]))],
         Client::Goose => vec![("timeout", json!(300))],
-        // It would keep every tool back until its model looks for it.
+        // Without this key, Qwen Code hides every tool until its model searches for it.
         Client::Qwen => vec![("trust", json!(true)), ("alwaysLoadTools", json!(true))],
     }
 }

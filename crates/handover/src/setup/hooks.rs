@@ -1,15 +1,16 @@
-//! The hooks of the clients that have them: one entry for each event, beside those of others.
+//! The hooks of the clients that support them: one entry for each event, next to the entries of other programs.
 
 use serde_json::{Value, json};
 
 use super::want::Want;
 use crate::hook::Event;
 
-/// Both clients have all of them.
+/// The events with a hook. Both clients support all of them.
 const EVENTS: [Event; 6] =
     [Event::SessionStart, Event::PreToolUse, Event::PostToolUse, Event::Stop, Event::SubagentStop, Event::SessionEnd];
 
-/// With blocking on failure before a tool is called: a gate that cannot be asked is closed.
+/// Returns the hooks for Claude Code. A failing hook blocks the tool call, because a gate that cannot answer must not
+/// allow it.
 pub(super) fn claude_code(program: &str) -> Vec<Want> {
     EVENTS.map(|event| want(event, program, Failure::Blocks)).into()
 }
@@ -18,7 +19,7 @@ pub(super) fn codex(program: &str) -> Vec<Want> {
     EVENTS.map(|event| want(event, program, Failure::Passes)).into()
 }
 
-/// What the client makes of a hook that fails to run.
+/// The client's reaction to a hook that fails to run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Failure {
     Blocks,
@@ -44,7 +45,7 @@ fn want(event: Event, program: &str, failure: Failure) -> Want {
     Want::Item { at: vec!["hooks".to_owned(), event.as_str().to_owned()], item: entry }
 }
 
-/// Clients give the command to a shell.
+/// Quotes the path of the program, because clients run the command in a shell.
 fn quoted(program: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+".contains(letter);
     if !program.is_empty() && program.chars().all(plain) {
@@ -53,7 +54,7 @@ fn quoted(program: &str) -> String {
     format!("'{}'", program.replace('\'', r"'\''"))
 }
 
-/// An entry of ours for the same event, from a setup with another path of the program.
+/// Tells whether an entry is ours, for the same event, from an earlier setup with another path of the program.
 pub(super) fn is_older(there: &Value, item: &Value) -> bool {
     let tail = |entry: &Value| {
         let command = entry.get("hooks")?.get(0)?.get("command")?.as_str()?.to_owned();

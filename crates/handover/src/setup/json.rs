@@ -1,5 +1,5 @@
-//! Edits of JSON files that keep comments, order and layout. A comma after the last item is accepted, because the
-//! clients whose files have comments accept it, too.
+//! Edits JSON files and keeps comments, order and layout. Accepts a comma after the last item, because the clients
+//! whose files have comments accept it, too.
 
 use jsonc_parser::ast;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::hooks::is_older;
 use super::want::{Made, Met, Rest, STARTS, Trouble, Want, Written, completed, is_remote, item_place, place, will_do};
 
-/// JSON with comments, and nothing looser: what a client cannot read must not look fine to us.
+/// Accepts JSON with comments and trailing commas, and no other extension: a file that a client cannot read must be an
+/// error here, too.
 const OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_loose_object_property_names: false,
@@ -23,7 +24,7 @@ const OPTIONS: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// Puts in what is missing.
+/// Adds the missing entries.
 pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<Written, Trouble> {
     let new = text.is_none();
     let text = text.unwrap_or_default();
@@ -38,7 +39,7 @@ pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<Written, Troub
     Ok(written)
 }
 
-/// Takes out what is ours, and the tables that are empty without it.
+/// Removes our entries, and the tables that are empty without them.
 pub(super) fn remove(text: &str, wants: &[Want], made: Made<'_>) -> Result<Rest, Trouble> {
     check(text, wants)?;
     let root = parse(text)?;
@@ -52,13 +53,13 @@ pub(super) fn remove(text: &str, wants: &[Want], made: Made<'_>) -> Result<Rest,
     Ok(Rest { text: root.to_string(), empty })
 }
 
-/// Whether there is a table at this place.
+/// Tells whether there is a table at this path of keys.
 pub(super) fn holds(text: &str, at: &[String]) -> bool {
     let Ok(root) = parse(text) else { return false };
     root.object_value().and_then(|object| descend(&object, at)).is_some()
 }
 
-/// The value at a place, for a setting that decides about ours.
+/// Returns the value at a path of keys, such as a setting that decides which entries we need.
 pub(super) fn value(text: &str, at: &[&str]) -> Option<Value> {
     let root = parse(text).ok()?.to_serde_value()?;
     at.iter().try_fold(&root, |value, key| value.get(key)).cloned()
@@ -72,7 +73,7 @@ fn syntax(text: &str, error: &jsonc_parser::errors::ParseError) -> Trouble {
     Trouble::at(text, error.range().start, format!("not valid JSON: {}", error.kind().to_string().to_lowercase()))
 }
 
-/// Finds what an edit would trip over: a table that is none, a list that is none, a key that is there twice.
+/// Finds the problems that would make an edit fail: a table or list of another type, and a key that appears twice.
 fn check(text: &str, wants: &[Want]) -> Result<(), Trouble> {
     let parsed = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &OPTIONS);
     let parsed = parsed.map_err(|error| syntax(text, &error))?;
@@ -157,7 +158,7 @@ fn put(root: &CstObject, want: &Want, written: &mut Written) -> Result<(), Strin
     Ok(())
 }
 
-/// Sets a key unless what it has will do. Says whether the key is new.
+/// Sets a key, unless its present value satisfies ours. Returns whether the key is new.
 fn set(object: &CstObject, key: &str, value: &Value) -> bool {
     let Some(property) = object.get(key) else {
         object.append(key, input(value));
@@ -170,7 +171,8 @@ fn set(object: &CstObject, key: &str, value: &Value) -> bool {
     false
 }
 
-/// Takes one thing out. A table above it goes only when that left it empty: one that was empty before is not ours.
+/// Removes one entry. Removes a table above it only when this removal left it empty: a table that was empty before is
+/// not ours.
 fn take(root: &CstObject, want: &Want, made: Made<'_>) {
     let at = want.at();
     let (Some(key), Some(parent)) = (at.last(), descend(root, &at[..at.len().saturating_sub(1)])) else { return };
@@ -181,7 +183,7 @@ fn take(root: &CstObject, want: &Want, made: Made<'_>) {
             want.may_remove(made, |key| entry.as_ref().is_some_and(|entry| entry.get(key).is_some()))
         }
         Want::Key { .. } => made.has(&place(at)),
-        // Without a record a seed may have been the owner's from the start.
+        // Without a record, the owner of the file may have written this key.
         Want::Seed { .. } => matches!(made, Made::Recorded(_)) && made.has(&place(at)),
         Want::Item { item, .. } => {
             let Some(list) = property.array_value().filter(|_| made.has(&item_place(at, item))) else { return };
@@ -206,14 +208,14 @@ fn take(root: &CstObject, want: &Want, made: Made<'_>) {
     }
 }
 
-/// Takes an item out of a list, and says whether it was there.
+/// Removes an item from a list. Returns whether the item was there.
 fn pick(list: &CstArray, item: &Value) -> bool {
     let mut picked = false;
     for element in list.elements().into_iter().filter(|element| element.to_serde_value().as_ref() == Some(item)) {
         let first = element.previous_sibling().is_some_and(|before| before.is_token());
         element.remove();
         picked = true;
-        // The space that was between it and the next one would stay behind the bracket.
+        // Remove the space after the first item, too: otherwise it would stay after the bracket.
         if let Some(space) = list.child_at_index(1).filter(|node| first && node.is_whitespace()) {
             space.remove();
         }
@@ -225,7 +227,7 @@ fn descend(root: &CstObject, at: &[String]) -> Option<CstObject> {
     at.iter().try_fold(root.clone(), |object, key| object.object_value(key))
 }
 
-/// Has nothing in it, not even a comment.
+/// Tells whether an object is empty, without even a comment.
 fn bare(object: &CstObject) -> bool {
     object.properties().is_empty() && !object.children().iter().any(CstNode::is_comment)
 }

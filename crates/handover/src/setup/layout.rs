@@ -1,6 +1,6 @@
-//! Which files each client reads, and what has to be in them.
+//! The files that each client reads, and the entries that they need.
 //!
-//! Each was tried with the real program; where a client has something of its own to ask, a note says so.
+//! Each layout was tested with the real program. Where a client asks its user for something, a note says so.
 
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ pub(super) fn layout(client: Client, reach: Reach, around: &Surroundings) -> Res
     }
 }
 
-/// Returns everything of ours that a client can have, over HTTP and not. What is in one file comes as one piece.
+/// Returns all our possible entries for a client, with and without HTTP. Entries in the same file are one piece.
 pub(super) fn whole(client: Client, reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
     let with = |http| layout(client, reach, &Surroundings { http, ..around.clone() });
     let mut all = with(None)?;
@@ -65,7 +65,7 @@ fn claude_code(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
         Reach::Project => {
             let here = around.root.display().to_string();
             let (servers, wants, note) = if around.http.is_some() {
-                // What Claude Code calls the local scope: for one user in one project.
+                // Claude Code calls this the local scope: for one user in one project.
                 (
                     of_user()?,
                     vec![entry(&["projects", &here])],
@@ -121,7 +121,7 @@ fn opencode(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
     let rule = Want::Key { at: at(&["permission", "handover_*"]), value: json!("allow") };
     let wants = match one_word {
         None => wants.into_iter().chain([rule]).collect(),
-        // One word is a rule for everything. It stays the owner's decision.
+        // A single word is a rule for all tools. It remains the owner's decision.
         Some(word) => {
             if word != "allow" {
                 layout.notes.push("`permission` is one word here, so opencode asks for our tools as for all others");
@@ -190,7 +190,7 @@ fn qwen(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
     Ok(layout)
 }
 
-/// Gemini CLI and what descends from it: a server that is trusted is not asked about.
+/// Returns the layout of Gemini CLI and its forks. These clients do not ask about the tools of a trusted server.
 fn trusting(
     client: Client,
     reach: Reach,
@@ -206,7 +206,7 @@ fn trusting(
         Reach::Project => around.root.as_path(),
         Reach::User => user,
     };
-    // The name of the file is a setting, and many projects set it to the one they share among clients.
+    // The name of this file is a setting, and many projects set it to a file that several clients share.
     let named = disk::peek(&settings_of(reach))?.and_then(|text| jsonc::value(&text, &["context", "fileName"]));
     let named = named.map(|name| name.get(0).cloned().unwrap_or(name));
     let plain = |name: &&str| !name.is_empty() && !name.contains(['/', '\\']) && *name != "..";
@@ -278,7 +278,7 @@ fn goose(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
     Ok(Layout { pieces: vec![config, hints], wide, notes })
 }
 
-/// The first file that is there, or else the first.
+/// Returns the first of these files that exists. If none exists, returns the first path.
 fn first(folder: &Path, names: &[&str]) -> PathBuf {
     let mut paths = names.iter().map(|name| folder.join(name));
     let fallback = paths.clone().next().unwrap_or_else(|| folder.to_owned());
@@ -301,7 +301,7 @@ fn json_file(path: PathBuf, about: &'static str, wants: Vec<Want>) -> Piece {
     Piece { path, about, form: Form::Json(wants), private: false }
 }
 
-/// Returns the file with the entry of our server. Over HTTP the token is in it.
+/// Returns the file with the entry for our server. Over HTTP it contains the token.
 fn server_file(path: PathBuf, about: &'static str, wants: Vec<Want>, around: &Surroundings) -> Piece {
     Piece { path, about, form: Form::Json(wants), private: around.http.is_some() }
 }
@@ -314,7 +314,8 @@ fn markdown(path: PathBuf) -> Piece {
 mod tests {
     use super::*;
 
-    /// Gates ask before anything writes there: the list of what is guarded knows every file that `setup` configures.
+    /// Gates ask before a call writes to these files: the list of guarded files must contain every file that `setup`
+    /// configures.
     #[test]
     fn every_settings_file_is_guarded_by_gates() {
         let root = PathBuf::from("/repository");

@@ -1,4 +1,4 @@
-//! What would change, decided before anything does: reads files, writes none.
+//! Plans the changes before any is made: reads files and writes none.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::receipt::Receipt;
 use super::want::{Made, Rest, Trouble, Want, Written, is_entry, is_over_http, place};
 use super::{json, section, toml, yaml};
 
-/// Whom the configuration is for.
+/// The users that a configuration applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     /// Everyone who works in the project.
@@ -32,31 +32,32 @@ impl Reach {
     }
 }
 
-/// Everything outside that a plan depends on.
+/// Everything outside of the plan that it depends on.
 #[derive(Debug, Clone)]
 pub struct Surroundings {
     /// The root of the project.
     pub root: PathBuf,
     pub home: Option<PathBuf>,
-    /// The environment; clients let some of it move their folders.
+    /// The environment variables. With some of them, clients use other folders.
     pub environment: BTreeMap<String, String>,
-    /// What a client has to start.
+    /// The program that a client starts.
     pub program: String,
-    /// The folder of our receipts.
+    /// The folder with our receipts.
     pub receipts: PathBuf,
-    /// The client's hooks are wanted, too.
+    /// Whether to configure the client's hooks, too.
     pub hooks: bool,
-    /// The client shall reach a server over HTTP instead of starting one.
+    /// The server that the client reaches over HTTP, if it does not start one.
     pub http: Option<HttpEntry>,
 }
 
 impl Surroundings {
-    /// Returns whose configuration the entry of our server is in. A token belongs to one user, so it is never the project's.
+    /// Returns the reach of the entry for our server. A token belongs to one user, so such an entry is never in the
+    /// project's files.
     pub(super) fn entry_reach(&self, reach: Reach) -> Reach {
         if self.http.is_some() { Reach::User } else { reach }
     }
 
-    /// Returns the note about an entry that goes further than was asked for.
+    /// Returns the note about an entry that applies to more projects than the user asked for.
     pub(super) fn wide(&self, reach: Reach) -> Option<&'static str> {
         (self.entry_reach(reach) != reach).then_some(
             "the token is yours, so it is in your own configuration and not in the project's: the client reaches this server \
@@ -64,7 +65,7 @@ impl Surroundings {
         )
     }
 
-    /// A folder that the environment names.
+    /// Returns the folder that an environment variable names.
     pub(super) fn set(&self, name: &str) -> Option<PathBuf> {
         self.environment.get(name).filter(|value| !value.is_empty()).map(|value| self.root.join(value))
     }
@@ -73,38 +74,38 @@ impl Surroundings {
         self.home.as_ref().map(|home| home.join(name)).ok_or(Problem::Homeless)
     }
 
-    /// A folder that the environment names, or else one in the home folder.
+    /// Returns the folder that an environment variable names. Without the variable, returns a folder in the home folder.
     pub(super) fn folder(&self, name: &str, otherwise: &str) -> Result<PathBuf, Problem> {
         self.set(name).map_or_else(|| self.in_home(otherwise), Ok)
     }
 
-    /// A client's folder among the user's configurations.
+    /// Returns the client's folder in the user's configuration folder.
     pub(super) fn config(&self, name: &str) -> Result<PathBuf, Problem> {
         Ok(self.folder("XDG_CONFIG_HOME", ".config")?.join(name))
     }
 }
 
-/// One file, before and after. `None` means that there is no such file.
+/// One file, before and after the change. `None` means that the file does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
-    /// The file as the client names it.
+    /// The path of the file as the client knows it.
     pub path: PathBuf,
-    /// The file itself, when the path is a link to it.
+    /// The real file, when the path is a link.
     pub target: PathBuf,
     pub before: Option<String>,
     pub after: Option<String>,
-    /// What is in the file, for the reader of the plan.
+    /// A short description of our entries in the file, for the reader of the plan.
     pub about: &'static str,
-    /// A token is in the file: it is written for its owner alone, and git must not take it.
+    /// Whether the file holds a token. Then it is written for its owner alone, and git must not track it.
     pub private: bool,
     pub(super) trace: Trace,
 }
 
-/// What becomes of the receipt of a file.
+/// The change to the receipt of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Trace {
     Keep(Receipt),
-    /// The folders that are ours to remove when they are empty.
+    /// Deletes the receipt. These folders are ours, and are deleted when they are empty.
     Drop(Vec<PathBuf>),
     Leave,
 }
@@ -118,11 +119,11 @@ impl Edit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     pub edits: Vec<Edit>,
-    /// What the user has to know or do.
+    /// Notes with facts and steps for the user.
     pub notes: Vec<String>,
 }
 
-/// What has to be written so that a client knows us.
+/// Returns the changes that configure a client for our server.
 pub fn plan(client: Client, reach: Reach, around: &Surroundings) -> Result<Plan, Problem> {
     let Layout { pieces, wide, notes } = layout(client, reach, around)?;
     let notes = wide.into_iter().chain(notes).map(str::to_owned).collect();
@@ -147,9 +148,9 @@ pub fn plan(client: Client, reach: Reach, around: &Surroundings) -> Result<Plan,
     Ok(plan)
 }
 
-/// What has to be written so that a client no longer knows us.
+/// Returns the changes that remove our server from a client.
 pub fn undo(client: Client, reach: Reach, around: &Surroundings) -> Result<Plan, Problem> {
-    // An earlier setup may have been asked for them.
+    // An earlier setup may have configured hooks.
     let around = &Surroundings { hooks: true, ..around.clone() };
     let Layout { pieces, wide, .. } = whole(client, reach, around)?;
     let plain = layout(client, reach, &Surroundings { http: None, ..around.clone() })?;
@@ -168,14 +169,14 @@ pub fn undo(client: Client, reach: Reach, around: &Surroundings) -> Result<Plan,
         let known = Receipt::find(&around.receipts, &target)?;
         let recorded = |record: &String| known.as_ref().is_some_and(|known| known.made.contains(record));
         let (own, others) = (piece.entries(), piece.others(known.as_ref()));
-        // A file beyond what was asked for has something of ours only when a receipt says so.
+        // A private file outside of this reach has an entry of ours only when a receipt records it.
         if piece.private && !within.contains(&piece.path) && !own.iter().any(|own| is_over_http(own) && recorded(own)) {
             continue;
         }
         let after = if others.is_empty() {
             clear(&piece, &text, known.as_ref())?
         } else {
-            // To go back to the time before us would take out entries that stay.
+            // Restoring the original text would also remove the entries that stay, so remove only ours.
             remove(&piece, &text, known.as_ref())?
         };
         let trace = match known {
@@ -192,7 +193,7 @@ pub fn undo(client: Client, reach: Reach, around: &Surroundings) -> Result<Plan,
 }
 
 impl Piece {
-    /// A mark of the byte order is no part of the document, but it stays.
+    /// Writes the entries. Keeps a byte order mark, which is not part of the document.
     fn write(&self, text: Option<&str>) -> Result<Written, Trouble> {
         match text.and_then(|text| text.strip_prefix(disk::MARK)) {
             Some(text) => {
@@ -238,7 +239,7 @@ impl Piece {
         }
     }
 
-    /// Returns the value at a place of its text.
+    /// Returns the value at a path of keys in a text.
     fn value(&self, text: &str, at: &[&str]) -> Option<Value> {
         match &self.form {
             Form::Json(_) => json::value(text, at),
@@ -248,7 +249,7 @@ impl Piece {
         }
     }
 
-    /// Returns the records of the entries of our server in it.
+    /// Returns the receipt records for the entries of our server in this file.
     fn entries(&self) -> Vec<String> {
         let tables = self.wants().iter().filter(|want| matches!(want, Want::Table { .. }));
         let mut records = tables.flat_map(|want| [place(want.at()), want.record(), want.amended()]).collect::<Vec<_>>();
@@ -256,14 +257,15 @@ impl Piece {
         records
     }
 
-    /// Returns the records of entries of our server that are in the same file for others: another project, or all of them.
+    /// Returns the receipt records of other entries for our server in the same file: for another project, or for all
+    /// projects.
     fn others(&self, known: Option<&Receipt>) -> Vec<String> {
         let own = self.entries();
         let made = known.map_or(&[][..], |known| known.made.as_slice());
         made.iter().filter(|made| is_entry(made) && !own.contains(made)).cloned().collect()
     }
 
-    /// Whether our server is named in it.
+    /// Tells whether the file has an entry for our server.
     fn names_us(&self) -> Result<bool, Problem> {
         let Some(text) = disk::peek(&self.path)? else { return Ok(false) };
         let held = |wants: &[Want], holds: fn(&str, &[String]) -> bool| {
@@ -278,7 +280,7 @@ impl Piece {
     }
 }
 
-/// Returns the secrets that a client's entries of our server hold now, over HTTP.
+/// Returns the secrets in a client's HTTP entries for our server.
 pub(super) fn secrets(client: Client, reach: Reach, around: &Surroundings) -> Result<Vec<String>, Problem> {
     let mut found = Vec::new();
     for piece in whole(client, reach, around)?.pieces.iter().filter(|piece| piece.private) {
@@ -293,10 +295,10 @@ pub(super) fn secrets(client: Client, reach: Reach, around: &Surroundings) -> Re
     Ok(found)
 }
 
-/// Where a piece really is, and its text.
+/// Returns the real path of a file, and its text.
 fn open(piece: &Piece, reach: Reach, around: &Surroundings, plan: &Plan) -> Result<(PathBuf, Option<String>), Problem> {
     let target = disk::resolve(&piece.path)?;
-    // A repository may come from anyone: its links must not lead us to other files of the user.
+    // A repository may come from anyone, so its links must not lead to other files of the user.
     if reach == Reach::Project
         && piece.path.starts_with(&around.root)
         && !target.starts_with(disk::resolve(&around.root)?)
@@ -315,7 +317,7 @@ fn writable(edit: Edit) -> Result<Edit, Problem> {
     if refused { Err(Problem::ReadOnly { path: edit.path }) } else { Ok(edit) }
 }
 
-/// The receipt leads back to the time before us, also when this is not the first time.
+/// Returns the receipt for a change. It leads back to the text before our first setup, also after several setups.
 fn receipt(
     piece: &Piece,
     around: &Surroundings,
@@ -338,8 +340,8 @@ fn receipt(
     Ok(new)
 }
 
-/// A file without us: as it was, or when it was changed since, as it is without what is ours. `None` when only we were
-/// in it.
+/// Returns a file without our entries: the original text, or, when the file was changed since, the present text without
+/// our entries. Returns `None` when the file had only our entries.
 fn clear(piece: &Piece, text: &str, known: Option<&Receipt>) -> Result<Option<String>, Problem> {
     if let Some(known) = known
         && let Some(before) = known.restore(text)
@@ -349,7 +351,7 @@ fn clear(piece: &Piece, text: &str, known: Option<&Receipt>) -> Result<Option<St
     remove(piece, text, known)
 }
 
-/// A file as it is without what is ours. `None` when only we were in it.
+/// Returns the present text of a file without our entries. Returns `None` when the file had only our entries.
 fn remove(piece: &Piece, text: &str, known: Option<&Receipt>) -> Result<Option<String>, Problem> {
     let made = known.map_or(Made::Unknown, |known| Made::Recorded(&known.made));
     let rest = piece.remove(text, made).map_err(|trouble| Problem::content(piece.path.clone(), trouble))?;
@@ -357,10 +359,10 @@ fn remove(piece: &Piece, text: &str, known: Option<&Receipt>) -> Result<Option<S
     Ok((!(rest.empty && ours)).then_some(rest.text))
 }
 
-/// Another client that reads the same file of instructions and is set up.
+/// Returns another configured client that reads the same file of instructions.
 fn sharer(client: Client, reach: Reach, around: &Surroundings, target: &Path) -> Result<Option<Client>, Problem> {
     for other in Client::ALL.iter().copied().filter(|other| *other != client) {
-        // What cannot even be laid out is not set up.
+        // A client without a valid layout is not configured.
         let Ok(layout) = whole(other, reach, around) else { continue };
         let mut shared = false;
         for piece in &layout.pieces {

@@ -1,10 +1,10 @@
-//! Why nothing was written.
+//! The reasons why a setup wrote nothing.
 
 use std::path::PathBuf;
 
 use super::want::Trouble;
 
-/// Each says which file, and what to do about it.
+/// A reason why nothing was written. Each names the file and the next step.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {

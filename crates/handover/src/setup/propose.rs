@@ -1,18 +1,18 @@
-//! Rules for the commands that a project has of its own, to start a list of gates with.
+//! Proposes rules for the project's own commands, as the start of a list of gates.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::Value;
 
-/// Scripts of one `package.json` and targets of one Makefile that are proposed.
+/// The largest number of proposed scripts of `package.json`, and of proposed targets of a Makefile.
 const NAMES_MAX: usize = 8;
-/// Targets that build and check, by the names people give them.
+/// The usual names of targets that build and check.
 const TARGETS: &[&str] = &["all", "build", "check", "clean", "fmt", "format", "lint", "test", "tests", "typecheck"];
 const BYTES_MAX: u64 = 1 << 20;
 
-/// Returns settings that allow what a project builds and tests itself with, and ask about the rest; nothing for a project
-/// whose tools are not known.
+/// Returns settings that allow the commands with which a project builds and tests itself, and ask about all others.
+/// Returns `None` for a project with unknown tools.
 pub(super) fn settings(root: &Path) -> Option<String> {
     let commands = commands(root);
     if commands.is_empty() {
@@ -23,7 +23,7 @@ pub(super) fn settings(root: &Path) -> Option<String> {
     let mut text = "[gates]\ndefault = \"ask\"\n".to_owned();
     for words in commands.iter().chain(&git) {
         let words: Vec<String> = words.iter().map(|word| Value::from(word.as_str()).to_string()).collect();
-        // Writing to a text does not fail.
+        // A write to a string does not fail.
         let _: Result<(), _> = write!(text, "\n[[gate]]\ncommand = [{}]\ndecision = \"allow\"\n", words.join(", "));
     }
     Some(text)
@@ -65,7 +65,7 @@ fn text_of(root: &Path, name: &str) -> Option<String> {
     small.then(|| std::fs::read_to_string(path).ok()).flatten()
 }
 
-/// Names that are one word to a shell and no option.
+/// Tells whether a name is one word in a shell and not an option.
 fn is_plain(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with('-')
@@ -76,7 +76,7 @@ fn scripts(root: &Path) -> Vec<String> {
     let package = text_of(root, "package.json").and_then(|text| serde_json::from_str::<Value>(&text).ok());
     let scripts = package.as_ref().and_then(|package| package.get("scripts")).and_then(Value::as_object);
     let names = scripts.into_iter().flat_map(|scripts| scripts.keys());
-    // What publishes or deploys is not a command of every day.
+    // Scripts that publish or deploy are not everyday commands.
     let daily =
         |name: &&String| is_plain(name) && !["publish", "deploy", "release"].iter().any(|word| name.contains(word));
     names.filter(daily).take(NAMES_MAX).cloned().collect()

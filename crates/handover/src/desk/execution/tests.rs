@@ -1,4 +1,4 @@
-//! Runners that are alive, and turns that run, as those are told who have a workflow worked.
+//! Tests the replies about workflows in execution: the live runners and the running turns.
 
 use std::sync::Arc;
 
@@ -138,7 +138,7 @@ async fn each_task_tells_its_holder_its_turn_and_what_it_cost() {
     assert_eq!(scene.status().await["status"], "suspended");
 }
 
-/// What was verified is what is looked for, also when its branch is gone.
+/// The verified commit is found even when the branch of the task is deleted.
 #[test]
 fn what_may_name_the_work_is_tried_in_order() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
