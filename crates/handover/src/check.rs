@@ -1,6 +1,6 @@
-//! `handover check`: judges a document, for a person, a program or a file of cases.
+//! `handover check`: checks a document, for a person, a program or a file of cases.
 //!
-//! It needs no store and no runtime, and is asked often by hooks, so it runs before any of that is set up.
+//! It needs no store and no async runtime. Hooks call it often, so it runs before either is set up.
 
 mod show;
 
@@ -25,20 +25,20 @@ Examples:
 
 Exit code: 0 valid, 1 not valid, 2 wrong call or unreadable file (with --batch: 0 when every line was judged, else 2).";
 
-/// The longest document that is read at all; every kind has a smaller limit of its own, except a stream.
+/// The longest document that is read, in bytes. Every kind except a stream has a smaller limit.
 const BYTES_MAX: u64 = 1 << 30;
 
 #[derive(Debug, Args)]
 pub(crate) struct Check {
-    /// What the document is
+    /// The kind of the document
     #[arg(value_parser = Kinds)]
     kind: Kind,
-    /// The document; standard input without it, or with `-`
+    /// The file with the document; standard input without it, or with `-`
     file: Option<PathBuf>,
     /// Print the verdict as JSON on one line
     #[arg(long)]
     json: bool,
-    /// Read JSON lines with the document in `text` and its context beside it; print a verdict for each
+    /// Read JSON lines with the document in `text` and its context in other members; print a verdict for each
     #[arg(long)]
     batch: bool,
     /// For feedback-response: the request it answers
@@ -50,7 +50,7 @@ pub(crate) struct Check {
     /// For card: the names it may use, as {"roles": [], "agents": [], "output_types": []}
     #[arg(long, value_name = "FILE")]
     registry: Option<PathBuf>,
-    /// For handoff: the INPUT the agent was given
+    /// For handoff: the INPUT that the agent received
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
     /// For handoff: the id of the agent that was dispatched
@@ -58,7 +58,7 @@ pub(crate) struct Check {
     agent: Option<String>,
 }
 
-/// The kinds, with what they are for the help.
+/// Parses the kind of a document, and lists all kinds in the help.
 #[derive(Clone)]
 struct Kinds;
 
@@ -81,7 +81,7 @@ impl clap::builder::TypedValueParser for Kinds {
     }
 }
 
-/// Judges and prints. The code says whether the document is valid.
+/// Checks the document and prints the result. The exit code tells whether the document is valid.
 pub(crate) fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
     if arguments.batch {
         return batch(arguments);
@@ -132,7 +132,7 @@ fn context(arguments: &Check) -> anyhow::Result<Context> {
     })
 }
 
-/// One verdict a line, in order. A line that is no case is answered like the others, and told at the end.
+/// Prints one verdict per line, in order. A line that is not a case gets a verdict, too, and makes the exit code 2.
 fn batch(arguments: &Check) -> anyhow::Result<ExitCode> {
     let source: Box<dyn Read> = match arguments.file.as_deref().filter(|file| *file != Path::new("-")) {
         None => Box::new(std::io::stdin()),
@@ -154,7 +154,7 @@ fn batch(arguments: &Check) -> anyhow::Result<ExitCode> {
         let (verdict, judged) = line(arguments.kind, &text);
         all &= judged;
         writeln!(out, "{verdict}")?;
-        // Whoever gives one line and waits for its verdict gets it.
+        // A caller may send one line and wait for its verdict before it sends the next.
         if reader.buffer().is_empty() {
             out.flush()?;
         }

@@ -1,8 +1,8 @@
-//! The main job on a fresh machine, without any key: a plan worked to its verified end by a team of three scripted agents.
+//! `handover demo`: three scripted agents work a plan to its verified end, on a new machine and without any API key.
 //!
-//! It is the real runner, with real processes in real worktrees, and each agent speaks MCP with its own `handover mcp`. One
-//! agent gives an output that has to be repaired, one crashes, one asks a question, and one makes a page that fails its check
-//! first. Only the person who answers is played.
+//! It uses the real runner, with real processes in real worktrees, and each agent speaks MCP with its own `handover
+//! mcp`. One agent gives an output that has to be repaired, one crashes, one asks a question, and one makes a page that
+//! fails its first check. Only the person who answers is simulated.
 
 mod agent;
 mod client;
@@ -28,9 +28,9 @@ use crate::service::Service;
 
 pub use agent::run as run_agent;
 
-/// The demo gives up after this; it takes about ten seconds.
+/// The time limit of the demo, which takes about ten seconds.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// What the person says when an agent asks.
+/// The simulated person's answer to the agent's question.
 const ANSWER: &str = "Port 8080.";
 
 #[derive(Debug, thiserror::Error)]
@@ -45,19 +45,19 @@ pub enum Failed {
     Fault(#[from] store::Fault),
 }
 
-/// How the demo is to run.
+/// The options of the demo.
 #[derive(Debug, Clone)]
 pub struct Wanted {
-    /// Our own program, for the agents to start.
+    /// The path of the `handover` program, which the agents start.
     pub program: PathBuf,
     /// An empty folder.
     pub folder: PathBuf,
     pub look: Look,
-    /// Of the terminal.
+    /// The width of the terminal in columns.
     pub width: usize,
 }
 
-/// Runs it, showing what happens. `Ok(true)` when every task was completed and the log verified.
+/// Runs the demo and shows its events. Returns `Ok(true)` when every task was completed and the log was verified.
 pub async fn run(wanted: Wanted) -> Result<bool, Failed> {
     let began = Instant::now();
     let mut screen = Screen::new(anstream::stdout(), wanted.look, wanted.width);
@@ -85,7 +85,7 @@ pub async fn run(wanted: Wanted) -> Result<bool, Failed> {
 
 type News = tokio::sync::mpsc::Receiver<crate::runner::shop::News>;
 
-/// Works and shows. The runner ends when only a person can go on; the person answers, and it goes on.
+/// Works the plan and shows the events. When an agent asks, the simulated person answers.
 async fn play(
     shop: Arc<Shop>,
     workflow: WorkflowId,
@@ -118,12 +118,12 @@ async fn play(
     Ok(ended)
 }
 
-/// What the demo came to, from the store.
+/// The result of the demo, read from the store.
 struct Summary {
     done: u32,
     tasks: u32,
     turns: Vec<Turn>,
-    /// Attempts beyond the first ones.
+    /// The number of attempts after the first one of each task.
     recovered: u32,
     checkpoints: u32,
     messages: u32,

@@ -1,4 +1,4 @@
-//! Looks at everything that must be right, and says how to mend what is not. It changes and deletes nothing.
+//! Checks everything that must be right, and tells how to fix each problem. Changes and deletes nothing.
 
 mod surroundings;
 
@@ -9,21 +9,21 @@ use wire::json::{Value, object};
 use crate::office::{self, Office};
 use crate::place::Place;
 
-/// How one thing was found.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     pub what: &'static str,
     pub state: State,
-    /// What was seen.
+    /// A description of the observed state.
     pub seen: String,
-    /// How to mend it.
+    /// The advice on how to fix the problem.
     pub mend: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     Good,
-    /// Works, but somebody should know.
+    /// It works, but a person should know about it.
     Notice,
     Bad,
 }
@@ -61,7 +61,7 @@ impl Finding {
     }
 }
 
-/// Every check, one after the other. `tell` hears of each as it is made, because some take long.
+/// Runs every check, one after the other. Calls `tell` after each check, because some take long.
 pub async fn examine(named: Option<&str>, tell: &mut dyn FnMut(&Finding)) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut note = |finding: Finding, found: &mut Vec<Finding>| {
@@ -98,7 +98,7 @@ pub async fn examine(named: Option<&str>, tell: &mut dyn FnMut(&Finding)) -> Vec
     found
 }
 
-/// An error with its causes.
+/// Returns the text of an error with its causes.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -126,7 +126,7 @@ fn unopened(place: &Place, closed: &office::Closed) -> Finding {
 
 async fn store(office: &Office) -> Vec<Finding> {
     let place = &office.place;
-    // A URL may hold a password.
+    // Do not show a URL, which may contain a password.
     let shown = if place.store.contains("://") { "a database server" } else { place.store.as_str() };
     let mut found = vec![Finding::good("store", format!("{shown} ({})", place.by))];
     found.push(Finding::good("schema", "is the one this program writes"));
@@ -165,7 +165,7 @@ fn recover(store: &str) -> String {
     )
 }
 
-/// How far this host's clock is off, where a database server has one to compare with.
+/// Returns how far this host's clock differs from the database server's clock, if there is such a server.
 fn clock(office: &Office) -> Option<Finding> {
     let measured = office.desk.service().server_clock()?.last_measure();
     if measured.correction_ms() == 0 {
@@ -178,7 +178,7 @@ fn clock(office: &Office) -> Option<Finding> {
     Some(Finding::notice("clock", seen, mend))
 }
 
-/// A span of time in words.
+/// Returns a duration in words.
 fn span(ms: i64) -> String {
     let seconds = ms.unsigned_abs() / 1_000;
     match (seconds / 3_600, seconds / 60 % 60, seconds % 60) {

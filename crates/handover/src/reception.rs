@@ -1,4 +1,4 @@
-//! What stands behind the MCP door: the desk, in the words of the protocol.
+//! The backend of the MCP server: translates between the protocol and the `Desk`.
 
 mod origin;
 mod prompts;
@@ -23,7 +23,7 @@ use crate::random;
 use crate::review::provider::can_review;
 use mcp::{Backend, Call, Client, Hints, Outcome, Page, Problem, Prompt, Resource, Said, Server, Template, Tool, Who};
 
-/// Which tools a client is offered.
+/// The set of tools that a client is offered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Offer {
     Default,
@@ -32,7 +32,7 @@ pub enum Offer {
 }
 
 impl Offer {
-    /// `default`, `full`, or names with commas between them.
+    /// Parses `default`, `full`, or names with commas between them.
     pub fn parse(text: &str) -> Result<Self, String> {
         match text {
             "default" => Ok(Self::Default),
@@ -61,19 +61,19 @@ impl Offer {
     }
 }
 
-/// What the model is told about the server as a whole.
+/// The instructions for the model about the server.
 const INSTRUCTIONS: &str = "Handover keeps the team's work: tasks with exclusive claims, checkpoints, messages. \
 Register once (agent_register; over a connection that does not last give the id it returns as agent_id), then loop: task_next claims a task and gives its context; set it in_progress; \
 checkpoint_add after each significant step; finish with task_update_status (completed needs outcome, failed needs error). \
 A refusal has a code and a suggestion: follow it. After CLAIM_LOST stop working on that task. \
 Read inbox_read when you start and before you finish. agent_unregister when you leave.";
 
-/// What the model of a turn's program is told instead.
+/// The instructions for the model of a turn's program, instead of the general ones.
 const BELOW_A_TURN: &str = "Handover runs you for one turn on one task, which is claimed for you: do not register, claim or \
 complete anything. checkpoint_add after each significant step; task_load_context shows what others did; inbox_read your \
 messages. You finish by the output your instructions describe, which is verified; when you cannot go on, say so in it.";
 
-/// What a client without the review tools is told when a review is needed.
+/// The advice for a client without the review tools when a review is needed.
 const NO_REVIEW_TOOLS: &str = "ask a person: they name an agent that can review in .handover/config.toml (or start this server with \
 `--tools full`), or complete the task themselves";
 
@@ -83,24 +83,25 @@ pub struct Reception {
     offered: Vec<&'static lifecycle::Tool>,
     templates: Vec<Template>,
     prompts: Vec<Prompt>,
-    /// The one pipe of this process, when it serves one.
+    /// The client on the pipe of this process, if it serves one.
     pipe: Option<Pipe>,
-    /// Connections of the old era over HTTP, by the door's name for them.
+    /// The HTTP connections of MCP's old era, by the session names of the `mcp` crate.
     sessions: Mutex<HashMap<Arc<str>, SessionId>>,
 }
 
-/// The client that started this process.
+/// The client that started this process, and its connection over the pipe.
 #[derive(Debug)]
 struct Pipe {
     session: SessionId,
-    /// Clients that may be coordinators here; none unless this process was started for one.
+    /// The names of clients that may be coordinators here. It is empty unless this process was started with `--as
+    /// coordinator`.
     coordinators: Vec<String>,
-    /// The client that introduced itself is one of them.
+    /// Whether the client has introduced itself with one of these names.
     is_coordinator: AtomicBool,
     keeper: Keeper,
-    /// The client is the program of a turn.
+    /// The turn, if the client is the program of a turn.
     seat: Option<Seat>,
-    /// The client's own name of its session, when it put one into our environment.
+    /// The client's own name for its session, if the client put it into our environment.
     conversation: Option<String>,
 }
 
@@ -109,7 +110,8 @@ impl Pipe {
         if self.is_coordinator.load(Ordering::Relaxed) { Rights::Coordinator } else { Rights::Agent }
     }
 
-    /// Takes note of who the client says it is. Whoever is asked to be a coordinator and is not named is told in the log.
+    /// Records the name with which the client introduces itself. Prints a message when a client that should be a
+    /// coordinator is not named in the settings.
     fn introduced(&self, client: &Client) {
         let is_named = self.coordinators.contains(&client.name);
         self.is_coordinator.store(is_named, Ordering::Relaxed);
@@ -142,14 +144,16 @@ impl Reception {
         }
     }
 
-    /// For a process that a client started. A client has a coordinator's rights when it is among those that are named.
+    /// Configures the backend for a process that a client started. The client has a coordinator's rights if
+    /// `coordinators` names it.
     pub fn with_pipe(mut self, session: SessionId, coordinators: Vec<String>, keeper: Keeper) -> Self {
         let (is_coordinator, conversation) = (AtomicBool::new(false), origin::conversation());
         self.pipe = Some(Pipe { session, coordinators, is_coordinator, keeper, seat: None, conversation });
         self
     }
 
-    /// For a process that the program of a turn started: it acts as the turn's agent, and its going ends nothing.
+    /// Configures the backend for a process that the program of a turn started. The client acts as the turn's agent,
+    /// and closing the connection ends no lease.
     pub fn below_a_turn(mut self, seat: Option<Seat>) -> Self {
         if let Some(pipe) = &mut self.pipe {
             pipe.seat = seat;
@@ -157,7 +161,7 @@ impl Reception {
         self
     }
 
-    /// Replaces advice that names a tool which this client was not offered.
+    /// Replaces advice that names a tool that this client was not offered.
     fn within_reach(&self, said: lifecycle::Said) -> lifecycle::Said {
         let is_offered = |name: &str| self.offered.iter().any(|tool| tool.name == name);
         let needs_review = matches!(said.code, "REVIEW_REQUIRED" | "FINDINGS_OPEN");
@@ -175,7 +179,7 @@ impl Reception {
         &self.desk
     }
 
-    /// Who stands there. `None` when a request came without its caller having been found out.
+    /// Returns the caller of a request; `None` when the caller was not identified.
     fn visitor(&self, who: &Who) -> Option<Visitor> {
         match who {
             Who::Pipe => {
@@ -192,14 +196,14 @@ impl Reception {
                     Some(session) => (Some(session), Standing::Client),
                     None => (visitor.session, visitor.standing),
                 };
-                // A client of this door speaks for a model, whatever token it has.
+                // An MCP client speaks for a model, whichever token it has, so it never has a person's rights.
                 let rights = if visitor.rights == Rights::Person { Rights::Agent } else { visitor.rights };
                 Some(Visitor { session, standing, rights, ..visitor })
             }
         }
     }
 
-    /// Our name for a session of the door, made when it is first heard of.
+    /// Returns the id of a session. Creates it at the first request of the session.
     fn session(&self, name: &Arc<str>) -> Option<SessionId> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = sessions.get(name) {
@@ -211,7 +215,7 @@ impl Reception {
     }
 }
 
-/// A name for a connection.
+/// Returns a new id for a connection.
 pub fn new_session() -> Result<SessionId, Error> {
     Ok(SessionId::next(&mut Ids::new(random::seed()?)))
 }
@@ -259,7 +263,7 @@ impl Backend for Reception {
     }
 
     fn message_bytes_max(&self, tool: &str) -> usize {
-        // The message has a frame around the arguments.
+        // The message contains more than the arguments: its frame needs some bytes.
         const FRAME: usize = 4_096;
         let most = lifecycle::Tool::find(tool).map_or(wire::document::BYTES_MAX, |tool| tool.bytes_max);
         most.saturating_add(FRAME).min(mcp::limits::MESSAGE_BYTES_MAX)
@@ -280,7 +284,7 @@ impl Backend for Reception {
         let origin = origin::of(&call.meta, matches!(call.who, Who::Pipe), conversation);
         let visitor = Visitor { leaving: call.closing.clone(), origin, ..visitor };
         let work = self.desk.call(&visitor, &call.tool, call.arguments.as_bytes(), tell);
-        // Whoever waits causes nothing, and others need not wait for it.
+        // A call that waits changes nothing, so other calls need not wait for it.
         let waits = matches!(call.tool.as_str(), "task_wait" | "task_next");
         match if waits { call.act.waiting(work).await } else { work.await } {
             desk::Outcome::Done(value) => Outcome::Reply(value.to_string()),
@@ -363,7 +367,7 @@ impl Backend for Reception {
             }
             Ok(None)
         });
-        // A store that does not answer says nothing about what is held.
+        // When the store does not answer, report nothing about held tasks.
         view.await.ok().flatten()
     }
 
@@ -380,7 +384,7 @@ impl Backend for Reception {
         let Some(session) = session else { return };
         let caller = Caller { session: Some(session), ..Caller::with_rights(Rights::Agent) };
         let close = Command::CloseSession { session, end: SessionEnd::Closed };
-        // When even this fails, its leases end by themselves.
+        // If this fails, too, the leases of the session expire at their time.
         let _late = self.desk.service().execute(caller, close).await;
     }
 }
@@ -389,7 +393,7 @@ impl Backend for Reception {
 mod tests {
     use super::*;
 
-    /// Returns the review tools that an offer has.
+    /// Returns the review tools in an offer.
     fn review_tools(offer: &Offer, can_review: bool) -> Vec<&'static str> {
         let taken = lifecycle::TOOLS.iter().filter(|tool| offer.takes(tool, can_review)).map(|tool| tool.name);
         taken.filter(|name| name.starts_with("review_")).collect()

@@ -1,4 +1,4 @@
-//! Problems for a person: the line, a caret below the place, and how to repair it.
+//! Shows problems to a person: the line, a caret below the place, and the advice on how to fix it.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -8,12 +8,12 @@ use wire::check::{Finding, Kind, Note, Severity};
 use wire::json::Value;
 use wire::visible::is_hidden;
 
-/// More than this nobody reads; `--json` has them all.
+/// The largest number of problems shown; people do not read more. `--json` prints all of them.
 const SHOWN_MAX: usize = 40;
-/// Columns of a line around the place.
+/// The number of columns shown of a line.
 const WIDTH: usize = 100;
 
-/// Escape codes, or nothing.
+/// Adds escape codes for colours, or nothing when colours are off.
 struct Paint(bool);
 
 impl Paint {
@@ -50,14 +50,14 @@ pub(super) fn text(kind: Kind, name: &str, bytes: &[u8], finding: &Finding, colo
         (errors, 0) => format!(": {}", plural(errors, "error")),
         (errors, warnings) => format!(": {}, {}", plural(errors, "error"), plural(warnings, "warning")),
     };
-    // What is the result itself needs no verdict below it.
+    // These kinds print their result, which needs no verdict below it.
     if !(finding.valid && finding.notes.is_empty() && is_result(kind)) {
         let _ = writeln!(out, "{}: {verdict} {}{counts}", plain(name), kind.as_str());
     }
     out
 }
 
-/// Kinds that make something instead of judging it.
+/// Tells whether a kind produces a result instead of a verdict.
 fn is_result(kind: Kind) -> bool {
     match kind {
         Kind::Prompt | Kind::Merge | Kind::Remote | Kind::Reference | Kind::Transitions => true,
@@ -102,7 +102,7 @@ fn problem(out: &mut String, note: &Note, name: &str, bytes: &[u8], paint: &Pain
     }
 }
 
-/// A line with a place in it, cut to what fits.
+/// A line with a marked place, cut to the width.
 struct Located {
     number: usize,
     column: usize,
@@ -119,7 +119,7 @@ fn locate(text: &str, place: &Range<usize>) -> Option<Located> {
     let number = head.bytes().filter(|byte| *byte == b'\n').count() + 1;
     let column = head[line_start..].chars().count() + 1;
     let end = place.end.clamp(start, line_end);
-    // So much of the line before the place that the place itself is in sight.
+    // Skip the start of a long line, so that the place is visible.
     let skipped = column.saturating_sub(WIDTH * 2 / 3);
     let shown_start = head[line_start..].char_indices().nth(skipped).map_or(start, |(at, _)| line_start + at);
     let mut line = if skipped > 0 { "...".to_owned() } else { String::new() };
@@ -148,11 +148,11 @@ fn fit(text: &str, room: usize) -> String {
     text.chars().take_while(fits).collect()
 }
 
-/// Text of others without what would move the cursor or change colours.
+/// Returns foreign text without characters that would move the cursor or change colours.
 fn plain(text: &str) -> String {
     let shown = |letter: char| match letter {
         '\t' => ' ',
-        // One character for one, because marks stand below the columns.
+        // Each character is replaced by exactly one, because the carets are aligned to columns.
         letter if is_hidden(letter) => '\u{fffd}',
         letter => letter,
     };

@@ -1,4 +1,4 @@
-//! One scripted agent: reads what it is given, works over MCP as itself, and ends with its output.
+//! One scripted agent: reads its input, works over MCP under its own name, and ends with its output.
 
 use std::io::{BufRead as _, Write as _};
 use std::path::Path;
@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use super::Failed;
 use super::client::Client;
 
-/// Who works. Each has one role, so that the demo is the same every time.
+/// The names of the agents. Each has one role, so that every demo is the same.
 pub(super) const TEAM: [&str; 3] = ["amy", "bob", "carol"];
 
-/// How long a step of work takes.
+/// The duration of one step of work.
 const STEP: Duration = Duration::from_millis(250);
 
-/// One turn.
+/// Runs one turn of an agent.
 pub async fn run(program: &Path, folder: &Path, name: &str) -> Result<(), Failed> {
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;
@@ -38,7 +38,7 @@ pub async fn run(program: &Path, folder: &Path, name: &str) -> Result<(), Failed
     Ok(out.flush()?)
 }
 
-/// As a real one might: in the middle, without a word.
+/// Kills this process in the middle of a turn without an output, as a real crash would.
 fn crash() {
     let _gone = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
 }
@@ -53,7 +53,7 @@ fn output(action: &str, params: &Value, prior: &Value) -> Value {
     };
     match (action, resume.is_null()) {
         ("schema", _) => done("two tables", "db/schema.sql", "create", "CREATE TABLE account (name TEXT);\n"),
-        // The first output says nothing that could be believed.
+        // The first output lacks the required fields, so the runner has it repaired.
         ("design", true) => json!({"success": true, "summary": "a sketch"}),
         ("design", false) => done("one column, two fields", "web/design.md", "create", "# One column, two fields\n"),
         ("pipeline", _) => done("every push is checked", ".ci/run", "create", "#!/bin/sh\nexec true\n"),

@@ -1,4 +1,4 @@
-//! A small MCP client: one request at a time over the pipe of a server it started.
+//! A small MCP client: sends one request at a time over the pipe to a server that it started.
 
 use std::path::Path;
 
@@ -23,9 +23,9 @@ impl Client {
     pub(super) async fn start(program: &Path, folder: &Path, name: &str) -> Result<Self, Failed> {
         let mut command = spawn::program(program, folder);
         command.args(["mcp", "--tools", "full"]);
-        // Whose turn it is, the server has to know.
+        // The server has to know the turn that it works for.
         command.envs([TURN, PROOF].into_iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
-        // It dies with us, as the server of a client that crashes does when the machine takes both.
+        // The server is in our process group and dies with us, as the server of a crashed client does.
         command.process_group(own_group());
         let mut server = command.spawn()?;
         let lost = || Failed::Step("the server has no pipes".to_owned());
@@ -39,7 +39,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Calls a tool. `Err` inside is a refusal.
+    /// Calls a tool. An inner `Err` is a refusal.
     pub(super) async fn call(&mut self, tool: &str, arguments: Value) -> Result<Result<Value, Value>, Failed> {
         let result = self.request("tools/call", json!({"name": tool, "arguments": arguments})).await?;
         if result["isError"] == true {

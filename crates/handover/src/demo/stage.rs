@@ -1,4 +1,4 @@
-//! What the demo needs: a repository, settings, a plan, and somebody who answers.
+//! Prepares the demo: a repository, settings, a plan, and a simulated person who answers.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use crate::team::Team;
 use crate::{random, settings, spawn};
 use git::Git;
 
-/// The plan: three tasks to begin with, and three that need what came before.
+/// The plan: three tasks without dependencies, and three tasks that depend on them.
 const PLAN: &str = include_str!("plan.yaml");
 
-/// Everything a run needs, in a new repository. What it would run is ours, so nobody has to trust it first.
+/// Opens everything that a run needs, in a new repository. The commands are ours, so no person has to accept them first.
 pub(super) async fn open(
     wanted: &Wanted,
     wish: watch::Receiver<Wish>,
@@ -53,7 +53,7 @@ pub(super) async fn open(
     Ok((Arc::new(shop), news, desk))
 }
 
-/// A project as a person would have it. Says whether there is a git to make it a repository.
+/// Creates a project like a person's. Returns whether git could make it a repository.
 async fn prepare(folder: &Path, program: &Path) -> Result<bool, Failed> {
     let own = folder.join(".handover");
     let store = folder.join(place::STATE).join("handover.db").display().to_string();
@@ -75,7 +75,7 @@ async fn prepare(folder: &Path, program: &Path) -> Result<bool, Failed> {
         let identity = ["-c", "user.name=demo", "-c", "user.email=demo@localhost", "-c", "commit.gpgsign=false"];
         let status = spawn::program(git, folder).args(identity).args(words).status().await;
         if !status.is_ok_and(|status| status.success()) {
-            // Without git the team works in one folder, one after the other.
+            // Without git, the agents work in one folder, one after the other.
             return Ok(false);
         }
     }
@@ -87,7 +87,7 @@ pub(super) async fn plan(desk: &Desk) -> Result<WorkflowId, Failed> {
     file.make(desk).await.map_err(Failed::Step)
 }
 
-/// The person of the demo.
+/// Answers an agent's question as the simulated person.
 pub(super) async fn answer(service: &Service, task: TaskId, answer: &str) -> Result<(), Failed> {
     let to = Target::InProgress { answer: Some(answer.to_owned()) };
     service.execute(Caller::with_rights(Rights::Person), Command::Move { task, attempt: None, to }).await?;

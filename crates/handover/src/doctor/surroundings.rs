@@ -1,4 +1,4 @@
-//! What is around the store: settings, cards, git, the token, and the clients of this machine.
+//! Checks the environment of the store: settings, cards, git, the token, and the clients on this machine.
 
 use std::path::{Path, PathBuf};
 
@@ -23,12 +23,12 @@ pub(super) fn settings(root: Option<&Path>) -> Vec<Finding> {
     found
 }
 
-/// Whether a person accepted what the settings run, and whether people are told of what waits for them.
+/// Checks whether a person accepted the commands of the settings, and whether notices to people are accepted.
 fn accepted(root: &Path) -> Vec<Finding> {
     let advice = "look at it with `handover trust`";
     let view = match trust::view(root, crate::place::data_folder().as_deref()) {
         Ok(view) => view,
-        // What cannot be parsed is told as the configuration.
+        // The check of the configuration already reports settings that cannot be parsed.
         Err(trust::Untrusted::Settings(_)) => return Vec::new(),
         Err(problem) => return vec![Finding::bad("trust", chain(&problem), advice)],
     };
@@ -69,7 +69,7 @@ pub(super) fn cards(root: Option<&Path>) -> Vec<Finding> {
     }
 }
 
-/// The oldest git that does what worktrees need.
+/// The oldest version of git that supports our use of worktrees.
 const GIT_OLDEST: (u32, u32) = (2, 31);
 
 pub(super) async fn git(root: Option<&Path>) -> Vec<Finding> {
@@ -92,7 +92,7 @@ pub(super) async fn git(root: Option<&Path>) -> Vec<Finding> {
             .args(["check-ignore", "--quiet", "--", ".handover/state/handover.db"])
             .status()
             .await;
-        // 1 says that it is not ignored; anything else says nothing.
+        // Exit code 1 means that the path is not ignored. Any other failure proves nothing.
         if ignored.is_ok_and(|status| status.code() == Some(1)) {
             let mend = "write a line with * into .handover/state/.gitignore";
             found.push(Finding::bad("git ignores state", ".handover/state could be committed", mend));
@@ -101,7 +101,7 @@ pub(super) async fn git(root: Option<&Path>) -> Vec<Finding> {
     found
 }
 
-/// The token of this machine lets its bearer do everything.
+/// Checks that only the owner can read the token of this machine, because its bearer has an admin's access.
 pub(super) fn token(state: &Path) -> Option<Finding> {
     let path = state.join(crate::http::TOKEN_FILE);
     let known = std::fs::metadata(&path).ok()?;
@@ -120,7 +120,7 @@ pub(super) fn token(state: &Path) -> Option<Finding> {
     Some(Finding::good("token", "only its owner can read it"))
 }
 
-/// The clients of this machine, and whether they know us.
+/// Checks which clients are installed on this machine, and whether they are configured for our server.
 pub(super) fn clients(root: Option<&Path>) -> Vec<Finding> {
     let Some(root) = root else { return Vec::new() };
     let known = Client::ALL.iter().filter(|client| is_installed(client.program()));

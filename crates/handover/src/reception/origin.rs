@@ -1,22 +1,24 @@
-//! Where in its client a call comes from, in the client's own names. A hook of the same client is told the same ones.
+//! Determines the place in a client that a call comes from, by the client's own names. A hook of the same client gets
+//! the same names.
 
 use engine::agent::Origin;
 use engine::limits::KEY_BYTES_MAX;
 use serde_json::{Map, Value};
 
-/// What Claude Code puts into the environment of the servers it starts.
+/// The environment variable in which Claude Code gives the servers that it starts the name of its session.
 const SESSION: &str = "CLAUDE_CODE_SESSION_ID";
-/// What it calls a call.
+/// The names under which clients send the id of a call: first Claude Code, then Codex.
 const CALLS: [&str; 2] = ["claudecode/toolUseId", "callId"];
-/// What Codex calls its session, beside every call.
+/// The name under which Codex sends its session with every call.
 const THREAD: &str = "threadId";
 
-/// The session that this process was started in.
+/// Returns the name of the session in which this process was started.
 pub(super) fn conversation() -> Option<String> {
     std::env::var(SESSION).ok().filter(|name| fits(name))
 }
 
-/// Only who started us may say which session this is: over a network anybody could name another's.
+/// Returns the origin of a call. Reads the session only from the client that started us: over a network, any client
+/// could name another's session.
 pub(super) fn of(meta: &Map<String, Value>, is_pipe: bool, conversation: Option<&str>) -> Origin {
     let text = |name: &str| meta.get(name).and_then(Value::as_str).filter(|text| fits(text)).map(str::to_owned);
     let thread = || text(THREAD).filter(|_| is_pipe);
@@ -27,7 +29,7 @@ pub(super) fn of(meta: &Map<String, Value>, is_pipe: bool, conversation: Option<
     }
 }
 
-/// What the store takes; anything else is no name.
+/// Tells whether the store accepts a text as a name.
 fn fits(text: &str) -> bool {
     !text.trim().is_empty() && text.len() <= KEY_BYTES_MAX && !text.contains('\0')
 }

@@ -23,7 +23,7 @@ pub(super) fn templates() -> Vec<Template> {
     ]
 }
 
-/// What a URI of ours names.
+/// Returns the kind and the id in a URI of ours.
 fn named(uri: &str) -> Result<(&str, &str), Problem> {
     let path = uri.strip_prefix(SCHEME).and_then(|path| path.split_once('/'));
     match path {
@@ -34,7 +34,7 @@ fn named(uri: &str) -> Result<(&str, &str), Problem> {
     }
 }
 
-/// Ids and slugs only, so that a name needs no quoting.
+/// Tells whether a text has only the characters of ids and slugs, so that it needs no quoting.
 fn is_plain(id: &str) -> bool {
     (1..=64).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
@@ -76,7 +76,7 @@ impl Reception {
     }
 
     pub(super) async fn watch_resource(&self, visitor: &Visitor, uri: &str) -> Result<watch::Receiver<u64>, Problem> {
-        // Only what can be read can be watched.
+        // A caller may watch only a resource that it may read.
         self.read_resource(visitor, uri).await?;
         let subject = match named(uri)? {
             ("workflow", id) => Subject::Workflow(id.to_owned()),
@@ -86,7 +86,7 @@ impl Reception {
         self.feed.watch(subject).await.map_err(|unwatched| Problem::Fault(unwatched.to_string()))
     }
 
-    /// Inboxes are followed by slug.
+    /// Returns the slug of an agent, because inboxes are followed by slug.
     async fn slug(&self, visitor: &Visitor, agent: &str) -> Result<String, Problem> {
         if !agent.starts_with("ag_") {
             return Ok(agent.to_owned());

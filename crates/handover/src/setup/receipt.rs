@@ -1,7 +1,8 @@
-//! What we did to a file, kept in the user's data folder, so that undoing gives back the same bytes.
+//! Receipts of our changes to files. They are kept in the user's data folder, so that an undo restores the same bytes.
 //!
-//! A receipt holds only the pieces that were changed, never the file: configurations have secrets in them. When the
-//! file was changed since, the receipt still says what we made, and the rest is found by structure.
+//! A receipt holds only the changed parts, never the full file, because configurations contain secrets. When the file
+//! was changed since, the receipt still lists the entries that we made, and the structure of the file shows where they
+//! are.
 
 use std::fmt::Write as _;
 use std::io::ErrorKind;
@@ -13,25 +14,25 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::problem::Problem;
 
-/// A receipt we wrote is small; anything longer is not one.
+/// The largest size of a receipt in bytes. A longer file is not one of ours.
 const BYTES_MAX: u64 = 1 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Receipt {
-    /// For whoever looks into the folder.
+    /// The path of the file, for people who look into the folder of receipts.
     pub(super) path: String,
-    /// The file was there before us.
+    /// Whether the file existed before our setup.
     pub(super) existed: bool,
-    /// The places in it that were not there before us.
+    /// The places in the file that our setup created.
     pub(super) made: Vec<String>,
-    /// Folders that were not there before us, from the outermost.
+    /// The folders that our setup created, outermost first.
     pub(super) folders: Vec<PathBuf>,
     before: String,
     after: String,
     back: Vec<Hunk>,
 }
 
-/// Bytes of what we wrote, and what was in their place.
+/// A range of bytes in the text that we wrote, and the text that it replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Hunk {
     at: usize,
@@ -40,7 +41,7 @@ struct Hunk {
 }
 
 impl Receipt {
-    /// What leads back from a text we write to the one that was there.
+    /// Returns the receipt that leads back from the text that we write to the text before it.
     pub(super) fn new(path: &Path, before: Option<&str>, after: &str) -> Self {
         Self {
             path: path.display().to_string(),
@@ -53,7 +54,7 @@ impl Receipt {
         }
     }
 
-    /// The text that was there before us, when nobody changed the file since.
+    /// Returns the text before our setup, when the file was not changed since.
     pub(super) fn restore(&self, now: &str) -> Option<String> {
         if hash(now) != self.after {
             return None;
@@ -69,7 +70,7 @@ impl Receipt {
         (hash(&text) == self.before).then_some(text)
     }
 
-    /// The receipt for a file, if there is one. One that cannot be read is as good as none.
+    /// Returns the receipt of a file, if there is one. Ignores a receipt that cannot be read.
     pub(super) fn find(folder: &Path, target: &Path) -> Result<Option<Self>, Problem> {
         let path = file(folder, target);
         let unreadable = |cause| Problem::Unreadable { path: path.clone(), cause };
@@ -83,7 +84,7 @@ impl Receipt {
         Ok(serde_json::from_slice(&bytes).ok())
     }
 
-    /// Returns the receipt of what is left after the places of `gone` were taken out. It leads back to no earlier text.
+    /// Returns the receipt for the entries that stay after the places of `gone` were removed. It restores no earlier text.
     pub(super) fn without(self, gone: impl Fn(&str) -> bool) -> Self {
         let made = self.made.into_iter().filter(|made| !gone(made)).collect();
         Self { made, after: String::new(), back: Vec::new(), ..self }
@@ -94,7 +95,7 @@ impl Receipt {
     }
 }
 
-/// Where the receipt for a file is.
+/// Returns the path of the receipt for a file.
 pub(super) fn file(folder: &Path, target: &Path) -> PathBuf {
     let mut name = hash(&target.display().to_string());
     name.truncate(16);
@@ -104,13 +105,14 @@ pub(super) fn file(folder: &Path, target: &Path) -> PathBuf {
 fn hash(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
     digest.iter().fold(String::new(), |mut hex, byte| {
-        // Writing to a string cannot fail.
+        // A write to a string cannot fail.
         let _ = write!(hex, "{byte:02x}");
         hex
     })
 }
 
-/// The pieces that differ. By words and not by lines: a file on one line would end up in the receipt as a whole.
+/// Returns the parts that differ. Compares words and not lines: with lines, the receipt would contain the full text of
+/// a file that is one line.
 fn hunks(before: &str, after: &str) -> Vec<Hunk> {
     let (old, new) = (words(before), words(after));
     let mut hunks = Vec::new();
@@ -130,7 +132,7 @@ fn bytes(words: &[&str]) -> usize {
     words.iter().map(|word| word.len()).sum()
 }
 
-/// Runs of letters and digits, and every other character for itself.
+/// Splits a text into runs of letters and digits. Every other character is a word of one character.
 fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut rest = text;

@@ -1,15 +1,15 @@
-//! Our section in a file of instructions: between two marks, so that a later version finds and replaces it.
+//! Our section in a file of instructions. Two marks enclose it, so that a later version finds and replaces it.
 
 use super::want::{Rest, Trouble};
 
 const BODY: &str = include_str!("instructions.md");
 
-/// How a file marks what is not for the reader.
+/// The form of the marks around our section. Readers of the file can ignore them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Marks {
-    /// Markdown hides a comment of HTML.
+    /// A comment of HTML, which Markdown does not show.
     Comment,
-    /// Plain text has no comments, but a line with a number sign reads as one.
+    /// A line that begins with a number sign. Plain text has no comments, but people read such a line as one.
     Sign,
 }
 
@@ -46,7 +46,7 @@ pub(super) fn write(text: Option<&str>, marks: Marks) -> Result<String, Trouble>
     Ok(format!("{text}{gap}{section}"))
 }
 
-/// Takes the section out, with the empty line that set it off.
+/// Removes the section, and the empty line before it.
 pub(super) fn remove(text: &str, marks: Marks) -> Result<Rest, Trouble> {
     let Some((from, to)) = find(text, marks)? else {
         return Ok(Rest { text: text.to_owned(), empty: text.trim().is_empty() });
@@ -61,7 +61,7 @@ pub(super) fn remove(text: &str, marks: Marks) -> Result<Rest, Trouble> {
     Ok(Rest { empty: text.trim().is_empty(), text })
 }
 
-/// Where the section is, in bytes, with its last line end.
+/// Returns the range of the section in bytes, including its last line end.
 fn find(text: &str, marks: Marks) -> Result<Option<(usize, usize)>, Trouble> {
     let mut begin = None;
     let mut found = None;

@@ -1,4 +1,4 @@
-//! A plan for a reader: as differences, or as JSON.
+//! Shows a plan: as differences for a person, or as JSON for a program.
 
 use std::path::Path;
 
@@ -9,17 +9,17 @@ use super::client::Client;
 use super::plan::{Edit, Plan, Reach, Surroundings};
 use wire::visible::{is_hidden, redacted};
 
-/// A line of a file that was written by a machine may be the whole file.
+/// The largest number of characters shown of a line. In a generated file, one line may be the full text.
 const LINE_CHARS_MAX: usize = 300;
 
-/// Whether to colour.
+/// Whether the output is coloured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ink {
     Plain,
     Coloured,
 }
 
-/// What happens to a file.
+/// The effect of an edit on a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     Created,
@@ -48,7 +48,7 @@ impl Action {
     }
 }
 
-/// The difference an edit makes, in the unified format; empty when it makes none.
+/// Returns the difference that an edit makes, in the unified format. It is empty when nothing changes.
 pub fn diff(edit: &Edit) -> String {
     let before = edit.before.as_deref().unwrap_or_default();
     let after = edit.after.as_deref().unwrap_or_default();
@@ -63,7 +63,7 @@ pub fn diff(edit: &Edit) -> String {
     text.lines().map(|line| veil(line) + "\n").collect()
 }
 
-/// Everything that changes, for a person.
+/// Returns all changes as text for a person.
 pub(super) fn text(plan: &Plan, around: &Surroundings, ink: Ink) -> String {
     let mut out = String::new();
     for edit in &plan.edits {
@@ -80,7 +80,7 @@ pub(super) fn text(plan: &Plan, around: &Surroundings, ink: Ink) -> String {
     out
 }
 
-/// Everything that changes, for a program.
+/// Returns all changes as JSON for a program.
 pub(super) fn json(client: Client, reach: Reach, plan: &Plan, applied: bool) -> Value {
     let change = |edit: &Edit| {
         let action = Action::of(edit).as_str();
@@ -90,7 +90,7 @@ pub(super) fn json(client: Client, reach: Reach, plan: &Plan, applied: bool) -> 
     json!({"client": client.as_str(), "reach": reach.as_str(), "changes": changes, "applied": applied})
 }
 
-/// A path as its owner thinks of it.
+/// Returns a short path: relative to the project, or with `~` for the home folder.
 fn short(path: &Path, around: &Surroundings) -> String {
     if let Ok(inside) = path.strip_prefix(&around.root) {
         return inside.display().to_string();
@@ -111,7 +111,7 @@ fn paint(line: &str, ink: Ink) -> String {
     format!("\u{1b}[{colour}m{line}\u{1b}[0m")
 }
 
-/// Returns a line that is safe to show: no hidden characters, no secret, and not the whole file of a machine.
+/// Returns a line that is safe to show: without hidden characters and secrets, and not longer than the limit.
 fn veil(line: &str) -> String {
     let line = redacted(line);
     let clean = |c: char| if is_hidden(c) && c != '\t' { '\u{fffd}' } else { c };

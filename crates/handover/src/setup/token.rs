@@ -1,5 +1,5 @@
-//! The token of a client that reaches us over HTTP: made once, found again in the client's own configuration, and revoked when the
-//! client is taken out.
+//! The token of a client that reaches us over HTTP. Setup makes it once, finds it again in the client's own
+//! configuration, and revokes it when our entry is removed.
 
 use std::path::Path;
 
@@ -14,21 +14,21 @@ use crate::office::{self, Office};
 use crate::token::{self, TokenHolder};
 use git::program::{Call, Git};
 
-/// What is known of the token of one client.
+/// The tokens of one client: in its configuration, and newly made.
 pub(super) struct ClientTokens {
     client: Client,
-    /// The store that was named on the command line.
+    /// The store that the command line names.
     store: Option<String>,
-    /// The store, opened when it was needed.
+    /// The store, once it was opened.
     office: Option<Office>,
-    /// The secrets in the client's configuration, with those of this store's tokens that let their bearer in.
+    /// The secrets in the client's configuration, each with the id of its token if the token is valid in this store.
     found: Vec<(String, Option<TokenId>)>,
-    /// The token that was made just now.
+    /// The token that this setup made.
     made: Option<TokenId>,
 }
 
 impl ClientTokens {
-    /// Looks for tokens in a client's configuration. The store is opened only when there is one.
+    /// Finds the tokens in a client's configuration. Opens the store only when there is one.
     pub(super) async fn of(
         client: Client,
         reach: Reach,
@@ -54,7 +54,7 @@ impl ClientTokens {
         Ok(self.office.insert(office))
     }
 
-    /// Returns the entry that the client shall have: with the token it has already, if that lets it in.
+    /// Returns the entry for the client. Keeps the token that the client has, if the token is valid.
     pub(super) fn entry(&self, url: &str) -> HttpEntry {
         let known = self.found.iter().find(|(_, token)| token.is_some());
         match known {
@@ -63,7 +63,7 @@ impl ClientTokens {
         }
     }
 
-    /// Makes the token of an entry that has none yet, and returns what to say about it.
+    /// Makes the token for an entry without one, and returns a note about it.
     pub(super) async fn make(&mut self, entry: &mut HttpEntry) -> anyhow::Result<Option<String>> {
         if entry.secret != TO_BE_MADE {
             return Ok(None);
@@ -77,7 +77,7 @@ impl ClientTokens {
         Ok(Some(format!("made the token {} for the agent {name}; --undo revokes it", made.id)))
     }
 
-    /// Revokes a token that could not be written down.
+    /// Revokes the new token when the configuration could not be written.
     pub(super) async fn take_back(&mut self) -> anyhow::Result<()> {
         if let Some(made) = self.made.take() {
             token::revoke(self.office().await?.desk.service(), made).await?;
@@ -85,7 +85,7 @@ impl ClientTokens {
         Ok(())
     }
 
-    /// Revokes the tokens that were in the configuration, and returns what to say about them.
+    /// Revokes the tokens in the configuration, and returns notes about them.
     pub(super) async fn revoke(&mut self) -> anyhow::Result<Vec<String>> {
         let mut said = Vec::new();
         for (_, token) in std::mem::take(&mut self.found) {
@@ -104,7 +104,7 @@ impl ClientTokens {
     }
 }
 
-/// Refuses a plan that would write a token into a file that git has, or would take with `git add`.
+/// Refuses a plan that would write a token into a file that git tracks or would add with `git add`.
 pub(super) async fn is_private(plan: &Plan, undo: bool) -> Result<(), Problem> {
     for edit in plan.edits.iter().filter(|edit| !undo && edit.private && edit.changes()) {
         if is_taken_by_git(&edit.target).await {
@@ -114,11 +114,11 @@ pub(super) async fn is_private(plan: &Plan, undo: bool) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Returns whether a file is in a repository that does not ignore it.
+/// Tells whether a file is in a repository that does not ignore it.
 async fn is_taken_by_git(file: &Path) -> bool {
     let Some(folder) = file.ancestors().skip(1).find(|folder| folder.is_dir()) else { return false };
     let inside = Call::read(folder, &["rev-parse", "--is-inside-work-tree"]).run(&Git::default()).await;
-    // Without git nothing is taken by it.
+    // Without git, or outside of a repository, git cannot add the file.
     if !inside.is_ok_and(|inside| inside.is_success() && inside.text().trim() == "true") {
         return false;
     }

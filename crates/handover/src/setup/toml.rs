@@ -1,11 +1,11 @@
-//! Edits of TOML files that keep comments, order and layout.
+//! Edits TOML files and keeps comments, order and layout.
 
 use serde_json::Value;
 use toml_edit::{Array, Document, DocumentMut, InlineTable, Item, Table, TableLike};
 
 use super::want::{Made, Met, Rest, STARTS, Trouble, Want, Written, completed, is_remote, place, will_do};
 
-/// Puts in what is missing.
+/// Adds the missing entries.
 pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<Written, Trouble> {
     let text = text.unwrap_or_default();
     let ends = Ends::of(text);
@@ -19,7 +19,7 @@ pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<Written, Troub
     Ok(written)
 }
 
-/// Takes out what is ours, and the tables that are empty without it.
+/// Removes our entries, and the tables that are empty without them.
 pub(super) fn remove(text: &str, wants: &[Want], made: Made<'_>) -> Result<Rest, Trouble> {
     let ends = Ends::of(text);
     let mut document = parse(text, wants)?;
@@ -29,7 +29,7 @@ pub(super) fn remove(text: &str, wants: &[Want], made: Made<'_>) -> Result<Rest,
             let (above, key) = (&want.at()[..depth - 1], &want.at()[depth - 1]);
             let Some(table) = descend(document.as_table_mut(), above) else { break };
             let Some(there) = table.get(key).and_then(Item::as_table_like) else { break };
-            // A table above ours goes only when that left it empty: one that was empty before is not ours.
+            // A table above ours is removed only when this removal left it empty: a table that was empty before is not ours.
             let ours = if depth == want.at().len() {
                 want.may_remove(made, |key| there.contains_key(key))
             } else {
@@ -46,7 +46,7 @@ pub(super) fn remove(text: &str, wants: &[Want], made: Made<'_>) -> Result<Rest,
     Ok(Rest { empty: text.trim().is_empty(), text })
 }
 
-/// Returns the value at a place, for a setting that decides about ours.
+/// Returns the value at a path of keys, such as a setting that decides which entries we need.
 pub(super) fn value(text: &str, at: &[&str]) -> Option<Value> {
     let document = text.parse::<DocumentMut>().ok()?;
     let mut here = document.as_item();
@@ -56,13 +56,13 @@ pub(super) fn value(text: &str, at: &[&str]) -> Option<Value> {
     json(here)
 }
 
-/// Whether there is a table at this place.
+/// Tells whether there is a table at this path of keys.
 pub(super) fn holds(text: &str, at: &[String]) -> bool {
     let Ok(mut document) = text.parse::<DocumentMut>() else { return false };
     descend(document.as_table_mut(), at).is_some()
 }
 
-/// How lines end. The editor writes line feeds; a file from elsewhere gets back what it had.
+/// The line ends of a file. The TOML editor writes line feeds; a file with carriage returns gets them back.
 #[derive(Clone, Copy)]
 enum Ends {
     Feed,
@@ -104,7 +104,7 @@ fn parse(text: &str, wants: &[Want]) -> Result<DocumentMut, Trouble> {
     Ok(document.into_mut())
 }
 
-/// Puts one thing in, and says whether anything had to change.
+/// Adds one entry. Returns whether anything had to change.
 fn put(document: &mut DocumentMut, want: &Want, written: &mut Written) -> Result<bool, String> {
     let Want::Table { at, keys } = want else { return Ok(false) };
     let mut table: &mut dyn TableLike = document.as_table_mut();
@@ -114,7 +114,7 @@ fn put(document: &mut DocumentMut, want: &Want, written: &mut Written) -> Result
         if fresh {
             written.made.push(place(&at[..=depth]));
             let mut new = Table::new();
-            // Only the table that has our keys needs a header of its own.
+            // Only the table with our keys needs a header line.
             new.set_implicit(depth + 1 < at.len());
             table.insert(key, Item::Table(new));
         }
@@ -141,7 +141,7 @@ fn put(document: &mut DocumentMut, want: &Want, written: &mut Written) -> Result
         let Some(new) = toml(&completed(there.as_ref(), value)) else { continue };
         touched = true;
         match table.get_mut(key).and_then(Item::as_value_mut) {
-            // The comment behind a value stays.
+            // Keep the comment after the value.
             Some(old) => {
                 let decor = old.decor().clone();
                 *old = new;
@@ -163,7 +163,8 @@ fn descend<'a>(table: &'a mut Table, at: &[String]) -> Option<&'a mut dyn TableL
     Some(here)
 }
 
-/// What we compare: words, switches, whole numbers, lists of words and tables of all these.
+/// Converts the TOML values that are compared: texts, booleans, integers, lists of texts, and tables of these. Returns
+/// `None` for others.
 fn json(item: &Item) -> Option<Value> {
     if let Some(table) = item.as_table_like() {
         let pairs = table.iter().map(|(key, item)| Some((key.to_owned(), json(item)?)));

@@ -1,38 +1,38 @@
-//! What a client's configuration has to say, whatever the format of its file.
+//! The entries that a client's configuration needs, independent of the format of its file.
 
 use serde_json::Value;
 
 use super::client::SERVER;
 
-/// Keys that make an entry reach a server over the network. Who wrote one did so on purpose, and a command beside it
-/// would be a contradiction.
+/// Keys with which an entry reaches a server over the network. A person wrote such a key on purpose, and a command in
+/// the same entry would contradict it.
 const REMOTE: &[&str] = &["url", "httpUrl", "serverUrl", "uri"];
 
-/// Keys that make an entry start a program.
+/// Keys with which an entry starts a program.
 const STARTING: &[&str] = &["command", "cmd"];
 
-/// One thing that must be there. What is beside it stays.
+/// One entry that must be in a file. Everything else in the file stays as it is.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Want {
-    /// A table that is ours as a whole: these keys in it, and others are left alone.
+    /// A table that is ours. These keys must be in it; other keys are left alone.
     Table { at: Vec<String>, keys: Vec<(&'static str, Value)> },
-    /// A key with this value, in a table that others use as well.
+    /// A key with this value, in a table that other programs use, too.
     Key { at: Vec<String>, value: Value },
-    /// An item of a list that others use as well.
+    /// An item of a list that other programs use, too.
     Item { at: Vec<String>, item: Value },
-    /// A key of a file that does not exist yet; in an existing file it is the owner's to have.
+    /// A key of a new file. In an existing file, its owner decides about the key.
     Seed { at: Vec<String>, value: Value },
 }
 
 impl Want {
-    /// Where it is in the file.
+    /// Returns the path of keys to the entry in the file.
     pub(super) fn at(&self) -> &[String] {
         match self {
             Self::Table { at, .. } | Self::Key { at, .. } | Self::Item { at, .. } | Self::Seed { at, .. } => at,
         }
     }
 
-    /// The tables above it, from the outermost. The list of an item is not among them.
+    /// Returns the tables above the entry, outermost first. The list of an item is not one of them.
     pub(super) fn tables(&self) -> &[String] {
         let at = self.at();
         match self {
@@ -41,7 +41,7 @@ impl Want {
         }
     }
 
-    /// Returns the name by which a receipt records it.
+    /// Returns the name under which a receipt records the entry.
     pub(super) fn record(&self) -> String {
         match self {
             Self::Table { at, keys } if is_remote(keys) => format!("{}{OVER_HTTP}", place(at)),
@@ -50,16 +50,16 @@ impl Want {
         }
     }
 
-    /// Returns the name by which a receipt records that it went into an entry that was there.
+    /// Returns the name under which a receipt records that we amended an existing entry.
     pub(super) fn amended(&self) -> String {
         format!("{}{AMENDED}", self.record())
     }
 
-    /// Returns whether an entry that is there may be removed. `has` says which keys the entry has.
+    /// Tells whether an existing entry may be removed. `has` tells whether the entry has a key.
     pub(super) fn may_remove(&self, made: Made<'_>, has: impl Fn(&str) -> bool) -> bool {
         let reaches = REMOTE.iter().any(|key| has(key));
         match self {
-            // Without a record a person may have written it.
+            // Without a record, a person may have written the entry.
             Self::Table { keys, .. } if is_remote(keys) => {
                 reaches && matches!(made, Made::Recorded(_)) && made.has(&self.record())
             }
@@ -69,19 +69,19 @@ impl Want {
     }
 }
 
-/// What a table of ours meets in a file.
+/// The existing entry that our table meets in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Met {
-    /// Nothing, or an entry that our keys fit into.
+    /// No entry, or an entry to which our keys can be added.
     Fitting,
-    /// An entry that reaches a server over the network, where ours starts a program.
+    /// An entry that reaches a server over the network, while ours starts a program.
     Network,
-    /// An entry that starts a program, where ours reaches a server over the network.
+    /// An entry that starts a program, while ours reaches a server over the network.
     Program,
 }
 
 impl Met {
-    /// Compares the keys we want with those of an entry that is there.
+    /// Compares the keys of our entry with the keys of the existing entry.
     pub(super) fn of(keys: &[(&'static str, Value)], has: impl Fn(&str) -> bool) -> Self {
         match (is_remote(keys), REMOTE.iter().any(|key| has(key)), STARTING.iter().any(|key| has(key))) {
             (false, true, _) => Self::Network,
@@ -91,49 +91,50 @@ impl Met {
     }
 }
 
-/// The problem with an entry that starts a program, where ours reaches a server over the network.
+/// The problem with an entry that starts a program, while ours reaches a server over the network.
 pub(super) const STARTS: &str =
     "`handover` starts a program here: take that out first, with `handover setup` and --undo, then try again";
 
-/// Returns whether a table of ours reaches a server over the network.
+/// Tells whether a table of ours reaches a server over the network.
 pub(super) fn is_remote(keys: &[(&'static str, Value)]) -> bool {
     keys.iter().any(|(key, _)| REMOTE.contains(key))
 }
 
-/// What a receipt says of an entry that reaches a server over the network, behind its place.
+/// The suffix of a receipt's record for an entry that reaches a server over the network.
 const OVER_HTTP: &str = " over HTTP";
 
-/// What a receipt says of an entry that was there before us, behind its record.
+/// The suffix of a receipt's record for an entry that existed before our setup.
 const AMENDED: &str = ", amended";
 
-/// Returns whether a record of a receipt is that of an entry that reaches a server over the network.
+/// Tells whether a receipt's record is for an entry that reaches a server over the network.
 pub(super) fn is_over_http(record: &str) -> bool {
     record.strip_suffix(AMENDED).unwrap_or(record).ends_with(OVER_HTTP)
 }
 
-/// Returns whether a record of a receipt is that of an entry of our server.
+/// Tells whether a receipt's record is for an entry of our server.
 pub(super) fn is_entry(record: &str) -> bool {
     let record = record.strip_suffix(AMENDED).unwrap_or(record);
     let place = record.strip_suffix(OVER_HTTP).unwrap_or(record);
     let above = place.strip_suffix(SERVER).and_then(|above| above.strip_suffix('/'));
-    // A project can be called as we are, so its path is not enough. Only Claude Code has entries below another table.
+    // A project's folder can be called `handover`, too, so the last part of the path is not enough. Only Claude Code
+    // has entries below another table.
     above.is_some_and(|above| {
         ["mcpServers", "mcp", "mcp_servers", "extensions"].contains(&above) || above.ends_with("/mcpServers")
     })
 }
 
-/// A place in a file as one word, as receipts keep it.
+/// Returns a path of keys as one text, as receipts record it.
 pub(super) fn place(at: &[String]) -> String {
     at.join("/")
 }
 
-/// The place of an item: that of its list, then the item itself.
+/// Returns the record of an item: the path of its list, then the item.
 pub(super) fn item_place(at: &[String], item: &Value) -> String {
     format!("{}={item}", place(at))
 }
 
-/// Whether what is there will do. A longer list does when it begins with ours, and a table with more keys: someone added an
-/// option or a header.
+/// Tells whether the existing value satisfies ours. A longer list does if it begins with ours, and so does a table with
+/// more keys: a person may have added an option or a header.
 pub(super) fn will_do(there: &Value, wanted: &Value) -> bool {
     match (there, wanted) {
         (Value::Array(there), Value::Array(wanted)) => there.starts_with(wanted),
@@ -144,7 +145,7 @@ pub(super) fn will_do(there: &Value, wanted: &Value) -> bool {
     }
 }
 
-/// Returns what a key has to be set to: what we want, with the other keys of a table that is there.
+/// Returns the new value of a key: ours, and for a table also the other existing keys.
 pub(super) fn completed(there: Option<&Value>, wanted: &Value) -> Value {
     match (there, wanted) {
         (Some(Value::Object(there)), Value::Object(wanted)) => {
@@ -156,25 +157,25 @@ pub(super) fn completed(there: Option<&Value>, wanted: &Value) -> Value {
     }
 }
 
-/// A file with what we want in it.
+/// The text of a file with our entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Written {
     pub(super) text: String,
-    /// The places that were not there before.
+    /// The records of entries that did not exist before.
     pub(super) made: Vec<String>,
-    /// Our entry was there and uses the network, so it was left as it is.
+    /// Whether our entry existed and reaches a server over the network, so that it was not changed.
     pub(super) kept: bool,
 }
 
-/// A file without what is ours.
+/// The text of a file without our entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Rest {
     pub(super) text: String,
-    /// Nothing is left that means anything, not even a comment.
+    /// Whether the remaining text is empty, without even a comment.
     pub(super) empty: bool,
 }
 
-/// What is wrong with a file, and in which line, counted from 1.
+/// A problem in a file, with its line number, counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Trouble {
     pub(super) line: usize,
@@ -182,14 +183,14 @@ pub(super) struct Trouble {
 }
 
 impl Trouble {
-    /// A trouble at a byte of the text.
+    /// Returns a problem at a byte of the text.
     pub(super) fn at(text: &str, byte: usize, problem: impl Into<String>) -> Self {
         let before = text.as_bytes().iter().take(byte);
         Self { line: before.filter(|byte| **byte == b'\n').count() + 1, problem: problem.into() }
     }
 }
 
-/// Which places may be removed: those we made, or any when nobody recorded it.
+/// The places that may be removed: the recorded ones, or any place when there is no record.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Made<'a> {
     Recorded(&'a [String]),

@@ -1,7 +1,7 @@
-//! Carries a plan out: all of it or, as far as a file system can promise, nothing.
+//! Writes a plan: all of it or, as far as a file system can promise, nothing.
 //!
-//! Every text is written beside its file first; only when all of them are on the disk do they take their places. If one
-//! cannot, those before it get back what was there.
+//! Every text is first written to a temporary file next to its target. The temporary files replace the targets only
+//! after all of them are on the disk. If one replacement fails, the earlier ones are reverted.
 
 use std::fs::{OpenOptions, Permissions};
 use std::io::Write as _;
@@ -13,12 +13,12 @@ use super::plan::{Edit, Plan, Trace};
 use super::problem::Problem;
 use super::receipt;
 
-/// Writes what a plan says, and keeps or drops the receipts.
+/// Writes the files of a plan, and writes or deletes the receipts.
 pub fn apply(plan: &Plan, receipts: &Path) -> Result<(), Problem> {
     let edits = plan.edits.iter().filter(|edit| edit.changes()).collect::<Vec<_>>();
     let mut staged = Staged::default();
     let result = carry_out(&edits, receipts, &mut staged);
-    // What took its place is no longer there to be removed.
+    // A temporary file that replaced its target no longer exists, so only leftovers are removed.
     for path in &staged.files {
         let _ = std::fs::remove_file(path);
     }
@@ -30,12 +30,12 @@ pub fn apply(plan: &Plan, receipts: &Path) -> Result<(), Problem> {
     result
 }
 
-/// Who may read a file once it is written.
+/// The users that may read a file after it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Audience {
-    /// Those who could before.
+    /// The users that could read the file before.
     AsBefore,
-    /// Its owner: a token or a receipt is in it.
+    /// Only the owner: the file holds a token or is a receipt.
     Owner,
 }
 
@@ -45,7 +45,7 @@ impl Audience {
     }
 }
 
-/// What is on the disk for the time being.
+/// The temporary files and the new folders on the disk.
 #[derive(Default)]
 struct Staged {
     files: Vec<PathBuf>,
@@ -63,7 +63,7 @@ fn carry_out(edits: &[&Edit], receipts: &Path, staged: &mut Staged) -> Result<()
             ready.push(None);
         }
     }
-    // Receipts go first. One for an edit that did not happen does no harm: it does not fit the file.
+    // Write the receipts first. A receipt for an edit that did not happen is harmless: it does not match the file.
     for edit in edits {
         if let Trace::Keep(kept) = &edit.trace {
             let path = receipt::file(receipts, &edit.target);
@@ -89,7 +89,7 @@ fn carry_out(edits: &[&Edit], receipts: &Path, staged: &mut Staged) -> Result<()
         if let Trace::Drop(folders) = &edit.trace {
             let _ = std::fs::remove_file(receipt::file(receipts, &edit.target));
             for folder in folders.iter().rev().filter(|_| edit.after.is_none()) {
-                // One that is in use by now is not empty, and stays.
+                // A folder in use is not empty, so it stays.
                 let _ = std::fs::remove_dir(folder);
             }
         }
@@ -97,13 +97,13 @@ fn carry_out(edits: &[&Edit], receipts: &Path, staged: &mut Staged) -> Result<()
     Ok(())
 }
 
-/// A plan is about the file it read.
+/// Refuses an edit whose file was changed after the plan read it.
 fn unchanged(edit: &Edit) -> Result<(), Problem> {
     let now = disk::read(&edit.target)?;
     if now == edit.before { Ok(()) } else { Err(Problem::Changed { path: edit.path.clone() }) }
 }
 
-/// Writes a text beside the file it is for, with that file's permissions.
+/// Writes a text to a temporary file next to its target, with the target's permissions.
 fn stage(target: &Path, text: &str, audience: Audience, staged: &mut Staged) -> Result<PathBuf, Problem> {
     let (Some(folder), Some(name)) = (target.parent(), target.file_name()) else {
         return Err(unwritable(target, std::io::ErrorKind::InvalidFilename.into()));
@@ -111,7 +111,7 @@ fn stage(target: &Path, text: &str, audience: Audience, staged: &mut Staged) -> 
     std::fs::create_dir_all(folder).map_err(|cause| unwritable(folder, cause))?;
     let beside = folder.join(format!(".{}.handover-{}", name.to_string_lossy(), std::process::id()));
     let failed = |cause| unwritable(target, cause);
-    // Nothing of that name may be there, so a link cannot catch what we write.
+    // No file of this name may exist, so that no link can redirect the write.
     let _ = std::fs::remove_file(&beside);
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -128,7 +128,7 @@ fn stage(target: &Path, text: &str, audience: Audience, staged: &mut Staged) -> 
     Ok(beside)
 }
 
-/// The receipts are the user's own.
+/// Creates the folder of receipts, which only the user may read.
 fn private(folder: &Path) -> Result<(), Problem> {
     std::fs::create_dir_all(folder).map_err(|cause| unwritable(folder, cause))?;
     std::fs::set_permissions(folder, Permissions::from_mode(0o700)).map_err(|cause| unwritable(folder, cause))

@@ -1,5 +1,5 @@
-//! Edits of a YAML file by whole lines, so that everything else stays as it is. A parser says where the lines are, and
-//! judges the result: it must mean what was there before and what was put in, or nothing is written.
+//! Edits a YAML file by full lines, so that everything else stays as it is. A parser finds the lines and checks the
+//! result: it must mean the same as before plus our entries, otherwise nothing is written.
 
 mod lines;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use self::lines::{Node, Outline, render};
 use super::want::{Made, Met, Rest, STARTS, Trouble, Want, Written, completed, is_remote, place, will_do};
 
-/// Puts in what is missing.
+/// Adds the missing entries.
 pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<Written, Trouble> {
     let before = text.unwrap_or_default();
     let mut written = Written { text: before.to_owned(), made: Vec::new(), kept: false };
@@ -27,7 +27,7 @@ pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<Written, Troub
     Ok(written)
 }
 
-/// Takes out what is ours, and the table that is empty without it.
+/// Removes our entries, and the table that is empty without them.
 pub(super) fn remove(text: &str, wants: &[Want], made: Made<'_>) -> Result<Rest, Trouble> {
     let mut text = text.to_owned();
     for want in wants {
@@ -56,7 +56,7 @@ pub(super) fn remove(text: &str, wants: &[Want], made: Made<'_>) -> Result<Rest,
         }
         lines.drain(doomed.first..=doomed.last);
         if only && !all {
-            // An empty table has to be written as one, or it would mean nothing.
+            // An empty table must be written as `{}`, otherwise its value would be null.
             let line = format!("{}{outer}: {{}}{}", " ".repeat(parent.column), lines::end(&text));
             lines.splice(parent.first..=parent.first, [line]);
         }
@@ -66,13 +66,13 @@ pub(super) fn remove(text: &str, wants: &[Want], made: Made<'_>) -> Result<Rest,
     Ok(Rest { empty: text.trim().is_empty(), text })
 }
 
-/// Returns the value at a place, for a setting that decides about ours.
+/// Returns the value at a path of keys, such as a setting that decides which entries we need.
 pub(super) fn value(text: &str, at: &[&str]) -> Option<Value> {
     let outline = Outline::read(text).ok()?;
     at.iter().try_fold(&outline.value, |value, key| value.get(key)).cloned()
 }
 
-/// Whether there is a table at this place.
+/// Tells whether there is a table at this path of keys.
 pub(super) fn holds(text: &str, at: &[String]) -> bool {
     let Ok(outline) = Outline::read(text) else { return false };
     at.iter().try_fold(&outline.root, |node, key| node.get(key)).is_some()
@@ -113,7 +113,7 @@ fn put(want: &Want, (at, keys): (&[String], &[(&'static str, Value)]), written: 
     keys.iter().try_for_each(|(key, value)| set(&mut written.text, at, key, value))
 }
 
-/// Sets one key of our table unless what it has will do.
+/// Sets one key of our table, unless its present value satisfies ours.
 fn set(text: &mut String, at: &[String], key: &str, value: &Value) -> Result<(), Trouble> {
     let outline = Outline::read(text)?;
     let Some(table) = at.iter().try_fold(&outline.root, |node, key| node.get(key)) else { return Ok(()) };
@@ -139,7 +139,7 @@ fn set(text: &mut String, at: &[String], key: &str, value: &Value) -> Result<(),
     }
 }
 
-/// Makes room for lines below a table that is written as `{}` or as nothing.
+/// Removes the `{}` of an empty table, so that lines can follow below it.
 fn open(text: &mut String, table: &Node) {
     if table.children.is_empty() {
         let mut lines = lines::of(text);
@@ -162,7 +162,7 @@ fn insert(text: &mut String, before: usize, new: &[String]) -> Result<(), Troubl
     Ok(())
 }
 
-/// What a file means once our table is in it.
+/// Computes the expected value of a file after our table is added.
 fn expect(value: &mut Value, at: &[String], keys: &[(&'static str, Value)]) {
     let mut here = value;
     for key in at {
@@ -184,7 +184,7 @@ fn expect(value: &mut Value, at: &[String], keys: &[(&'static str, Value)]) {
     }
 }
 
-/// Reads the result again: an edit of lines is only as good as what it means.
+/// Parses the result again, and refuses it unless it has the expected value.
 fn prove(text: &str, expected: &Value) -> Result<(), Trouble> {
     let same = Outline::read(text).is_ok_and(|outline| same(&outline.value, expected));
     if same {
@@ -194,7 +194,7 @@ fn prove(text: &str, expected: &Value) -> Result<(), Trouble> {
     Err(Trouble { line: 1, problem: problem.to_owned() })
 }
 
-/// Nothing and an empty table are the same here.
+/// Tells whether two values are equal. Null and an empty table count as equal.
 fn same(left: &Value, right: &Value) -> bool {
     let none = |value: &Value| value.is_null() || value.as_object().is_some_and(Map::is_empty);
     match (left, right) {

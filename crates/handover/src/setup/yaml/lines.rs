@@ -1,28 +1,28 @@
-//! Which lines of a YAML file belong to which key.
+//! Finds the lines of a YAML file that belong to a key.
 
 use saphyr::{LoadableYamlNode, MarkedYaml, Scalar, YamlData};
 use serde_json::{Map, Value};
 
 use crate::setup::want::Trouble;
 
-/// No configuration is this deep; a reader that calls itself needs an end.
+/// The largest depth in columns. No configuration is deeper, and the recursive reader needs a limit.
 const COLUMNS_MAX: usize = 400;
 
-/// A file as lines and as a value.
+/// A YAML file, as nodes with their lines and as a value.
 #[derive(Debug)]
 pub(super) struct Outline {
     pub(super) root: Node,
     pub(super) value: Value,
 }
 
-/// A key and what is below it. Lines are counted from 0.
+/// A key, and the nodes below it. Lines are counted from 0.
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) key: String,
     pub(super) first: usize,
     pub(super) last: usize,
     pub(super) column: usize,
-    /// Written between brackets.
+    /// Whether the value is written between brackets.
     pub(super) flow: bool,
     kind: Kind,
     pub(super) children: Vec<Node>,
@@ -37,7 +37,8 @@ enum Kind {
 
 impl Outline {
     pub(super) fn read(text: &str) -> Result<Self, Trouble> {
-        // The parser bounds brackets. A block goes deeper only by what stands before the first word of a line.
+        // The parser limits the depth of brackets. The depth of a block depends only on the characters before the first
+        // word of a line.
         let deep = |line: &str| line.find(|c| !" -?:\t".contains(c)).unwrap_or(line.len()) > COLUMNS_MAX;
         if let Some(line) = text.lines().position(deep) {
             return Err(Trouble { line: line + 1, problem: "nested too deeply".to_owned() });
@@ -75,7 +76,7 @@ impl Node {
         Trouble { line: self.first + 1, problem: problem.to_owned() }
     }
 
-    /// A table that has, or can get, lines of its own.
+    /// Refuses a node that is not a table, or whose entries are not on separate lines.
     pub(super) fn must_be_table(&self, name: &str) -> Result<(), Trouble> {
         match self.kind {
             Kind::Other => Err(self.trouble(&format!("{name} must be a mapping"))),
@@ -87,17 +88,17 @@ impl Node {
     }
 }
 
-/// The lines of a text, each with its end.
+/// Returns the lines of a text, each with its line end.
 pub(super) fn of(text: &str) -> Vec<String> {
     text.split_inclusive('\n').map(str::to_owned).collect()
 }
 
-/// How lines end in this text.
+/// Returns the line end of a text.
 pub(super) fn end(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
-/// A line `key: {}` as `key:`, with its comment.
+/// Changes a line `key: {}` to `key:`, and keeps its comment.
 pub(super) fn without_value(line: &str) -> String {
     let Some((key, rest)) = line.split_once(':') else { return line.to_owned() };
     match rest.find('#') {
@@ -106,7 +107,7 @@ pub(super) fn without_value(line: &str) -> String {
     }
 }
 
-/// A key with its value, as lines at a column.
+/// Returns the lines for a key and its value, indented to a column.
 pub(super) fn render(key: &str, value: &Value, column: usize) -> Vec<String> {
     let pad = " ".repeat(column);
     match value {
@@ -124,7 +125,8 @@ pub(super) fn render(key: &str, value: &Value, column: usize) -> Vec<String> {
     }
 }
 
-/// A word goes as it is when no reader can take it for anything else; a string of JSON is one of YAML, too.
+/// Returns a value as YAML. Leaves a text unquoted when no reader can misread it; otherwise writes JSON, which is valid
+/// YAML.
 fn scalar(value: &Value) -> String {
     let plain = |text: &str| {
         let safe = |c: char| c.is_ascii_alphanumeric() || "_/.- ".contains(c);
@@ -174,7 +176,8 @@ fn children(node: &MarkedYaml<'_>, lines: &[&str]) -> Vec<Node> {
     table.iter().map(child).collect()
 }
 
-/// The last line that has something of a node. The end of a block is where the next thing begins, so its leaves say it.
+/// Returns the last line of a node. The parser reports the end of a block where the next node begins, so this uses the
+/// ends of its leaves.
 fn last(node: &MarkedYaml<'_>, lines: &[&str]) -> usize {
     let own = {
         let (start, end) = (node.span.start, node.span.end);
@@ -189,7 +192,7 @@ fn last(node: &MarkedYaml<'_>, lines: &[&str]) -> usize {
         YamlData::Sequence(items) if !flow(node, lines) => {
             items.iter().map(|item| last(item, lines)).max().unwrap_or(own)
         }
-        // A value that is not there is marked where the next thing begins.
+        // The parser places a missing value where the next node begins.
         YamlData::Value(Scalar::Null) if node.span.is_empty() => 0,
         YamlData::Mapping(_)
         | YamlData::Sequence(_)
