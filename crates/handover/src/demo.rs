@@ -50,7 +50,7 @@ pub enum Failed {
 pub struct Wanted {
     /// The path of the `handover` program, which the agents start.
     pub program: PathBuf,
-    /// An empty folder.
+    /// The folder to work in, which must be empty.
     pub folder: PathBuf,
     pub look: Look,
     /// The width of the terminal in columns.

@@ -51,7 +51,7 @@ pub struct Visitor {
     pub agent: Option<AgentId>,
     /// The agent that was named outside of the arguments, such as in a header. An agent in the arguments goes first.
     pub named: Option<AgentId>,
-    /// Whether the token binds the caller to `agent`, so that it cannot act as another agent.
+    /// `true` if the token binds the caller to `agent`, so that it cannot act as another agent.
     pub bound: bool,
     /// The owner of the idempotency keys when the call names no agent.
     pub owner: String,
@@ -148,7 +148,7 @@ pub struct Surroundings {
     pub state: Option<PathBuf>,
     /// The user's data folder, which records the settings that a person accepted.
     pub data: Option<PathBuf>,
-    /// The store, in the form in which it is passed to programs that we start.
+    /// The store, in the form in which it is passed to programs that this process starts.
     pub store: Option<String>,
     /// The path of the `handover` program, when this process is another program.
     pub binary: Option<PathBuf>,
@@ -170,7 +170,7 @@ impl std::fmt::Debug for Desk {
     }
 }
 
-/// One call in progress: the caller as the engine sees it, and its idempotency key.
+/// One call in progress: the caller as the engine sees it, with its idempotency key.
 pub(crate) struct Request<'a> {
     visitor: &'a Visitor,
     caller: Caller,

@@ -96,12 +96,12 @@ struct Pipe {
     /// The names of clients that may be coordinators here. It is empty unless this process was started with `--as
     /// coordinator`.
     coordinators: Vec<String>,
-    /// Whether the client has introduced itself with one of these names.
+    /// `true` if the client has introduced itself with one of these names.
     is_coordinator: AtomicBool,
     keeper: Keeper,
     /// The turn, if the client is the program of a turn.
     seat: Option<Seat>,
-    /// The client's own name for its session, if the client put it into our environment.
+    /// The client's own name for its session, if the client put it into the environment of this process.
     conversation: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! `handover setup`: configures a client to use our server and its tools, and to work with them.
+//! `handover setup`: configures a client to use Handover's server and tools, and tells its model how to work with them.
 //!
 //! ```text
 //! client, reach ──> layout: its files and what has to be in them
@@ -175,7 +175,7 @@ fn propose(arguments: &Setup, root: &Path) {
     }
 }
 
-/// Tells whether a client is configured for our server in this project: whether an undo would remove an entry.
+/// Tells whether a client is configured for Handover in this project: whether an undo would remove an entry.
 pub fn is_connected(client: Client, root: &Path) -> bool {
     let Ok((around, _)) = surroundings(None, root) else { return false };
     let ours = |reach| undo(client, reach, &around).is_ok_and(|plan| plan.edits.iter().any(Edit::changes));

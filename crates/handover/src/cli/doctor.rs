@@ -1,4 +1,4 @@
-//! `handover doctor`.
+//! `handover doctor`: prints the results of all checks.
 
 use std::io::Write as _;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! `handover mcp` and `handover serve`.
+//! `handover mcp` and `handover serve`: the commands that start the servers.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ pub(super) fn mcp(named: Option<&str>, asked: &Mcp) -> anyhow::Result<ExitCode> 
         let session = new_session()?;
         let seat = desk.seat().await?;
         let own = seat.is_none().then_some(session);
-        // Below a turn, the runner's sign of life counts, so this process keeps none.
+        // Below a turn, the runner's sign of life counts, so this connection gives none.
         let keeper = Keeper::start(desk.clone(), own.map_or(OwnSession::Nobody, OwnSession::Connection)).await?;
         let _record = ClientRecord::keep(&live, own).context("record which client started this server")?;
         let reception = Reception::new(desk, &asked.tools).with_pipe(session, coordinators, keeper).below_a_turn(seat);

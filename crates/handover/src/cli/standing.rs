@@ -19,7 +19,7 @@ enum CommandList {
     BelowAgent,
 }
 
-/// One line of the lists.
+/// One line of the lists of commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct CommandRow {
     list: CommandList,

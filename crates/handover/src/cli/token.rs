@@ -29,7 +29,7 @@ pub(crate) enum TokenVerb {
         /// The agent that the token stands for, by its name or id, when the agent is not called NAME
         #[arg(long, conflicts_with = "shared")]
         agent: Option<String>,
-        /// Let several agents use it; they can act for each other
+        /// Let several agents use the token; they can act for each other
         #[arg(long)]
         shared: bool,
         /// Print the token as JSON

@@ -28,7 +28,7 @@ enum Kind {
     Flag,
     /// A list of texts; the option is repeated for each.
     Texts,
-    /// JSON, or @FILE.
+    /// JSON text, or `@FILE` with JSON or YAML.
     Json,
     /// A text, or JSON when it starts with a brace.
     Either,

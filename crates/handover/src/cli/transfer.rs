@@ -1,4 +1,4 @@
-//! `handover export` and `handover import`.
+//! `handover export` and `handover import`: write the store to a file, and read it back.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Write};

@@ -31,7 +31,7 @@ pub(crate) struct Verify {
     /// The output: a path in the worktree, the URL of a pull request, a commit, or a message, as the brief asks for
     #[arg(long, value_name = "REF")]
     output_ref: String,
-    /// The outcome in one sentence: a statement that is true now
+    /// The outcome in one sentence, as a statement that is true now
     #[arg(long)]
     outcome: Option<String>,
     /// The agent that holds the task, by its name or id; a person may leave it out

@@ -25,7 +25,7 @@ impl Client {
         command.args(["mcp", "--tools", "full"]);
         // The server has to know the turn that it works for.
         command.envs([TURN, PROOF].into_iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
-        // The server is in our process group and dies with us, as the server of a crashed client does.
+        // The server is in the process group of this agent and dies with it, as the server of a crashed client does.
         command.process_group(own_group());
         let mut server = command.spawn()?;
         let lost = || Failed::Step("the server has no pipes".to_owned());

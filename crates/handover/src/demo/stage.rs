@@ -22,7 +22,8 @@ use git::Git;
 /// The plan: three tasks without dependencies, and three tasks that depend on them.
 const PLAN: &str = include_str!("plan.yaml");
 
-/// Opens everything that a run needs, in a new repository. The commands are ours, so no person has to accept them first.
+/// Opens everything that a run needs, in a new repository. Handover itself writes the commands, so no person has to
+/// accept them first.
 pub(super) async fn open(
     wanted: &Wanted,
     wish: watch::Receiver<Wish>,

@@ -158,8 +158,8 @@ impl Done {
         given.unwrap_or_else(|| task_branch(&self.task.id.to_string(), self.task.attempt))
     }
 
-    /// Tells whether the work is merged into the workflow's branch. Without such a branch, uses the base branch of the
-    /// workspace.
+    /// Returns whether the work is merged into the workflow's branch. Without such a branch, uses the base branch of
+    /// the workspace.
     async fn merged(
         &self,
         git: &Git,

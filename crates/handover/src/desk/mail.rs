@@ -95,7 +95,7 @@ impl Desk {
             self.acting(request).await?;
         }
         match self.may_read(request, found.to).await {
-            // The caller acts as its own agent here, so name the owner of the mailbox instead of another connection.
+            // The caller acts as its own agent, so the refusal names the owner of the mailbox and not another connection.
             Err(Stopped::Error(Error::Refused(Refusal::AgentElsewhere { .. }))) => {
                 let problem = format!("{id} is in the mailbox of {}", found.to);
                 return Err(Refusal::NotPermitted { problem }.into());

@@ -53,7 +53,7 @@ impl Desk {
         }
     }
 
-    /// Refuses what the engine would refuse, before git changes anything.
+    /// Refuses a workspace that the engine would refuse, before git changes anything.
     async fn may_place(&self, request: &Request<'_>, asked: &WorkspaceCreate) -> Result<(), Stopped> {
         let create = Command::CreateWorkspace(asked.create("worktree", true));
         self.service.would(without_key(request), create).await?;
@@ -165,7 +165,7 @@ fn updated(reply: &Reply) -> Answer {
     Ok(updated.render())
 }
 
-/// Turns a problem of git or of our own checks into a refusal.
+/// Turns a problem that git or Handover's own checks found into a refusal.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the other problems say all in their message")]
 pub(super) fn refused(problem: &Problem) -> Stopped {
     let details = match problem {

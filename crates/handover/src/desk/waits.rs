@@ -123,7 +123,7 @@ struct Topics {
     /// The topic of the task's workflow.
     tasks: Option<String>,
     inbox: Option<String>,
-    /// Whether claimable tasks end the wait, too.
+    /// `true` if claimable tasks end the wait, too.
     work: bool,
     workflow: Option<engine::id::WorkflowId>,
 }

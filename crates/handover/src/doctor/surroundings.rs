@@ -69,7 +69,7 @@ pub(super) fn cards(root: Option<&Path>) -> Vec<Finding> {
     }
 }
 
-/// The oldest version of git that supports our use of worktrees.
+/// The oldest version of git that supports worktrees as Handover uses them.
 const GIT_OLDEST: (u32, u32) = (2, 31);
 
 pub(super) async fn git(root: Option<&Path>) -> Vec<Finding> {
@@ -120,7 +120,7 @@ pub(super) fn token(state: &Path) -> Option<Finding> {
     Some(Finding::good("token", "only its owner can read it"))
 }
 
-/// Checks which clients are installed on this machine, and whether they are configured for our server.
+/// Checks which clients are installed on this machine, and whether they are configured for Handover.
 pub(super) fn clients(root: Option<&Path>) -> Vec<Finding> {
     let Some(root) = root else { return Vec::new() };
     let known = Client::ALL.iter().filter(|client| is_installed(client.program()));

@@ -49,7 +49,8 @@ async fn done(shared: &Shared, visitor: &Visitor, tool: &str, arguments: &[u8]) 
     response
 }
 
-/// Returns the parameters of a query as members of an object. A repeated parameter becomes a list if it is in `lists`.
+/// Returns the parameters of a query as members of an object. A parameter in `lists` becomes a list with one item per
+/// occurrence.
 fn members(query: Option<&str>, lists: &[&str], numbers: &[&str], flags: &[&str]) -> Object {
     let mut found = Object::new();
     for (name, text) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {

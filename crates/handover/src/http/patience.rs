@@ -12,7 +12,7 @@ use tokio::time::Sleep;
 pub(super) struct Patient<S> {
     stream: S,
     stall_max: Duration,
-    /// The timer, while a write waits.
+    /// The timer of a waiting write; `None` while no write waits.
     end: Option<Pin<Box<Sleep>>>,
 }
 

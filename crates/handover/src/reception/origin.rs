@@ -17,8 +17,8 @@ pub(super) fn conversation() -> Option<String> {
     std::env::var(SESSION).ok().filter(|name| fits(name))
 }
 
-/// Returns the origin of a call. Reads the session only from the client that started us: over a network, any client
-/// could name another's session.
+/// Returns the origin of a call. Reads the session only from the client that started this process: over a network, any
+/// client could name another's session.
 pub(super) fn of(meta: &Map<String, Value>, is_pipe: bool, conversation: Option<&str>) -> Origin {
     let text = |name: &str| meta.get(name).and_then(Value::as_str).filter(|text| fits(text)).map(str::to_owned);
     let thread = || text(THREAD).filter(|_| is_pipe);

@@ -1,4 +1,4 @@
-//! Prompts to start and to resume work.
+//! The MCP prompts to start and to resume work.
 
 use std::collections::BTreeMap;
 

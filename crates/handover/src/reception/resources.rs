@@ -1,4 +1,4 @@
-//! Workflows, tasks and inboxes as resources.
+//! Serves workflows, tasks and inboxes as MCP resources.
 
 use tokio::sync::watch;
 
@@ -23,7 +23,7 @@ pub(super) fn templates() -> Vec<Template> {
     ]
 }
 
-/// Returns the kind and the id in a URI of ours.
+/// Returns the kind and the id in a `handover://` URI.
 fn named(uri: &str) -> Result<(&str, &str), Problem> {
     let path = uri.strip_prefix(SCHEME).and_then(|path| path.split_once('/'));
     match path {

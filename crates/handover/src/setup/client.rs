@@ -7,10 +7,10 @@ use clap::ValueEnum;
 use super::section::Marks;
 use super::want::Want;
 
-/// The name of our server in every client's configuration.
+/// The name of Handover's server in every client's configuration.
 pub(super) const SERVER: &str = "handover";
 
-/// A program that talks to a model and can use our tools.
+/// A program that talks to a model and can use Handover's tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Client {
     /// Claude Code, by Anthropic
@@ -46,7 +46,7 @@ impl Client {
         }
     }
 
-    /// Returns the name of the client on our command line.
+    /// Returns the name of the client on Handover's command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude-code",
@@ -66,7 +66,7 @@ pub(super) struct Piece {
     pub(super) path: PathBuf,
     pub(super) about: &'static str,
     pub(super) form: Form,
-    /// Whether the file holds a token. Then only the user may read it, and git must not track it.
+    /// `true` if the file holds a token. Then only the user may read it, and git must not track it.
     pub(super) private: bool,
 }
 

@@ -1,5 +1,5 @@
-//! The entry for our server in each client's configuration: a program that the client starts, or a server that it
-//! reaches over HTTP.
+//! The entry for Handover's server in each client's configuration: a program that the client starts, or a server that
+//! it reaches over HTTP.
 
 use serde_json::{Value, json};
 
@@ -46,7 +46,7 @@ pub(super) fn secret_of(headers: &Value) -> Option<&str> {
     headers.get("Authorization")?.as_str()?.strip_prefix(BEARER)
 }
 
-/// Returns the keys of our entry in a client's configuration.
+/// Returns the keys of Handover's entry in a client's configuration.
 pub(super) fn keys(client: Client, around: &Surroundings) -> Vec<(&'static str, Value)> {
     let keys = match &around.http {
         Some(http) => reaching(client, http),
@@ -55,7 +55,7 @@ pub(super) fn keys(client: Client, around: &Surroundings) -> Vec<(&'static str, 
     keys.into_iter().chain(common(client)).collect()
 }
 
-/// Returns the key that holds the headers.
+/// Returns the key that holds the headers in a client's entry.
 pub(super) fn headers_key(client: Client) -> &'static str {
     match client {
         Client::Codex => "http_headers",
@@ -106,7 +106,7 @@ fn goose(kind: &str) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Returns the keys that an entry has both for a started server and for HTTP: mostly the permission to use our tools.
+/// Returns the keys that an entry has both for a started server and for HTTP: mostly the permission to use Handover's tools.
 fn common(client: Client) -> Vec<(&'static str, Value)> {
     match client {
         Client::ClaudeCode => Vec::new(),

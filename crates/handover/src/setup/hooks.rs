@@ -54,7 +54,7 @@ fn quoted(program: &str) -> String {
     format!("'{}'", program.replace('\'', r"'\''"))
 }
 
-/// Tells whether an entry is ours, for the same event, from an earlier setup with another path of the program.
+/// Tells whether an entry is Handover's, for the same event, from an earlier setup with another path of the program.
 pub(super) fn is_older(there: &Value, item: &Value) -> bool {
     let tail = |entry: &Value| {
         let command = entry.get("hooks")?.get(0)?.get("command")?.as_str()?.to_owned();

@@ -39,7 +39,7 @@ pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<Written, Troub
     Ok(written)
 }
 
-/// Removes our entries, and the tables that are empty without them.
+/// Removes Handover's entries, and the tables that are empty without them.
 pub(super) fn remove(text: &str, wants: &[Want], made: Made<'_>) -> Result<Rest, Trouble> {
     check(text, wants)?;
     let root = parse(text)?;
@@ -59,7 +59,7 @@ pub(super) fn holds(text: &str, at: &[String]) -> bool {
     root.object_value().and_then(|object| descend(&object, at)).is_some()
 }
 
-/// Returns the value at a path of keys, such as a setting that decides which entries we need.
+/// Returns the value at a path of keys, such as a setting that decides which entries Handover needs.
 pub(super) fn value(text: &str, at: &[&str]) -> Option<Value> {
     let root = parse(text).ok()?.to_serde_value()?;
     at.iter().try_fold(&root, |value, key| value.get(key)).cloned()
@@ -158,7 +158,7 @@ fn put(root: &CstObject, want: &Want, written: &mut Written) -> Result<(), Strin
     Ok(())
 }
 
-/// Sets a key, unless its present value satisfies ours. Returns whether the key is new.
+/// Sets a key, unless its present value satisfies the wanted one. Returns whether the key is new.
 fn set(object: &CstObject, key: &str, value: &Value) -> bool {
     let Some(property) = object.get(key) else {
         object.append(key, input(value));
@@ -171,8 +171,8 @@ fn set(object: &CstObject, key: &str, value: &Value) -> bool {
     false
 }
 
-/// Removes one entry. Removes a table above it only when this removal left it empty: a table that was empty before is
-/// not ours.
+/// Removes one entry. Removes a table above it only when this removal left it empty: Handover did not make a table that
+/// was empty before.
 fn take(root: &CstObject, want: &Want, made: Made<'_>) {
     let at = want.at();
     let (Some(key), Some(parent)) = (at.last(), descend(root, &at[..at.len().saturating_sub(1)])) else { return };

@@ -33,7 +33,8 @@ pub(super) fn layout(client: Client, reach: Reach, around: &Surroundings) -> Res
     }
 }
 
-/// Returns all our possible entries for a client, with and without HTTP. Entries in the same file are one piece.
+/// Returns all entries that Handover can have in a client's files, with and without HTTP. Entries in the same file are
+/// one piece.
 pub(super) fn whole(client: Client, reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
     let with = |http| layout(client, reach, &Surroundings { http, ..around.clone() });
     let mut all = with(None)?;
@@ -301,7 +302,7 @@ fn json_file(path: PathBuf, about: &'static str, wants: Vec<Want>) -> Piece {
     Piece { path, about, form: Form::Json(wants), private: false }
 }
 
-/// Returns the file with the entry for our server. Over HTTP it contains the token.
+/// Returns the file with the entry for Handover's server. Over HTTP it contains the token.
 fn server_file(path: PathBuf, about: &'static str, wants: Vec<Want>, around: &Surroundings) -> Piece {
     Piece { path, about, form: Form::Json(wants), private: around.http.is_some() }
 }

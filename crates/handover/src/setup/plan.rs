@@ -42,17 +42,17 @@ pub struct Surroundings {
     pub environment: BTreeMap<String, String>,
     /// The program that a client starts.
     pub program: String,
-    /// The folder with our receipts.
+    /// The folder with the receipts of earlier setups.
     pub receipts: PathBuf,
-    /// Whether to configure the client's hooks, too.
+    /// `true` to configure the client's hooks, too.
     pub hooks: bool,
     /// The server that the client reaches over HTTP, if it does not start one.
     pub http: Option<HttpEntry>,
 }
 
 impl Surroundings {
-    /// Returns the reach of the entry for our server. A token belongs to one user, so such an entry is never in the
-    /// project's files.
+    /// Returns the reach of the entry for Handover's server. A token belongs to one user, so such an entry is never in
+    /// the project's files.
     pub(super) fn entry_reach(&self, reach: Reach) -> Reach {
         if self.http.is_some() { Reach::User } else { reach }
     }
@@ -94,9 +94,9 @@ pub struct Edit {
     pub target: PathBuf,
     pub before: Option<String>,
     pub after: Option<String>,
-    /// A short description of our entries in the file, for the reader of the plan.
+    /// A short description of Handover's entries in the file, for the reader of the plan.
     pub about: &'static str,
-    /// Whether the file holds a token. Then it is written for its owner alone, and git must not track it.
+    /// `true` if the file holds a token. Then it is written for its owner alone, and git must not track it.
     pub private: bool,
     pub(super) trace: Trace,
 }
@@ -105,7 +105,7 @@ pub struct Edit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Trace {
     Keep(Receipt),
-    /// Deletes the receipt. These folders are ours, and are deleted when they are empty.
+    /// Deletes the receipt. A setup made these folders, so they are deleted when they are empty.
     Drop(Vec<PathBuf>),
     Leave,
 }
@@ -123,7 +123,7 @@ pub struct Plan {
     pub notes: Vec<String>,
 }
 
-/// Returns the changes that configure a client for our server.
+/// Returns the changes that configure a client for Handover's server.
 pub fn plan(client: Client, reach: Reach, around: &Surroundings) -> Result<Plan, Problem> {
     let Layout { pieces, wide, notes } = layout(client, reach, around)?;
     let notes = wide.into_iter().chain(notes).map(str::to_owned).collect();
@@ -148,7 +148,7 @@ pub fn plan(client: Client, reach: Reach, around: &Surroundings) -> Result<Plan,
     Ok(plan)
 }
 
-/// Returns the changes that remove our server from a client.
+/// Returns the changes that remove Handover's server from a client.
 pub fn undo(client: Client, reach: Reach, around: &Surroundings) -> Result<Plan, Problem> {
     // An earlier setup may have configured hooks.
     let around = &Surroundings { hooks: true, ..around.clone() };
@@ -169,14 +169,14 @@ pub fn undo(client: Client, reach: Reach, around: &Surroundings) -> Result<Plan,
         let known = Receipt::find(&around.receipts, &target)?;
         let recorded = |record: &String| known.as_ref().is_some_and(|known| known.made.contains(record));
         let (own, others) = (piece.entries(), piece.others(known.as_ref()));
-        // A private file outside of this reach has an entry of ours only when a receipt records it.
+        // A file that only a setup with HTTP uses has an entry of Handover only when a receipt records it.
         if piece.private && !within.contains(&piece.path) && !own.iter().any(|own| is_over_http(own) && recorded(own)) {
             continue;
         }
         let after = if others.is_empty() {
             clear(&piece, &text, known.as_ref())?
         } else {
-            // Restoring the original text would also remove the entries that stay, so remove only ours.
+            // Restoring the original text would also remove the entries that stay, so remove only the entries of this setup.
             remove(&piece, &text, known.as_ref())?
         };
         let trace = match known {
@@ -249,7 +249,7 @@ impl Piece {
         }
     }
 
-    /// Returns the receipt records for the entries of our server in this file.
+    /// Returns the receipt records for the entries of Handover's server in this file.
     fn entries(&self) -> Vec<String> {
         let tables = self.wants().iter().filter(|want| matches!(want, Want::Table { .. }));
         let mut records = tables.flat_map(|want| [place(want.at()), want.record(), want.amended()]).collect::<Vec<_>>();
@@ -257,15 +257,15 @@ impl Piece {
         records
     }
 
-    /// Returns the receipt records of other entries for our server in the same file: for another project, or for all
-    /// projects.
+    /// Returns the receipt records of other entries for Handover's server in the same file: for another project, or for
+    /// all projects.
     fn others(&self, known: Option<&Receipt>) -> Vec<String> {
         let own = self.entries();
         let made = known.map_or(&[][..], |known| known.made.as_slice());
         made.iter().filter(|made| is_entry(made) && !own.contains(made)).cloned().collect()
     }
 
-    /// Tells whether the file has an entry for our server.
+    /// Tells whether the file has an entry for Handover's server.
     fn names_us(&self) -> Result<bool, Problem> {
         let Some(text) = disk::peek(&self.path)? else { return Ok(false) };
         let held = |wants: &[Want], holds: fn(&str, &[String]) -> bool| {
@@ -280,7 +280,7 @@ impl Piece {
     }
 }
 
-/// Returns the secrets in a client's HTTP entries for our server.
+/// Returns the secrets in a client's HTTP entries for Handover's server.
 pub(super) fn secrets(client: Client, reach: Reach, around: &Surroundings) -> Result<Vec<String>, Problem> {
     let mut found = Vec::new();
     for piece in whole(client, reach, around)?.pieces.iter().filter(|piece| piece.private) {
@@ -317,7 +317,7 @@ fn writable(edit: Edit) -> Result<Edit, Problem> {
     if refused { Err(Problem::ReadOnly { path: edit.path }) } else { Ok(edit) }
 }
 
-/// Returns the receipt for a change. It leads back to the text before our first setup, also after several setups.
+/// Returns the receipt for a change. It leads back to the text before the first setup, also after several setups.
 fn receipt(
     piece: &Piece,
     around: &Surroundings,
@@ -340,8 +340,8 @@ fn receipt(
     Ok(new)
 }
 
-/// Returns a file without our entries: the original text, or, when the file was changed since, the present text without
-/// our entries. Returns `None` when the file had only our entries.
+/// Returns a file without Handover's entries: the original text, or, when the file was changed since, the present text
+/// without these entries. Returns `None` when the file had no other content.
 fn clear(piece: &Piece, text: &str, known: Option<&Receipt>) -> Result<Option<String>, Problem> {
     if let Some(known) = known
         && let Some(before) = known.restore(text)
@@ -351,7 +351,7 @@ fn clear(piece: &Piece, text: &str, known: Option<&Receipt>) -> Result<Option<St
     remove(piece, text, known)
 }
 
-/// Returns the present text of a file without our entries. Returns `None` when the file had only our entries.
+/// Returns the present text of a file without Handover's entries. Returns `None` when the file had no other content.
 fn remove(piece: &Piece, text: &str, known: Option<&Receipt>) -> Result<Option<String>, Problem> {
     let made = known.map_or(Made::Unknown, |known| Made::Recorded(&known.made));
     let rest = piece.remove(text, made).map_err(|trouble| Problem::content(piece.path.clone(), trouble))?;

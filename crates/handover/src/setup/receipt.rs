@@ -1,8 +1,9 @@
-//! Receipts of our changes to files. They are kept in the user's data folder, so that an undo restores the same bytes.
+//! Receipts of the changes that setup makes to files. They are kept in the user's data folder, so that an undo restores
+//! the same bytes.
 //!
 //! A receipt holds only the changed parts, never the full file, because configurations contain secrets. When the file
-//! was changed since, the receipt still lists the entries that we made, and the structure of the file shows where they
-//! are.
+//! was changed since, the receipt still lists the entries that setup made, and the structure of the file shows where
+//! they are.
 
 use std::fmt::Write as _;
 use std::io::ErrorKind;
@@ -14,25 +15,25 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::problem::Problem;
 
-/// The largest size of a receipt in bytes. A longer file is not one of ours.
+/// The largest size of a receipt in bytes. A longer file is not a receipt of Handover.
 const BYTES_MAX: u64 = 1 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Receipt {
     /// The path of the file, for people who look into the folder of receipts.
     pub(super) path: String,
-    /// Whether the file existed before our setup.
+    /// `true` if the file existed before the first setup.
     pub(super) existed: bool,
-    /// The places in the file that our setup created.
+    /// The places in the file that setup created.
     pub(super) made: Vec<String>,
-    /// The folders that our setup created, outermost first.
+    /// The folders that setup created, outermost first.
     pub(super) folders: Vec<PathBuf>,
     before: String,
     after: String,
     back: Vec<Hunk>,
 }
 
-/// A range of bytes in the text that we wrote, and the text that it replaced.
+/// A range of bytes in the text that setup wrote, and the text that it replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Hunk {
     at: usize,
@@ -41,7 +42,7 @@ struct Hunk {
 }
 
 impl Receipt {
-    /// Returns the receipt that leads back from the text that we write to the text before it.
+    /// Returns the receipt that leads back from the text `after` to the text `before`.
     pub(super) fn new(path: &Path, before: Option<&str>, after: &str) -> Self {
         Self {
             path: path.display().to_string(),
@@ -54,7 +55,7 @@ impl Receipt {
         }
     }
 
-    /// Returns the text before our setup, when the file was not changed since.
+    /// Returns the text before the first setup, when the file was not changed since.
     pub(super) fn restore(&self, now: &str) -> Option<String> {
         if hash(now) != self.after {
             return None;

@@ -1,10 +1,10 @@
-//! Our section in a file of instructions. Two marks enclose it, so that a later version finds and replaces it.
+//! Handover's section in a file of instructions. Two marks enclose it, so that a later version finds and replaces it.
 
 use super::want::{Rest, Trouble};
 
 const BODY: &str = include_str!("instructions.md");
 
-/// The form of the marks around our section. Readers of the file can ignore them.
+/// The form of the marks around Handover's section. Readers of the file can ignore them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Marks {
     /// A comment of HTML, which Markdown does not show.

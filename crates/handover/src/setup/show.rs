@@ -12,7 +12,7 @@ use wire::visible::{is_hidden, redacted};
 /// The largest number of characters shown of a line. In a generated file, one line may be the full text.
 const LINE_CHARS_MAX: usize = 300;
 
-/// Whether the output is coloured.
+/// The choice between coloured and plain output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ink {
     Plain,

@@ -1,5 +1,5 @@
-//! The token of a client that reaches us over HTTP. Setup makes it once, finds it again in the client's own
-//! configuration, and revokes it when our entry is removed.
+//! The token of a client that reaches Handover over HTTP. Setup makes it once, finds it again in the client's own
+//! configuration, and revokes it when the entry is removed.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub(super) struct ClientTokens {
     client: Client,
     /// The store that the command line names.
     store: Option<String>,
-    /// The store, once it was opened.
+    /// The store, after it was opened.
     office: Option<Office>,
     /// The secrets in the client's configuration, each with the id of its token if the token is valid in this store.
     found: Vec<(String, Option<TokenId>)>,

@@ -19,7 +19,7 @@ pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<Written, Troub
     Ok(written)
 }
 
-/// Removes our entries, and the tables that are empty without them.
+/// Removes Handover's entries, and the tables that are empty without them.
 pub(super) fn remove(text: &str, wants: &[Want], made: Made<'_>) -> Result<Rest, Trouble> {
     let ends = Ends::of(text);
     let mut document = parse(text, wants)?;
@@ -29,7 +29,8 @@ pub(super) fn remove(text: &str, wants: &[Want], made: Made<'_>) -> Result<Rest,
             let (above, key) = (&want.at()[..depth - 1], &want.at()[depth - 1]);
             let Some(table) = descend(document.as_table_mut(), above) else { break };
             let Some(there) = table.get(key).and_then(Item::as_table_like) else { break };
-            // A table above ours is removed only when this removal left it empty: a table that was empty before is not ours.
+            // A table above the entry is removed only when this removal left it empty: Handover did not make a table
+            // that was empty before.
             let ours = if depth == want.at().len() {
                 want.may_remove(made, |key| there.contains_key(key))
             } else {
@@ -46,7 +47,7 @@ pub(super) fn remove(text: &str, wants: &[Want], made: Made<'_>) -> Result<Rest,
     Ok(Rest { empty: text.trim().is_empty(), text })
 }
 
-/// Returns the value at a path of keys, such as a setting that decides which entries we need.
+/// Returns the value at a path of keys, such as a setting that decides which entries Handover needs.
 pub(super) fn value(text: &str, at: &[&str]) -> Option<Value> {
     let document = text.parse::<DocumentMut>().ok()?;
     let mut here = document.as_item();
@@ -114,7 +115,7 @@ fn put(document: &mut DocumentMut, want: &Want, written: &mut Written) -> Result
         if fresh {
             written.made.push(place(&at[..=depth]));
             let mut new = Table::new();
-            // Only the table with our keys needs a header line.
+            // Only the table with Handover's keys needs a header line.
             new.set_implicit(depth + 1 < at.len());
             table.insert(key, Item::Table(new));
         }

@@ -14,7 +14,7 @@ const STARTING: &[&str] = &["command", "cmd"];
 /// One entry that must be in a file. Everything else in the file stays as it is.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Want {
-    /// A table that is ours. These keys must be in it; other keys are left alone.
+    /// A table that belongs to Handover. These keys must be in it; other keys are left alone.
     Table { at: Vec<String>, keys: Vec<(&'static str, Value)> },
     /// A key with this value, in a table that other programs use, too.
     Key { at: Vec<String>, value: Value },
@@ -50,7 +50,7 @@ impl Want {
         }
     }
 
-    /// Returns the name under which a receipt records that we amended an existing entry.
+    /// Returns the name under which a receipt records that setup amended an existing entry.
     pub(super) fn amended(&self) -> String {
         format!("{}{AMENDED}", self.record())
     }
@@ -69,19 +69,19 @@ impl Want {
     }
 }
 
-/// The existing entry that our table meets in a file.
+/// The existing entry in the place of Handover's table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Met {
-    /// No entry, or an entry to which our keys can be added.
+    /// No entry, or an entry to which Handover's keys can be added.
     Fitting,
-    /// An entry that reaches a server over the network, while ours starts a program.
+    /// An entry that reaches a server over the network, while the wanted entry starts a program.
     Network,
-    /// An entry that starts a program, while ours reaches a server over the network.
+    /// An entry that starts a program, while the wanted entry reaches a server over the network.
     Program,
 }
 
 impl Met {
-    /// Compares the keys of our entry with the keys of the existing entry.
+    /// Compares the keys of the wanted entry with the keys of the existing entry.
     pub(super) fn of(keys: &[(&'static str, Value)], has: impl Fn(&str) -> bool) -> Self {
         match (is_remote(keys), REMOTE.iter().any(|key| has(key)), STARTING.iter().any(|key| has(key))) {
             (false, true, _) => Self::Network,
@@ -91,11 +91,11 @@ impl Met {
     }
 }
 
-/// The problem with an entry that starts a program, while ours reaches a server over the network.
+/// The problem with an existing entry that starts a program, while the wanted entry reaches a server over the network.
 pub(super) const STARTS: &str =
     "`handover` starts a program here: take that out first, with `handover setup` and --undo, then try again";
 
-/// Tells whether a table of ours reaches a server over the network.
+/// Tells whether a wanted table reaches a server over the network.
 pub(super) fn is_remote(keys: &[(&'static str, Value)]) -> bool {
     keys.iter().any(|(key, _)| REMOTE.contains(key))
 }
@@ -103,7 +103,7 @@ pub(super) fn is_remote(keys: &[(&'static str, Value)]) -> bool {
 /// The suffix of a receipt's record for an entry that reaches a server over the network.
 const OVER_HTTP: &str = " over HTTP";
 
-/// The suffix of a receipt's record for an entry that existed before our setup.
+/// The suffix of a receipt's record for an entry that existed before the setup.
 const AMENDED: &str = ", amended";
 
 /// Tells whether a receipt's record is for an entry that reaches a server over the network.
@@ -111,7 +111,7 @@ pub(super) fn is_over_http(record: &str) -> bool {
     record.strip_suffix(AMENDED).unwrap_or(record).ends_with(OVER_HTTP)
 }
 
-/// Tells whether a receipt's record is for an entry of our server.
+/// Tells whether a receipt's record is for an entry of Handover's server.
 pub(super) fn is_entry(record: &str) -> bool {
     let record = record.strip_suffix(AMENDED).unwrap_or(record);
     let place = record.strip_suffix(OVER_HTTP).unwrap_or(record);
@@ -133,8 +133,8 @@ pub(super) fn item_place(at: &[String], item: &Value) -> String {
     format!("{}={item}", place(at))
 }
 
-/// Tells whether the existing value satisfies ours. A longer list does if it begins with ours, and so does a table with
-/// more keys: a person may have added an option or a header.
+/// Tells whether the existing value satisfies the wanted one. A longer list does if it begins with the wanted list, and
+/// so does a table with more keys: a person may have added an option or a header.
 pub(super) fn will_do(there: &Value, wanted: &Value) -> bool {
     match (there, wanted) {
         (Value::Array(there), Value::Array(wanted)) => there.starts_with(wanted),
@@ -145,7 +145,7 @@ pub(super) fn will_do(there: &Value, wanted: &Value) -> bool {
     }
 }
 
-/// Returns the new value of a key: ours, and for a table also the other existing keys.
+/// Returns the new value of a key: the wanted value, and for a table also the other existing keys.
 pub(super) fn completed(there: Option<&Value>, wanted: &Value) -> Value {
     match (there, wanted) {
         (Some(Value::Object(there)), Value::Object(wanted)) => {
@@ -157,21 +157,21 @@ pub(super) fn completed(there: Option<&Value>, wanted: &Value) -> Value {
     }
 }
 
-/// The text of a file with our entries.
+/// The text of a file with Handover's entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Written {
     pub(super) text: String,
     /// The records of entries that did not exist before.
     pub(super) made: Vec<String>,
-    /// Whether our entry existed and reaches a server over the network, so that it was not changed.
+    /// `true` if the entry existed and reaches a server over the network, so that it was not changed.
     pub(super) kept: bool,
 }
 
-/// The text of a file without our entries.
+/// The text of a file without Handover's entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Rest {
     pub(super) text: String,
-    /// Whether the remaining text is empty, without even a comment.
+    /// `true` if the remaining text is empty, without even a comment.
     pub(super) empty: bool,
 }
 

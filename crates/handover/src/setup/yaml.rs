@@ -1,5 +1,5 @@
 //! Edits a YAML file by full lines, so that everything else stays as it is. A parser finds the lines and checks the
-//! result: it must mean the same as before plus our entries, otherwise nothing is written.
+//! result: it must mean the same as before plus Handover's entries, otherwise nothing is written.
 
 mod lines;
 
@@ -27,7 +27,7 @@ pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<Written, Troub
     Ok(written)
 }
 
-/// Removes our entries, and the table that is empty without them.
+/// Removes Handover's entries, and the table that is empty without them.
 pub(super) fn remove(text: &str, wants: &[Want], made: Made<'_>) -> Result<Rest, Trouble> {
     let mut text = text.to_owned();
     for want in wants {
@@ -66,7 +66,7 @@ pub(super) fn remove(text: &str, wants: &[Want], made: Made<'_>) -> Result<Rest,
     Ok(Rest { empty: text.trim().is_empty(), text })
 }
 
-/// Returns the value at a path of keys, such as a setting that decides which entries we need.
+/// Returns the value at a path of keys, such as a setting that decides which entries Handover needs.
 pub(super) fn value(text: &str, at: &[&str]) -> Option<Value> {
     let outline = Outline::read(text).ok()?;
     at.iter().try_fold(&outline.value, |value, key| value.get(key)).cloned()
@@ -113,7 +113,7 @@ fn put(want: &Want, (at, keys): (&[String], &[(&'static str, Value)]), written: 
     keys.iter().try_for_each(|(key, value)| set(&mut written.text, at, key, value))
 }
 
-/// Sets one key of our table, unless its present value satisfies ours.
+/// Sets one key of Handover's table, unless its present value satisfies the wanted one.
 fn set(text: &mut String, at: &[String], key: &str, value: &Value) -> Result<(), Trouble> {
     let outline = Outline::read(text)?;
     let Some(table) = at.iter().try_fold(&outline.root, |node, key| node.get(key)) else { return Ok(()) };
@@ -162,7 +162,7 @@ fn insert(text: &mut String, before: usize, new: &[String]) -> Result<(), Troubl
     Ok(())
 }
 
-/// Computes the expected value of a file after our table is added.
+/// Computes the expected value of a file after Handover's table is added.
 fn expect(value: &mut Value, at: &[String], keys: &[(&'static str, Value)]) {
     let mut here = value;
     for key in at {

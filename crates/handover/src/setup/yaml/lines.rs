@@ -22,7 +22,7 @@ pub(super) struct Node {
     pub(super) first: usize,
     pub(super) last: usize,
     pub(super) column: usize,
-    /// Whether the value is written between brackets.
+    /// `true` if the value is written between brackets.
     pub(super) flow: bool,
     kind: Kind,
     pub(super) children: Vec<Node>,
