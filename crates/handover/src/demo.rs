@@ -1,8 +1,8 @@
 //! `handover demo`: three scripted agents work a plan to its verified end, on a new machine and without any API key.
 //!
-//! It uses the real runner, with real processes in real worktrees, and each agent speaks MCP with its own `handover
-//! mcp`. One agent gives an output that has to be repaired, one crashes, one asks a question, and one makes a page that
-//! fails its first check. Only the person who answers is simulated.
+//! It uses the real runner, with real processes in real worktrees, and each agent starts `handover mcp` and speaks MCP
+//! with it. One agent gives an output that has to be repaired, one crashes, one asks a question, and one makes a page
+//! that fails its first check. Only the person who answers is simulated.
 
 mod agent;
 mod client;

@@ -121,8 +121,8 @@ pub async fn serve(office: Office, wanted: Wanted) -> Result<(), Unserved> {
     Ok(())
 }
 
-/// Registers the token in the file, so that its bearer has access. Replaces a revoked token, because the owner of the
-/// file controls this machine.
+/// Registers the token in the file, so that its bearer has access. Replaces a revoked token, because its owner is at
+/// this machine.
 async fn know_owner(service: &Service, path: &Path) -> Result<(), Unserved> {
     let unusable = |cause| Unserved::Token { path: path.display().to_string(), cause };
     let keep = async |secret: String| crate::token::keep(service, "this machine", &secret, Scope::Admin, None).await;

@@ -93,8 +93,7 @@ pub struct Reception {
 #[derive(Debug)]
 struct Pipe {
     session: SessionId,
-    /// The names of clients that may be coordinators here. It is empty unless this process was started with `--as
-    /// coordinator`.
+    /// The names of clients that may be coordinators here; empty unless this process was started with `--as coordinator`.
     coordinators: Vec<String>,
     /// `true` if the client has introduced itself with one of these names.
     is_coordinator: AtomicBool,

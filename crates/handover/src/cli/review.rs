@@ -123,7 +123,7 @@ fn person() -> Caller {
     Caller::with_rights(Rights::Person)
 }
 
-/// Returns the caller that asks for the review: a person, or the agent of the client that started this process.
+/// Returns the caller that asks for the review: a person, or the agent of the client below which this process runs.
 async fn caller(office: &Office) -> anyhow::Result<Result<Caller, Said>> {
     let Some(below) = below::look(Some(&office.live)) else { return Ok(Ok(person())) };
     let agents = ClientAgents::find(office.desk.service(), &below).await?;

@@ -73,7 +73,7 @@ pub(super) async fn run(office: &Office, asked: &Status) -> anyhow::Result<ExitC
     }
 }
 
-/// Returns the changes that people and agents made to the plans on the screen, newest first.
+/// Returns the changes that people, coordinators and agents made to the plans on the screen, newest first.
 async fn interventions(office: &Office, found: &Overview) -> anyhow::Result<Vec<Intervention>> {
     let service = office.desk.service();
     let mut all = Vec::new();

@@ -241,8 +241,8 @@ async fn with_ids(office: &Office, asked: &Asked) -> anyhow::Result<Value> {
     Ok(Value::Object(members))
 }
 
-/// Returns the caller of the command: the agent of a turn, the agent of the client that started this process, a person,
-/// or a person's script.
+/// Returns the caller of the command: the agent of a turn, the agent of the client below which this process runs, a
+/// person, or a person's script.
 async fn visitor(office: &Office, asked: &Asked) -> anyhow::Result<Result<Visitor, Said>> {
     if let Some(seat) = office.desk.seat().await? {
         return Ok(Ok(Visitor::seated(seat)));

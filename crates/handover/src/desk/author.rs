@@ -7,7 +7,7 @@ use super::{Desk, Request, Stopped};
 use crate::error::Error;
 use crate::task_extra::PLANNED_BY;
 
-/// The author's name for a coordinator that is not a registered agent.
+/// The name that is recorded as author for a coordinator that is not a registered agent.
 const COORDINATOR: &str = "coordinator";
 
 impl Desk {

@@ -23,8 +23,8 @@ fn invalid(message: impl Into<String>) -> Problem {
     Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUT", message, "correct it and try again")
 }
 
-/// Refuses tokens of scope agent: an agent sees its own requests in its prompt, and the list is for callers that follow
-/// decisions.
+/// Refuses tokens of scope agent: an agent sees its own requests in its prompt, and the list is for the people who
+/// answer, coordinators and admins.
 fn may_look(scope: Scope) -> Result<(), Problem> {
     match scope {
         Scope::Coordinator | Scope::Person | Scope::Admin => Ok(()),
@@ -129,7 +129,8 @@ pub(super) async fn decide(
             ));
         }
     };
-    // The agent of the token goes before the agent in the header: a bound token cannot act as another agent.
+    // The agent of the token goes before the agent in the header, so a header cannot attribute the decision to another
+    // agent.
     let agent = visitor.agent.or(visitor.named);
     let caller = Caller { agent, ..Caller::with_rights(scope.rights()) };
     let status = approvals::decide_as(shared.desk.service(), caller, id(&text)?, decision).await;
