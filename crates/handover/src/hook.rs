@@ -1,14 +1,14 @@
-//! `handover hook EVENT`: what an interactive agent's client calls at its own events.
+//! `handover hook EVENT`: the command that the client of an interactive agent runs at the client's own events.
 //!
 //! ```text
-//! SessionStart        who the agent is, what it holds, its mail, how to go on           one read
+//! SessionStart        tells the agent its name, its tasks, its mail and the next calls  one read
 //! PreToolUse          gates: by the configuration alone, or by an approval              nothing, or one commit
-//! PostToolUse         a sign of life; joins a sub-agent with the agent it registered    one read, now and then one commit
-//! Stop, SubagentStop  the handoff of whoever holds a claim: sent back, or taken           one read, one commit if it is due
-//! SessionEnd          what the session holds is offered again                           one commit
+//! PostToolUse         a sign of life; joins a sub-agent with its registered agent       one read, sometimes one commit
+//! Stop, SubagentStop  the handoff of an agent with a claim: sent back, or accepted      one read, one commit if it is due
+//! SessionEnd          offers the tasks of the session to other agents again             one commit
 //! ```
 //!
-//! Below a turn of the runner only the gates are looked at: the runner sees to everything else.
+//! Below a turn of the runner, the hook applies only the gates: the runner does everything else.
 
 mod ask;
 mod event;
@@ -36,12 +36,14 @@ use crate::{Error, below, place, trust};
 use agents::host;
 use gate::{Call, Decision, Gates, Verdict};
 
-/// The word on the command line.
+/// The word that selects this command on the command line.
 pub const COMMAND: &str = "hook";
-/// Where the client says its project is; a session may have gone elsewhere meanwhile.
+/// The variable in which the client names the folder of its project. The session's working directory may have changed
+/// since.
 const PROJECT: &str = "CLAUDE_PROJECT_DIR";
 
-/// The short way: before every tool call there is no time to read a whole command line. `None` when it is not `hook EVENT`.
+/// Runs `hook EVENT` without the command-line parser, which is too slow to run before every tool call. Returns `None`
+/// when the arguments are not `hook EVENT`.
 pub fn command(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
     let words: Vec<OsString> = arguments.into_iter().skip(1).take(3).collect();
     let [word, event] = words.as_slice() else { return None };
@@ -53,7 +55,7 @@ pub fn command(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitCode
     Some(run(event, store.as_deref()))
 }
 
-/// Reads the payload and answers. The store is the one that is named, or that of the client's project.
+/// Reads the payload and answers the client. Uses the store that is named, else the store of the client's project.
 pub fn run(event: Event, named: Option<&str>) -> ExitCode {
     guard::watch(event, event.patience());
     let answer = guard::caught(event, || match Payload::read(event, std::io::stdin().lock()) {
@@ -63,15 +65,15 @@ pub fn run(event: Event, named: Option<&str>) -> ExitCode {
     answer.code(event)
 }
 
-/// One call of a client.
+/// One call of the hook by a client.
 struct Hook<'a> {
     event: Event,
     payload: Payload,
-    /// `--store` or `HANDOVER_STORE`.
+    /// The store that `--store` or `HANDOVER_STORE` names.
     named: Option<&'a str>,
 }
 
-/// What stopped a hook.
+/// The reasons why a hook fails.
 #[derive(Debug, thiserror::Error)]
 enum Trouble {
     #[error("{}", chain(.0))]
@@ -89,8 +91,9 @@ fn chain(error: &dyn std::error::Error) -> String {
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
-/// A payload that is none is an error, and the call or the prompt must not go on as if we had looked. Only a stop that was
-/// held once for this is not held again: nobody could end the session.
+/// Answers an invalid payload. It is refused, because the client must not continue as if the hook had checked the call.
+/// A stop that was already held once for this reason gets a note instead: otherwise the session could never end. A
+/// payload that is too long is refused only before a tool call.
 fn misfit(event: Event, bad: &Bad) -> Answer {
     match bad {
         Bad::OtherEvent { again: true, .. } => Answer::Note(bad.to_string()),
@@ -116,7 +119,7 @@ fn answer(hook: &Hook<'_>) -> Answer {
 }
 
 impl Hook<'_> {
-    /// Where the client's project is.
+    /// Returns the folder of the client's project.
     fn folder(&self) -> Option<PathBuf> {
         let named = std::env::var_os(PROJECT).filter(|folder| !folder.is_empty()).map(PathBuf::from);
         named.or_else(|| std::env::current_dir().ok()).or_else(|| self.payload.cwd.clone())
@@ -130,13 +133,14 @@ impl Hook<'_> {
         Origin { conversation: Some(self.payload.session_id.clone()), part: self.payload.part(), call: None }
     }
 
-    /// What the payload names, and whose connections it does not speak for.
+    /// Returns the conversation that the payload names, with the connections of other clients, for which it does not
+    /// speak.
     fn told(&self, office: &Office) -> who::Told {
         let (conversation, part) = (self.payload.session_id.clone(), self.payload.part());
         who::Told { conversation, part, foreign: below::foreign_sessions(&office.live) }
     }
 
-    /// A store that was never made has nothing to tell, and a hook that runs in every project must not make one everywhere.
+    /// Tells whether the store exists. A hook runs in every project, so it must not create a store where there is none.
     fn has_store(&self) -> Result<bool, Trouble> {
         let place = office::find_from(self.named, self.folder().as_deref())?;
         if place.store.contains("://") {
@@ -146,7 +150,7 @@ impl Hook<'_> {
         Ok(Path::new(file).exists())
     }
 
-    /// Opens the store, on one thread: the client waits for one answer.
+    /// Opens the store and runs `work` with it on one thread, because the client waits for one answer.
     fn open<T>(&self, work: impl AsyncFnOnce(&Office) -> Result<T, Trouble>) -> Result<T, Trouble> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Trouble::Other(error.to_string()))?;
@@ -154,7 +158,7 @@ impl Hook<'_> {
             let office = office::open_from(self.named, self.folder().as_deref()).await?;
             work(&office).await
         });
-        // What still runs ends with the process.
+        // Work that still runs in the background ends with the process.
         runtime.shutdown_background();
         done
     }
@@ -164,7 +168,7 @@ fn with_store(hook: &Hook<'_>, work: impl AsyncFnOnce(&Office) -> Result<Answer,
     if hook.has_store()? { hook.open(work) } else { Ok(Answer::Nothing) }
 }
 
-/// By the configuration alone, as long as nobody has to be asked.
+/// Applies the gates to a tool call. Reads only the configuration, and opens the store only when a gate asks a person.
 fn before_a_tool(hook: &Hook<'_>) -> Result<Answer, Trouble> {
     let gates = match hook.root() {
         Some(root) => trust::gates(&root, crate::place::data_folder().as_deref())?,
@@ -184,7 +188,7 @@ fn before_a_tool(hook: &Hook<'_>) -> Result<Answer, Trouble> {
     }
 }
 
-/// The strictest verdict counts: of two copies of the rules a call passes both.
+/// Returns the strictest decision of all copies of the rules with its reason: a call must pass every copy.
 fn judge(gates: &[Gates], hook: &Hook<'_>, tool: &str, input: &str) -> Result<(Decision, String), Trouble> {
     let node = wire::json::parse(input).map_err(|error| Trouble::Other(format!("`tool_input`: {error}")))?;
     let input = node.to_value();
@@ -192,13 +196,13 @@ fn judge(gates: &[Gates], hook: &Hook<'_>, tool: &str, input: &str) -> Result<(D
     let directory = directory.ok_or_else(|| Trouble::Other("the payload names no folder".to_owned()))?;
     let call = Call { tool, input: &input, directory: &directory };
     let verdicts = gates.iter().map(|gates| gates.judge(&call));
-    // Of two that are as strict the first is told: its rules are in the file.
+    // When two verdicts are equally strict, the first one is shown: its rules are in the configuration file.
     let strictest = verdicts.reduce(|one, other| if other.decision > one.decision { other } else { one });
     let verdict = strictest.unwrap_or_else(Verdict::allow);
     Ok((verdict.decision, verdict.reason))
 }
 
-/// A sign of life. It is stored now and then, so mostly there is only something to read.
+/// Records a sign of life of the agent. The store keeps one only from time to time, so most calls only read.
 async fn after_a_tool(office: &Office, hook: &Hook<'_>) -> Result<Answer, Trouble> {
     let registers = hook.payload.tool_name.as_deref().is_some_and(|tool| tool.ends_with("agent_register"));
     let call = hook.payload.tool_use_id.clone().filter(|_| registers);
@@ -211,7 +215,8 @@ async fn after_a_tool(office: &Office, hook: &Hook<'_>) -> Result<Answer, Troubl
     Ok(Answer::Nothing)
 }
 
-/// What the session holds is offered again, unless the session goes on under this or another name.
+/// Ends the conversation, so that other agents can claim its tasks. Does nothing when the session continues (reason
+/// `clear` or `resume`).
 fn ending(hook: &Hook<'_>) -> Result<Answer, Trouble> {
     if matches!(hook.payload.reason.as_deref(), Some("clear" | "resume")) {
         return Ok(Answer::Nothing);

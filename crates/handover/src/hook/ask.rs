@@ -1,4 +1,5 @@
-//! A gate asks: what was allowed goes through once, everything else becomes an approval that waits for a person.
+//! Asks a person when a gate says so: a matching approval lets one call through, any other call creates a request that
+//! waits for a person.
 
 use engine::agent::Origin;
 use engine::approval::{Request, Source};
@@ -11,7 +12,8 @@ use crate::error::Error;
 use crate::office::Office;
 use crate::seal::{Seal, sealed_input};
 
-/// In one transaction: of two calls that come with one approval, one goes through.
+/// Consumes a matching approval, or creates a request. Does so in one transaction, so that of two calls with one
+/// approval only one passes.
 pub(super) async fn ask(
     office: &Office,
     hook: &Hook<'_>,
@@ -24,7 +26,7 @@ pub(super) async fn ask(
     let told = hook.told(office);
     let done = office.desk.service().execute_from(move |world, stamp| {
         let known = who::asker(world, turn, &told)?;
-        // A session in which nobody registered asks, too: an agent is made for it.
+        // A session without a registered agent can ask, too: an agent is created for it.
         let agent = known.unwrap_or_else(|| AgentId::next(&mut Ids::new(stamp.seed)));
         let newcomer = known.is_none().then(|| (agent, register(&conversation, part.as_deref())));
         let origin = Origin { conversation: Some(conversation.clone()), part: part.clone(), call: None };
@@ -61,7 +63,8 @@ fn words(time: Millis) -> String {
     }
 }
 
-/// Everything that is sealed: the tool, its input but for caption and time limit, the folder and the session.
+/// Returns the request that the fingerprint covers: the tool, its input without caption and time limit, the folder and
+/// the session.
 fn request(hook: &Hook<'_>, tool: &str, input: &str) -> Request {
     let session = &hook.payload.session_id;
     let scope = match hook.payload.part() {

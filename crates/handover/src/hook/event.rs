@@ -1,4 +1,4 @@
-//! The moments at which clients call us, by the clients' own names.
+//! The events at which clients call the hook, with the clients' own names for them.
 
 use std::time::Duration;
 
@@ -10,11 +10,12 @@ pub enum Event {
     Stop,
     SubagentStop,
     SessionEnd,
-    /// A client's event at which there is nothing to do for us.
+    /// An event of a client at which the hook does nothing.
     Other(&'static str),
 }
 
-/// Names that clients have beside ours. Whoever wires one gets an empty reply instead of an error.
+/// Names of further events of clients. A client that is configured to call the hook at one of them gets an empty reply,
+/// not an error.
 const OTHERS: [&str; 20] = [
     "UserPromptSubmit",
     "PostToolBatch",
@@ -42,7 +43,7 @@ const OURS: [Event; 6] =
     [Event::SessionStart, Event::PreToolUse, Event::PostToolUse, Event::Stop, Event::SubagentStop, Event::SessionEnd];
 
 impl Event {
-    /// For the command line.
+    /// Parses the name of an event as the command line gives it.
     pub fn parse(name: &str) -> Result<Self, String> {
         let ours = OURS.into_iter().find(|event| event.as_str() == name);
         let other = || OTHERS.into_iter().find(|other| *other == name).map(Self::Other);
@@ -64,19 +65,20 @@ impl Event {
         }
     }
 
-    /// How long a client should wait for us. What does not answer in time is let through by clients, so we answer before.
+    /// Returns how many seconds a client should wait for the hook. A client lets the call through after this timeout,
+    /// so the hook must answer earlier.
     pub fn timeout_seconds(self) -> u32 {
         match self {
             Self::PreToolUse => 30,
             Self::SessionStart | Self::PostToolUse | Self::Other(_) => 15,
-            // A handoff that says "done" may have checks to pass.
+            // A handoff that says "done" may have to run checks.
             Self::Stop | Self::SubagentStop => 600,
-            // Codex grants no more.
+            // Codex allows no more than this.
             Self::SessionEnd => 3,
         }
     }
 
-    /// When we give up.
+    /// Returns the time after which the hook stops waiting and answers that it failed.
     pub(super) fn patience(self) -> Duration {
         match self {
             Self::SessionEnd => Duration::from_millis(900),

@@ -1,4 +1,4 @@
-//! A hook answers whatever happens: a panic in any thread and a store that does not come back end in an answer, too.
+//! Makes the hook answer in every case, also after a panic in any thread and when the store does not respond.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::event::Event;
 use super::reply::Answer;
 
-/// What is answered when we failed. Before a tool is called that is a no; everywhere else the session takes its course, and
-/// the person is told.
+/// Returns the answer for a failure of the hook. Before a tool call it refuses the call. At every other event the
+/// session continues, and the person sees a note.
 pub(super) fn failed(event: Event, problem: &str) -> Answer {
     match event {
         Event::PreToolUse => Answer::Refuse(format!("{problem}; the call is not let through, because gates are set")),
@@ -20,9 +20,9 @@ pub(super) fn failed(event: Event, problem: &str) -> Answer {
     }
 }
 
-/// From here on there will be an answer in time.
+/// Starts a thread that answers and ends the process when the hook has not answered after `patience`.
 pub(super) fn watch(event: Event, patience: Duration) {
-    // Without this thread we are only as patient as the client.
+    // Without this thread, the hook takes as long as the client allows.
     let _none = std::thread::Builder::new().name("patience".to_owned()).spawn(move || {
         let (_kept, never) = mpsc::channel::<()>();
         let _over = never.recv_timeout(patience);
@@ -30,9 +30,9 @@ pub(super) fn watch(event: Event, patience: Duration) {
     });
 }
 
-/// A panic of ours is a failure like any other.
+/// Runs `work` and turns a panic into the answer for a failure.
 pub(super) fn caught(event: Event, work: impl FnOnce() -> Answer) -> Answer {
-    // What it leaves half done ends with this process.
+    // Unwind safety does not matter: any half-changed state ends with this process.
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
         Ok(answer) => answer,
         Err(_) => failed(event, "handover panicked, which is a bug of ours: please report it"),

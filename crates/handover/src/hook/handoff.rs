@@ -1,4 +1,4 @@
-//! What a valid handoff of a session does: the same as at the end of a runner's turn.
+//! Applies a valid handoff of a session, with the same effects as at the end of a runner's turn.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ use crate::settings::Team;
 use crate::together::{Act, Done};
 use crate::{random, trust};
 
-/// What is said to an agent whose output failed its verification, as a runner says it.
+/// The message to an agent whose output failed its verification. The runner uses the same words.
 const FAILED: &str = "Your output was verified and failed. Mend it, and end again with your whole output.";
 const REFUSED: &str = "Your handoff is valid, but it cannot take effect. Mend what is in the way, and hand over again.";
 
@@ -58,7 +58,7 @@ impl Taking<'_> {
         self.hook.payload.last_assistant_message.as_deref().unwrap_or_default()
     }
 
-    /// What a hook that comes twice with the same words does is done once.
+    /// Returns a caller with an idempotency key, so that a hook that runs twice with the same words has one effect.
     fn once(&self, what: &str) -> Caller {
         let report = &self.due.report;
         let said = sha256(self.said().as_bytes());
@@ -90,12 +90,13 @@ impl Taking<'_> {
         Ok(done)
     }
 
-    /// What the handoff teaches and what it does, in one commit. Nothing when the same words had their effect before.
+    /// Records the lessons of the handoff and runs its commands in one commit. Returns `None` when the same words
+    /// already had their effect.
     async fn hand_over(&self, acts: impl IntoIterator<Item = Act>) -> Result<Option<Reply>, Trouble> {
         self.hand_over_with(None, acts).await
     }
 
-    /// The same, with the state of the work that is completed.
+    /// Does the same as `hand_over`, with the state of the work that is completed.
     async fn hand_over_with(
         &self,
         work: Option<String>,
@@ -105,7 +106,8 @@ impl Taking<'_> {
         let (mut all, mut best) = (Vec::new(), None);
         for lesson in lessons(self.contract) {
             match lesson {
-                // A name that is none, or one section too many: the agent's work is still good.
+                // Optional: the agent's work is still good when a section has an invalid name or there are too many
+                // sections.
                 Lesson::Section { name, payloads } => {
                     all.push(Act::made(move |world| merged_section(world, &name, &payloads, task)).optional());
                 }
@@ -189,13 +191,13 @@ impl Taking<'_> {
         WorkGround { service, root: self.office.place.root.as_deref(), state }
     }
 
-    /// Where the session works.
+    /// Returns the root of the git worktree in which the session works, else the session's folder.
     fn folder(&self) -> PathBuf {
         let here = self.hook.payload.cwd.clone().or_else(|| self.hook.folder()).unwrap_or_default();
         here.ancestors().find(|folder| folder.join(".git").exists()).map_or(here.clone(), Path::to_owned)
     }
 
-    /// "Done" is checked as the brief says.
+    /// Completes the task, after verifying its output when the task asks for that.
     async fn complete(&self) -> Result<Answer, Trouble> {
         if !self.due.task.verify {
             let work = state_to_complete(self.ground(), self.due.task.id, None).await.map_err(unseen)?;
@@ -238,14 +240,14 @@ impl Taking<'_> {
         let judge = async |asked: Asked| Box::pin(open::judge(self.office, task, &asked)).await;
         let evaluate = self.team.evaluator.is_some().then_some(judge);
         let done = finish(self.office.desk.service(), self.team, order, evaluate, &mut |_| ()).await;
-        // What the checks wrote is in the record; the folder was for their hosts.
+        // The output of the checks is in the record. The folder was only for their host processes.
         let _kept = std::fs::remove_dir_all(&folder);
         match done {
             Ok(Finished::Completed(_)) => Ok(Answer::Nothing),
             Ok(Finished::Failed { is_blocked: true, .. }) => {
                 Ok(Answer::Note(format!("{task} is blocked (verification_fail): its output failed verification twice")))
             }
-            // The store counts failures, and the second one blocks: this cannot go on for ever.
+            // The store counts failures, and the second one blocks the task: the loop ends.
             Ok(Finished::Failed { complaints, .. }) => {
                 Ok(Answer::Block(crate::runner::brief::repair(agent, FAILED, complaints)))
             }
@@ -254,7 +256,8 @@ impl Taking<'_> {
         }
     }
 
-    /// The rules say no. Whoever has lost the task owes nothing; the others are told what is in the way.
+    /// Answers a refusal of the engine. An agent that lost the task has nothing to fix. Any other agent gets the
+    /// problem sent back.
     async fn refused(&self, refusal: &Refusal) -> Result<Answer, Trouble> {
         if matches!(
             refusal,

@@ -1,5 +1,5 @@
-//! What a client tells at an event: one JSON object on standard input. It is the client's, so fields we do not know are none
-//! of our business.
+//! The payload of a client's event: one JSON object on standard input. The client defines it, so the hook ignores
+//! unknown fields.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::event::Event;
 
-/// A tool may have read a large file, and its answer is in the payload.
+/// The largest payload in bytes. A tool may have read a large file, and its answer is in the payload.
 pub(super) const BYTES_MAX: u64 = 16 << 20;
 
 #[derive(Debug, Deserialize)]
@@ -19,22 +19,22 @@ pub struct Payload {
     pub cwd: Option<PathBuf>,
     prompt_id: Option<String>,
     turn_id: Option<String>,
-    /// Inside of a sub-agent, the client's name for it.
+    /// The client's name for the sub-agent in which the event happens.
     pub agent_id: Option<String>,
     pub tool_name: Option<String>,
-    /// In the very bytes the client sent.
+    /// The tool's input in exactly the bytes that the client sent.
     pub tool_input: Option<Box<RawValue>>,
     pub tool_use_id: Option<String>,
-    /// Why a session starts.
+    /// The reason why a session starts.
     pub source: Option<String>,
-    /// Why a session ends.
+    /// The reason why a session ends.
     pub reason: Option<String>,
     pub last_assistant_message: Option<String>,
     #[serde(default)]
     pub stop_hook_active: Option<bool>,
 }
 
-/// What is wrong with a payload.
+/// The reasons why a payload is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum Bad {
     #[error("standard input cannot be read: {0}")]
@@ -66,12 +66,12 @@ impl Payload {
         if named { Ok(payload) } else { Err(Bad::NoSession) }
     }
 
-    /// Which prompt of the user it answers. Codex names its turns instead.
+    /// Returns the id of the user's prompt that the session answers. Codex sends the id of a turn instead.
     pub fn prompt(&self) -> String {
         self.prompt_id.clone().or_else(|| self.turn_id.clone()).unwrap_or_default()
     }
 
-    /// The part of the session, as the store names it.
+    /// Returns the name of the sub-agent, as the store knows this part of the session.
     pub fn part(&self) -> Option<String> {
         self.agent_id.clone().filter(|part| !part.trim().is_empty())
     }

@@ -1,5 +1,5 @@
-//! What a client is answered: exit code 0 and one JSON object, or 2 and a reason on standard error. Never anything else,
-//! because clients let everything through on other codes.
+//! The answers of the hook to a client: exit code 0 and one JSON object, or exit code 2 and a reason on standard error.
+//! There is no third form, because clients let every call through on other codes.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -12,19 +12,19 @@ use super::event::Event;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     Nothing,
-    /// For the model, when a session starts.
+    /// Text for the model, when a session starts.
     Context(String),
-    /// The tool is not called.
+    /// A denial with its reason: the client does not call the tool.
     Deny(String),
-    /// The agent goes on instead of stopping.
+    /// A reason for the agent to continue instead of stopping.
     Block(String),
-    /// For the person; everything takes its course.
+    /// A message for the person. The session continues.
     Note(String),
-    /// We cannot judge, so the client must not go on.
+    /// The reason why the hook cannot judge the call. The client must not continue.
     Refuse(String),
 }
 
-/// One answer is given, whoever comes first: us, the clock or a panic.
+/// Set when an answer was given. Only the first of three may answer: the hook's work, the timeout or a panic.
 static ANSWERED: AtomicBool = AtomicBool::new(false);
 
 impl Answer {
@@ -43,7 +43,7 @@ impl Answer {
         }
     }
 
-    /// Says it, and gives the code to end with. Whoever comes second says nothing.
+    /// Writes the answer and returns the exit code. Returns `None` when an answer was already given.
     pub(super) fn give(&self, event: Event) -> Option<u8> {
         if ANSWERED.swap(true, Ordering::SeqCst) {
             return None;
@@ -51,7 +51,7 @@ impl Answer {
         let mut error = std::io::stderr().lock();
         match self {
             Self::Refuse(reason) => {
-                // A reader that is gone changes nothing about the code.
+                // The exit code is the same when nothing reads standard error.
                 let _gone = writeln!(error, "handover: {reason}");
                 return Some(2);
             }
@@ -62,14 +62,14 @@ impl Answer {
         let said = writeln!(out, "{}", self.to_value(event)).and_then(|()| out.flush());
         match (said, event) {
             (Ok(()), _) => Some(0),
-            // A denial that nobody hears would be a permission.
+            // The client would take a denial that it cannot read for a permission.
             (Err(_), Event::PreToolUse) => Some(2),
             (Err(_), _) => Some(0),
         }
     }
 
     pub(super) fn code(&self, event: Event) -> ExitCode {
-        // The other one ends the process in a moment.
+        // Another thread gave the answer and is about to end the process.
         self.give(event).map_or_else(
             || loop {
                 std::thread::park()

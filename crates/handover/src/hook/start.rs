@@ -1,4 +1,4 @@
-//! What a model is told when its session starts: who it is, what it holds, its mail, and how to go on.
+//! The text for the model when its session starts: its agent, its tasks, its mail, and the calls to continue with.
 
 use engine::agent::Agent;
 use engine::inbox::{Message, Owner};
@@ -10,14 +10,14 @@ use super::{Answer, Hook, Trouble, who};
 use crate::office::Office;
 use crate::trust;
 
-/// What is shown of each kind; more is a number.
+/// The number of entries that are shown of each kind. Further entries are shown as a count.
 const AGENTS_MAX: usize = 5;
 const TASKS_MAX: usize = 10;
 const MAIL_MAX: usize = 10;
 const CHANGES_MAX: usize = 5;
-/// Of a name or a subject.
+/// The longest name or subject that is shown, in characters.
 const CHARS_MAX: usize = 200;
-/// Of all of it: a client may cut what is longer, at any place.
+/// The longest text in characters. A client may cut a longer text at any place.
 const TEXT_CHARS_MAX: usize = 8_000;
 
 struct Known {
@@ -31,13 +31,13 @@ pub(super) async fn context(office: &Office, hook: &Hook<'_>) -> Result<Answer, 
     let whose = who::Told { part: None, ..hook.told(office) };
     let known = office.desk.service().view(move |world| known(world, &whose)).await?;
     let text = if known.is_empty() { nobody(hook.payload.source.as_deref()) } else { told(&known) };
-    // However much there is to tell, what waits for a person is told whole.
+    // Settings that wait for a person are shown in full, even when the rest has to be cut.
     let notice = unaccepted(hook).unwrap_or_default();
     let room = TEXT_CHARS_MAX.saturating_sub(notice.chars().count());
     Ok(Answer::Context(text.chars().take(room).chain(notice.chars()).collect()))
 }
 
-/// What waits for a person in the settings, which the model can tell them.
+/// Returns a notice about settings that wait for a person to accept them, which the model can pass on.
 fn unaccepted(hook: &Hook<'_>) -> Option<String> {
     let waiting = trust::view(&hook.root()?, crate::place::data_folder().as_deref()).ok()?.waiting();
     if waiting.is_empty() {
@@ -67,7 +67,7 @@ fn known(world: &World, whose: &who::Told) -> Result<Vec<Known>, Stop> {
     Ok(found)
 }
 
-/// Nobody registered in this session.
+/// Returns the text for a session in which no agent registered.
 fn nobody(source: Option<&str>) -> String {
     let before = match source {
         Some("clear" | "compact" | "resume") => {
@@ -124,7 +124,7 @@ fn subject(message: &Message) -> String {
     format!("from {}, priority {}: {}", message.from, message.draft.priority.get(), short(subject))
 }
 
-/// One line of it.
+/// Returns the text on one line, cut to `CHARS_MAX` characters.
 fn short(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     line.chars().filter(|letter| !letter.is_control()).take(CHARS_MAX).collect()

@@ -1,4 +1,5 @@
-//! A session or a sub-agent stops. Whoever holds a claim, and whose output is a handoff, hands over first.
+//! Handles the stop of a session or a sub-agent. An agent that holds a claim and whose output is a handoff must hand
+//! over first.
 
 use engine::agent::{Agent, slug_of};
 use engine::checkpoint::Kind;
@@ -17,29 +18,30 @@ use crate::runner::learn::note;
 use crate::settings::{self, Team, team};
 use crate::trust;
 
-/// Of what an agent said, as it is kept with the task.
+/// The longest text of an agent that is kept with the task, in characters.
 const SAID_CHARS_MAX: usize = 8_000;
 
-/// A handoff that is due: whose, and for what.
+/// A handoff that is due, with its agent and its task.
 pub(super) struct Due {
     pub(super) agent: Agent,
     pub(super) task: Task,
     pub(super) settings: team::Agent,
     pub(super) report: Report,
     pub(super) detail: Detail,
-    /// Others that this session works on beside it.
+    /// The number of other tasks on which this session works.
     pub(super) others: usize,
 }
 
 pub(super) fn stopping(hook: &Hook<'_>) -> Result<Answer, Trouble> {
-    // Without a name for it nobody knows which sub-agent stops, and the session's own claims are not its business.
+    // The payload does not name the sub-agent that stops, and the claims of the session itself are not affected.
     if hook.event == Event::SubagentStop && hook.payload.part().is_none() {
         return Ok(Answer::Nothing);
     }
     let team = match hook.root() {
         Some(root) => {
             let view = trust::view(&root, crate::place::data_folder().as_deref())?;
-            // Which form an agent's answer has runs nothing; what its output is held to must have been accepted.
+            // The form of an agent's answer starts no program, so the written settings count. The checks of its output
+            // count only as a person accepted them.
             settings::Team { agents: view.written.team.agents, ..view.settings.team }
         }
         None => settings::Team::default(),
@@ -61,7 +63,7 @@ fn owes(agent: &team::Agent) -> bool {
     agent.output() == team::Output::Handoff
 }
 
-/// The last claim of this part of the session whose agent hands over.
+/// Returns the latest claim of this part of the session whose agent must hand over.
 async fn due(office: &Office, hook: &Hook<'_>, team: &Team) -> Result<Option<Due>, Trouble> {
     let told = hook.told(office);
     let settings = team.agents.clone();
@@ -86,13 +88,15 @@ async fn due(office: &Office, hook: &Hook<'_>, team: &Team) -> Result<Option<Due
     Ok(found.await?)
 }
 
-/// By its slug, or by the name it gave: a second one of that name has a number after its slug.
+/// Finds the settings of an agent by its slug, else by the slug of its name: a second agent of one name has a number
+/// after its slug.
 fn settings_of<'a>(settings: &'a [team::Agent], agent: &Agent) -> Option<&'a team::Agent> {
     let by = |slug: &str| settings.iter().find(|known| known.slug == slug);
     by(&agent.slug).or_else(|| by(&slug_of(&agent.name)))
 }
 
-/// As a runner judges the end of a turn.
+/// Returns the handoff in the agent's last message, or its problems, by the same rules as at the end of a runner's
+/// turn.
 fn judged(due: &Due, said: &str) -> Result<Contract, Vec<(String, String)>> {
     let input = brief::demands(&due.detail, &due.settings.writable_sections);
     let alias = wire::handoff::alias(due.agent.id);
@@ -103,7 +107,8 @@ fn judged(due: &Due, said: &str) -> Result<Contract, Vec<(String, String)>> {
     }
 }
 
-/// The agent goes on with what is wrong; when it was told so often enough, the task is blocked and the session may stop.
+/// Sends the problems back, so that the agent continues with them. When the store has no tries left, the task is
+/// blocked and the session may stop.
 pub(super) async fn send_back(
     office: &Office,
     due: &Due,
@@ -133,12 +138,12 @@ pub(super) async fn send_back(
     Ok(Answer::Block(brief::repair(due.agent.id, &holds, problems)))
 }
 
-/// Whoever lost the task in the meantime owes nothing.
+/// Returns the note for an agent that lost its task before it handed over. It has to do nothing more.
 pub(super) fn let_go(due: &Due, refusal: &Refusal) -> Answer {
     Answer::Note(format!("the handoff of {} had no effect: {refusal}", due.task.id))
 }
 
-/// With the runner's rights, which a handoff has in either place.
+/// Returns a caller with the runner's rights. A handoff has these rights in a hook as in a runner.
 pub(super) fn runner(due: &Due) -> Caller {
     Caller { agent: Some(due.agent.id), ..Caller::with_rights(Rights::Runner) }
 }

@@ -1,12 +1,12 @@
-//! Which of our agents a client speaks of.
+//! Finds the agents in the store that belong to a client's session.
 
 use engine::agent::Agent;
 use engine::id::{AgentId, SessionId, TaskId, TurnId};
 use engine::task::{State, Task};
 use engine::{Need, Stop, World};
 
-/// The conversation that a payload names, and the living connections of other clients. A payload can name any conversation, and
-/// speaks for no agent that is at home on the connection of another client.
+/// The conversation that a payload names, with the live connections of other clients. A payload can name any
+/// conversation, but it does not speak for an agent whose home is another client's connection.
 #[derive(Debug, Clone)]
 pub(super) struct Told {
     pub(super) conversation: String,
@@ -14,7 +14,7 @@ pub(super) struct Told {
     pub(super) foreign: Vec<SessionId>,
 }
 
-/// The agents that live in this part of a conversation, the last registered first.
+/// Returns the agents of this part of a conversation, the latest registered first.
 pub(super) fn agents(world: &World, told: &Told) -> Result<Vec<Agent>, Stop> {
     let Told { conversation, part, foreign } = told;
     let ids = world.agent_ids(&Need::ConversationAgents(conversation.clone()))?;
@@ -30,20 +30,21 @@ pub(super) fn agents(world: &World, told: &Told) -> Result<Vec<Agent>, Stop> {
     Ok(found)
 }
 
-/// Who is asked for when a gate stops something: the turn's agent, or the first that registered, which stays the first.
+/// Returns the agent in whose name a gate asks: the agent of the turn, else the first agent that registered, which
+/// always stays the first.
 pub(super) fn asker(world: &World, turn: Option<TurnId>, told: &Told) -> Result<Option<AgentId>, Stop> {
     if let Some(turn) = turn {
         match world.turn(turn) {
             Ok(found) => return Ok(Some(found.agent)),
             Err(missing @ Stop::Missing(_)) => return Err(missing),
-            // A turn of another store.
+            // The turn belongs to another store.
             Err(Stop::Refused(_) | Stop::Recorded(_)) => {}
         }
     }
     Ok(agents(world, told)?.last().map(|agent| agent.id))
 }
 
-/// What an agent holds and works on, the last claimed first. What waits for a person is not worked on.
+/// Returns the tasks that the agents hold, the latest claimed first.
 pub(super) fn held(world: &World, agents: &[Agent]) -> Result<Vec<(Agent, Task)>, Stop> {
     world.want(agents.iter().map(|agent| Need::Held(agent.id)))?;
     let mut pairs: Vec<(Agent, TaskId)> = Vec::new();
@@ -60,7 +61,7 @@ pub(super) fn held(world: &World, agents: &[Agent]) -> Result<Vec<(Agent, Task)>
     Ok(found)
 }
 
-/// Somebody waits for an answer to it.
+/// Tells whether the task waits for an answer.
 pub(super) fn is_paused(task: &Task) -> bool {
     matches!(task.state, State::Paused { .. })
 }
