@@ -1,4 +1,4 @@
-//! Reviews (Agent Feedback Protocol 1.2): the layer between who wants something looked at and whichever agent looks.
+//! Reviews (Agent Feedback Protocol 1.2): the layer between a requester and the agent that reviews.
 //!
 //! ```text
 //! request ──> judge ──> round begins ──> provider ──> judge ──> round ends ──> response, stream
@@ -6,8 +6,8 @@
 //!              └─> INVALID_REQUEST        └ repair, twice, then INTERNAL_ERROR
 //! ```
 //!
-//! It owns the session: its id, the order of iterations, what was found and what became of it. Whatever a provider does, the
-//! requester gets a response that is well formed.
+//! This module owns the session: its id, the order of iterations, the findings and their decisions. The requester gets
+//! a well-formed response even when the provider fails.
 
 pub mod ask;
 pub mod base;
@@ -25,12 +25,13 @@ pub use round::{Answered, Bench, Round, open, round};
 
 use agents::host::TURN;
 
-/// Below a turn or a review nobody asks for another one: a provider could ask itself without end.
+/// Tells whether this process runs below a turn or a review. No review may be requested there: a provider could ask
+/// itself without end.
 pub fn is_below_a_turn() -> bool {
     std::env::var_os(TURN).is_some_and(|turn| !turn.is_empty())
 }
 
-/// This process runs below a provider that is not in a turn of a task: it looks, and does nothing.
+/// Tells whether this process runs below a provider outside of any task's turn. Such a process may only read.
 pub fn is_below_a_review() -> bool {
     std::env::var(TURN).is_ok_and(|turn| turn.parse::<engine::id::ReviewId>().is_ok())
 }

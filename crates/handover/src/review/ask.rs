@@ -1,5 +1,5 @@
-//! Asks a provider until it answers within the protocol, at most two repairs long. It does not matter here how its program is
-//! run, nor where what it cost is written down.
+//! Asks a provider until it answers within the protocol, with at most two repairs. The caller decides how the program
+//! runs and where its cost is recorded.
 
 use engine::limits;
 use engine::review::Finding;
@@ -12,9 +12,9 @@ use super::prompt;
 use agents::adapter::Kind;
 use agents::program::NO_CONVERSATION;
 
-/// After these it is given up.
+/// The number of repairs after which the review fails.
 pub const REPAIRS_MAX: u32 = 2;
-/// Of what was wrong, what a repair is told.
+/// The number of problems that a repair message lists.
 const WRONG_MAX: usize = 20;
 
 /// One start of the provider's program.
@@ -25,39 +25,39 @@ pub struct Try {
     pub resume: Option<String>,
 }
 
-/// What came of a start.
+/// The result of one start of the provider's program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Said {
     pub end: TurnEnd,
     pub reason: Option<String>,
-    /// Its answer, as bytes: not every program writes text.
+    /// The answer as bytes, because not every program writes text.
     pub answer: Vec<u8>,
     pub conversation: Option<String>,
     pub spent: Spent,
 }
 
-/// Whoever runs the program.
+/// Runs the provider's program.
 pub trait Stage: Send {
     type Trouble;
 
     fn play(&mut self, attempt: Try) -> impl Future<Output = Result<Said, Self::Trouble>> + Send;
 }
 
-/// What is asked.
+/// The question for a provider.
 #[derive(Debug, Clone)]
 pub struct Question<'a> {
     pub kind: Kind,
     pub who: &'a wire::prompt::Who,
     pub request: &'a Value,
     pub asked: &'a Asked,
-    /// Where a task's work is from, in our own words.
+    /// The origin of a task's work, in our own words.
     pub source: Option<String>,
-    /// What the session has found so far.
+    /// The findings of the session so far.
     pub earlier: &'a [Finding],
     pub conversation: Option<String>,
 }
 
-/// What was answered in the end.
+/// The final result of asking a provider.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Heard {
     pub reply: Reply,
@@ -68,9 +68,9 @@ pub struct Heard {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
     Response(Box<Response>),
-    /// It died, took too long, or would not keep to the protocol.
+    /// The reason of a failure: the program died, took too long, or did not keep to the protocol.
     Failed(String),
-    /// We ended it ourselves.
+    /// We ended the program ourselves.
     Cut(TurnEnd),
 }
 
@@ -95,7 +95,8 @@ pub async fn ask<S: Stage>(stage: &mut S, question: &Question<'_>) -> Result<Hea
             TurnEnd::Cancelled | TurnEnd::ClaimLost | TurnEnd::Interrupted => {
                 return done(Reply::Cut(said.end), conversation);
             }
-            // It has forgotten the session, and is told it anew; that is no repair.
+            // The program lost the conversation, so it gets everything again in a new one. This does not count as a
+            // repair.
             TurnEnd::Failed if resume.is_some() && said.reason.as_deref() == Some(NO_CONVERSATION) => {
                 resume = None;
                 continue;
@@ -124,10 +125,10 @@ pub async fn ask<S: Stage>(stage: &mut S, question: &Question<'_>) -> Result<Hea
     }
 }
 
-/// The response in what a provider wrote, or everything that is wrong with it.
+/// Returns the response in a provider's answer, or everything that is wrong with the answer.
 pub fn judge(answer: &[u8], asked: &Asked) -> Result<Box<Response>, Vec<(String, String)>> {
     let only = |code: &str, message: &str| Err(vec![(code.to_owned(), message.to_owned())]);
-    // A program may speak the stream of this protocol itself.
+    // The program may write the event stream of this protocol.
     let stream = wire::stream::read(answer).ok().and_then(|transcript| transcript.response);
     let text = match (&stream, std::str::from_utf8(answer)) {
         (Some(text), _) => text.as_str(),

@@ -1,5 +1,5 @@
-//! Where the repositories stood when a task was claimed first. A reviewer is shown what changed since then, so we keep it
-//! ourselves: a base that the worker names could hide some of its work.
+//! The commits of the repositories when a task was claimed first. A reviewer sees the changes since then. We keep these
+//! commits ourselves, because a base that the worker names could hide some of its work.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
@@ -11,18 +11,18 @@ use git::program::{Call, Git};
 use git::repository::Repository;
 
 const FOLDER: &str = "review-bases";
-/// Each of them takes three calls of git when a task with a review is claimed.
+/// The number of repositories that are looked at. Each takes three calls of git when a task with a review is claimed.
 const REPOSITORIES_MAX: usize = 20;
-/// Branches of a repository whose tips are kept, the ones that moved last first.
+/// The number of branches whose tips are kept in each repository, the latest changed first.
 const BRANCHES_MAX: &str = "--count=1000";
 const HEAD: &str = "HEAD";
 
-/// By repository and reference, the commit it stood at: what the main worktree had checked out (`HEAD`), and the branches.
+/// The commit of each reference by repository and name: `HEAD` for the checkout of the main worktree, and the branches.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClaimBase(BTreeMap<(PathBuf, String), String>);
 
 impl ClaimBase {
-    /// Looks at the repositories. A folder without a repository or without a commit has no base.
+    /// Reads the commits of the repositories. A folder without a repository or without a commit has no base.
     pub async fn look(git: &Git, folders: impl IntoIterator<Item = PathBuf>) -> Self {
         let mut found = BTreeMap::new();
         for folder in folders.into_iter().take(REPOSITORIES_MAX) {
@@ -48,18 +48,19 @@ impl ClaimBase {
         self.0.get(&(home.to_owned(), reference.to_owned())).map(String::as_str)
     }
 
-    /// Tells whether a task has a base already. A later claim goes on with the work of the first one.
+    /// Tells whether a task already has a base. A later claim continues the work of the first one and keeps its base.
     pub fn is_kept(state: &Path, task: TaskId) -> bool {
         place(state, task).exists()
     }
 
-    /// Keeps the base of a task, unless it has one.
+    /// Saves the base of a task, unless the task has one.
     pub fn keep(&self, state: &Path, task: TaskId) -> io::Result<()> {
         let folder = state.join(FOLDER);
         std::fs::create_dir_all(&folder)?;
         let mut file = tempfile::NamedTempFile::new_in(&folder)?;
         for ((home, name), commit) in &self.0 {
-            // A line break would make two lines of one; such a folder is compared with the workspace's own base.
+            // A line break in the path would make two lines of one entry. Such a repository is compared with the
+            // workspace's own base.
             if let Some(home) = home.to_str().filter(|home| !home.contains('\n')) {
                 writeln!(file, "{commit} {name} {home}")?;
             }
@@ -71,12 +72,12 @@ impl ClaimBase {
         }
     }
 
-    /// Reads the base of a task. Another machine, or an older version, may have kept none.
+    /// Reads the base of a task. It is empty when another machine or an older version kept none.
     pub fn read(state: &Path, task: TaskId) -> Self {
         let text = std::fs::read_to_string(place(state, task)).unwrap_or_default();
         let line = |line: &str| {
             let (commit, rest) = line.split_once(' ')?;
-            // A reference has no blanks; a folder may.
+            // A reference contains no spaces, but a folder may.
             let (name, home) = rest.split_once(' ')?;
             Some(((PathBuf::from(home), name.to_owned()), commit.to_owned()))
         };

@@ -1,4 +1,4 @@
-//! Runs a provider's program outside of any task: in a folder of its own, in which it can change nothing of anybody.
+//! Runs a provider's program outside of any task, in a separate folder where it cannot change other files.
 
 use std::path::{Path, PathBuf};
 
@@ -14,29 +14,29 @@ use agents::adapter::{self, Heard, Kind, Order, Permissions, Server};
 use agents::host;
 use agents::program::{self, Cut, Follow, Ran, Start};
 
-/// Where programs of reviews run.
+/// Returns the folder in which the programs of reviews run.
 pub fn folder(state: &Path) -> PathBuf {
     state.join("reviews")
 }
 
-/// A provider that is run here and now. Dropped, its program is cut off.
+/// A provider whose program runs in this process. Dropping the value cuts the program off.
 #[derive(Debug)]
 pub struct Here<'a, C> {
     pub provider: &'a Provider,
     pub review: ReviewId,
     pub state: &'a Path,
-    /// The store, as our MCP server has to be told it.
+    /// The address of the store, for our MCP server.
     pub store: &'a str,
-    /// Our own program, where this process is another one.
+    /// The path of our own program, when this process is another program.
     pub binary: Option<&'a Path>,
-    /// What its conversation has cost before: programs that count on tell it again.
+    /// The cost of the conversation so far. Some programs report a running total, which includes it.
     pub earlier: Spent,
-    /// Ready when it must not go on.
+    /// A future that is ready when the program must stop.
     pub cut: C,
     starts: u32,
 }
 
-/// What keeps a round from being held.
+/// The reasons why a round cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum Trouble {
     #[error(transparent)]
@@ -46,7 +46,8 @@ pub enum Trouble {
 }
 
 impl<'a, C> Here<'a, C> {
-    /// What an earlier round left is ended and removed: whoever holds the session now is the only one.
+    /// Creates a provider for one round. Its first start ends and removes the programs of an earlier round: only one
+    /// round of a session may run.
     pub fn new(
         provider: &'a Provider,
         review: ReviewId,
@@ -63,7 +64,8 @@ impl<'a, C> Here<'a, C> {
 
     fn start(&self, attempt: Try, folder: &Path) -> Result<Start, Trouble> {
         let settings = &self.provider.member.settings;
-        // The same for all rounds: opencode resumes a conversation only where it was begun, and elsewhere waits for ever.
+        // All rounds use the same folder: opencode resumes a conversation only in the folder where it began, and hangs
+        // in any other.
         let room = self.place().join("room");
         std::fs::create_dir_all(&room)?;
         let server = self.binary.map_or_else(std::env::current_exe, |binary| Ok(binary.to_owned()))?;
@@ -111,7 +113,7 @@ impl<C: Future<Output = Cut> + Send + Unpin> Stage for Here<'_, C> {
         let start = self.start(attempt, &folder)?;
         let ran = program::run(&start, &mut Silent, &mut self.cut).await;
         let said = ran.map(|ran| said(&ran, start.order.kind, &folder, self.earlier));
-        // What it wrote was heard; the conversation is in its own home.
+        // The output was read already, and the conversation is kept in the program's home.
         let _gone = std::fs::remove_dir_all(self.place());
         match said {
             Ok(said) => {
@@ -123,7 +125,7 @@ impl<C: Future<Output = Cut> + Send + Unpin> Stage for Here<'_, C> {
     }
 }
 
-/// Folders of a round whose process was killed: their programs have ended, or are ended now.
+/// Ends the programs that a killed process left in the folders of its round, and removes the folders.
 async fn clear(place: PathBuf) {
     let cleared = tokio::task::spawn_blocking(move || {
         let is_start = |name: std::ffi::OsString| name.to_str().is_some_and(|name| name.parse::<u32>().is_ok());
@@ -146,11 +148,11 @@ fn unstarted(reason: &str) -> Said {
     }
 }
 
-/// What a program said, and what that cost beyond what was known.
+/// Returns the answer of a program and its cost beyond the cost that was known before.
 pub fn said(ran: &Ran, kind: Kind, folder: &Path, earlier: Spent) -> Said {
     let (usd_micros, tokens) = amounts(ran.said.usd, ran.said.tokens, earlier);
     let ms = u64::try_from(ran.ended.ended_at.saturating_sub(ran.ended.started_at)).unwrap_or(0);
-    // A program without events of its own is taken at its bytes.
+    // A program without an event format answers with the bytes on its standard output.
     let answer = match kind {
         Kind::Exec => std::fs::read(folder.join(host::STDOUT)).unwrap_or_default(),
         Kind::Claude | Kind::Opencode | Kind::Codex | Kind::Gemini | Kind::Acp => ran.said.text.clone().into_bytes(),
@@ -164,7 +166,8 @@ pub fn said(ran: &Ran, kind: Kind, folder: &Path, earlier: Spent) -> Said {
     }
 }
 
-/// Follows a provider: it may use nothing that has to be allowed.
+/// Follows a provider without recording anything. Rejects every call that needs a permission, because a provider may
+/// use none.
 #[derive(Debug)]
 pub struct Silent;
 

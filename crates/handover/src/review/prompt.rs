@@ -1,10 +1,10 @@
-//! What a provider is told: who it is, how the protocol goes, and what was said before.
+//! Builds the prompt of a provider: its role, the protocol, and the earlier findings.
 
 use engine::review::Finding;
 use wire::json::{Value, object};
 use wire::prompt::{self, Sources, Who, fenced};
 
-/// What of earlier rounds is told to a program that does not remember them.
+/// The longest list of earlier findings for a program that does not remember them, in bytes.
 const HISTORY_CHARS_MAX: usize = 60_000;
 
 const PROTOCOL: &str = "# Reviewing\n\
@@ -28,7 +28,8 @@ const PROTOCOL: &str = "# Reviewing\n\
     {\"code\": \"UNSUPPORTED_MEDIA_TYPE\" or \"INTERNAL_ERROR\", \"message\": \"why\"}}\n\
     - No field for the session anywhere; other fields of your own begin with `x-`.\n";
 
-/// The system prompt: the agent's card or persona, then the protocol, then what it found before.
+/// Returns the system prompt: the agent's card or persona, the protocol, and the earlier findings when the program does
+/// not remember them.
 pub fn system(who: &Who, earlier: &[Finding], remembers: bool) -> String {
     let mut text = prompt::assemble(&Sources::of(who.clone()));
     text.push_str("\n\n");
@@ -43,7 +44,7 @@ pub fn system(who: &Who, earlier: &[Finding], remembers: bool) -> String {
 
 fn history(earlier: &[Finding]) -> String {
     let mut text = String::new();
-    // The newest matter most when not all fits.
+    // When not all findings fit, the newest matter most.
     for finding in earlier.iter().rev() {
         let decided = finding.decided();
         let line = object([
@@ -65,7 +66,7 @@ fn history(earlier: &[Finding]) -> String {
     text
 }
 
-/// The message to a program that is talked with.
+/// Returns the message for a program that holds a conversation.
 pub fn message(request: &Value, source: Option<&str>, wrong: &[(String, String)]) -> String {
     let mut text = String::new();
     if !wrong.is_empty() {
@@ -84,7 +85,8 @@ pub fn message(request: &Value, source: Option<&str>, wrong: &[(String, String)]
     text
 }
 
-/// What a program reads that is not talked with: the request itself, and what was wrong with its last answer as an extension.
+/// Returns the input for a program without a conversation: the request, with the problems of its last answer as an
+/// extension field.
 pub fn input(request: &Value, wrong: &[(String, String)]) -> String {
     let Value::Object(mut members) = request.clone() else { return request.to_string() };
     if !wrong.is_empty() {

@@ -1,4 +1,4 @@
-//! Who reviews: an agent of the settings, ready to be asked.
+//! Finds the agent of the settings that reviews.
 
 use std::path::{Path, PathBuf};
 
@@ -8,14 +8,14 @@ use crate::settings::{self, team};
 use crate::team::{Member, NotReady, Team};
 use crate::trust;
 
-/// An agent that can be asked.
+/// An agent that can be asked for a review.
 #[derive(Debug, Clone)]
 pub struct Provider {
     pub member: Member,
     pub limits: team::Limits,
 }
 
-/// Why nobody is asked.
+/// The reasons why no provider can be asked.
 #[derive(Debug, thiserror::Error)]
 pub enum NoProvider {
     #[error("there is no project here; run `handover init` in its root, then name agents in .handover/config.toml")]
@@ -33,7 +33,7 @@ fn list(known: &[String]) -> String {
 }
 
 impl Provider {
-    /// The agent of that name, else the first with that role. Its commands must have been accepted.
+    /// Returns the agent with that name, else the first agent with that role. A person must have accepted its commands.
     pub fn find(root: Option<&Path>, data: Option<&Path>, named: &str) -> Result<Self, NoProvider> {
         let root = root.ok_or(NoProvider::NoProject)?;
         let mut settings = trust::require(root, data)?.settings.team;
@@ -56,7 +56,7 @@ impl Provider {
         is_listed(media_type, self.member.settings.media_types.iter().map(String::as_str))
     }
 
-    /// Where its program keeps what is its own.
+    /// Returns the home folder of the provider's program.
     pub fn home(&self, state: &Path) -> agents::adapter::Home {
         match self.member.settings.home {
             team::Home::User => agents::adapter::Home::User,
@@ -69,7 +69,7 @@ fn homes(state: &Path) -> PathBuf {
     state.join("homes")
 }
 
-/// Returns the agent of the settings that a worker is. One with several roles registers as `slug-role`.
+/// Returns the slug in the settings of a worker. An agent with several roles registers as `slug-role`.
 pub fn own_slug(settings: &settings::Team, worker: &str) -> String {
     let own = settings.agents.iter().find(|agent| {
         worker == agent.slug || agent.roles.iter().any(|role| worker == format!("{}-{role}", agent.slug))
@@ -82,7 +82,8 @@ pub fn can_review(root: Option<&Path>) -> bool {
     settings::read(root).is_ok_and(|found| found.team.agents.iter().any(|agent| !agent.media_types.is_empty()))
 }
 
-/// The slug behind `roles.NAME`, a slug or a role. Nobody reviews its own work.
+/// Returns the slug that `roles.NAME`, a slug or a role names. Skips the agent `but`, because an agent does not review
+/// its own work.
 pub fn slug(settings: &settings::Team, named: &str, but: Option<&str>) -> Option<String> {
     let others = || settings.agents.iter().filter(|agent| Some(agent.slug.as_str()) != but);
     let by_role = |role: &str| others().find(|agent| agent.roles.iter().any(|own| own == role));

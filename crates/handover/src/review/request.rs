@@ -1,4 +1,4 @@
-//! Requests that we make ourselves: of a file or a text, with what became of earlier findings.
+//! Builds our own review requests for a file or a text, with the decisions on earlier findings.
 
 use std::path::Path;
 
@@ -7,23 +7,23 @@ use wire::json::{Object, Value, object, parse};
 
 use crate::digest::sha256;
 
-/// The largest file that is read: a request has at most a mebibyte, and says so itself when it is more.
+/// The largest file that is read, in bytes. A request may have at most one mebibyte and reports its own excess.
 const FILE_BYTES_MAX: u64 = 8 << 20;
 
-/// The field of an artifact that says where a task's work is from. Only requests that we make have it.
+/// The field of an artifact that names the origin of a task's work. Only requests that we make have it.
 pub(super) const SOURCE: &str = "x-source";
 
-/// What is to be reviewed.
+/// The subject of a review.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Artifact {
     pub media_type: String,
     pub content: Value,
     pub reference: Option<String>,
-    /// Where the work of a task is from, in our own words.
+    /// The origin of a task's work, in our own words.
     pub source: Option<String>,
 }
 
-/// Why a file cannot be shown to anybody.
+/// The reasons why a file cannot be reviewed.
 #[derive(Debug, thiserror::Error)]
 pub enum Unshown {
     #[error("read {path}")]
@@ -35,7 +35,7 @@ pub enum Unshown {
 }
 
 impl Artifact {
-    /// A file as it is, its version named by its hash.
+    /// Reads a file as an artifact. Its hash names the version.
     pub fn of_file(path: &Path, media_type: Option<&str>) -> Result<Self, Unshown> {
         let shown = || path.display().to_string();
         let unread = |source| Unshown::Unread { path: shown(), source };
@@ -49,18 +49,18 @@ impl Artifact {
         Ok(Self::of_text(text, media_type, Some(reference)))
     }
 
-    /// JSON is shown as what it is, everything else as a text.
+    /// Makes an artifact of a text. JSON is embedded as JSON, everything else as a string.
     pub fn of_text(text: String, media_type: String, reference: Option<String>) -> Self {
         let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let is_json = essence == "application/json" || essence.ends_with("+json");
         let json = if is_json { parse(&text).ok().map(|node| node.to_value()) } else { None };
-        // The protocol has no null for content.
+        // The protocol does not allow null as content.
         let content = json.filter(|value| *value != Value::Null).unwrap_or_else(|| text.into());
         Self { media_type, content, reference, source: None }
     }
 }
 
-/// The request of an iteration. What was decided and not told yet is told now.
+/// Returns the request of an iteration, with all decisions that the provider has not received yet.
 pub fn request(iteration: u32, artifact: &Artifact, findings: &[Finding]) -> Value {
     let mut shown: Object = vec![
         ("media_type".to_owned(), artifact.media_type.as_str().into()),
@@ -80,7 +80,8 @@ pub fn request(iteration: u32, artifact: &Artifact, findings: &[Finding]) -> Val
     Value::Object(members)
 }
 
-/// A round that is begun again tells again what it told.
+/// Returns the entry for the decision on a finding. Returns `None` when an earlier round sent the decision; a round
+/// that starts again sends its decisions again.
 fn item(finding: &Finding, iteration: u32) -> Option<Value> {
     let Decided { decision, told, .. } = finding.decided()?;
     if told.is_some_and(|round| round < iteration) {
@@ -93,7 +94,7 @@ fn item(finding: &Finding, iteration: u32) -> Option<Value> {
     Some(Value::Object(item))
 }
 
-/// What a file is, by its name.
+/// Returns the media type of a file by its extension.
 pub fn by_extension(path: &Path) -> &'static str {
     let extension = path.extension().and_then(|end| end.to_str()).unwrap_or_default().to_ascii_lowercase();
     match extension.as_str() {

@@ -1,5 +1,5 @@
-//! One round of a session: judged, recorded, asked, recorded. What is recorded as begun and was never ended is begun again
-//! by whoever asks for the same iteration.
+//! Runs one round of a session: judges the request, records the start, asks the provider, records the end. A round that
+//! was started and never ended starts again when a caller requests the same iteration.
 
 use std::fs::File;
 use std::path::Path;
@@ -20,32 +20,32 @@ use crate::error::Error;
 use crate::objects;
 use crate::service::Service;
 
-/// What an invalid request is told of itself.
+/// The number of problems that the response to an invalid request lists.
 const PROBLEMS_MAX: usize = 20;
-/// Beyond what its turns may take, before somebody elsewhere may begin it again.
+/// The time in milliseconds beyond the turns' own limits, before another process may start the round again.
 const MARGIN_MS: i64 = 120_000;
 
-/// Where and for whom a round is held.
+/// The context of a round: the store, this machine, the caller and the provider.
 #[derive(Debug)]
 pub struct Bench<'a> {
     pub service: &'a Service,
     pub state: &'a Path,
-    /// This machine.
+    /// The name of this machine.
     pub host: &'a str,
-    /// Who asks.
+    /// The caller that requests the review.
     pub caller: Caller,
     pub provider: &'a Provider,
 }
 
-/// Which one.
+/// The review to which a round belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Round {
     pub review: ReviewId,
-    /// The turn whose output is shown.
+    /// The turn whose output is reviewed.
     pub turn: Option<TurnId>,
 }
 
-/// What the requester gets.
+/// The response for the requester, with its cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answered {
     pub response: Response,
@@ -62,7 +62,7 @@ impl Answered {
     }
 }
 
-/// Begins a session. It has no round yet.
+/// Opens a review session without a round.
 pub async fn open(bench: &Bench<'_>, gate: Option<(TaskId, u32)>, rounds_max: Option<u32>) -> Result<ReviewId, Error> {
     let provider = bench.provider.slug().to_owned();
     let open = Command::OpenReview(OpenReview { provider, gate, rounds_max });
@@ -71,7 +71,7 @@ pub async fn open(bench: &Bench<'_>, gate: Option<(TaskId, u32)>, rounds_max: Op
     Ok(review)
 }
 
-/// Holds a round. None when we ended the provider ourselves, or nothing could be said at all.
+/// Runs a round. Returns `None` when we ended the provider ourselves, or when no response can be formed.
 pub async fn round<S>(
     bench: &Bench<'_>,
     which: Round,
@@ -108,7 +108,7 @@ where
     let Some((Some(answered), conversation, spent)) = ended else { return Ok(None) };
     match end(bench, &begun, &answered.response, conversation, spent).await {
         Ok(()) => Ok(Some(answered)),
-        // Somebody began it again meanwhile, and is answered instead.
+        // Another process started the round again, and its requester gets the response.
         Err(Error::Refused(refusal)) => Ok(Answered::failure(&asked, "INTERNAL_ERROR", &refusal.to_string())),
         Err(error) => Err(error.into()),
     }
@@ -143,7 +143,8 @@ async fn heard<S: Stage>(
     Ok(Some((answered, conversation, spent)))
 }
 
-/// Returns where the work of a task is from, as we said it. A request that is no task's was made by others.
+/// Returns our own description of the origin of a task's work. Returns `None` for a review without a task: others wrote
+/// that request.
 fn source(known: &Reviewed, request: &Request) -> Option<String> {
     known.review.gate?;
     let Value::Object(members) = request.render().get("artifact")?.clone() else { return None };
@@ -168,7 +169,7 @@ struct Begun {
     tries: u32,
 }
 
-/// Records that it begins, or says why it may not.
+/// Records the start of a round, or returns the reason why it may not start.
 async fn begin(
     bench: &Bench<'_>,
     which: Round,
@@ -223,7 +224,7 @@ fn decisions(request: &Request) -> Vec<(String, Decision)> {
     items.iter().map(decision).collect()
 }
 
-/// No database need keep a zero byte.
+/// Replaces zero bytes, which not every database can store.
 fn plain(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
 }
@@ -268,7 +269,7 @@ fn found(feedback: &Feedback) -> Vec<Found> {
     feedback.areas_for_improvement.0.iter().map(area).collect()
 }
 
-/// A provider's own code, in one line and short.
+/// Returns a provider's error code as one short line.
 fn word(code: &str) -> String {
     let word: String = code.chars().filter(|letter| !letter.is_control()).take(64).collect();
     if word.trim().is_empty() { "INTERNAL_ERROR".to_owned() } else { word }
@@ -281,7 +282,7 @@ async fn kept(state: &Path, bytes: &[u8]) -> Result<Object, Error> {
     kept.map_err(|cause| Error::file("keep a document of a review in", cause))
 }
 
-/// One request of a session at a time on this machine. Whoever has the file is it, until its process ends.
+/// A lock on a session: one request at a time on this machine. The process holds the locked file until it ends.
 struct Alone {
     path: std::path::PathBuf,
     _file: File,
@@ -305,7 +306,7 @@ fn alone(state: &Path, review: ReviewId) -> std::io::Result<Option<Alone>> {
     }
 }
 
-/// The review, when it is this provider's.
+/// Tells whether this provider made the review.
 pub fn is_by(review: &Review, provider: &Provider) -> bool {
     review.provider == provider.slug()
 }

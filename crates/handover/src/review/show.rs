@@ -1,4 +1,4 @@
-//! Reviews as objects, for people and for agents.
+//! Renders reviews as JSON objects for people and agents.
 
 use engine::review::{Finding, Review, Round, RoundState};
 use engine::view::Reviewed;
@@ -75,7 +75,7 @@ pub fn finding(row: &Finding) -> Value {
     ])
 }
 
-/// Everything of one.
+/// Returns a review with all its rounds and findings.
 pub fn whole(found: &Reviewed) -> Value {
     let Value::Object(mut members) = review(&found.review) else { return Value::Null };
     members.push(("rounds".to_owned(), Value::List(found.rounds.iter().map(round).collect())));

@@ -1,10 +1,11 @@
-//! The work of a task that is to be reviewed: where it is, and what of it its reviewer is shown. The worker chooses neither.
+//! Locates the work of a task for its review, and decides which part of it the reviewer sees. The worker chooses
+//! neither.
 //!
 //! ```text
 //! the task's workspace, verified with git    changes since the first claim  ─┐
 //!   none, or it has no changes                                               ├─> gathered, named by its tree
 //! the main worktree                          changes since the first claim  ─┘
-//!   none, or no repository ───────────────────────────────────────────────────> given by the worker, and said to be
+//!   none, or no repository ───────────────────────────────────────────────────> given by the worker, and marked as such
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -22,26 +23,26 @@ use git::Problem;
 use git::program::Git;
 use git::repository::{Repository, reference};
 
-/// Names of what is reviewed that no tree has.
+/// The names of a reviewed state that has no tree.
 const GIVEN_UNCHANGED: &str = "given: no changes in the repository";
 const GIVEN_ANYWHERE: &str = "given: no repository";
-/// How gathered work is shown.
+/// The media type of gathered work.
 pub const DIFF: &str = "text/x-diff";
-/// Tasks of a workflow that one read returns, and reads until we give up looking for those that share a worktree.
+/// The number of tasks in one read, and the number of reads, when we look for tasks that share a worktree.
 const PAGE: u32 = 500;
 const PAGES_MAX: usize = 20;
 
-/// Where work is looked for.
+/// The places where the work of a task is looked for.
 #[derive(Debug, Clone, Copy)]
 pub struct WorkGround<'a> {
     pub service: &'a Service,
     /// The project's main worktree.
     pub root: Option<&'a Path>,
-    /// Our own state on this machine, which knows where the task began.
+    /// Our state folder on this machine, which has the base of the task's first claim.
     pub state: Option<&'a Path>,
 }
 
-/// Why the work of a task cannot be looked at.
+/// The reasons why the work of a task cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkProblem {
     #[error(transparent)]
@@ -50,7 +51,7 @@ pub enum WorkProblem {
     Git(#[from] Problem),
 }
 
-/// The work of a task, as it stands.
+/// The current work of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskWork {
     diff: Option<WorkDiff>,
@@ -59,7 +60,7 @@ pub struct TaskWork {
 }
 
 impl TaskWork {
-    /// Looks at the work of a task.
+    /// Reads the current work of a task.
     pub async fn look(ground: WorkGround<'_>, task: TaskId) -> Result<Self, WorkProblem> {
         let git = Git::default();
         let base = ground.state.map(|state| ClaimBase::read(state, task)).unwrap_or_default();
@@ -72,7 +73,7 @@ impl TaskWork {
         {
             let mut source =
                 format!("Handover gathered it from {name}: everything that was changed since the task was claimed.");
-            // The worker may have worked in the main worktree, and so may anybody else.
+            // The worker may have worked in the main worktree. Others may have changed it, too.
             if let Some(main) = main.filter(|main| main.source != work.source) {
                 let (names, more) = main.names(&git, main_base.as_deref()).await?;
                 source.push_str(&elsewhere(&names, more));
@@ -95,12 +96,12 @@ impl TaskWork {
         Ok(Self { diff, has_repository, source: source.to_owned() })
     }
 
-    /// Returns the changes as text; None when the worker has to give what is reviewed.
+    /// Returns the changes as text. Returns `None` when the worker has to give the work to review.
     pub fn diff(&self) -> Option<&str> {
         self.diff.as_ref().map(|diff| diff.text.as_str())
     }
 
-    /// Returns the name of this state. A review counts for the state that it was shown.
+    /// Returns the name of this state. A review counts only for the state that the reviewer saw.
     pub fn name(&self) -> &str {
         match (&self.diff, self.has_repository) {
             (Some(diff), _) => &diff.state,
@@ -109,15 +110,15 @@ impl TaskWork {
         }
     }
 
-    /// Returns where it is from, in sentences for its reviewer.
+    /// Returns the origin of the work, in sentences for the reviewer.
     pub fn source(&self) -> &str {
         &self.source
     }
 }
 
-/// Returns the state of the work of a task that is to be completed, for the rule that compares it with what was reviewed.
-/// None when there is nothing to compare. Work that was verified counts as it is in the folder where that was done: checks
-/// of one folder say nothing of another.
+/// Returns the state of the work of a task that is to be completed, for the rule that compares it with the reviewed
+/// state. Returns `None` when there is nothing to compare. For verified work it returns the state of the folder where
+/// the checks ran: checks in one folder say nothing about another.
 pub async fn state_to_complete(
     ground: WorkGround<'_>,
     task: TaskId,
@@ -132,7 +133,7 @@ pub async fn state_to_complete(
     });
     match found.await {
         Ok(true) => {}
-        // The rule refuses a task that is not there or was not reviewed.
+        // The engine refuses to complete a task that does not exist or was not reviewed.
         Ok(false) | Err(Error::Refused(_)) => return Ok(None),
         Err(error) => return Err(error.into()),
     }
@@ -143,12 +144,13 @@ pub async fn state_to_complete(
     }))
 }
 
-/// Tells in a few words how a round came by what it showed, by its name. None when no task's work was shown.
+/// Returns a short text on the origin of the work that a round showed, by its name. Returns `None` when the round did
+/// not show a task's work.
 pub fn shown(name: &str, media_type: &str) -> Option<&'static str> {
     if name.starts_with("given: ") {
         return Some("given by the worker, not gathered");
     }
-    // A person may show a file of the same state.
+    // A person may request a review of a file in the same state, so the media type must match, too.
     (name.starts_with("tree:") && media_type == DIFF).then_some("gathered by Handover")
 }
 
@@ -157,7 +159,7 @@ fn elsewhere(names: &[String], more: usize) -> String {
         return String::new();
     }
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    // A file's name is the worker's text.
+    // Quoted, because a file name is text of the worker.
     let names: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
     format!(
         " The main worktree was changed in that time, too, by the worker or by others, and these changes are not shown: {}{more}.",
@@ -177,27 +179,27 @@ async fn main_worktree(git: &Git, root: Option<&Path>) -> Result<Option<GitWork>
     }
 }
 
-/// The work in a workspace, what it is compared with, and how it is called.
+/// The work in a workspace, with the commit it is compared with and its name.
 struct OwnWork {
     work: GitWork,
     base: Option<String>,
     name: String,
 }
 
-/// A task's workspace, as it is recorded.
+/// The workspace of a task, as the store records it.
 struct Recorded {
     workspace: Workspace,
     repository: Option<PathBuf>,
     sharing: Sharing,
 }
 
-/// Who else works in a worktree.
+/// The use of a worktree by other tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sharing {
     Alone,
-    /// Another task was worked on there before.
+    /// Another task used the worktree before.
     Before,
-    /// Another agent holds a task there.
+    /// Another agent holds a task in the worktree now.
     Now {
         task: TaskId,
         agent: AgentId,
@@ -237,14 +239,14 @@ async fn own_worktree(
     let branch = reference(&workspace.branch);
     let Some(source) = located(git, &repository, (task, &workspace), &path).await? else { return Ok(None) };
     let at_claim = match sharing {
-        // What others made there before is not this task's.
+        // Earlier changes in the worktree belong to other tasks.
         Sharing::Before => base.tip(&repository.home, &branch),
         Sharing::Alone | Sharing::Now { .. } => None,
     };
     let at_claim = at_claim.or_else(|| base.head(&repository.home)).map(str::to_owned);
     let base = match at_claim {
         Some(commit) => Some(commit),
-        // Claimed on another machine: the base that the workspace was made from.
+        // The task was claimed on another machine, so the base of the workspace counts.
         None => match repository.base(git, workspace.base_branch.as_deref()).await {
             Ok(base) => Some(base.commit),
             Err(Problem::BaseNotFound(_)) => None,
@@ -252,14 +254,14 @@ async fn own_worktree(
         },
     };
     let name = match &source {
-        // Both are the worker's text.
+        // Quoted, because the path and the branch are text of the worker.
         WorkSource::Worktree(path) => format!("the task's worktree {path:?} (branch {:?})", workspace.branch),
         WorkSource::Commit(_) => format!("the task's branch {:?}, whose worktree is gone", workspace.branch),
     };
     Ok(Some(OwnWork { work: GitWork { repository, source }, base, name }))
 }
 
-/// Finds the worktree of a workspace, else its branch. Refuses a record that git contradicts.
+/// Finds the worktree of a workspace, else the tip of its branch. Refuses a record that git contradicts.
 async fn located(
     git: &Git,
     repository: &Repository,

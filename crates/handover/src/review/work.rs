@@ -1,7 +1,7 @@
-//! What a task changed, as its reviewer sees it: the difference between a worktree, or a branch, and a base.
+//! Computes the changes of a task for its reviewer: the difference between a base and a worktree or a branch.
 //!
-//! The whole state of the worktree counts, committed or not, and has a name of its own (git's tree). A completion can
-//! therefore be compared with what was reviewed.
+//! The whole state of the worktree counts, committed or not, and has a name (git's tree). Therefore a completion can be
+//! compared with the reviewed state.
 
 use std::path::{Path, PathBuf};
 
@@ -10,37 +10,37 @@ use git::branch::quiet::quiet;
 use git::program::{Call, Git};
 use git::repository::Repository;
 
-/// Names of other changed files that a reviewer is told.
+/// The number of other changed files that are named to a reviewer.
 const NAMES_MAX: usize = 50;
-/// Whatever the configuration says: a file that was changed is read.
+/// Settings that make git read every changed file, against any configuration of the repository.
 const SEEN: &[(&str, &str)] =
     &[("core.trustctime", "true"), ("core.checkStat", "default"), ("core.ignoreStat", "false")];
 
-/// Work that git can show.
+/// The work of a task that git can compare.
 #[derive(Debug)]
 pub(crate) struct GitWork {
     pub(crate) repository: Repository,
     pub(crate) source: WorkSource,
 }
 
-/// Where the files of some work are.
+/// The place of the files of some work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum WorkSource {
     Worktree(PathBuf),
-    /// The worktree is gone, and the commits of its branch are there.
+    /// The tip of the branch, when the worktree is gone.
     Commit(String),
 }
 
-/// What was changed.
+/// The changes of some work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WorkDiff {
     pub(crate) text: String,
-    /// The name of the state that was looked at: `tree:` and git's id of the tree.
+    /// The name of the compared state: `tree:` and git's id of the tree.
     pub(crate) state: String,
 }
 
 impl GitWork {
-    /// Returns what was changed since the base; None when nothing was.
+    /// Returns the changes since the base. Returns `None` when there are none.
     pub(crate) async fn diff(&self, git: &Git, base: Option<&str>) -> Result<Option<WorkDiff>, Problem> {
         let Some((fork, tree)) = self.ends(git, base).await? else { return Ok(None) };
         let arguments = ["diff", "--no-color", "--no-ext-diff", "--no-textconv", "--end-of-options"];
@@ -70,7 +70,7 @@ impl GitWork {
         }
     }
 
-    /// The two trees to compare; None before the first commit.
+    /// Returns the two trees to compare. Returns `None` before the first commit.
     async fn ends(&self, git: &Git, base: Option<&str>) -> Result<Option<(String, String)>, Problem> {
         let (head, tree) = match &self.source {
             WorkSource::Commit(commit) => {
@@ -89,7 +89,7 @@ impl GitWork {
         let fork = match base {
             Some(base) => match self.repository.fork(git, base, &head).await? {
                 Some(fork) => fork,
-                // A history of its own is new from its first commit on.
+                // A branch with an unrelated history is new from its first commit.
                 None => empty_tree(git, self.folder()).await?,
             },
             None => head,
@@ -99,13 +99,13 @@ impl GitWork {
 }
 
 async fn empty_tree(git: &Git, folder: &Path) -> Result<String, Problem> {
-    // Standard input is empty.
+    // The call gets an empty standard input, so it writes the empty tree.
     let call = Call::write(folder, &["hash-object", "-t", "tree", "-w", "--stdin"]);
     Ok(call.run(git).await?.whole()?.text())
 }
 
-/// Returns the tree of everything in the worktree that git does not ignore. The worktree's own index is neither used nor
-/// changed: a flag in it could hide a changed file.
+/// Returns the tree of all files in the worktree that git does not ignore. It neither reads nor changes the worktree's
+/// index, because a flag in the index could hide a changed file.
 pub(crate) async fn worktree_tree(git: &Git, folder: &Path) -> Result<String, Problem> {
     let failed = |error: std::io::Error| Problem::failed("add", &error.to_string());
     let scratch = tempfile::tempdir().map_err(failed)?;
@@ -114,13 +114,14 @@ pub(crate) async fn worktree_tree(git: &Git, folder: &Path) -> Result<String, Pr
     settings.extend(SEEN.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     let place = folder.display().to_string();
     let call = |arguments: &[&str]| {
-        // Named here, because a configuration can name another folder.
+        // Both are set explicitly, because a configuration can name another folder.
         let call = Call::write(folder, arguments).env("GIT_INDEX_FILE", &index).env("GIT_WORK_TREE", &place);
         call.set(&settings)
     };
     call(&["read-tree", "HEAD"]).run(git).await?.whole()?;
     call(&["add", "--all", "--", ":/"]).run(git).await?.whole()?;
-    // Our own state changes all the time, and is nobody's work. Excluding it from `add` fails where it is ignored.
+    // Our own state changes all the time and is not part of the work. Excluding it from `add` fails where it is
+    // ignored.
     let forget = call(&["rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "--", ":/.handover/state"]);
     forget.run(git).await?.whole()?;
     Ok(call(&["write-tree"]).run(git).await?.whole()?.text())
