@@ -1,17 +1,17 @@
-//! The artifacts of an output come into the workspace all or none, also when the machine stops in between.
+//! Writes the artifacts of an output into the workspace, all or none, also when the machine stops in between.
 //!
 //! ```text
-//! check ──> staging.json ──> parts beside their places ──> committed.json ──> parts into their places ──> done.json
-//!                  └── fails, or a stop: parts go, nothing was there ──┘   └── a stop: goes on from here ──┘
-//!                                                                          └── fails: back, then as above
+//! check ──> staging.json ──> parts next to their paths ──> committed.json ──> parts moved to their paths ──> done.json
+//!                  └── failure or stop: parts are deleted ──┘           └── stop: continues from here ──┘
+//!                                                                       └── failure: moved back, then parts are deleted
 //! ```
 //!
-//! The journal is one file whose name is its state, so that a step of it needs no room on a full disk. Until
-//! `committed.json` nothing of the output is at its place; from there on everything that is needed is on the disk, and
-//! an output that was stopped is finished, even if another follows: its author was told nothing, and going back would
-//! be as much work. What is replaced changes places with its part, so it can be put back until all are through.
+//! The journal is one file whose name is its state, so that a change of state needs no space on a full disk. Before
+//! `committed.json`, no part of the output is at its path. After it, everything that is needed is on the disk, and a
+//! stopped output is finished even if another output follows: its author got no error, and undoing it would be as much
+//! work. A replaced file is swapped with its part, so it can be put back until all parts are moved.
 //!
-//! Every path is walked from the root, one folder after the other, and no link is followed, wherever it leads.
+//! Every path is walked from the root, one folder after the other, and no symbolic link is followed.
 
 mod check;
 mod disk;
@@ -29,14 +29,14 @@ use disk::Root;
 use journal::{Journal, Standing};
 use perform::Known;
 
-/// What the rules of an output allow.
+/// The number of artifacts that the rules of an output allow.
 pub const ARTIFACTS_MAX: usize = 1_000;
-/// Of all contents together: it is held in memory and read again after a stop.
+/// The size of all contents together, in bytes: they are held in memory and read again after a stop.
 pub const BYTES_MAX: usize = 16 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Artifact {
-    /// Relative to the root; `.` and `..` within it are resolved.
+    /// The path relative to the root. `.` and `..` within the path are resolved.
     pub path: String,
     pub operation: Operation,
     pub content: String,
@@ -44,24 +44,24 @@ pub struct Artifact {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// The path must be free.
+    /// Creates a file. The path must be free.
     Create,
-    /// There must be a regular file; its permissions stay.
+    /// Replaces a regular file that must exist. Its permissions stay.
     Update,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied {
-    /// Resolved, in the order of the output.
+    /// The resolved paths, in the order of the output.
     pub paths: Vec<String>,
-    /// Of another output that was stopped and is finished now; this task made them.
+    /// The paths of another output that was stopped and is now finished. The same task made them.
     pub finished: Vec<String>,
 }
 
-/// What became of an output that was stopped.
+/// The result of recovering a stopped output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Recovered {
-    /// There was none.
+    /// No output was stopped.
     Nothing,
     Undone,
     Finished {
@@ -69,7 +69,8 @@ pub enum Recovered {
     },
 }
 
-/// Why nothing was written; with `Unfinished`, why it could neither be finished nor undone.
+/// The reasons why no artifact was written. With `Unfinished`, the reason why the output could be neither finished nor
+/// undone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
     TooMany {
@@ -78,7 +79,7 @@ pub enum Problem {
     TooLarge {
         bytes: usize,
     },
-    /// Each path that does not fit, with its reason.
+    /// Each path that cannot be used, with its reason.
     Unfit(Vec<Unfit>),
     Failed {
         problem: String,
@@ -96,19 +97,19 @@ pub struct Unfit {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
-    /// Something is at the path, or a link or file is where a folder should be.
+    /// The path is taken, or there is a link or file where a folder should be.
     Exists,
-    /// There is no regular file at the path that could be reached without a link.
+    /// There is no regular file at the path that can be reached without a link.
     Missing,
-    /// Leaves the root, is the root, has a part `.git`, or lies below `.handover/state`.
+    /// The path leaves the root, is the root, contains a part `.git`, or is below `.handover/state`.
     Outside,
-    /// The same path twice, or a file as the folder of another.
+    /// The path occurs twice, or one artifact is a file where another needs a folder.
     Duplicate,
 }
 
-/// Puts an output at its place. The journal is a folder for one output after the other, outside of the root; the
-/// output that was applied last is not applied again. What this task made earlier is free for `create` and present
-/// for `update`. Blocks, and syncs every file.
+/// Writes the artifacts of an output. The journal is a folder outside of the root that serves one output after the
+/// other. The output that was applied last is not applied again. A path that this task made earlier counts as free for
+/// `create` and as present for `update`. Blocks the thread, and syncs every file.
 pub fn apply(
     root: &Path,
     journal: &Path,
@@ -136,7 +137,7 @@ pub fn apply(
     Ok(applied)
 }
 
-/// Finishes or undoes what was stopped, without the output at hand.
+/// Finishes or undoes a stopped output, without the output itself.
 pub fn recover(root: &Path, journal: &Path) -> Result<Recovered, Problem> {
     let mut journal = Journal::open(journal)?;
     let root = Root::open(root)?;
@@ -144,7 +145,7 @@ pub fn recover(root: &Path, journal: &Path) -> Result<Recovered, Problem> {
 }
 
 impl Problem {
-    /// As the rules write them, for the agent to mend; none when it cannot.
+    /// Returns the codes of the rules for problems that the agent can fix, and an empty list when it cannot.
     pub fn codes(&self) -> Vec<String> {
         match self {
             Self::Unfit(unfit) => unfit.iter().map(ToString::to_string).collect(),

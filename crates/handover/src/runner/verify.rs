@@ -1,12 +1,12 @@
-//! Verification: what a task's output is held to, and whether it holds.
+//! Verification: compares the output of a task with its contract.
 //!
 //! ```text
 //! brief, settings ──> Contract ─┐
-//! what the turn left ──> Facts ─┴─> reference ──> text ──> schema ──> checks ──> Verified      mechanical, by us
+//! result of the turn ──> Facts ─┴─> reference ──> text ──> schema ──> checks ──> Verified      mechanical, by us
 //!                                                                         └─> ask ──> judge    semantic, by an agent
 //! ```
 //!
-//! Everything that is wrong is told at once: the agent has one more try.
+//! All problems are reported at once, because the agent has only one more try.
 
 mod changed;
 mod check;
@@ -33,12 +33,13 @@ pub use tree::{Tree, tree};
 
 use wire::message::Brief;
 
-/// Whether a task can be completed only by its verification. `wire` says the same to the engine when the task is planned.
+/// Tells whether a task can be completed only by its verification. `wire` gives the engine the same answer when the
+/// task is planned.
 pub fn needs_verification(brief: &Brief) -> bool {
     brief.output_contract.is_verified()
 }
 
-/// Why nothing can be said about an output: the machine failed, not the agent.
+/// The failures of the machine, not of the agent, that leave an output without a result.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     #[error("run the check `{command}`")]

@@ -1,4 +1,4 @@
-//! Which paths an output may write, and what is there now.
+//! Checks the paths that an output wants to write, and the files that are there now.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -11,13 +11,13 @@ use super::journal::{Entry, Place, Record};
 use super::{ARTIFACTS_MAX, Artifact, BYTES_MAX, Operation, Problem, Unfit, Why};
 use crate::digest::{hexadecimal, sha256};
 
-/// For a new file; the mask of the process takes away from it.
+/// The permissions of a new file, before the umask of the process is applied.
 const MODE_NEW: u32 = 0o666;
 
-/// An output whose paths are all right by themselves.
+/// An output whose paths are all valid. They are not compared with the disk yet.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// The same for the same output.
+    /// The digest of the output. The same output has the same digest.
     pub(super) output: String,
     files: Vec<(String, Operation, String)>,
 }
@@ -53,7 +53,7 @@ impl Plan {
         self.files.iter().map(|(path, ..)| path.clone()).collect()
     }
 
-    /// Against what is there. Nothing is written yet.
+    /// Compares the output with the files on the disk. Writes nothing.
     pub(super) fn fit(self, root: &Root, made: &BTreeSet<String>) -> Result<Record, Problem> {
         let mut record = Record { output: self.output, folders: Vec::new(), entries: Vec::new() };
         let mut folders = BTreeSet::new();
@@ -72,7 +72,7 @@ impl Plan {
                 unfit.push(Unfit { path, why });
                 continue;
             }
-            // The kernel itself takes the bits above away from a file that is written to.
+            // Keeps the permission bits only: the kernel clears the higher bits of a file that is written to.
             let (place, mode) = match found {
                 Found::File { mode } => (Place::Taken, mode & 0o777),
                 Found::Nothing | Found::Other | Found::Blocked => (Place::Free, MODE_NEW),
@@ -84,7 +84,7 @@ impl Plan {
         if !unfit.is_empty() {
             return Err(Problem::Unfit(unfit));
         }
-        // A folder sorts before what is in it.
+        // Sorted, so that a folder comes before the folders in it.
         record.folders = folders.into_iter().collect();
         Ok(record)
     }
@@ -94,18 +94,18 @@ fn part(output: &str, number: usize) -> String {
     format!(".handover-{}-{number}.part", &output[..12])
 }
 
-/// None for what is not a file inside of the root, or lies in the state.
+/// Resolves a path. Returns `None` for a path that is not a file inside of the root, or that is in our state folder.
 fn resolve(path: &str) -> Option<String> {
-    // A path that ends in one of them names a folder.
+    // A path that ends in `.` or `..` names a folder.
     let is_folder = matches!(path.rsplit('/').next(), Some("." | ".."));
     if is_folder || !FilePath::is_legal(path) {
         return None;
     }
-    // The store, the token and everybody's mail are no agent's to write, also where an agent works in the project itself.
+    // No agent may write the store, the token or the mail, even when it works in the project's own folder.
     path::resolve(path).map(|parts| parts.join("/")).filter(|path| !crate::place::is_state(path))
 }
 
-/// The later one of two that cannot both be files.
+/// Returns the later of two paths that cannot both be files.
 fn duplicates(files: &[(String, Operation, String)]) -> Vec<Unfit> {
     let mut named = Files::default();
     let later = files.iter().filter(|(path, ..)| !named.add(path));

@@ -1,4 +1,4 @@
-//! Files beneath a root, reached folder by folder without following a link.
+//! Accesses files below a root, folder by folder, without following a link.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -19,21 +19,21 @@ const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::C
 #[derive(Debug)]
 pub(super) struct Root(OwnedFd);
 
-/// What is at a path.
+/// The kind of file at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
     Nothing,
     File {
         mode: u32,
     },
-    /// A folder, a link or something else.
+    /// A folder, a link or another kind of file.
     Other,
-    /// A link or a file is where a folder should be.
+    /// There is a link or a file where a folder should be.
     Blocked,
 }
 
 impl Root {
-    /// The root's own path is ours, so its links are followed.
+    /// Opens the root. The path of the root is ours, so links in it are followed.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
         Ok(Self(rustix::fs::open(path, flags, Mode::empty())?))
@@ -61,13 +61,13 @@ impl Root {
         step();
         let (folder, name) = split(path);
         match mkdirat(self.folder(folder)?, name, Mode::from_raw_mode(0o777)) {
-            // Somebody else made it, or we did before a stop.
+            // Another process created the folder, or we did before a stop.
             Ok(()) | Err(Errno::EXIST) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Only an empty one goes.
+    /// Removes a folder if it is empty.
     pub(super) fn remove_folder(&self, path: &str) -> io::Result<()> {
         let (folder, name) = split(path);
         match self.remove(folder, name, AtFlags::REMOVEDIR) {
@@ -76,7 +76,7 @@ impl Root {
         }
     }
 
-    /// Beside the path, whole and on the disk.
+    /// Writes the part next to its path, and syncs it to the disk.
     pub(super) fn write_part(&self, entry: &Entry, content: &[u8]) -> io::Result<()> {
         self.remove_part(entry)?;
         step();
@@ -86,7 +86,7 @@ impl Root {
         step();
         file.write_all(content)?;
         if entry.place == Place::Taken {
-            // The mask of the process does not hold for what was there before.
+            // The umask of the process must not change the permissions of an existing file.
             fchmod(&file, mode)?;
         }
         step();
@@ -97,7 +97,7 @@ impl Root {
         Ok(self.remove(split(&entry.path).0, &entry.part, AtFlags::empty())?)
     }
 
-    /// What is not there is removed.
+    /// Removes a file or a folder. Succeeds when it does not exist.
     fn remove(&self, folder: &str, name: &str, flags: AtFlags) -> Result<(), Errno> {
         step();
         let folder = match self.folder(folder) {
@@ -105,7 +105,7 @@ impl Root {
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
             Err(error) => return Err(error),
         };
-        // A disk that cannot be written to says so before it looks.
+        // A read-only disk reports its own error even when the file does not exist, so look for the file.
         unlinkat(&folder, name, flags).or_else(|error| match statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => Ok(()),
             Ok(_) | Err(_) => Err(error),
@@ -116,7 +116,7 @@ impl Root {
         self.rename(entry, &entry.part, split(&entry.path).1)
     }
 
-    /// What was put goes back. An exchange is its own reverse.
+    /// Undoes `put`. An exchange of two files is undone by the same exchange.
     pub(super) fn take_back(&self, entry: &Entry) -> io::Result<()> {
         self.rename(entry, split(&entry.path).1, &entry.part)
     }
@@ -129,15 +129,16 @@ impl Root {
             Place::Taken => RenameFlags::EXCHANGE,
         };
         match renameat_with(&folder, from, &folder, to, flags) {
-            // Some file systems know neither: it is then replaced at once, and cannot be put back.
+            // Some file systems support neither flag. The file is then replaced at once and cannot be put back.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => Ok(renameat(&folder, from, &folder, to)?),
             other => Ok(other?),
         }
     }
 
-    /// Whether the part has the content it was made with. After an exchange it has what was there before.
+    /// Tells whether the part has the content with which it was written. After an exchange, it has the earlier content
+    /// of the file.
     pub(super) fn has_part(&self, entry: &Entry) -> io::Result<bool> {
-        // Not waiting for the other end of a pipe that somebody put there.
+        // Does not wait for the other end of a pipe that another process put there.
         let flags = OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let folder = self.folder(split(&entry.path).0);
         let file = match folder.and_then(|folder| openat(folder, &entry.part, flags, Mode::empty())) {
@@ -152,7 +153,7 @@ impl Root {
         Ok(sha256(&bytes) == entry.digest)
     }
 
-    /// What was made, moved and removed in a folder is on the disk.
+    /// Syncs a folder, so that created, moved and removed entries are on the disk.
     pub(super) fn sync_folder(&self, folder: &str) -> io::Result<()> {
         step();
         File::from(self.folder(folder)?).sync_all()
@@ -167,12 +168,12 @@ impl Root {
     }
 }
 
-/// Folder and name.
+/// Splits a path into its folder and its name.
 pub(super) fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
 
-/// Before everything that changes the disk: a test stops the process here.
+/// Runs before every change of the disk: a test stops the process here.
 pub(super) fn step() {
     #[cfg(test)]
     super::tests::step();

@@ -1,4 +1,4 @@
-//! How far an output has come: a file whose name is its state.
+//! Records the progress of an output: a file whose name is its state.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind, Write};
@@ -16,9 +16,9 @@ pub(super) struct Journal {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// Parts may lie beside their places.
+    /// Parts may exist next to their paths.
     Staging,
-    /// All parts are on the disk, some at their places.
+    /// All parts are on the disk, some of them moved to their paths.
     Committed,
     Done,
 }
@@ -27,7 +27,7 @@ pub(super) enum Standing {
 pub(super) struct Record {
     /// The digest of the whole output.
     pub(super) output: String,
-    /// Those that are made for it, outer ones first.
+    /// The folders that are created for the output, outer ones first.
     pub(super) folders: Vec<String>,
     pub(super) entries: Vec<Entry>,
 }
@@ -35,14 +35,14 @@ pub(super) struct Record {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Entry {
     pub(super) path: String,
-    /// The name of its part, in the same folder.
+    /// The name of the part, in the same folder.
     pub(super) part: String,
     pub(super) digest: String,
     pub(super) place: Place,
     pub(super) mode: u32,
 }
 
-/// What was at the path when it was checked.
+/// The state of the path when it was checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Place {
@@ -51,13 +51,13 @@ pub(super) enum Place {
 }
 
 impl Journal {
-    /// Made if it is not there, in a folder that is.
+    /// Opens the journal. Creates its folder in an existing parent folder if needed.
     pub(super) fn open(folder: &Path) -> io::Result<Self> {
         match DirBuilder::new().mode(0o700).create(folder) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             made => {
                 made?;
-                // A journal that is gone after a stop would leave its parts behind.
+                // Syncs the parent: a journal that is lost after a stop would leave its parts behind.
                 File::open(folder.parent().unwrap_or(folder))?.sync_all()?;
             }
         }

@@ -1,4 +1,4 @@
-//! Does what was planned, and goes on or back from wherever it was stopped.
+//! Applies a planned output, and continues or undoes an output that was stopped at any step.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -7,14 +7,14 @@ use super::disk::{Found, Root, split};
 use super::journal::{Entry, Journal, Record, Standing};
 use super::{Artifact, Problem, Recovered};
 
-/// The output that is to be applied; of one that was stopped earlier nothing may be known.
+/// The output to apply. It is empty when a stopped output is recovered without it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Known<'a> {
     pub(super) digest: &'a str,
     pub(super) artifacts: &'a [Artifact],
 }
 
-/// All of it, or nothing.
+/// Applies all artifacts, or none.
 pub(super) fn perform(
     root: &Root,
     journal: &mut Journal,
@@ -25,14 +25,16 @@ pub(super) fn perform(
     if let Err(error) = staged {
         return Err(undone(undo(root, journal, record), &error));
     }
-    // If it fails it may still have been written; going back looks for either name, and needs the parts until then.
+    // The rename may have happened although it failed. Going back looks for both names of the journal, and needs the
+    // parts until then.
     if let Err(error) = journal.advance(Standing::Staging, Standing::Committed) {
         return Err(undone(back(root, journal, record), &error));
     }
     finish(root, journal, record, artifacts)
 }
 
-/// An output that was committed is finished, one that was not is undone. The output helps if it is the same one.
+/// Finishes an output that was committed, and undoes one that was not. Uses the contents of `output` if it is the same
+/// one.
 pub(super) fn recover(root: &Root, journal: &mut Journal, output: Known<'_>) -> Result<Recovered, Problem> {
     if let Some(record) = journal.read(Standing::Committed)? {
         let artifacts = if record.output == output.digest { output.artifacts } else { &[] };
@@ -56,7 +58,7 @@ fn stage(root: &Root, record: &Record, artifacts: &[Artifact]) -> io::Result<()>
     sync(root, record)
 }
 
-/// Each part to its place; what was replaced goes last, when nothing can fail any more.
+/// Moves each part to its path. Deletes the replaced files last, when nothing can fail any more.
 fn finish(root: &Root, journal: &mut Journal, record: &Record, artifacts: &[Artifact]) -> Result<(), Problem> {
     let contents = artifacts.iter().map(Some).chain(std::iter::repeat(None));
     let mut entries = record.entries.iter().zip(contents);
@@ -69,8 +71,8 @@ fn finish(root: &Root, journal: &mut Journal, record: &Record, artifacts: &[Arti
     done.map_err(|error| Problem::Unfinished { problem: error.to_string() })
 }
 
-/// A part that is gone or has other content was put before a stop. What became of its file since then is not ours to
-/// judge, unless somebody swept both away.
+/// Moves one part to its path. A part that is gone or has other content was moved before a stop, and later changes of
+/// its file are left alone. If the part and the file are both gone, the content is written again.
 fn put(root: &Root, entry: &Entry, artifact: Option<&Artifact>) -> io::Result<()> {
     if root.has_part(entry)? {
         return root.put(entry);
@@ -87,7 +89,7 @@ fn put(root: &Root, entry: &Entry, artifact: Option<&Artifact>) -> io::Result<()
     }
 }
 
-/// From committed to nothing: first the places, then the name of the journal, then the parts.
+/// Undoes a committed output: moves the parts back, then renames the journal, then deletes the parts.
 fn back(root: &Root, journal: &mut Journal, record: &Record) -> io::Result<()> {
     for entry in record.entries.iter().rev() {
         if !root.has_part(entry)? {

@@ -1,4 +1,5 @@
-//! Stopped at every step, on a full disk, with hostile paths and links: all or none.
+//! Tests that an output is applied completely or not at all: stopped at every step, on a full disk, with hostile paths
+//! and links.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,7 +15,7 @@ use super::*;
 
 /// The step at which the process is stopped.
 const STOP_AT: &str = "HANDOVER_TEST_STOP_AT";
-/// What a process of its own applies, and where.
+/// The output that a separate process applies, and the folder in which it does.
 const OUTPUT: &str = "HANDOVER_TEST_OUTPUT";
 const FOLDER: &str = "HANDOVER_TEST_FOLDER";
 static STEPS: AtomicU32 = AtomicU32::new(0);
@@ -26,7 +27,7 @@ pub(super) fn step() {
     }
 }
 
-/// Every path with its permissions and content; folders have none.
+/// Every path with its permissions and content. Folders have no content.
 type Tree = BTreeMap<String, (u32, Option<String>)>;
 
 struct Scene {
@@ -61,7 +62,8 @@ impl Scene {
         apply(&self.root(), &self.journal(), artifacts, &made())
     }
 
-    /// In a process that is stopped there; false when it got to its end.
+    /// Applies an output in a separate process that is killed at that step. Returns false when the process reached its
+    /// end.
     fn is_stopped(&self, output: &str, stop: u32) -> bool {
         let mut command = this_test("applied_in_a_process_of_its_own");
         command.env(FOLDER, self.folder.path()).env(OUTPUT, output).env(STOP_AT, stop.to_string());
@@ -178,7 +180,7 @@ fn stopped_at_any_step_it_is_all_or_none() {
         let tree = scene.tree();
         let expected = match recovered {
             Recovered::Finished { .. } => whole(&before),
-            // Before its first step, or after its last.
+            // Stopped before its first step, or after its last.
             Recovered::Nothing if tree == whole(&before) => whole(&before),
             Recovered::Undone | Recovered::Nothing => before.clone(),
         };
@@ -201,7 +203,7 @@ fn stopped_again_and_again_it_comes_to_its_end() {
         let before = scene.tree();
         scene.is_stopped("first", first);
         let mut stops = 0;
-        // Each time a little further, so that it must come to an end.
+        // Each try gets a little further, so that the output is finished in the end.
         while scene.is_stopped("first", 5 + stops * 4) {
             stops += 1;
         }
@@ -341,7 +343,7 @@ fn a_link_that_is_swapped_in_leads_nowhere() {
     std::thread::scope(|threads| {
         threads.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
-                // A folder that an output made meanwhile stands in the way of some of these.
+                // Some of these fail when an output has just created a folder there.
                 drop(fs::rename(&place, &aside));
                 drop(symlink(&outside, &place));
                 drop(fs::remove_file(&place));
@@ -371,7 +373,7 @@ fn a_thousand_come() {
     assert_eq!(scene.tree().len(), 5 + 1_000 + 31);
 }
 
-/// Where the user may mount, a disk of 256 kB with a folder that cannot be written to.
+/// Uses a disk of 256 kB with a read-only folder, where the user may mount one.
 #[test]
 fn on_a_full_or_locked_disk_it_is_all_or_none() {
     const DISK: &str = "HANDOVER_TEST_DISK";
@@ -386,7 +388,7 @@ fn on_a_full_or_locked_disk_it_is_all_or_none() {
         command.args(["--map-root-user", "--mount", "sh", "-c", script, "sh"]);
         command.arg(inner.get_program()).args(inner.get_args()).env(DISK, folder.path());
         let Ok(output) = command.output() else { return };
-        // Not everybody may do this.
+        // Not every user may mount a disk.
         if output.status.code() == Some(99) || String::from_utf8_lossy(&output.stderr).starts_with("unshare") {
             eprintln!("no disk: {}", String::from_utf8_lossy(&output.stderr));
             return;
@@ -404,7 +406,7 @@ fn on_a_full_or_locked_disk_it_is_all_or_none() {
     let mut seen = (0, 0);
     for number in 0..80 {
         let before = tree(&root);
-        // More and more, larger and larger: room or names run out at another place each time.
+        // Writes more and larger files each time, so that space or inodes run out at a different place.
         let content = "x".repeat(number * 700);
         let mut artifacts = vec![update("old", &format!("{number}"))];
         artifacts.extend((0..number % 13 + 1).map(|file| create(&format!("{number}/{file}/f"), &content)));

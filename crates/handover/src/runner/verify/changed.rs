@@ -1,7 +1,8 @@
-//! A check whose script the task itself changed: its result counts only after a person saw the difference.
+//! Handles a check whose script the task itself changed: its result counts only after a person saw the difference.
 //!
-//! What is asked is an ordinary approval, sealed over the new content. A person who approves it has seen the content: it is
-//! remembered with what they accepted for this clone, and no task asks about the same content again.
+//! The request is an ordinary approval whose fingerprint covers the new content. A person who approves it has seen the
+//! content. The content is then remembered with the person's other decisions for this clone, and no task asks about the
+//! same content again.
 
 use std::path::Path;
 
@@ -17,15 +18,15 @@ use crate::seal::Seal;
 use crate::service::Service;
 use crate::trust;
 
-/// Of all differences together.
+/// The longest text of all differences together, in bytes.
 const CONTENT_BYTES_MAX: usize = 256 << 10;
 
-/// The check that was run, where, and for whose claim.
+/// The checks that ran, with their worktree and the attempt that they belong to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChangedCheck<'a> {
     pub(crate) service: &'a Service,
     pub(crate) worktree: &'a Path,
-    /// What they accepted.
+    /// The file with the record of everything that the person accepted.
     pub(crate) record: &'a Path,
     pub(crate) task: TaskId,
     pub(crate) attempt: u32,
@@ -33,27 +34,27 @@ pub(crate) struct ChangedCheck<'a> {
     pub(crate) waits: CheckWait,
 }
 
-/// What happens to the task while a person decides.
+/// The state of the task while a person decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CheckWait {
-    /// It pauses, and the runner goes on with it by itself.
+    /// The task pauses, and the runner continues it after the decision.
     Pauses,
-    /// Its agent verifies again.
+    /// The agent of the task verifies again.
     VerifiesAgain,
 }
 
-/// What a person said to the changed scripts.
+/// A person's decision on the changed scripts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CheckAnswer {
-    /// They count, from now on.
+    /// The results of the changed checks count from now on.
     Counts,
-    /// The evidence says so.
+    /// The results do not count. The evidence has the person's reason.
     Rejected,
     Asked(ApprovalId),
 }
 
 impl ChangedCheck<'_> {
-    /// Uses what a person decided, or asks them. Afterwards the evidence says whether the checks count.
+    /// Uses the person's decision, or asks for one. Afterwards the evidence shows whether the checks count.
     pub(crate) async fn decide(&self, caller: Caller, evidence: &mut Evidence) -> Result<CheckAnswer, Error> {
         let request = self.request(evidence);
         let (task, attempt, agent) = (Some(self.task), Some(self.attempt), Some(self.agent));
@@ -72,7 +73,7 @@ impl ChangedCheck<'_> {
                 evidence.changed().map(|(name, mark)| (name.clone(), mark.clone())).collect();
             trust::remember(self.record, &seen).map_err(|cause| Error::file("remember what a person saw", cause))?;
             evidence.count_changed();
-            // Unused, it lets nothing else through: what it seals is this content in this attempt.
+            // An approval that stays unused allows nothing else: its fingerprint covers this content in this attempt.
             let _used =
                 self.service.execute(caller, Command::ConsumeApproval { approval: approval.id, fingerprint }).await;
             return Ok(CheckAnswer::Counts);
@@ -117,7 +118,8 @@ impl ChangedCheck<'_> {
         }
     }
 
-    /// Of the script that was accepted and the one that ran. They may be one file, which the agent changed in its place.
+    /// Returns the difference between the accepted script and the one that ran. Both may be the same file, which the
+    /// agent changed in place.
     fn difference(&self, name: &str, mark: &str) -> String {
         let (before, after) = (trust::accepted_content(self.record, name), trust::beginning(&self.worktree.join(name)));
         let side = |text: &Option<String>| if text.is_some() { name.to_owned() } else { "/dev/null".to_owned() };

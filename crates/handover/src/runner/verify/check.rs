@@ -1,4 +1,5 @@
-//! One check: a command of the settings, run in the worktree below a turn host of its own, so that nothing of it outlives it.
+//! Runs one check: a command of the settings, in the worktree and below a separate host process, so that none of its
+//! processes outlives it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,8 +15,8 @@ use crate::settings::team::{Check, ScriptSource};
 use crate::trust;
 use agents::host::{self, End, Host, Inherit, Input, Launch};
 
-/// What a check sees of our environment: where programs, their toolchains and files are, and how it speaks. No keys, and
-/// nothing that leads git or us to another place.
+/// The environment variables that a check inherits: the places of programs, toolchains and files, and the language.
+/// They contain no keys, and no variable that leads git or Handover to another place.
 pub const KEPT: &[&str] = &[
     "PATH",
     "HOME",
@@ -35,28 +36,29 @@ pub const KEPT: &[&str] = &[
     "JAVA_HOME",
     "VIRTUAL_ENV",
 ];
-/// A check has nothing to say any more when its time is over.
+/// The time between SIGTERM and SIGKILL after a timeout, in milliseconds. A check that timed out has nothing more to
+/// report, so the time is short.
 const GRACE_MS: u32 = 1_000;
 
-/// Where checks run, and within which bounds.
+/// The place in which checks run, and their limits.
 #[derive(Debug, Clone, Copy)]
 pub struct Place<'a> {
     pub worktree: &'a Path,
-    /// Ours, which becomes the host.
+    /// Our own program, which becomes the host process.
     pub binary: &'a Path,
-    /// For the hosts, a folder each; outside of the worktree.
+    /// The folder for the host processes, with a subfolder for each. It is outside of the worktree.
     pub folder: &'a Path,
-    /// Told to everything below as `HANDOVER_TURN`.
+    /// The value of `HANDOVER_TURN` for all processes of a check.
     pub turn: &'a str,
-    /// Added to what is inherited.
+    /// Variables that are added to the inherited ones.
     pub environment: &'a BTreeMap<String, String>,
-    /// Of one check.
+    /// The largest output of one check, in bytes.
     pub output_bytes_max: u64,
-    /// What is checked out, for the record.
+    /// The commit that is checked out, for the record.
     pub commit: Option<&'a str>,
 }
 
-/// Runs a check to its end. Dropped, it is cut off with all that it started.
+/// Runs a check to its end. Dropping the future cuts off the check with all processes that it started.
 pub(super) async fn run(
     place: Place<'_>,
     number: usize,
@@ -87,7 +89,8 @@ pub(super) async fn run(
     Ok(Checked { command, ended, exit_code, seconds, output_sha256, tail, leaked: end.leaked, changed })
 }
 
-/// The scripts that the check is about to run and that nobody accepted in this form. Nothing else works in the worktree now.
+/// Returns the scripts that the check is about to run and that no person accepted in this form. No other process works
+/// in the worktree now.
 fn changed(scripts: &ScriptSource, place: Place<'_>, check: &Check) -> io::Result<Vec<(String, String)>> {
     let folders = trust::Folders { root: &scripts.root, runs_in: place.worktree };
     let found = trust::changed_scripts(&scripts.record, folders, &check.command)?;
@@ -97,7 +100,7 @@ fn changed(scripts: &ScriptSource, place: Place<'_>, check: &Check) -> io::Resul
 fn launch(place: Place<'_>, check: &Check) -> io::Result<Launch> {
     let (program, arguments) = check.command.split_first().ok_or_else(|| io::Error::other("names no program"))?;
     let mut environment = place.environment.clone();
-    // Some programs believe this variable more than the system.
+    // Some programs trust this variable more than the system.
     environment.insert("PWD".to_owned(), place.worktree.display().to_string());
     Ok(Launch {
         turn: place.turn.to_owned(),
@@ -113,7 +116,7 @@ fn launch(place: Place<'_>, check: &Check) -> io::Result<Launch> {
     })
 }
 
-/// What a verification that was stopped left is ended and goes: a folder has one launch.
+/// Ends the process of a stopped verification and removes its folder, because a folder is for one launch.
 async fn clear(folder: PathBuf) -> io::Result<()> {
     blocking(move || {
         if !folder.try_exists()? {
@@ -121,7 +124,7 @@ async fn clear(folder: PathBuf) -> io::Result<()> {
         }
         match host::settle(&folder) {
             Ok(_) => {}
-            // It came to no launch.
+            // The process was never launched.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
@@ -130,7 +133,7 @@ async fn clear(folder: PathBuf) -> io::Result<()> {
     .await
 }
 
-/// The hash of all that was written, and its end.
+/// Returns the hash of the whole output, and the end of the output.
 async fn written(folder: PathBuf) -> io::Result<(String, String)> {
     blocking(move || {
         let mut hash = Sha256::new();
@@ -141,7 +144,7 @@ async fn written(folder: PathBuf) -> io::Result<(String, String)> {
                     feed(&mut file, &mut hash)?;
                     ends.push(end(&mut file)?);
                 }
-                // Nothing was started.
+                // No process was started.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
@@ -164,18 +167,18 @@ fn feed(file: &mut File, hash: &mut Sha256) -> io::Result<()> {
 }
 
 fn end(file: &mut File) -> io::Result<String> {
-    // What is taken out of it leaves enough.
+    // Reads more than `TAIL_MAX`, because control sequences are removed afterwards.
     const READ: u64 = 4 * TAIL_MAX as u64;
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(READ)))?;
     let mut bytes = Vec::new();
     file.take(READ).read_to_end(&mut bytes)?;
-    // A letter that was cut at the beginning is none.
+    // Skips a character that was cut at the beginning.
     let begin = if length > READ { bytes.iter().position(|byte| byte & 0xc0 != 0x80).unwrap_or(0) } else { 0 };
     Ok(plain_tail(&bytes[begin..], TAIL_MAX))
 }
 
-/// Half of the room each, and what one does not need is the other's.
+/// Joins the ends of both streams. Each stream gets half of the space, or more when the other needs less.
 fn joined(ends: &[String]) -> String {
     const HALF: usize = TAIL_MAX / 2;
     let parts: Vec<&str> = ends.iter().map(String::as_str).filter(|end| !end.is_empty()).collect();

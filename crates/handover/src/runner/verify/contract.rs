@@ -1,4 +1,5 @@
-//! What an output is held to: the brief's own words, and the contract of the settings that its `schema_ref` names.
+//! Resolves the contract of an output: the fields of the brief, and the contract of the settings that its `schema_ref`
+//! names.
 
 use std::path::{Component, Path};
 
@@ -9,24 +10,24 @@ use crate::place::FOLDER;
 use crate::settings::team::{Check, ScriptSource};
 use crate::settings::{CONTRACTS, Team};
 
-/// What is kept of each has to fit into one record.
+/// The number of checks of a contract. The results of all checks have to fit into one record.
 pub(super) const CHECKS_MAX: usize = 20;
 
 #[derive(Debug, Clone)]
 pub struct Contract {
     pub kind: OutputType,
     pub output_ref_required: bool,
-    /// In characters.
+    /// The shortest output that is accepted, in characters.
     pub min_length: u64,
-    /// What an evaluator is asked, word for word.
+    /// The criterion for an evaluator, word for word.
     pub evaluate: Option<String>,
     pub schema: Option<Schema>,
     pub checks: Vec<Check>,
-    /// What the scripts that the checks name are compared with. Without it, they are not compared.
+    /// The accepted form of the scripts that the checks name. Without it, the scripts are not compared.
     pub scripts: Option<ScriptSource>,
 }
 
-/// Why a contract of this name cannot be held up to anything.
+/// The reason why the contract of this name cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("contract {name}: {problem}")]
 pub struct Unresolved {
@@ -34,7 +35,7 @@ pub struct Unresolved {
     pub problem: String,
 }
 
-/// Returns the contract of a brief, from the settings that count.
+/// Returns the contract of a brief, from the settings that are in force.
 pub fn resolve(team: &Team, asked: &OutputContract) -> Result<Contract, Unresolved> {
     let (schema, checks) = match asked.schema_ref.get() {
         Some(name) => named(team, name.as_str())?,
@@ -43,7 +44,7 @@ pub fn resolve(team: &Team, asked: &OutputContract) -> Result<Contract, Unresolv
     Ok(Contract {
         kind: asked.kind,
         output_ref_required: asked.output_ref_required,
-        // What no number of ours can hold, no output can have.
+        // A length that does not fit into our number cannot be reached by any output.
         min_length: asked.min_length.as_ref().map_or(0, |length| length.number().as_u64().unwrap_or(u64::MAX)),
         evaluate: asked.evaluate.get().map(ToString::to_string),
         schema,
@@ -52,13 +53,13 @@ pub fn resolve(team: &Team, asked: &OutputContract) -> Result<Contract, Unresolv
     })
 }
 
-/// Everything that is wrong with the contracts of the settings.
+/// Returns all problems of the contracts in the settings.
 pub fn survey(team: &Team) -> Vec<Unresolved> {
     team.contracts.keys().filter_map(|name| named(team, name).err()).collect()
 }
 
-/// The checks are those of the settings. The schema is the file they name; without that `contracts/<name>.json`, which
-/// alone is a contract, too.
+/// Returns the schema and the checks of a named contract. The checks are the ones of the settings. The schema is the
+/// file that the settings name, else `contracts/<name>.json`. That file alone is a contract, too.
 fn named(team: &Team, name: &str) -> Result<(Option<Schema>, Vec<Check>), Unresolved> {
     let unresolved = |problem: String| Unresolved { name: name.to_owned(), problem };
     let written = team.contracts.get(name);
@@ -100,7 +101,7 @@ fn named(team: &Team, name: &str) -> Result<(Option<Schema>, Vec<Check>), Unreso
     Ok((schema.map(compile).transpose()?, checks.to_vec()))
 }
 
-/// What a person accepts covers the files in this folder, and no others.
+/// Tells whether a schema is in the folder that a person's acceptance covers. It covers no other folder.
 fn is_trusted(path: &Path) -> bool {
     let mut parts = path.components().filter(|part| *part != Component::CurDir);
     let is_there = parts.next().is_some_and(|part| part.as_os_str() == CONTRACTS);

@@ -1,25 +1,25 @@
-//! What a verification found, as it is kept and as it is told to the agent. All of it together fits into one record.
+//! The evidence of a verification, as it is stored and as the agent gets it. All of it together fits into one record.
 
 use engine::Json;
 use serde::{Deserialize, Serialize};
 
-/// Of a command, in bytes.
+/// The longest command that is kept, in bytes.
 const COMMAND_MAX: usize = 1 << 10;
-/// Of what a check wrote, in bytes.
+/// The longest end of a check's output that is kept, in bytes.
 pub(super) const TAIL_MAX: usize = 8 << 10;
-/// Of what an evaluator said, in bytes.
+/// The longest text of an evaluator that is kept, in bytes.
 const EVALUATION_MAX: usize = 16 << 10;
 const NOTES_MAX: usize = 50;
 
-/// `evidence` of a recorded verification.
+/// The field `evidence` of a recorded verification.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// What was checked out.
+    /// The commit that was checked out.
     pub commit: Option<String>,
     pub output: Option<Output>,
     pub problems: Vec<Problem>,
     pub checks: Vec<Checked>,
-    /// When an evaluator was asked and said something usable.
+    /// The evaluator's text, when it was asked and gave a usable answer.
     pub evaluation: Option<Evaluation>,
 }
 
@@ -61,17 +61,17 @@ pub enum Code {
 pub struct Checked {
     pub command: Vec<String>,
     pub ended: Ended,
-    /// When it ended by itself.
+    /// The exit code, when the check was not ended by a signal or a limit.
     pub exit_code: Option<i32>,
     pub seconds: f64,
-    /// Of standard output followed by standard error.
+    /// The hash of standard output followed by standard error.
     pub output_sha256: String,
-    /// The end of both, as text.
+    /// The end of both streams, as text.
     pub tail: String,
-    /// It left processes behind; they were ended.
+    /// True when the check left processes behind. They were ended.
     pub leaked: bool,
-    /// Scripts that it runs and that differ from what a person accepted: the name, and the hash of the content. While there
-    /// is one, its success does not count.
+    /// Scripts that the check runs and that differ from the form that a person accepted: the name, and the hash of the
+    /// content. While there is one, the success of the check does not count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<(String, String)>,
 }
@@ -86,7 +86,7 @@ pub enum Ended {
     NotStarted { why: String },
 }
 
-/// What an evaluator said.
+/// The text of an evaluator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evaluation {
     pub summary: String,
@@ -115,7 +115,7 @@ impl Code {
 }
 
 impl Problem {
-    /// A message names what an agent wrote, which may be long.
+    /// Creates a problem. Cuts the message, because it quotes text of an agent, which may be long.
     pub(super) fn new(code: Code, message: impl AsRef<str>) -> Self {
         Self { code, message: head(message.as_ref(), COMMAND_MAX) }
     }
@@ -126,7 +126,7 @@ impl Checked {
         self.ended == Ended::Exited && self.exit_code == Some(0)
     }
 
-    /// How it ended, in words.
+    /// Describes the end of the check in words.
     pub fn told(&self) -> String {
         let how = match (&self.ended, self.exit_code) {
             (Ended::Exited, Some(code)) => format!("exited with {code}"),
@@ -140,7 +140,7 @@ impl Checked {
         format!("`{}` {how} after {:.1} s{changed}", self.command.join(" "), self.seconds)
     }
 
-    /// Why a success does not count.
+    /// Explains why the success of the check does not count.
     fn unseen(&self) -> String {
         let names: Vec<&str> = self.changed.iter().map(|(name, _)| name.as_str()).collect();
         format!(
@@ -171,7 +171,7 @@ impl Evidence {
         self.has_passed_but_for_scripts() && self.changed().next().is_none()
     }
 
-    /// Nothing is wrong but that checks were changed, which a person has to see.
+    /// Tells whether the only problem is that checks were changed, which a person has to see.
     pub(crate) fn waits_for_a_person(&self) -> bool {
         self.has_passed_but_for_scripts() && self.changed().next().is_some()
     }
@@ -185,17 +185,18 @@ impl Evidence {
         self.checks.iter().flat_map(|check| &check.changed)
     }
 
-    /// A person saw them.
+    /// Makes the changed checks count, after a person saw them.
     pub(super) fn count_changed(&mut self) {
         self.checks.iter_mut().for_each(|check| check.changed.clear());
     }
 
-    /// As the engine keeps it.
+    /// Returns the evidence in the form that the engine stores.
     pub fn to_json(&self) -> Json {
         Json::from(&serde_json::to_value(self).unwrap_or_default())
     }
 
-    /// What the agent has to mend: codes, each with its explanation. An evaluation is told when it failed.
+    /// Returns the problems that the agent has to fix: codes, each with its explanation. An evaluation is included when
+    /// it failed.
     pub fn complaints(&self, failed: Option<&Evaluation>) -> Vec<(String, String)> {
         let told = |code: Code, text: String| (code.as_str().to_owned(), text);
         let problems = self.problems.iter().map(|problem| told(problem.code, problem.message.clone()));
@@ -218,7 +219,7 @@ impl Evidence {
     }
 }
 
-/// The words of a command, cut where they become long.
+/// Returns the words of a command, cut when they become too long.
 pub(super) fn shortened(command: &[String]) -> Vec<String> {
     let mut left = COMMAND_MAX;
     let mut short = Vec::new();
@@ -228,13 +229,13 @@ pub(super) fn shortened(command: &[String]) -> Vec<String> {
             break;
         }
         short.push(head(word, left));
-        // The quotes around it count, too: there may be many small ones.
+        // Counts the quotes and the comma around each word, too, because there may be many short words.
         left = left.saturating_sub(word.len() + 3);
     }
     short
 }
 
-/// At most so many bytes of the beginning.
+/// Returns at most this many bytes from the beginning.
 fn head(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.to_owned();
@@ -242,14 +243,14 @@ fn head(text: &str, bytes: usize) -> String {
     format!("{}…", &text[..text.floor_char_boundary(bytes)])
 }
 
-/// At most so many bytes of the end, as plain text: what a terminal would take as an order is gone.
+/// Returns at most this many bytes from the end, as plain text without control sequences for a terminal.
 pub(super) fn plain_tail(bytes: &[u8], most: usize) -> String {
     let text = String::from_utf8_lossy(bytes);
     let mut plain = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {
         if letter == '\u{1b}' && letters.next_if_eq(&'[').is_some() {
-            // Parameters, then one letter that says what to do with them.
+            // A control sequence has parameters, and then one letter for the action.
             while letters.next_if(|next| matches!(next, ' '..='?')).is_some() {}
             letters.next();
         } else if !letter.is_control() || matches!(letter, '\n' | '\t') {

@@ -1,4 +1,4 @@
-//! What is kept and told, and that the largest of it fits.
+//! Tests the stored and the shown form of evidence, and that the largest evidence fits into one record.
 
 use super::super::contract::CHECKS_MAX;
 use super::*;

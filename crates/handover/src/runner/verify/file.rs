@@ -1,4 +1,4 @@
-//! The file that is the output, reached folder by folder without following a link, wherever it leads.
+//! Reads the output file, folder by folder from the worktree, without following a link.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,12 +11,12 @@ use sha2::{Digest as _, Sha256};
 use super::evidence::{Code, Problem};
 use crate::digest::hexadecimal;
 
-/// Of an output that has to be read; what is only there may be larger.
+/// The largest output that can be read as text, in bytes. An output that only has to exist may be larger.
 pub(super) const TEXT_BYTES_MAX: u64 = 16 << 20;
 
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).union(OFlags::RDONLY);
 
-/// What is in it.
+/// The content of the output file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Content {
     pub(super) bytes: u64,
@@ -24,7 +24,7 @@ pub(super) struct Content {
     pub(super) text: Result<String, Problem>,
 }
 
-/// The path is resolved. Blocks.
+/// Reads the file at a resolved path. Blocks the thread.
 pub(super) fn read(worktree: &Path, path: &str) -> io::Result<Result<Content, Problem>> {
     let file = match reach(worktree, path) {
         Ok(file) => File::from(file),
@@ -43,18 +43,18 @@ pub(super) fn read(worktree: &Path, path: &str) -> io::Result<Result<Content, Pr
 }
 
 fn reach(worktree: &Path, path: &str) -> Result<std::os::fd::OwnedFd, Errno> {
-    // The worktree's own path is ours, so its links are followed.
+    // The path of the worktree is ours, so links in it are followed.
     let mut folder = open(worktree, OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY, Mode::empty())?;
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
     for part in folders.split('/').filter(|part| !part.is_empty()) {
         folder = openat(&folder, part, FOLDER, Mode::empty())?;
     }
-    // Not waiting for the other end of a pipe.
+    // Does not wait for the other end of a pipe.
     let flags = OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     openat(&folder, name, flags, Mode::empty())
 }
 
-/// One pass: a file that grows meanwhile has one length, one hash and one text.
+/// Reads the file in one pass, so that the length, the hash and the text agree even when the file grows.
 fn content(mut file: File, path: &str) -> io::Result<Content> {
     let (mut kept, mut hash, mut bytes) = (Vec::new(), Sha256::new(), 0_u64);
     let mut buffer = vec![0; 64 << 10];

@@ -1,5 +1,5 @@
-//! The way to the end of a task for whoever works outside of the runner: the same verification, recorded, and then the task is
-//! completed.
+//! Completes a task for an agent or a person outside of the runner: runs the same verification, records it, and then
+//! completes the task.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,38 +22,39 @@ use crate::{Error, Service};
 use agents::host;
 use git::program::Git;
 
-/// The shortest lease is a minute; a check may run for longer.
+/// The interval between renewals. The shortest lease is a minute, and a check may run for longer.
 const RENEW_INTERVAL: Duration = Duration::from_secs(15);
-/// The first failure goes back to the agent.
+/// The number of failed verifications that blocks the task. After the first one, the agent may try again.
 const FAILURES_MAX: u32 = 2;
 
-/// What to complete, where, and for whom.
+/// The task to complete, with its worktree and the agent.
 #[derive(Debug, Clone, Copy)]
 pub struct Order<'a> {
     pub task: TaskId,
-    /// Who says to hold it; a person need not say.
+    /// The agent that claims to hold the task. `None` for a person, who does not have to name it.
     pub agent: Option<AgentId>,
-    /// What was made, when somebody names it outright.
+    /// The output, when the caller names it directly.
     pub output_ref: Option<&'a str>,
-    /// What the agent said at the end, which may name it.
+    /// The agent's last output, which may name it.
     pub said: Option<&'a Said>,
-    /// What is true now, in a sentence.
+    /// The result of the task, in one sentence.
     pub outcome: Option<&'a str>,
     pub worktree: &'a Path,
     /// The main worktree, whose configuration was accepted.
     pub root: &'a Path,
-    /// Our own state on this machine.
+    /// Our state folder on this machine.
     pub state: &'a Path,
-    /// For the hosts of the checks.
+    /// The folder for the host processes of the checks.
     pub folder: &'a Path,
-    /// Told to everything below the checks; of this verification alone.
+    /// The value of `HANDOVER_TURN` below the checks. It belongs to this verification alone.
     pub mark: &'a str,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Finished {
     Completed(Completed),
-    /// Recorded, too: what has to be mended, and whether the task is blocked by now.
+    /// The verification failed and is recorded. `complaints` are the problems to fix, and `is_blocked` tells whether
+    /// the task is now blocked.
     Failed {
         complaints: Vec<(String, String)>,
         is_blocked: bool,
@@ -64,11 +65,11 @@ pub enum Finished {
 pub struct Completed {
     pub output_ref: Option<String>,
     pub semantic: Verdict,
-    /// Verifications of this claim, this one included.
+    /// The number of verifications of this attempt, with this one.
     pub attempts: u32,
 }
 
-/// Why nothing was recorded.
+/// The reasons why nothing was recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum Unfinished {
     #[error(transparent)]
@@ -86,7 +87,7 @@ pub enum Unfinished {
     CheckChanged(ApprovalId),
     #[error("the output has to be judged by an evaluator, and there is none here")]
     EvaluatorNeeded,
-    /// What it said is no judgement, also after it was asked again.
+    /// The evaluator gave no judgement, even after it was asked again.
     #[error("the evaluator gave no judgement: {0}")]
     NotEvaluated(String),
     #[error(transparent)]
@@ -97,7 +98,8 @@ pub enum Unfinished {
     Binary(#[source] std::io::Error),
 }
 
-/// The evaluator gets the prompt in a fresh conversation; repairing its answer is its part.
+/// Verifies the output of a held task, records the result, and completes the task when it passed. `evaluate` asks the
+/// evaluator in a new conversation and repairs its answers.
 pub async fn finish<E>(
     service: &Service,
     team: &Team,
@@ -112,10 +114,11 @@ where
     if contract.evaluate.is_some() && evaluate.is_none() {
         return Err(Unfinished::EvaluatorNeeded);
     }
-    // Whoever lost the claim is told before a check runs for ten minutes.
+    // Fails now when the claim is lost, before a check runs for ten minutes.
     let nothing = held.found(Verdict::Pass, Verdict::Skipped, None, Json::from_stored("{}".to_owned()));
     service.would(held.caller(), nothing).await?;
-    // The state before the checks: what they leave behind is no work. Work that was not reviewed is told now, too.
+    // Reads the state before the checks run, because files that they leave are not part of the work. The move below
+    // also refuses work that was not reviewed, before the checks run.
     let ground = WorkGround { service, root: Some(order.root), state: Some(order.state) };
     held.work = state_to_complete(ground, held.task, Some(order.worktree)).await.map_err(|problem| match problem {
         WorkProblem::Error(error) => Unfinished::Error(error),
@@ -161,14 +164,14 @@ where
     held.conclude(service, order, &verified, (semantic, complaints)).await
 }
 
-/// A task, who holds it, and in which claim.
+/// A task, with its holder and its attempt.
 struct Held {
     task: TaskId,
     attempt: u32,
     holder: AgentId,
-    /// The agent that wrote the task; None when a person did.
+    /// The agent that wrote the task. `None` when a person did.
     author: Option<String>,
-    /// The state of the work that is verified, where it has to be what was reviewed.
+    /// The state of the verified work, when it must equal the reviewed state.
     work: Option<String>,
 }
 
@@ -217,7 +220,7 @@ async fn mechanical(
 }
 
 impl Held {
-    /// The runner's right to complete, in the name of whoever holds the task.
+    /// Returns a caller with the runner's right to complete, in the name of the agent that holds the task.
     fn caller(&self) -> Caller {
         Caller { agent: Some(self.holder), work: self.work.clone(), ..Caller::with_rights(Rights::Runner) }
     }
@@ -228,14 +231,14 @@ impl Held {
         Command::RecordVerification(Box::new(found))
     }
 
-    /// Work is a sign of life.
+    /// Renews the lease while the work runs.
     async fn working<T>(&self, service: &Service, work: impl Future<Output = T>) -> T {
         let mut work = std::pin::pin!(work);
         loop {
             tokio::select! {
                 done = &mut work => return done,
                 () = tokio::time::sleep(RENEW_INTERVAL) => {
-                    // A claim that is lost is told when the result is recorded.
+                    // A lost claim is reported when the result is recorded.
                     let _renewed = service.execute(self.caller(), Command::Renew).await;
                 }
             }
@@ -281,7 +284,7 @@ impl Held {
 }
 
 impl Completed {
-    /// As a `complete` says it.
+    /// Returns the result in the form of a `complete` message.
     pub fn to_value(&self) -> Value {
         let verification = object([
             ("mechanical", Verdict::Pass.as_str().into()),

@@ -1,4 +1,5 @@
-//! The mechanical part: is there an output, is it long enough, does it fit its schema, do the checks pass.
+//! The mechanical part of a verification: checks that there is an output, that it is long enough and fits its schema,
+//! and that the checks pass.
 
 use std::path::PathBuf;
 
@@ -13,21 +14,21 @@ use super::file::{self, Content};
 use super::reference::{Facts, Found, find};
 use super::schema;
 
-/// What came of it.
+/// The result of the mechanical part.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verified {
     pub output_ref: Option<String>,
-    /// What an evaluator is shown.
+    /// The text of the output, for an evaluator.
     pub text: Option<String>,
     pub evidence: Evidence,
 }
 
-/// Where a verification is.
+/// The progress of a verification.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Progress<'a> {
-    /// It reads and judges the output.
+    /// The output is read and judged.
     Output,
-    /// It runs a check, the first of which has the number 1.
+    /// A check runs. The first check has the number 1.
     Check {
         number: usize,
         of: usize,
@@ -46,7 +47,8 @@ impl Verified {
     }
 }
 
-/// Runs to the end, also after a failure. After the last change of the tree; dropped, it cuts off what it runs.
+/// Runs the whole verification, also after a failure. Call it after the last change of the worktree. Dropping the
+/// future cuts off the running check.
 pub async fn verify(
     contract: &Contract,
     facts: &Facts,
@@ -68,7 +70,7 @@ pub async fn verify(
 async fn judge_output(contract: &Contract, facts: &Facts, place: Place<'_>) -> Result<Verified, Fault> {
     let evidence = Evidence { commit: place.commit.map(str::to_owned), ..Evidence::default() };
     let mut verified = Verified { output_ref: None, text: None, evidence };
-    // What nobody named and nobody needs may be missing. A wrong name is wrong in any case.
+    // An output that is neither named nor needed may be missing. A wrong name is always a problem.
     let counts = contract.output_ref_required || reads(contract) || facts.name().is_some();
     let found = match find(contract.kind, facts) {
         Ok(found) => found,
@@ -103,13 +105,13 @@ async fn judge_output(contract: &Contract, facts: &Facts, place: Place<'_>) -> R
     Ok(verified)
 }
 
-/// Whether something has to be known of what is in the output.
+/// Tells whether the contract needs the content of the output.
 fn reads(contract: &Contract) -> bool {
     let has_schema = contract.kind == OutputType::Json && contract.schema.is_some();
     contract.min_length > 0 || contract.evaluate.is_some() || has_schema
 }
 
-/// A file, off the runtime's threads: it may be large, and its schema slow.
+/// Judges a file outside of the runtime's threads, because the file may be large and its schema slow.
 async fn judge_file(
     contract: Contract,
     worktree: PathBuf,
@@ -139,7 +141,7 @@ fn too_short(contract: &Contract, text: &str) -> Option<Problem> {
     })
 }
 
-/// A file is held to the schema when it is to be JSON; a contract may serve outputs of other types, too.
+/// Compares a file with the schema, when the output has to be JSON. A contract may serve outputs of other types, too.
 fn mismatch(contract: &Contract, path: &str, text: &str) -> Vec<Problem> {
     if contract.kind != OutputType::Json {
         return Vec::new();
@@ -155,7 +157,7 @@ fn mismatch(contract: &Contract, path: &str, text: &str) -> Vec<Problem> {
     problems.into_iter().map(|told| Problem::new(Code::SchemaMismatch, told)).collect()
 }
 
-/// What there is to say about a pull request without going there.
+/// Describes a pull request without opening its page.
 fn request(name: &str, facts: &Facts) -> String {
     const FILES: usize = 200;
     let mut text = format!("{name}\n\n{}", facts.said.summary);

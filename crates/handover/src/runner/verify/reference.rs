@@ -1,4 +1,5 @@
-//! What the output of a turn is: `output_ref`, from what the agent said and what it left. Nothing here looks at a disk.
+//! Finds the output of a turn, `output_ref`, from the agent's text and the files it changed. Nothing here reads the
+//! disk.
 
 use std::collections::BTreeSet;
 
@@ -8,32 +9,32 @@ use wire::path::{self, FilePath};
 
 use super::evidence::{Code, Problem};
 
-/// What is known at the end of a turn.
+/// The facts that are known at the end of a turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// Named outright, by `task verify --output-ref`.
+    /// The output that `task verify --output-ref` names.
     pub output_ref: Option<String>,
     pub said: Said,
-    /// Artifacts that were applied, relative to the worktree.
+    /// The artifacts that were applied, as paths relative to the worktree.
     pub artifacts: Vec<String>,
-    /// Files that differ from the base commit and are there, relative to the worktree.
+    /// The existing files that differ from the base commit, as paths relative to the worktree.
     pub changed: Vec<String>,
     pub has_remote: bool,
-    /// The head, when something was committed since the base.
+    /// The head commit, when there are commits since the base.
     pub commit: Option<String>,
 }
 
-/// The part of an output that may name what was made.
+/// The part of an agent's output that may name its result.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Said {
     pub summary: String,
-    /// Notes of an envelope, or the texts among `key_outputs` of a handoff, in their order.
+    /// The notes of an envelope, or the texts among `key_outputs` of a handoff, in their order.
     pub notes: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
-    /// Resolved, relative to the worktree.
+    /// A resolved path, relative to the worktree.
     File(String),
     Url(String),
     Commit(String),
@@ -49,7 +50,7 @@ impl Found {
 }
 
 impl Said {
-    /// Of a valid output; empty for any other.
+    /// Returns the summary and the notes of a valid output. Returns empty texts for any other.
     pub fn of(output: &wire::output::Output<'_>) -> Self {
         use wire::output::Output;
         match output {
@@ -72,7 +73,7 @@ impl Said {
     }
 }
 
-/// The output, or why there is none.
+/// Returns the output of a turn, or the reason why none is found.
 pub fn find(kind: OutputType, facts: &Facts) -> Result<Found, Problem> {
     match facts.name() {
         Some(name) => named(kind, name, facts),
@@ -81,14 +82,14 @@ pub fn find(kind: OutputType, facts: &Facts) -> Result<Found, Problem> {
 }
 
 impl Facts {
-    /// What the agent or the person says the output is.
+    /// Returns the name of the output that the agent or the person gives.
     pub(super) fn name(&self) -> Option<&str> {
         let noted = || self.said.notes.iter().rev().find_map(|note| noted(note));
         self.output_ref.as_deref().or_else(noted)
     }
 }
 
-/// `output_ref: VALUE`, and nothing else.
+/// Parses a note of the form `output_ref: VALUE`, without further text.
 fn noted(note: &str) -> Option<&str> {
     let value = note.trim().strip_prefix("output_ref:")?.trim();
     (!value.is_empty() && !value.contains(char::is_control)).then_some(value)
@@ -112,7 +113,7 @@ fn named(kind: OutputType, name: &str, facts: &Facts) -> Result<Found, Problem> 
 fn deduced(kind: OutputType, facts: &Facts) -> Result<Found, Problem> {
     match kind {
         OutputType::File | OutputType::Json | OutputType::Report => {
-            // What was handed over as an output comes before what was touched on the way.
+            // Artifacts were handed over as the output, so they have precedence over files that were only changed.
             let made = if facts.artifacts.is_empty() { &facts.changed } else { &facts.artifacts };
             let hint = "Name the output in a note of the form `output_ref: PATH`.";
             only(made.iter().map(String::as_str), hint).and_then(file)
@@ -131,7 +132,7 @@ fn missing(hint: &str) -> Problem {
     Problem::new(Code::OutputRefMissing, format!("there is no output. {hint}"))
 }
 
-/// The one there is; the same one twice is one.
+/// Returns the only candidate. Equal candidates count as one.
 fn only<'a>(candidates: impl Iterator<Item = &'a str>, hint: &str) -> Result<&'a str, Problem> {
     const SHOWN: usize = 10;
     let all: BTreeSet<&str> = candidates.collect();
@@ -149,7 +150,7 @@ fn only<'a>(candidates: impl Iterator<Item = &'a str>, hint: &str) -> Result<&'a
 }
 
 fn file(name: &str) -> Result<Found, Problem> {
-    // A path that ends in one of them names a folder.
+    // A path that ends in `.` or `..` names a folder.
     let is_folder = matches!(name.rsplit('/').next(), Some("." | ".."));
     let parts = path::resolve(name).filter(|_| !is_folder && FilePath::is_legal(name));
     parts.map(|parts| Found::File(parts.join("/"))).ok_or_else(|| {
@@ -158,7 +159,7 @@ fn file(name: &str) -> Result<Found, Problem> {
     })
 }
 
-/// The address of a pull request, else the only address there is.
+/// Returns the address of a pull request, else the only address in the texts.
 fn url(said: &Said) -> Result<&str, Problem> {
     let hint = "Name the pull request in a note of the form `output_ref: URL`.";
     let texts = || said.notes.iter().chain([&said.summary]);
@@ -167,13 +168,13 @@ fn url(said: &Said) -> Result<&str, Problem> {
     if requests.is_empty() {
         return only(all(), hint);
     }
-    // One request has several pages.
+    // One pull request has several pages.
     requests.sort_unstable();
     requests.dedup_by_key(|(request, _)| *request);
     only(requests.into_iter().map(|(_, url)| url), hint)
 }
 
-/// The web addresses in a text, without the marks that stand around them.
+/// Returns the web addresses in a text, without the punctuation around them.
 fn urls(text: &str) -> impl Iterator<Item = &str> {
     let is_end = |letter: char| letter.is_whitespace() || letter.is_control() || "<>()[]{}\"'`|\\^*".contains(letter);
     let words = text.split(is_end);
@@ -181,7 +182,7 @@ fn urls(text: &str) -> impl Iterator<Item = &str> {
     words.filter(|word| is_url(word))
 }
 
-/// `https://host/path`, without a password.
+/// Tells whether a text has the form `https://host/path`, without a password.
 fn is_url(text: &str) -> bool {
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
     let Some((host, path)) = rest.and_then(|rest| rest.split_once('/')) else { return false };
@@ -193,7 +194,7 @@ fn is_url(text: &str) -> bool {
         && path.chars().all(is_clean)
 }
 
-/// The part of an address that says which pull request it is, as the usual forges write it.
+/// Returns the part of an address that identifies a pull request, in the forms of the usual forges.
 fn request(url: &str) -> Option<&str> {
     const WORDS: [&str; 7] = ["pull", "pulls", "pull-requests", "pullrequest", "pullrequests", "merge_requests", "+"];
     let mut before = "";

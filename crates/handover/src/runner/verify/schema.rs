@@ -1,7 +1,8 @@
-//! A JSON Schema that judges outputs, compiled without network or disk and bounded in what it costs.
+//! A JSON Schema that judges outputs. It is compiled without network or disk, and its cost is limited.
 //!
-//! A person has accepted the schema; what it judges comes from an agent. So patterns run in linear time where they can,
-//! depth and size are limited before anything is compared, and the comparison has a stack that this depth cannot use up.
+//! A person has accepted the schema, but the judged output comes from an agent. Therefore patterns run in linear time
+//! where they can, depth and size are limited before the comparison starts, and the comparison has a stack that this
+//! depth cannot use up.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,18 +10,19 @@ use std::sync::Arc;
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
-/// A schema is written by hand.
+/// The largest schema, in bytes. Schemas are written by hand.
 pub(super) const SCHEMA_BYTES_MAX: usize = 1 << 20;
-/// As values in memory it is some forty times as large.
+/// The largest JSON output, in bytes. As values in memory it is about forty times as large.
 pub(super) const JSON_BYTES_MAX: usize = 4 << 20;
-/// Beyond this size only the first problem is told: there may be as many as values.
+/// The size in bytes above which only the first problem is reported: there may be as many problems as values.
 const ALL_PROBLEMS_BYTES_MAX: usize = 256 << 10;
 const PROBLEMS_MAX: usize = 10;
 const PROBLEM_CHARS_MAX: usize = 300;
-/// Patterns that look around cannot run in linear time; this many steps back are allowed them for one text.
+/// The number of backtracking steps for one text. Patterns with look-around need them, because they cannot run in
+/// linear time.
 const STEPS_BACK_MAX: usize = 20_000;
 const PATTERN_BYTES_MAX: usize = 1 << 20;
-/// For 128 levels of JSON, each within as many levels of schema.
+/// The size of the stack in bytes, for 128 levels of JSON, each within as many levels of schema.
 const STACK_BYTES: usize = 64 << 20;
 
 #[derive(Clone)]
@@ -47,7 +49,8 @@ impl Schema {
         })
     }
 
-    /// What is wrong with a text; nothing when it is valid. Takes a while for a large one: not for an async task.
+    /// Returns the problems of a text, and an empty list when it is valid. Do not call it from an async task: a large
+    /// text takes a while.
     pub fn problems(&self, text: &str) -> Vec<String> {
         if text.len() > JSON_BYTES_MAX {
             return vec![format!("is larger than {JSON_BYTES_MAX} bytes")];
@@ -73,13 +76,13 @@ fn told(error: &jsonschema::ValidationError<'_>) -> String {
     clip(&format!("{}: {error}", if at.is_empty() { "/" } else { &at }))
 }
 
-/// One value, without a key that comes twice and not deeper than a protocol's.
+/// Parses one JSON value. Rejects duplicate keys, and more depth than the protocols allow.
 pub(super) fn value(text: &str) -> Result<Value, String> {
     wire::json::parse(text).map_err(|error| format!("is not JSON: {error}"))?;
     serde_json::from_str(text).map_err(|error| format!("is not JSON: {error}"))
 }
 
-/// On a thread of its own: those of the runtime have two megabytes of stack.
+/// Runs `work` on a separate thread, because the threads of the runtime have only two megabytes of stack.
 fn with_stack<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
     let thread = std::thread::Builder::new().name("schema".to_owned()).stack_size(STACK_BYTES);
     let thread = thread.spawn(work).map_err(|error| format!("cannot be judged: {error}"))?;
@@ -177,7 +180,7 @@ mod tests {
     fn patterns_do_not_run_away() {
         let text = format!("\"{}!\"", "a".repeat(100_000));
         assert_eq!(compiled(r#"{"pattern": "^(a+)+$"}"#).problems(&text).len(), 1);
-        // Looking around needs the other engine, which gives up instead.
+        // Look-around needs the other engine, which stops at its limit.
         assert_eq!(compiled(r#"{"pattern": "^(?!b)(a+)+(?!c)$"}"#).problems(&text).len(), 1);
         assert_eq!(compiled(r#"{"pattern": "^(?!b)a"}"#).problems("\"a\""), Vec::<String>::new());
     }

@@ -1,4 +1,5 @@
-//! What git says about a worktree whose output is verified. Commits alone are compared, so no filter of a configuration runs.
+//! Reads the state of a worktree from git for the verification of its output. Compares only commits, so no filter of a
+//! configuration runs.
 
 use std::path::Path;
 
@@ -7,14 +8,14 @@ use git::program::{Call, Git};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tree {
-    /// None without a commit, or outside of a repository.
+    /// The head commit. `None` without a commit, or outside of a repository.
     pub head: Option<String>,
     pub has_remote: bool,
-    /// Files that differ between the base and the head, and are in the head.
+    /// The files that differ between the base and the head, and exist in the head.
     pub changed: Vec<String>,
 }
 
-/// Without a base nothing counts as changed.
+/// Reads the state of a worktree. Without a base, no file counts as changed.
 pub async fn tree(git: &Git, worktree: &Path, base: Option<&str>) -> Result<Tree, Problem> {
     let head = Call::read(worktree, &["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).run(git).await?;
     if !head.is_success() {
