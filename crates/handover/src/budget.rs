@@ -1,4 +1,4 @@
-//! What a task and a workflow may cost, and whether that is used up.
+//! The limits on the cost of a task and a workflow, and the check whether one is reached.
 
 use agents::adapter;
 use engine::turn::Spent;
@@ -6,10 +6,10 @@ use wire::json::Value;
 
 use crate::settings::team::Limits;
 
-/// A millionth of a dollar is the unit in which money is counted.
+/// The number of counting units in one dollar. Money is counted in millionths of a dollar.
 const MICROS: f64 = 1_000_000.0;
 
-/// Bounds on sums. What is missing binds nothing.
+/// Limits on sums. A missing limit allows any amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Bounds {
     pub usd_micros: Option<u64>,
@@ -18,7 +18,7 @@ pub struct Bounds {
     pub turns: Option<u32>,
 }
 
-/// Which bound was reached.
+/// The limit that was reached.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Over {
     #[error("{} of {} dollars are spent", dollars(*spent), dollars(*bound))]
@@ -35,7 +35,8 @@ fn dollars(micros: u64) -> String {
     format!("{}.{:02}", micros / 1_000_000, micros % 1_000_000 / 10_000)
 }
 
-/// Money as programs write it. What is no amount is unknown.
+/// Converts dollars, as programs write them, to millionths of a dollar. Returns `None` for a number that is not an
+/// amount.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -52,7 +53,7 @@ pub fn usd(micros: u64) -> f64 {
 }
 
 impl Bounds {
-    /// Those of the settings.
+    /// Returns the limits of the settings.
     pub fn of(limits: &Limits) -> Self {
         Self {
             usd_micros: limits.usd.and_then(micros),
@@ -62,7 +63,7 @@ impl Bounds {
         }
     }
 
-    /// Those that a workflow or a task names; what it does not name, or not as a number, is not bound by it.
+    /// Returns the limits that a workflow or a task names. A limit that is missing, or not a number, allows any amount.
     pub fn named(limits: Option<&Value>) -> Self {
         let whole = |name: &str| limits?.get(name)?.to_string().parse::<u64>().ok();
         let usd = || limits?.get("usd")?.to_string().parse::<f64>().ok();
@@ -74,7 +75,8 @@ impl Bounds {
         }
     }
 
-    /// The lower of each: limits are lowered on the way from the settings to a task, never raised.
+    /// Returns the lower of each pair of limits: a workflow or a task can lower the limits of the settings, but not
+    /// raise them.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         fn lower<T: Ord>(left: Option<T>, right: Option<T>) -> Option<T> {
@@ -91,7 +93,7 @@ impl Bounds {
         }
     }
 
-    /// The first bound that is reached. Unknown amounts reach none.
+    /// Returns the first limit that is reached. An unknown amount reaches no limit.
     pub fn over(&self, spent: Spent) -> Option<Over> {
         let reached =
             |spent: Option<u64>, bound: Option<u64>| Some((spent?, bound?)).filter(|(spent, bound)| spent >= bound);
@@ -108,12 +110,12 @@ impl Bounds {
         Some(Over::Turns { spent: spent.turns, bound })
     }
 
-    /// What is left of the dollars.
+    /// Returns the dollars that are left.
     pub fn usd_left(&self, spent: Spent) -> Option<f64> {
         self.usd_micros.map(|bound| usd(bound.saturating_sub(spent.usd_micros.unwrap_or(0))))
     }
 
-    /// How long a turn may take: what is left of the seconds, and never longer than one turn may.
+    /// Returns the seconds that a turn may take: the seconds that are left, and at most the limit of one turn.
     pub fn turn_seconds(&self, spent: Spent, most: u32) -> u32 {
         let left = self.seconds.map_or(u64::MAX, |bound| bound.saturating_sub(spent.ms / 1_000));
         u32::try_from(left).unwrap_or(u32::MAX).min(most)
@@ -157,7 +159,7 @@ mod tests {
             (spent(None, Some(100), 0, 0), Some("100 of 100 tokens are spent")),
             (spent(None, None, 60, 0), Some("60 of 60 seconds are spent")),
             (spent(None, None, 0, 3), Some("3 of 3 turns are used")),
-            // What is not known binds nothing.
+            // An unknown amount reaches no limit.
             (spent(None, None, 0, 0), None),
         ];
         for (spent, expected) in cases {

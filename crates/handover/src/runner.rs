@@ -1,11 +1,11 @@
-//! The runner: takes tasks for the agents of the settings, runs their programs turn by turn, and brings each task to a
-//! verified end, or to somebody who can decide.
+//! The runner: claims tasks for the agents of the settings, runs their programs turn by turn, and brings each task to a
+//! verified end, or to a person or agent that can decide.
 //!
 //! ```text
-//!   claim ──> turn ──> output ──> next ──┬─> repair, go on          another turn of the same attempt
+//!   claim ──> turn ──> output ──> next ──┬─> repair, continue       another turn of the same attempt
 //!             (host,    (wire)   (pure)  ├─> ask, approval          the task waits for a person
 //!             adapter)                   ├─> artifacts, verify, merge, complete
-//!                                        └─> blocked, over budget   routed to whoever can decide
+//!                                        └─> blocked, over budget   routed to a person or agent that can decide
 //! ```
 
 pub mod artifacts;

@@ -1,4 +1,4 @@
-//! The agents of the settings, ready to work: their cards, skills and programs. What is missing is told before anything is
+//! Loads the agents of the settings with their cards, skills and programs. Missing ones are reported before anything is
 //! claimed.
 
 use std::path::{Path, PathBuf};
@@ -11,34 +11,34 @@ use crate::settings::Team as Settings;
 use crate::settings::team::Agent;
 use crate::trust;
 
-/// The largest skill that is read.
+/// The largest skill that is read, in bytes.
 const SKILL_BYTES_MAX: u64 = 1 << 20;
 
-/// An agent that can be put to work.
+/// An agent of the settings that can work.
 #[derive(Debug, Clone)]
 pub struct Member {
     pub settings: Agent,
     pub who: Who,
-    /// Its own, from `skills/<slug>/`.
+    /// The agent's own skills, from `skills/<slug>/`.
     pub skills: Vec<Skill>,
-    /// The program, as it was found.
+    /// The path at which the program was found.
     pub program: PathBuf,
 }
 
-/// Everybody, and the skills they share, from `skills/`.
+/// All agents, and the skills that they share, from `skills/`.
 #[derive(Debug, Clone)]
 pub struct Team {
     pub members: Vec<Member>,
     pub shared_skills: Vec<Skill>,
 }
 
-/// Why the team cannot work: every reason there is.
+/// All reasons why the team cannot work.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.join("\n"))]
 pub struct NotReady(pub Vec<String>);
 
 impl Member {
-    /// The same one in one of its other roles.
+    /// Returns the same agent in one of its other roles.
     pub fn in_role(&self, role: &str) -> Self {
         let mut other = self.clone();
         other.settings.slug = format!("{}-{role}", self.settings.slug);
@@ -46,8 +46,8 @@ impl Member {
         other
     }
 
-    /// What is started: the program that was found, and its own first arguments. Scripts of the repository are the main
-    /// worktree's, which a person accepted; the agent's own worktree may have others.
+    /// Returns the command to start: the program that was found, and its own first arguments. Scripts of the repository
+    /// are taken from the main worktree, where a person accepted them; the agent's own worktree may have others.
     pub fn command(&self) -> Vec<String> {
         let program = self.program.display().to_string();
         std::iter::once(program).chain(self.settings.command.iter().skip(1).cloned()).collect()
@@ -55,7 +55,7 @@ impl Member {
 }
 
 impl Team {
-    /// Looks everything up. `path` is where programs are looked for.
+    /// Loads the team. `path` is the search path for programs.
     pub fn gather(root: &Path, settings: &Settings, path: Option<&std::ffi::OsStr>) -> Result<Self, NotReady> {
         let mut problems = Vec::new();
         let cards = project::cards(root).map_err(|error| NotReady(vec![format!("read the cards: {error}")]))?;
@@ -92,7 +92,8 @@ impl Team {
     }
 }
 
-/// The card wins over the persona. A card that is wrong is no reason to fall back.
+/// Returns the identity of an agent. Its card has precedence over its persona. An invalid card is an error, even when
+/// there is a persona.
 fn who(cards: &[project::Judged], agent: &Agent) -> Result<Who, String> {
     let slug = &agent.slug;
     let stem = |judged: &&project::Judged| judged.path.file_stem().is_some_and(|stem| stem == slug.as_str());
@@ -111,7 +112,7 @@ fn who(cards: &[project::Judged], agent: &Agent) -> Result<Who, String> {
     }
 }
 
-/// The skills in a folder, by name.
+/// Returns the skills in a folder, sorted by name.
 fn skills(folder: &Path, problems: &mut Vec<String>) -> Vec<Skill> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut found = Vec::new();
@@ -133,7 +134,7 @@ fn skills(folder: &Path, problems: &mut Vec<String>) -> Vec<Skill> {
     found
 }
 
-/// A program by its path, from the root of the project, or by its name, along the search path.
+/// Finds a program: by its path from the root of the project, or by its name along the search path.
 fn found(root: &Path, program: &str, path: Option<&std::ffi::OsStr>) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(root.join(program)).filter(|path| is_program(path));

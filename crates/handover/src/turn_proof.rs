@@ -1,8 +1,9 @@
-//! The proof that a process belongs to a turn. The name of a turn is no secret, so `HANDOVER_TURN` alone proves nothing.
+//! The proof that a process belongs to a turn. The name of a turn is not secret, so `HANDOVER_TURN` alone proves
+//! nothing.
 //!
-//! A process belongs to a turn when the turn's host is among its ancestors, or when its environment has the random text that
-//! the runner wrote into the turn's folder. The second way is for containers, for process namespaces of their own, and for
-//! systems without `/proc`.
+//! A process belongs to a turn when the turn's host is among its ancestors, or when its environment has the random text
+//! that the runner wrote into the turn's folder. The second way is for containers, for separate process namespaces, and
+//! for systems without `/proc`.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,15 +14,15 @@ use engine::id::TurnId;
 
 use crate::{below, random};
 
-/// In the environment of everything that a turn starts, beside `HANDOVER_TURN`. Clients hold back variables whose names sound
-/// like a secret.
+/// The environment variable with the proof, which everything that a turn starts gets with `HANDOVER_TURN`. Clients hold
+/// back variables whose names sound like a secret.
 pub const PROOF: &str = "HANDOVER_TURN_PROOF";
-/// The file in the folder of a turn.
+/// The name of the file with the proof, in the folder of a turn.
 const FILE: &str = "proof";
-/// A longer file is none of ours.
+/// The largest proof in bytes. A longer file was not written by us.
 const BYTES_MAX: u64 = 256;
 
-/// Returns the folder in which the files of a turn are.
+/// Returns the folder with the files of a turn.
 pub fn turn_folder(state: &Path, turn: TurnId) -> PathBuf {
     state.join("turns").join(turn.to_string())
 }
@@ -41,7 +42,7 @@ pub(crate) fn beside(settings: &BTreeMap<String, String>, proof: String) -> Vec<
     own.chain([(PROOF.to_owned(), proof)]).collect()
 }
 
-/// Returns whether this process belongs to the turn.
+/// Tells whether this process belongs to the turn.
 pub fn holds(state: &Path, turn: TurnId) -> bool {
     let folder = turn_folder(state, turn);
     let shown = std::env::var(PROOF).ok().filter(|shown| !shown.is_empty());

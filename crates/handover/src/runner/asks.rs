@@ -1,4 +1,4 @@
-//! What an attempt asks of people: questions, approvals, and what stands in its way.
+//! Asks people on behalf of an attempt: questions, approvals, and problems that block it.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ use crate::seal::{Seal, sealed_input};
 use agents::adapter::acp::Asked;
 
 impl Attempt {
-    /// The acts of a turn's output, in the engine's words.
+    /// Returns the engine's commands for the output of a turn.
     fn acts(&self, turn: TurnId) -> Result<Vec<Command>, Trouble> {
         let text = self.answer(turn)?;
         let of = Turn { task: self.task, attempt: self.attempt };
@@ -36,7 +36,8 @@ impl Attempt {
         acts.map(|acts| acts.commands).ok_or_else(|| Trouble::Other("the output cannot be read again".to_owned()))
     }
 
-    /// The task pauses first, and then a person is asked: a question without a paused task would be answered too early.
+    /// Pauses the task, and then asks a person. In the other order, the question could be answered before the task is
+    /// paused.
     #[expect(clippy::wildcard_enum_match_arm, reason = "an output becomes few of the commands there are")]
     pub(super) async fn ask(&self, facts: &Facts, turn: TurnId) -> Result<(), Trouble> {
         for command in self.acts(turn)? {
@@ -80,7 +81,8 @@ impl Attempt {
         Ok(())
     }
 
-    /// What a program wanted to do and was not allowed to, as something a person can allow: in the bytes it asked with, but for a command's caption and time limit.
+    /// Returns the call that a program was not allowed to make as a request that a person can approve. It has the bytes
+    /// of the program's own request, without a command's caption and time limit.
     fn permission(worktree: &Path, asked: &Asked) -> approval::Request {
         let paths: Vec<String> = asked.paths.iter().map(|path| path.display().to_string()).collect();
         approval::Request {
@@ -92,7 +94,7 @@ impl Attempt {
         }
     }
 
-    /// Uses up an approval of exactly this, if a person gave one.
+    /// Consumes a person's approval of exactly this call. Returns false when there is none.
     pub(super) async fn is_approved(&self, worktree: &Path, asked: &Asked) -> bool {
         let fingerprint = self.seal(&Self::permission(worktree, asked));
         let need = Need::ApprovalSealed(fingerprint.clone());
@@ -102,7 +104,7 @@ impl Attempt {
         self.execute(Command::ConsumeApproval { approval, fingerprint }).await.is_ok()
     }
 
-    /// The task waits for a person to say whether it may be done.
+    /// Creates a request for approval of a program's call. The task waits for a person's decision.
     pub(super) async fn ask_permission(&self, facts: &Facts, place: &Place, asked: &Asked) -> Result<(), Trouble> {
         let mut request = Self::permission(place.path(), asked);
         if request.operation.trim().is_empty() {
@@ -122,7 +124,7 @@ impl Attempt {
         Seal { request, task, attempt, agent }.fingerprint()
     }
 
-    /// The card wants a person to say yes or no to this before the work goes on.
+    /// Tells whether the card requires a person's approval for this question before the work continues.
     fn is_gated(&self, question: &str) -> bool {
         matches!(route::by_card(&self.seat.member.who, question), Some((_, Via::ExecGate)))
     }
@@ -154,7 +156,7 @@ impl Attempt {
         self.block(facts, kind, reason).await
     }
 
-    /// A card may want somebody else to see a question, too.
+    /// Sends a question to a further agent or role, when the agent's card says so.
     async fn pass_on(&self, facts: &Facts, question: &str) {
         let subject = || format!("{} asks", facts.task.name);
         match route::by_card(&self.seat.member.who, question) {
@@ -187,7 +189,7 @@ impl Attempt {
         }
     }
 
-    /// One agent by its name: ours, or whoever has it.
+    /// Sends a message to one agent by its slug: an agent of this runner, else any agent with that slug.
     pub(super) async fn tell_agent(&self, facts: &Facts, slug: &str, kind: MessageKind, texts: (String, String)) {
         let draft = self.draft(facts, kind, texts);
         let to = match self.shop.seats.get(slug) {
@@ -200,7 +202,7 @@ impl Attempt {
     }
 }
 
-/// What a handoff asks to be allowed, in a folder.
+/// Returns the approval that a handoff asks for, with the folder to which it applies.
 pub(crate) fn request(contract: &Contract, folder: &Path) -> Option<approval::Request> {
     let Status::ApprovalRequest { request } = contract.status() else { return None };
     let Request { rollback, verification, operation, exact_content, scope, risk_level, .. } = request;

@@ -1,4 +1,5 @@
-//! One attempt at one task: step after step, until it is over, somebody else's, or the runner is to stop.
+//! Works on one attempt at one task, step by step, until it is over, another agent has the task, or the runner must
+//! stop.
 
 use std::os::unix::fs::DirBuilderExt as _;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ use agents::adapter::Kind;
 use git::Problem;
 use git::branch::Author;
 
-/// What keeps an attempt from going on.
+/// The reasons why an attempt cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum Trouble {
     #[error(transparent)]
@@ -40,24 +41,24 @@ pub enum Trouble {
     Other(String),
 }
 
-/// A store that does not answer is tried again so often, and then left to the end of the lease.
+/// The number of retries when the store does not answer. After them, the attempt is left until its lease ends.
 const TRIES_MAX: u32 = 8;
-/// A git that takes too long is tried again so often in one attempt.
+/// The number of retries in one attempt when git times out.
 const GIT_TIMEOUTS_MAX: u32 = 3;
-/// How long we sleep at most between two looks at a task that waits; the store wakes us earlier.
+/// The longest sleep between two looks at a task that waits. The store wakes us earlier.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// Changes that come close together are looked at together.
+/// The time to wait after a change, so that changes in quick succession are handled together.
 const BREATH: Duration = Duration::from_millis(100);
 
-/// One of our turns may run.
+/// The permits for one running turn: one of the agent and one of the runner.
 pub(super) type Room = (OwnedSemaphorePermit, OwnedSemaphorePermit);
 
-/// How an attempt ended, as far as the next one of its agent is concerned.
+/// The end of an attempt, as far as it matters for the next attempt of its agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Over {
     Ended,
-    /// Its program gave no answer; the next one may fare no better at once.
+    /// The program gave no answer. The next one may fail as well if it starts at once.
     Crashed,
 }
 
@@ -67,7 +68,7 @@ pub struct Attempt {
     pub seat: Arc<Seat>,
     pub task: TaskId,
     pub attempt: u32,
-    /// Where it works, once that was made or found.
+    /// The place of the work, once it was created or found.
     place: tokio::sync::Mutex<Option<Place>>,
 }
 
@@ -76,14 +77,14 @@ impl Attempt {
         Self { shop, seat, task, attempt, place: tokio::sync::Mutex::default() }
     }
 
-    /// Works until there is nothing more to do. Whatever happens, what was begun is found again by the next runner.
+    /// Works until nothing is left to do. After any failure, the next runner finds the work that was started.
     pub async fn work(self, mut room: Option<Room>) -> Over {
         let mut tries = 0;
         let mut slow = 0;
         loop {
             match Box::pin(self.go_on(&mut tries, room.take())).await {
                 Ok(over) => return over,
-                // A machine that slept may have lost the claim to the clock only.
+                // A machine that slept may have lost the claim only because its lease expired.
                 Err(Trouble::Service(Error::Refused(refusal))) if is_lost(&refusal) && self.regain().await => {}
                 Err(Trouble::Service(Error::Refused(refusal))) if is_lost(&refusal) => {
                     self.leave(None).await;
@@ -98,7 +99,8 @@ impl Attempt {
                     self.tell_plainly(What::Warning { text: format!("the store does not answer: {error}") });
                     tokio::time::sleep(Duration::from_millis(100 << tries)).await;
                 }
-                // A machine that is busy or wakes up is no reason to block a task. What git had begun is found again.
+                // A machine that is busy or wakes up is not a reason to block a task. The retry finds the work that git
+                // had started.
                 Err(Trouble::Git(problem @ Problem::GitTimeout { .. })) if slow < GIT_TIMEOUTS_MAX => {
                     slow += 1;
                     self.tell_plainly(What::Warning { text: format!("{problem}; it is tried again") });
@@ -140,10 +142,11 @@ impl Attempt {
                     self.hand_back(&facts, "the runner was stopped").await?;
                     return Ok(Over::Ended);
                 }
-                // Whoever reviews may wait for its own work to be reviewed by us.
+                // Frees the permits: the reviewer may itself wait for us to review its work.
                 Step::Review(_) => room = None,
                 Step::Turn(..) | Step::Finish(_) if room.is_none() => {
-                    // Whoever waits here long may have been told to stop, or has lost the task.
+                    // Looks at the task again after the wait, because the runner may have to stop or the task may be
+                    // lost.
                     room = self.room().await;
                     continue;
                 }
@@ -157,7 +160,7 @@ impl Attempt {
         }
     }
 
-    /// Does one step; says when the attempt is over.
+    /// Performs one step. Returns the end of the attempt when it is over.
     async fn perform(&self, facts: &Facts, next: Step) -> Result<Option<Over>, Trouble> {
         match next {
             Step::Wait => {}
@@ -187,7 +190,8 @@ impl Attempt {
         Ok(None)
     }
 
-    /// Asks for a claim that another machine ended by the clock while this one was not heard of. Says whether it is ours again.
+    /// Asks for a claim that another machine ended after the lease expired, while this machine was out of contact.
+    /// Returns true when we hold the claim again.
     pub(super) async fn regain(&self) -> bool {
         let regain = Command::Regain { task: self.task, attempt: self.attempt };
         self.execute(regain).await.is_ok()
@@ -214,7 +218,7 @@ impl Attempt {
         }
     }
 
-    /// Those of the task, and those of its workflow.
+    /// Returns the limits of the task and the limits of its workflow.
     pub(super) fn bounds(&self, facts: &Facts) -> (Bounds, Bounds) {
         let config = facts.workflow_detail.config.as_ref().and_then(|json| wire::json::parse(json.as_str()).ok());
         let config = config.map(|node| node.to_value());
@@ -226,7 +230,8 @@ impl Attempt {
         self.shop.service.now()
     }
 
-    /// A place for a turn: one of the agent's and one of the runner's. None when the runner is to stop.
+    /// Waits for the permits for a turn: one of the agent and one of the runner. Returns `None` when the runner must
+    /// stop.
     async fn room(&self) -> Option<Room> {
         let mut wish = self.shop.wish.clone();
         tokio::select! {
@@ -243,7 +248,7 @@ impl Attempt {
         if let Some(place) = &*known {
             return Ok(place.clone());
         }
-        // By this folder a runner after us finds what we may leave.
+        // A later runner finds the files that we may leave by this folder.
         let folder = self.shop.attempt_folder(self.task, self.attempt);
         std::fs::DirBuilder::new()
             .mode(0o700)
@@ -313,7 +318,7 @@ impl Attempt {
         Ok(())
     }
 
-    /// What we cannot mend is somebody's to look at.
+    /// Blocks a task after a problem that we cannot fix, so that a person or another agent looks at it.
     async fn give_up(&self, reason: &str) {
         let Ok(facts) = self.facts().await else { return };
         let ours = facts.task.attempt == self.attempt && facts.task.holder() == Some(self.seat.agent);
@@ -323,7 +328,7 @@ impl Attempt {
         self.leave(Some(&facts)).await;
     }
 
-    /// Nothing of an attempt that is over stays on the machine, but its branch when its work is nowhere else.
+    /// Removes everything of a finished attempt from this machine. Keeps its branch when the work is nowhere else.
     async fn leave(&self, facts: Option<&Facts>) {
         let loaded;
         let facts = match facts {
@@ -337,14 +342,14 @@ impl Attempt {
             },
         };
         let Ok(turns) = remains::turns(&self.shop, self.task, self.attempt).await else { return };
-        // A failure here is not the task's: what stays is removed at the end of this run, or by the next one.
+        // A failure here does not affect the task: the end of this run, or the next run, removes the rest.
         match remains::remove(&self.shop, (&facts.task, self.attempt), &self.author(), &turns).await {
             Ok(kept) => self.tell_lost(facts, kept.as_deref()),
             Err(problem) => self.tell(facts, What::Warning { text: remains::stays(&problem) }),
         }
     }
 
-    /// Says where the work is when another agent took the task, because nobody merges it.
+    /// Names the branch with the work when another agent took the task, because nothing merges that branch.
     fn tell_lost(&self, facts: &Facts, kept: Option<&str>) {
         let by = facts.task.holder().filter(|holder| *holder != self.seat.agent);
         if let (Some(by), Some(branch)) = (by, kept) {
@@ -355,21 +360,21 @@ impl Attempt {
         }
     }
 
-    /// The files of its turns; what a program wrote is kept elsewhere.
+    /// Removes the files of the attempt's turns. The output of the programs is kept elsewhere.
     pub(super) async fn forget_turns(&self) {
-        // Those of the attempt that was ours, which may not be the last.
+        // The turns of our own attempt, which may not be the task's last one.
         if let Ok(turns) = remains::turns(&self.shop, self.task, self.attempt).await {
             remains::remove_folders(&self.shop, self.task, self.attempt, &turns).await;
         }
     }
 }
 
-/// The claim is not ours any more, or there is nothing left to work on.
+/// Tells whether a refusal means that the claim is lost or the task is gone.
 fn is_lost(refusal: &Refusal) -> bool {
     matches!(refusal, Refusal::ClaimLost { .. } | Refusal::TaskNotFound { .. } | Refusal::WorkflowNotFound { .. })
 }
 
-/// What fits where a reason is kept.
+/// Cuts a text to the length of a stored reason.
 pub(super) fn cut(text: &str) -> String {
     const CHARS_MAX: usize = 8_000;
     let cut: String = text.chars().take(CHARS_MAX).collect();

@@ -1,4 +1,4 @@
-//! What the turns of one attempt add up to, so that a runner that comes back counts as the one before did.
+//! Sums up the turns of one attempt, so that a runner that continues the attempt counts as the runner before it did.
 
 use engine::turn::{Purpose, Turn, TurnEnd};
 
@@ -6,20 +6,20 @@ use super::next::{Says, Verdict};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Chain {
-    /// Repairs in a row.
+    /// The number of repairs in a row.
     pub repairs: u32,
-    /// Reports of progress in a row. An answer in between neither counts nor resets.
+    /// The number of progress reports in a row. An answer in between neither counts nor resets the number.
     pub goes_on: u32,
-    /// The conversation to go on with, if the program has named one.
+    /// The conversation to resume, if the program has named one.
     pub conversation: Option<String>,
-    /// A conflict was given back already.
+    /// The number of turns in which the agent had to resolve a merge conflict.
     pub conflicts: u32,
-    /// The last turn that ended, and what came of it.
+    /// The end and the verdict of the last turn that ended.
     pub last: Option<(TurnEnd, Option<Verdict>)>,
 }
 
 impl Chain {
-    /// From the turns of an attempt, oldest first. Looks are another agent's.
+    /// Sums up the turns of an attempt, oldest first. Skips evaluations and reviews, which are turns of another agent.
     pub fn of<'t>(turns: impl IntoIterator<Item = &'t Turn>, attempt: u32) -> Self {
         let mut chain = Self::default();
         let own = turns.into_iter().filter(|turn| turn.attempt == attempt && !turn.purpose.is_a_look());
@@ -34,7 +34,7 @@ impl Chain {
             self.conversation.clone_from(&ended.conversation);
         }
         self.conflicts += u32::from(turn.purpose == Purpose::Conflict);
-        // A turn that came to no output says nothing about repairs: its program was not heard.
+        // A turn without an output does not change the number of repairs: its program did not answer.
         if let Some(found) = &verdict {
             self.repairs = match found.says {
                 None if turn.purpose == Purpose::Repair => self.repairs + 1,
@@ -43,7 +43,7 @@ impl Chain {
             self.goes_on = match found.says {
                 Some(Says::GoesOn) => self.goes_on + 1,
                 Some(Says::Done | Says::Blocked) => 0,
-                // Asking pauses the task; the answer resumes it and counts for nothing.
+                // A question pauses the task. The answer resumes it and does not count.
                 Some(Says::Asks | Says::WantsApproval) | None => self.goes_on,
             };
         }
@@ -60,7 +60,8 @@ mod tests {
     use super::super::next::{Next, next};
     use super::*;
 
-    /// One word a turn: `purpose:says`, where says is a word of [`Says`], `bad`, or `silent`.
+    /// Builds a chain from words, one for each turn: `purpose:says`, where `says` is a word of [`Says`], `bad`, or
+    /// `silent`.
     fn chain(words: &str) -> Chain {
         let turn = |word: &str| {
             let (purpose, says) = word.split_once(':').unwrap_or(("first", word));
@@ -95,7 +96,7 @@ mod tests {
         Chain::of(&turns, 1)
     }
 
-    /// What follows after these turns; the last of them is the one that just ended.
+    /// Returns the next step after these turns. The last of them is the turn that just ended.
     fn then(turns: &str) -> String {
         let chain = chain(turns);
         let Some((_, Some(verdict))) = chain.last.clone() else { return "nothing".to_owned() };
@@ -111,18 +112,18 @@ mod tests {
             ("asks", "Ask"),
             ("wants_approval", "AskApproval"),
             ("blocked", "Block"),
-            // Two repairs and no third.
+            // Two repairs are allowed, a third one is not.
             ("bad", "Repair"),
             ("bad repair:bad", "Repair"),
             ("bad repair:bad repair:bad", "verification_fail"),
             ("bad repair:bad repair:done", "Finish"),
-            // What was valid in between begins the count anew.
+            // A valid output in between resets the count.
             ("bad repair:goes_on next:bad repair:bad", "Repair"),
-            // A program that was not heard used up nothing.
+            // A turn whose program did not answer does not count.
             ("bad repair:silent repair:bad", "Repair"),
             ("goes_on next:goes_on", "GoOn"),
             ("goes_on next:goes_on next:goes_on", "ambiguity"),
-            // An answer in between neither counts nor resets.
+            // An answer in between neither counts nor resets the number.
             ("goes_on next:asks answer:goes_on next:goes_on", "ambiguity"),
             ("goes_on next:goes_on next:done", "Finish"),
             ("goes_on evaluation:goes_on next:goes_on", "GoOn"),

@@ -1,4 +1,5 @@
-//! Holds a finished output to its contract: by our own checks, and by another agent where the brief asks for one.
+//! Verifies a finished output against its contract: with our own checks, and with another agent where the brief asks
+//! for one.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -30,7 +31,7 @@ use agents::adapter::acp::{Asked as Wanted, Permit};
 use agents::adapter::{self, Heard, Home, Kind, Order, Permissions};
 use agents::program::{self, Follow, Ran, Start};
 
-/// One answer, one repair of it, and one more try from the beginning.
+/// The tries of one evaluation: a first answer, one repair of it, and one new start.
 #[derive(Debug, Clone, Copy)]
 enum Try {
     First,
@@ -38,7 +39,7 @@ enum Try {
     Anew,
 }
 
-/// What a verification found.
+/// The result of a verification.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Found {
     pub(super) mechanical: Verdict,
@@ -54,10 +55,11 @@ impl Found {
 }
 
 impl Attempt {
-    /// None when nobody could judge it: the task is blocked then, or we are to stop.
+    /// Verifies the output. Returns `None` without a result: the task is then blocked or waits for a person, or the
+    /// runner must stop.
     pub(super) async fn verify(&self, facts: &Facts, done: &Done) -> Result<Option<Found>, Trouble> {
         let Some(brief) = brief::of(&facts.task, &facts.detail)? else {
-            // A valid output is all that was asked for.
+            // Without a brief, a valid output is enough.
             let evidence = Evidence { commit: done.head.clone(), ..Evidence::default() };
             let (mechanical, semantic) = (Verdict::Pass, Verdict::Skipped);
             return Ok(Some(Found { mechanical, semantic, output_ref: None, evidence }));
@@ -101,7 +103,8 @@ impl Attempt {
         Ok(Some(Found { mechanical, semantic, output_ref, evidence }))
     }
 
-    /// Whether a person said something to the checks that the task changed. Otherwise they are asked, and the task pauses.
+    /// Tells whether a person decided on the checks that the task changed. Otherwise asks for the decision, and the
+    /// task pauses.
     async fn is_decided(
         &self,
         facts: &Facts,
@@ -168,8 +171,8 @@ impl Attempt {
         verified.map_err(|fault| Trouble::Other(fault.to_string()))
     }
 
-    /// Asks the evaluator, who is not the worker. An answer that cannot be used is repaired once and then asked for anew.
-    /// None when we are to stop, or the task is lost.
+    /// Asks the evaluator, which must not be the worker. An unusable answer is repaired once, then the evaluation
+    /// starts again from the beginning. Returns `None` when the runner must stop, or the task is lost.
     pub(super) async fn semantic(
         &self,
         facts: &Facts,
@@ -211,7 +214,7 @@ impl Attempt {
         Ok(Some(Ok(Judgement::Unusable { codes })))
     }
 
-    /// One turn of the evaluator.
+    /// Runs one turn of the evaluator.
     async fn evaluation(&self, facts: &Facts, judge: &Seat, asked: &Asked, again: Again) -> Result<Ran, Trouble> {
         let mut text = asked.message.clone();
         for (code, message) in &again.codes {
@@ -227,8 +230,8 @@ impl Attempt {
         Ok(self.look(facts, judge, told).await?.0)
     }
 
-    /// One turn of somebody else, in a folder of its own: it looks at what it is shown and changes nothing. With the folder
-    /// of what it wrote.
+    /// Runs one turn of an evaluator or a reviewer in a separate folder, where it only reads. Returns its result and
+    /// the folder of its output.
     pub(super) async fn look(&self, facts: &Facts, judge: &Seat, look: Look) -> Result<(Ran, PathBuf), Trouble> {
         let (settings, purpose) = (&judge.member.settings, look.purpose);
         self.shop.is_as_accepted(&judge.member).map_err(Trouble::Other)?;
@@ -244,7 +247,8 @@ impl Attempt {
         let Reply::TurnStarted { turn, .. } = reply else { return Err(crate::Error::unexpected(&reply).into()) };
         self.tell(facts, What::Started { turn, purpose });
         let folder = self.shop.turn_folder(turn);
-        // The same for all its turns: opencode resumes a conversation only where it was begun, and elsewhere waits for ever.
+        // All turns use the same folder: opencode resumes a conversation only in the folder where it began, and hangs
+        // in any other.
         let room = self.shop.attempt_folder(self.task, self.attempt).join(format!("room-{}", settings.slug));
         std::fs::create_dir_all(&room)?;
         std::fs::create_dir_all(&folder)?;
@@ -277,7 +281,8 @@ impl Attempt {
             output_bytes_max: limits.output_bytes,
             seconds_max: limits.turn_seconds,
         };
-        // Nothing is ever sent: what a look may cost is bounded by its task after it.
+        // The channel never gets a value, so no limit stops this turn. Its cost counts against the limits of the task
+        // afterwards.
         let (_never, within) = watch::channel(None);
         let ran = program::run(&start, &mut Silent { attempt: self, facts, turn }, self.cut(within)).await;
         let ran = match ran {
@@ -294,7 +299,7 @@ impl Attempt {
     }
 }
 
-/// What somebody who looks is told.
+/// The texts for a turn of an evaluator or a reviewer.
 #[derive(Debug)]
 pub(super) struct Look {
     pub(super) purpose: Purpose,
@@ -303,13 +308,13 @@ pub(super) struct Look {
     pub(super) resume: Option<String>,
 }
 
-/// What was wrong with its last answer, and the conversation in which it gave it.
+/// The problems of the last answer, and the conversation in which the program gave it.
 struct Again {
     codes: Vec<(String, String)>,
     resume: Option<String>,
 }
 
-/// For a program that is not talked with.
+/// Returns the input for a program without a conversation.
 fn envelope(asked: &Asked, facts: &Facts, codes: &[(String, String)]) -> Result<String, Trouble> {
     let codes = codes.iter().map(|(code, _)| Value::from(code.as_str())).collect();
     let params = vec![
@@ -332,7 +337,8 @@ fn envelope(asked: &Asked, facts: &Facts, codes: &[(String, String)]) -> Result<
     Ok(wire::shape::Shape::render(&envelope).to_string())
 }
 
-/// Follows somebody who looks: it may use nothing that has to be allowed.
+/// Follows a turn of an evaluator or a reviewer. Rejects every call that needs a permission, because such a turn may
+/// only read.
 struct Silent<'a> {
     attempt: &'a Attempt,
     facts: &'a Facts,

@@ -1,4 +1,4 @@
-//! An output that says "done" is committed, verified, merged, and only then the task is completed.
+//! Commits, verifies and merges an output that says "done", and only then completes the task.
 
 use engine::command::{RecordVerification, Target};
 use engine::id::TurnId;
@@ -20,27 +20,27 @@ use super::verify::Evidence;
 use crate::budget;
 use git::branch::{Committed, Merged};
 
-/// What a "done" says of itself, in either dialect.
+/// The statements of a "done" output about itself, in either output format.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Claimed {
     pub(super) summary: String,
-    /// Notes, or key outputs.
+    /// The notes of an envelope, or the key outputs of a handoff.
     pub(super) notes: Vec<String>,
     pub(super) files: Vec<String>,
 }
 
-/// An output that says "done", and where it stands.
+/// An output that says "done", with its place and its commit.
 #[derive(Debug)]
 pub(super) struct Done {
     pub(super) turn: TurnId,
     pub(super) place: Place,
     pub(super) claimed: Claimed,
-    /// After everything was committed; none outside of git.
+    /// The commit after all work was committed. `None` outside of git.
     pub(super) head: Option<String>,
 }
 
 impl Attempt {
-    /// What the turn's output claims.
+    /// Returns the statements in the output of a turn.
     pub(super) fn claimed(&self, turn: TurnId) -> Result<Claimed, Trouble> {
         let text = self.answer(turn)?;
         let claimed = self.read(turn, &text, |output| match output {
@@ -61,7 +61,7 @@ impl Attempt {
         claimed.ok_or_else(|| Trouble::Other("the output cannot be read again".to_owned()))
     }
 
-    /// Commits and verifies. What was found is recorded, and says what comes next.
+    /// Commits and verifies the output. The recorded result decides the next step.
     pub(super) async fn finish(&self, facts: &Facts, turn: TurnId) -> Result<(), Trouble> {
         let place = self.place(facts).await?;
         let claimed = self.claimed(turn)?;
@@ -74,12 +74,12 @@ impl Attempt {
         };
         match self.verify(facts, &Done { turn, place, claimed, head }).await? {
             Some(found) => self.verified(facts, turn, found).await,
-            // Nobody could judge it; the task is blocked by now, or we are to stop.
+            // No result: the task is blocked or waits for a person, or the runner must stop.
             None => Ok(()),
         }
     }
 
-    /// The head after everything is committed; the paths of a merge that still has its markers.
+    /// Commits all work and returns the new head, or the paths of a merge that still has conflict markers.
     async fn commit(
         &self,
         facts: &Facts,
@@ -119,7 +119,7 @@ impl Attempt {
         Ok(())
     }
 
-    /// Brings verified work into the workflow's branch and completes the task.
+    /// Merges verified work into the workflow's branch and completes the task.
     pub(super) async fn merge(&self, facts: &Facts, turn: TurnId) -> Result<(), Trouble> {
         let place = self.place(facts).await?;
         let claimed = self.claimed(turn)?;
@@ -161,7 +161,7 @@ impl Attempt {
         self.complete(facts, &Done { turn, place, claimed, head: commit }).await
     }
 
-    /// A conflict goes back to the agent once.
+    /// Gives a merge conflict to the agent once. A second conflict blocks the task.
     async fn conflict(&self, facts: &Facts, place: &Place, paths: Vec<String>) -> Result<(), Trouble> {
         self.tell(facts, What::Conflict { paths: paths.clone() });
         if Chain::of(&facts.turns, self.attempt).conflicts > 0 {
@@ -172,7 +172,7 @@ impl Attempt {
             Merged::Conflict { paths, .. } => {
                 Box::pin(self.turn(facts, Purpose::Conflict, Because::Conflict { paths })).await
             }
-            // Somebody mended it meanwhile; the next look merges it.
+            // The conflict was fixed in the meantime. The next step merges the work.
             Merged::Already { .. } | Merged::FastForward { .. } | Merged::Merge { .. } => Ok(()),
             Merged::HasState { path } => Err(Trouble::Other(format!("the workflow's branch has {path}"))),
             Merged::CheckedOut { path } => {
@@ -216,7 +216,7 @@ impl Attempt {
     }
 }
 
-/// What failed, in a line each.
+/// Returns the failures, one on each line.
 fn complaints(evidence: &Evidence) -> String {
     let failed = evidence.evaluation.as_ref().filter(|_| evidence.has_passed());
     let lines = evidence.complaints(failed).into_iter().map(|(code, message)| format!("{code}: {message}"));

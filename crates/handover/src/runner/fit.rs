@@ -1,4 +1,4 @@
-//! Whether everything that the tasks of a workflow need is there, before any of them is claimed.
+//! Checks that everything the tasks of a workflow need exists, before any of them is claimed.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +13,11 @@ use crate::error::Error;
 use crate::review::provider::slug;
 use crate::task_extra::TaskExtra;
 
-/// Problems that are told; the rest shows when these are mended.
+/// The number of problems that are reported. The others show when these are fixed.
 const TOLD_MAX: usize = 20;
 const PAGE: u32 = 500;
 
-/// What is missing: contracts, schemas, an evaluator, reviewers, briefs that can be read.
+/// Returns the missing things: contracts, schemas, an evaluator, reviewers, and briefs that can be read.
 pub(super) async fn lacks(shop: &Shop, workflow: WorkflowId) -> Result<Vec<String>, Error> {
     let mut lacks = BTreeSet::new();
     let mut after = None;

@@ -1,5 +1,5 @@
-//! What an answer is, and what of it takes effect at once: its files, what it learned, what it has read. Everything here may
-//! be done again after a stop and then changes nothing.
+//! Judges an answer and applies the parts that take effect at once: its files, its lessons, and the mail it has read.
+//! Everything here can be repeated after a stop without a further effect.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -22,12 +22,12 @@ use super::shop::What;
 use crate::settings::team;
 use agents::adapter::Said;
 
-/// Paths that this attempt has made.
+/// The file with the paths that this attempt has made.
 const MADE: &str = "made.json";
 const JOURNAL: &str = "journal";
 
 impl Attempt {
-    /// Judges a text as the end of that turn.
+    /// Judges a text as the end of that turn, and passes the output to `then`.
     pub(super) fn read<T>(&self, turn: TurnId, text: &str, then: impl FnOnce(&Output<'_>) -> T) -> T {
         let input = self.record(turn).input();
         let alias = wire::handoff::alias(self.seat.agent);
@@ -35,13 +35,13 @@ impl Attempt {
         then(&find(text, &context))
     }
 
-    /// What is wrong with the output of a turn, with explanations.
+    /// Returns the problems of the output of a turn, with explanations.
     pub(super) fn explained(&self, turn: TurnId) -> Vec<(String, String)> {
         let Ok(text) = self.answer(turn) else { return Vec::new() };
         self.read(turn, &text, |output| output.problems())
     }
 
-    /// The verdict on a turn that finished. A valid output takes effect before it is given.
+    /// Returns the verdict on a turn that finished. A valid output takes effect before the verdict is returned.
     pub(super) async fn judge(
         &self,
         facts: &Facts,
@@ -74,7 +74,7 @@ impl Attempt {
         Ok(verdict)
     }
 
-    /// Puts an output's files into the place, all or none. What does not fit is for the agent to mend.
+    /// Writes the files of an output, all or none. Returns the codes of problems that the agent can fix.
     async fn apply(&self, place: &Place, files: Vec<Artifact>) -> Result<Result<(), Vec<String>>, Trouble> {
         if files.is_empty() {
             return Ok(Ok(()));
@@ -88,7 +88,7 @@ impl Attempt {
         }
     }
 
-    /// What a handoff says beside its status.
+    /// Records the lessons of a handoff: everything that it says besides its status.
     async fn learn(&self, turn: TurnId, contract: &Contract) -> Result<(), Trouble> {
         let once = |what: &str| self.shop.once(self.seat.agent, turn, what);
         let warn = |text: String| self.warn(&text);
@@ -108,13 +108,13 @@ impl Attempt {
         Learner { service: &self.shop.service, task: self.task, attempt: self.attempt, once, warn }
     }
 
-    /// Mail that was shown in the prompt is read when the turn ended validly.
+    /// Marks the mail of the prompt as read, after a turn that ended with a valid output.
     async fn read_mail(&self, facts: &Facts, turn: TurnId) {
         let messages = self.record(turn).shown;
         if messages.is_empty() {
             return;
         }
-        // Shown again is better than lost.
+        // Mail that is shown twice is better than mail that is lost.
         if let Err(error) = self.execute(Command::MarkRead { messages }).await {
             self.tell(facts, What::Warning { text: format!("mail stays unread: {error}") });
         }
@@ -127,7 +127,8 @@ fn apply(root: &Path, folder: &Path, files: &[Artifact]) -> Result<(), artifacts
         std::fs::read(&made).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
     let applied = artifacts::apply(root, &folder.join(JOURNAL), files, &known)?;
     known.extend(applied.paths.into_iter().chain(applied.finished));
-    // Whole or as it was: who forgets what it made takes it for somebody else's.
+    // Replaces the list with one rename. Without the list, a later turn would refuse to update the files that this
+    // attempt made.
     let part = folder.join(format!("{MADE}.part"));
     std::fs::write(&part, serde_json::to_vec(&known).unwrap_or_default())?;
     Ok(std::fs::rename(&part, &made)?)

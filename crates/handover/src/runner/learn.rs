@@ -1,5 +1,5 @@
-//! What a handoff says beside its status: knowledge of the project, effects elsewhere, candidates to remember. It takes effect
-//! once, whoever ran the turn: a runner, or a person's own session.
+//! Records the lessons of a handoff: knowledge of the project, effects on other layers, candidates for the memory. Each
+//! lesson takes effect once, for a turn of a runner and for a person's own session.
 
 use std::collections::BTreeMap;
 
@@ -16,12 +16,12 @@ use super::attempt::cut;
 use crate::error::Error;
 use crate::service::Service;
 
-/// Whose words they are, and in which claim.
+/// The task and the attempt from which lessons are recorded.
 pub struct Learner<'a> {
     pub service: &'a Service,
     pub task: TaskId,
     pub attempt: u32,
-    /// Who asks, with a key for what is done: tried again, it is done once.
+    /// Returns a caller with an idempotency key for an effect, so that a retry has no second effect.
     pub once: &'a (dyn Fn(&str) -> Caller + Send + Sync),
     pub warn: &'a (dyn Fn(String) + Send + Sync),
 }
@@ -32,20 +32,20 @@ impl std::fmt::Debug for Learner<'_> {
     }
 }
 
-/// One thing that a handoff teaches.
+/// One lesson of a handoff.
 #[derive(Debug)]
 pub enum Lesson {
     Section {
         name: String,
         payloads: Vec<Value>,
     },
-    /// A checkpoint, and what tells it from others of the same handoff.
+    /// A checkpoint, with a word that distinguishes it from the other checkpoints of the same handoff.
     Note(&'static str, Box<Note>),
-    /// Who should do the rest.
+    /// The agent that should continue the work.
     NextBest(String),
 }
 
-/// All that it teaches, in the order in which it takes effect.
+/// Returns all lessons of a handoff, in the order in which they take effect.
 pub fn lessons(contract: &Contract) -> Vec<Lesson> {
     let mut sections: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for update in contract.applied() {
@@ -86,7 +86,7 @@ impl Learner<'_> {
                     let caller = (self.once)(&format!("section {name}"));
                     match self.service.merge_section(caller, name.clone(), payloads, self.task).await {
                         Ok(_) => {}
-                        // A name that is none, or one section too many: the agent's work is still good.
+                        // The section has an invalid name or is one too many. The agent's work is still good.
                         Err(Error::Refused(refusal)) => (self.warn)(format!("section {name}: {refusal}")),
                         Err(error) => return Err(error),
                     }
@@ -104,7 +104,8 @@ impl Learner<'_> {
         Ok(())
     }
 
-    /// Who should do the rest is somebody's to decide, never ours.
+    /// Sends the name of the suggested next agent to the coordinators, else to a person. They decide; the runner does
+    /// not.
     pub async fn suggest(&self, name: &str) -> Result<(), Error> {
         let draft = Draft {
             kind: MessageKind::Question,
@@ -114,7 +115,7 @@ impl Learner<'_> {
             body_json: false,
             action_required: true,
             workflow: None,
-            // Not the task's question: the task does not wait for it.
+            // The message does not belong to the task, so the task does not wait for the answer.
             task: None,
             reply_to: None,
         };
@@ -133,7 +134,7 @@ impl Learner<'_> {
     }
 }
 
-/// A checkpoint with what fits.
+/// Returns a checkpoint, with its summary cut to the allowed length.
 pub fn note(kind: Kind, summary: &str, detail: Option<&Value>) -> Note {
     let detail = detail.map(|detail| Json::from_stored(detail.to_string()));
     Note { kind, summary: cut(summary), detail, files: Vec::new() }

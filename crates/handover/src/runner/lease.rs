@@ -1,4 +1,4 @@
-//! Keeps what agents hold: renews their leases and shows that the runner lives, beside the loop.
+//! Renews the leases of the agents and shows that the runner is alive, in parallel to the loop.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,24 +11,24 @@ use tokio::time::Instant;
 use super::shop::Shop;
 use crate::error::Error;
 
-/// A runner that was not heard of for half a minute counts as gone.
+/// The interval between two signs of life. A runner without a sign for half a minute counts as gone.
 const SIGN: Duration = Duration::from_secs(10);
-/// Renewing as often as four times in a lease leaves room for a slow disk.
+/// The number of renewals during one lease. Four leave enough time for a slow disk.
 const RENEWALS_IN_A_LEASE: u32 = 4;
 const RENEWAL_MIN: Duration = Duration::from_millis(250);
 
-/// What the keeper of leases has to know.
+/// The agents that hold tasks, and the shortest lease among them.
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) agents: BTreeSet<AgentId>,
     pub(super) lease: Duration,
 }
 
-/// Renews leases and shows that the runner lives, until it is aborted. What fails is tried again.
+/// Renews leases and shows that the runner is alive, until the future is aborted. A failure is retried.
 pub(super) async fn keep(shop: Arc<Shop>, held: Arc<Mutex<Held>>) {
     let (mut sign, mut renewed) = (Instant::now() + SIGN, Instant::now());
     loop {
-        // The next claim may have a shorter lease than all before it.
+        // A short sleep, because the next claim may have a shorter lease than all claims before it.
         tokio::time::sleep(RENEWAL_MIN).await;
         let (agents, lease) = {
             let held = held.lock().unwrap_or_else(PoisonError::into_inner);

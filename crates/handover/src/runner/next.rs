@@ -1,4 +1,4 @@
-//! What follows from the end of a turn, by the table of the rules. Nothing here acts.
+//! Decides the next step after the end of a turn, by the table of the rules. Nothing here has effects.
 
 use engine::task::BlockKind;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use wire::output::{Kind, Output};
 
 use super::chain::Chain;
 
-/// What an output says, whichever dialect it speaks.
+/// The status of an output, in either output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Says {
@@ -23,14 +23,14 @@ pub enum Says {
     Blocked,
 }
 
-/// What was made of a turn's output; it is kept with the turn.
+/// The verdict on the output of a turn, which is kept with the turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// `handoff` or `envelope`; missing when there was neither.
+    /// `handoff` or `envelope`. `None` when the turn ended with neither.
     pub kind: Option<String>,
-    /// What it says, when it is valid.
+    /// The status of the output. `None` when the output is not valid.
     pub says: Option<Says>,
-    /// What is wrong with it, and warnings after that.
+    /// The codes of the errors in the output.
     pub codes: Vec<String>,
     pub warnings: Vec<String>,
     pub summary: String,
@@ -86,27 +86,27 @@ fn said(output: &Output<'_>) -> Option<(Says, String)> {
 /// The next step of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
-    /// Artifacts, verification, merge, completion.
+    /// Continues with artifacts, verification, merge and completion.
     Finish,
-    /// Another turn of the same attempt.
+    /// Starts another turn of the same attempt.
     GoOn,
     Ask,
     AskApproval,
-    /// As the agent says.
+    /// Blocks the task with the agent's own reason.
     Block,
-    /// Its output is sent back with the codes.
+    /// Sends the output back with the codes.
     Repair,
-    /// It cannot go on.
+    /// Blocks the task, because the attempt cannot continue.
     GiveUp {
         kind: BlockKind,
         reason: String,
     },
 }
 
-/// Two turns in a row may report progress; the third means that the agent goes in circles.
+/// The number of turns in a row that may report progress. The third such turn means that the agent makes no progress.
 const GOES_ON_MAX: u32 = 2;
 
-/// What follows from the end of a turn. `chain` is that of its attempt, this turn included, as it is stored.
+/// Returns the next step after the end of a turn. `chain` sums up the stored turns of the attempt, with this one.
 pub fn next(verdict: &Verdict, chain: &Chain, repairs_max: u32) -> Next {
     let Some(says) = verdict.says else {
         if chain.repairs < repairs_max {

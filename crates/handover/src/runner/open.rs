@@ -1,4 +1,5 @@
-//! What must be there before anything is claimed: a trusted configuration, a team that is complete, and no other runner.
+//! Checks the conditions of a run before anything is claimed: a trusted configuration, a complete team, and no other
+//! runner.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,7 @@ use git::{Git, Problem, TIME_LIMIT_DEFAULT};
 
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Why nothing was started.
+/// The reasons why a runner did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum NotOpened {
     #[error("there is no project here; run `handover init` in its root, then name agents in .handover/config.toml")]
@@ -43,7 +44,7 @@ pub enum NotOpened {
     Git(#[from] Problem),
 }
 
-/// A runner that may begin. Dropped, another one may.
+/// A runner that may start. Another runner may start when this value is dropped.
 #[derive(Debug)]
 pub struct Opened {
     pub shop: Shop,
@@ -51,7 +52,7 @@ pub struct Opened {
     pub lock: File,
 }
 
-/// Opens it. `at_once` bounds how many turns run at a time.
+/// Opens a runner. `at_once` limits the number of turns that run at the same time.
 pub async fn open(office: &Office, at_once: Option<usize>, wish: watch::Receiver<Wish>) -> Result<Opened, NotOpened> {
     let root = office.place.root.clone().ok_or(NotOpened::NoProject)?;
     let all = trust::require(&root, crate::place::data_folder().as_deref())?.settings;
@@ -84,7 +85,8 @@ pub async fn open(office: &Office, at_once: Option<usize>, wish: watch::Receiver
     Ok(Opened { shop, news, lock })
 }
 
-/// Has an output judged outside of a run: by the evaluator of the settings, in turns of its own. The configuration was accepted.
+/// Asks the evaluator of the settings to judge an output outside of a run, in separate turns. A person must have
+/// accepted the configuration.
 pub async fn judge(office: &Office, task: TaskId, asked: &Asked) -> Result<Judgement, String> {
     let told = |problem: &dyn std::fmt::Display| problem.to_string();
     let root = office.place.root.clone().ok_or_else(|| told(&NotOpened::NoProject))?;
@@ -124,7 +126,8 @@ pub async fn judge(office: &Office, task: TaskId, asked: &Asked) -> Result<Judge
     }
 }
 
-/// Where a runner of version 0.1 holds its lock: one for all stores of a folder, or one for each spelling of an address.
+/// Returns the folder of the lock of a runner of version 0.1. That version has one lock for all stores of a folder, or
+/// one for each spelling of an address.
 fn old_locks(office: &Office) -> PathBuf {
     let store = &office.place.store;
     match crate::place::data_folder().filter(|_| store.contains("://")) {
@@ -133,7 +136,8 @@ fn old_locks(office: &Office) -> PathBuf {
     }
 }
 
-/// A runner that was killed may have left a git that still works in a place of ours: nothing begins before it has ended.
+/// Waits until the git processes that a killed runner left have ended, because they may still change our worktrees.
+/// Returns the lock file that the git processes of this runner hold.
 async fn hands(state: &Path, host: &str) -> std::io::Result<File> {
     let begun = Instant::now();
     loop {
@@ -145,7 +149,8 @@ async fn hands(state: &Path, host: &str) -> std::io::Result<File> {
     }
 }
 
-/// The same for every runner of this name, so that its agents are the same ones after a restart.
+/// Returns the session of a runner. It is the same for every runner of this name, so that its agents are the same after
+/// a restart.
 fn session(host: &str) -> SessionId {
     principal::derived(&format!("handover runner {host}"))
 }

@@ -1,4 +1,5 @@
-//! Where an agent works: a worktree of its own on a branch of its own, or, outside of git, the project itself, one at a time.
+//! Manages the places in which agents work: a separate worktree and branch for each attempt or, outside of git, the
+//! project's folder for one agent at a time.
 
 use std::path::{Path, PathBuf};
 
@@ -9,39 +10,41 @@ use git::branch::{self, Author, Committed, Left, Line, Merge, Merged, Workspace}
 use git::repository::Repository;
 use git::{Branch, Dirt, Git, Kept, Made, Problem, Removal, Removed, Request, remnant};
 
-/// Where the work of one attempt is done.
+/// The place in which the work of one attempt is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     Worktree {
         workspace: Workspace,
         line: Line,
-        /// Where the task's branch began.
+        /// The commit on which the task's branch began.
         base_commit: String,
     },
-    /// There is no repository.
+    /// The project's folder, when there is no repository.
     Folder(PathBuf),
 }
 
-/// What is known of the work in a worktree that is to be removed.
+/// The state of the work in a worktree that is to be removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeptWork {
-    /// All of it is on the branch. Git looks once more.
+    /// All work is on the branch. Git checks this again.
     Committed,
-    /// A merge with markers in it cannot be committed; its files are not worth more than both sides of it.
+    /// The files have conflict markers, so they cannot be committed. They contain no more than the two sides of the
+    /// merge.
     Conflict,
-    /// It was kept before, and a part of the files is removed already.
+    /// The work was kept earlier, and some of the files are already removed.
     PartlyRemoved,
 }
 
-/// Gits of one runner at once: more of them only wait for the same disk and processors.
+/// The number of git processes of one runner at the same time. More of them would only wait for the same disk and
+/// processors.
 const GITS_MAX: usize = 4;
 
-/// How worktrees are made here.
+/// The repository and the settings with which worktrees are created.
 #[derive(Debug)]
 pub struct Ground {
     pub git: Git,
     pub root: PathBuf,
-    /// Whether the root is in a repository.
+    /// True when the root is in a repository.
     pub is_repository: bool,
     pub worktrees: Option<PathBuf>,
     turn: tokio::sync::Semaphore,
@@ -52,7 +55,7 @@ impl Ground {
         Self { git, root, is_repository, worktrees, turn: tokio::sync::Semaphore::new(GITS_MAX) }
     }
 
-    /// The place of an attempt; what a stopped runner made is found again, with what is in it.
+    /// Creates the place of an attempt, or finds the one that a stopped runner created, with its files.
     pub async fn place(&self, workflow: WorkflowId, task: TaskId, attempt: u32) -> Result<Place, Problem> {
         if !self.is_repository {
             return Ok(Place::Folder(self.root.clone()));
@@ -66,7 +69,7 @@ impl Ground {
         Ok(Place::Worktree { workspace, line, base_commit })
     }
 
-    /// The place of an attempt, if it was made and is still there.
+    /// Returns the place of an attempt, if it was created and still exists.
     pub async fn standing(&self, workflow: WorkflowId, task: TaskId, attempt: u32) -> Result<Option<Place>, Problem> {
         if !self.is_repository {
             return Ok(None);
@@ -79,7 +82,7 @@ impl Ground {
         Ok(Some(Place::Worktree { workspace, line, base_commit }))
     }
 
-    /// The branch of an attempt whose worktree is gone goes too, unless it has work that is nowhere else.
+    /// Deletes the branch of an attempt whose worktree is gone, unless the branch has work that is nowhere else.
     pub async fn forget(&self, workflow: WorkflowId, task: TaskId, attempt: u32) -> Result<(), Problem> {
         if !self.is_repository {
             return Ok(());
@@ -90,7 +93,7 @@ impl Ground {
         branch::forget(&self.git, &self.root, (&line, &branch), now_ms()).await
     }
 
-    /// Commits what the agent left. `None` where there is nothing to commit into.
+    /// Commits the changes that the agent left. Returns `None` outside of git.
     pub async fn commit(&self, place: &Place, message: &str, author: &Author) -> Result<Option<Committed>, Problem> {
         match place {
             Place::Worktree { workspace, .. } => {
@@ -101,7 +104,7 @@ impl Ground {
         }
     }
 
-    /// Brings a head into the workflow's branch.
+    /// Merges a commit into the workflow's branch.
     pub async fn merge(
         &self,
         place: &Place,
@@ -121,20 +124,20 @@ impl Ground {
         branch::merge(&self.git, &merge).await.map(Some)
     }
 
-    /// Leaves a conflict in the worktree, with its markers, for the agent to mend.
+    /// Merges the workflow's branch into the worktree, so that the agent can fix the conflict with its markers there.
     pub async fn bring(&self, place: &Place, workflow: WorkflowId, author: &Author) -> Result<Merged, Problem> {
         let Place::Worktree { workspace, .. } = place else {
             return Ok(Merged::Already { tip: String::new() });
         };
         let _turn = self.turn.acquire().await;
-        // Others may have come in since the worktree was made.
+        // Other tasks may have been merged since the worktree was created.
         let line = branch::line(&self.git, &self.root, &workflow.to_string(), None).await?;
         let message = format!("merge {} into {}", line.branch, workspace.branch);
         branch::bring(&self.git, &line, workspace, &message, author).await
     }
 
-    /// Commits what is not committed to the branch of the place, so that nothing is lost with its worktree. Fails when something
-    /// can neither be committed nor be thrown away.
+    /// Commits all uncommitted work to the branch of the place, so that no work is lost with its worktree. Fails when a
+    /// file can neither be committed nor be discarded.
     pub async fn keep(&self, place: &Place, author: &Author) -> Result<KeptWork, Problem> {
         let Place::Worktree { workspace, .. } = place else { return Ok(KeptWork::Committed) };
         let _turn = self.turn.acquire().await;
@@ -151,8 +154,8 @@ impl Ground {
         }
     }
 
-    /// Removes the worktree of a place whose work was kept, and its branch when its work is in the workflow's. A worktree that
-    /// was removed in part is removed to its end. Returns the branch when it stays.
+    /// Removes the worktree of a place whose work was kept, and its branch when the work is in the workflow's branch.
+    /// Finishes the removal of a worktree that was removed in part. Returns the branch when it stays.
     pub async fn clear(&self, place: &Place, kept: KeptWork) -> Result<Option<String>, Problem> {
         let Place::Worktree { workspace, line, .. } = place else { return Ok(None) };
         let _turn = self.turn.acquire().await;
@@ -170,9 +173,9 @@ impl Ground {
                 Err(Problem::failed("update-ref", &problem))
             }
             Ok(removed) => Ok(matches!(removed.branch, Branch::Kept(_)).then(|| workspace.branch.clone())),
-            // A file was written after everything was committed.
+            // A file was written after all work was committed.
             Err(problem @ Problem::WorkspaceDirty { .. }) => Err(problem),
-            // Git refuses a worktree whose link to the repository is gone.
+            // Git refuses to remove a worktree whose link to the repository is gone.
             Err(_) => {
                 let repository = Repository::find(&self.git, &self.root).await?;
                 git::undo(&self.git, &repository, workspace.path.clone()).await?;
@@ -182,7 +185,8 @@ impl Ground {
         }
     }
 
-    /// Removes what a killed git left of an attempt's branch and worktree. No git may be at work on that attempt.
+    /// Removes the files that a killed git left of an attempt's branch and worktree. No git may work on that attempt
+    /// now.
     pub async fn clean_up(&self, task: TaskId, attempt: u32) -> Result<(), Problem> {
         if !self.is_repository {
             return Ok(());
@@ -192,7 +196,7 @@ impl Ground {
         remnant::clean_up(&self.git, &self.root, self.worktrees.as_deref(), &branch).await
     }
 
-    /// Removes locks that a killed git left where others write, too. Returns them.
+    /// Removes locks that a killed git left in files that other processes write, too. Returns their paths.
     pub async fn clean_shared(&self) -> Result<Vec<PathBuf>, Problem> {
         if !self.is_repository {
             return Ok(Vec::new());
@@ -201,7 +205,7 @@ impl Ground {
     }
 }
 
-/// Returns the present time, from which a deleted branch can be restored for 30 days.
+/// Returns the current time in milliseconds. A deleted branch can be restored for 30 days from then.
 pub(super) fn now_ms() -> i64 {
     SystemClock.now().0
 }
@@ -222,7 +226,7 @@ impl Place {
     }
 }
 
-/// What we could not commit, in words for the agent.
+/// Returns the files that we could not commit, as texts for the agent.
 pub fn left(left: &[Left]) -> Vec<String> {
     let why = |why| match why {
         branch::Why::Submodule => "it is a repository of its own",

@@ -1,4 +1,5 @@
-//! A plan that a person wrote: YAML with the fields of `workflow_create`, the tasks of `workflow_set_plan`, and nothing else.
+//! Reads a plan that a person wrote: YAML with the fields of `workflow_create` and the tasks of `workflow_set_plan`.
+//! Other fields are errors.
 
 use engine::id::WorkflowId;
 use engine::plan::{Plan, PlanTask};
@@ -8,10 +9,10 @@ use wire::lifecycle::{self, Call, Planned};
 use crate::desk::{Desk, Outcome, Visitor};
 use crate::yaml;
 
-/// What belongs to the plan; everything else belongs to the workflow.
+/// The fields of the plan. All other fields belong to the workflow.
 const OF_PLAN: &[&str] = &["summary", "approach", "risks", "assumptions", "tasks"];
 
-/// A plan that can be set.
+/// A valid plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanFile {
     create: Value,
@@ -19,7 +20,7 @@ pub struct PlanFile {
 }
 
 impl PlanFile {
-    /// Reads and judges it whole, so that nothing is made of a plan that cannot be set.
+    /// Reads and judges the whole file, so that no workflow is created from a plan that cannot be set.
     pub fn read(text: &str, variables: &[(String, String)]) -> Result<Self, String> {
         let Value::Object(mut members) = yaml::parse(text)? else {
             return Err("it must have keys: `name`, and `tasks` with a list".to_owned());
@@ -48,7 +49,7 @@ impl PlanFile {
         Ok(file)
     }
 
-    /// A new workflow each time.
+    /// Creates a new workflow with this plan on every call.
     pub async fn make(&self, desk: &Desk) -> Result<WorkflowId, String> {
         let made = ask(desk, "workflow_create", &self.create).await?;
         let id = made.get("id").and_then(Value::as_text).unwrap_or_default().to_owned();
@@ -66,7 +67,7 @@ async fn ask(desk: &Desk, tool: &str, arguments: &Value) -> Result<Value, String
     }
 }
 
-/// The first thing that is wrong, with the line of the file where it stands.
+/// Judges the arguments of a tool. Returns the first problem with its line in the file.
 fn judged(tool: &str, arguments: &Value, below: &str, file: &str) -> Result<Call, String> {
     let text = arguments.to_string();
     let Some(judged) = lifecycle::judge(tool, text.as_bytes()) else { return Err(format!("there is no tool {tool}")) };
@@ -74,7 +75,7 @@ fn judged(tool: &str, arguments: &Value, below: &str, file: &str) -> Result<Call
         let code = judged.report.code(first);
         let pointer = code.split_once(':').map_or("", |(_, pointer)| pointer);
         let pointer = pointer.strip_prefix(below).unwrap_or(pointer);
-        // Only a plan that is refused needs the lines: there is one for every value of the file.
+        // The lines are read only for a refused plan, because there is one for every value of the file.
         let lines = if pointer.is_empty() { Vec::new() } else { yaml::lines(file) };
         let line = line(pointer, &lines).map_or_else(String::new, |line| format!("line {line}: "));
         return Err(format!("{line}{}", judged.report.message(first)));
@@ -82,7 +83,7 @@ fn judged(tool: &str, arguments: &Value, below: &str, file: &str) -> Result<Call
     judged.value.ok_or_else(|| "it cannot be read".to_owned())
 }
 
-/// Of the value itself, or of the nearest one around it.
+/// Returns the line of a value, else the line of the nearest value around it.
 fn line(pointer: &str, lines: &[(String, usize)]) -> Option<usize> {
     let found = lines.iter().find(|(known, _)| known == pointer).map(|(_, line)| *line);
     found.or_else(|| line(pointer.rsplit_once('/')?.0, lines))

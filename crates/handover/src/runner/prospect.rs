@@ -1,4 +1,5 @@
-//! What can still come of a workflow: what can be claimed, what is held, and why nothing goes on.
+//! Finds out how a workflow can continue: the tasks that can be claimed, the tasks that are held, and the reasons why
+//! it is stuck.
 
 use engine::approval::Approval;
 use engine::id::WorkflowId;
@@ -13,14 +14,14 @@ use super::shop::Shop;
 use crate::error::Error;
 use crate::task_extra::TaskExtra;
 
-/// Tasks that are looked at for one round of claims.
+/// The number of tasks that are considered in one round of claims.
 const OFFERED_MAX: usize = 200;
 
-/// What can still come of a workflow without anybody's help.
+/// The state of a workflow that decides whether it can continue without help from a person.
 #[derive(Debug)]
 pub(super) struct Prospect {
     pub(super) status: WorkflowStatus,
-    /// How many of its tasks somebody holds.
+    /// The number of its tasks that an agent holds.
     pub(super) held: u32,
     pub(super) offered: Vec<Offered>,
 }
@@ -29,19 +30,20 @@ pub(super) struct Prospect {
 #[derive(Debug)]
 pub(super) struct Offered {
     pub(super) task: Task,
-    /// The evaluator has to judge it, and may not judge its own work.
+    /// True when the evaluator must judge the task. The evaluator may not judge its own work.
     pub(super) judged: bool,
-    /// Who reviews it, as the plan says; nobody reviews its own work.
+    /// The reviewer that the plan names. An agent may not review its own work.
     pub(super) review: Option<String>,
 }
 
-/// As of one moment: what another runner takes or finishes between two looks would seem to be nobody's.
+/// Reads the state at one moment. Between two reads, another runner could claim or finish a task, which would then seem
+/// to be neither held nor open.
 pub(super) async fn of(shop: &Shop, id: WorkflowId) -> Result<Prospect, Error> {
     let now = shop.service.now();
     let view = shop.service.view(move |world| {
         let (running, expired) = (Need::Running(id, now), Need::Expired(id, now));
         world.want([Need::Workflow(id), running.clone(), expired.clone()])?;
-        // A lease that is over is ended soon, and its task then offered again.
+        // An expired lease ends soon, and its task is then offered again.
         let expired = u32::try_from(world.task_ids(&expired)?.len()).unwrap_or(u32::MAX);
         let held = world.number(&running)?.saturating_add(expired);
         Ok(Prospect { status: world.workflow(id)?.status, held, offered: offers(world, id, now)? })
@@ -73,13 +75,13 @@ pub(super) async fn why_stuck(shop: &Shop, id: WorkflowId) -> Result<String, Err
     Ok(lines.join("\n"))
 }
 
-/// What people were asked before tasks begin.
+/// Returns the approvals that people were asked for before gated tasks may start.
 fn gates(world: &World, workflow: WorkflowId) -> Result<&[Approval], Stop> {
     let list = List::Gates { workflow, limit: engine::limits::GATES_MAX };
     Ok(if let Fact::ApprovalRows(rows) = world.list(list)? { rows } else { &[] })
 }
 
-/// What can be claimed now, by anybody.
+/// Returns the tasks that any agent can claim now.
 pub(super) async fn offered(shop: &Shop, workflow: WorkflowId) -> Result<Vec<Offered>, Error> {
     let now = shop.service.now();
     shop.service.view(move |world| offers(world, workflow, now)).await
@@ -99,7 +101,7 @@ fn offers(world: &World, workflow: WorkflowId, now: Timestamp) -> Result<Vec<Off
     tasks.into_iter().map(|task| Ok(Offered { judged: judged(&task)?, review: review(&task)?, task })).collect()
 }
 
-/// Tells why nobody takes tasks that can be claimed.
+/// Returns the reasons why no agent of this runner claims these open tasks.
 pub(super) fn unwanted(offered: &[Offered]) -> impl Iterator<Item = String> + '_ {
     offered.iter().map(|offered| {
         let name = &offered.task.name;
@@ -113,7 +115,7 @@ pub(super) fn unwanted(offered: &[Offered]) -> impl Iterator<Item = String> + '_
     })
 }
 
-/// Why a task does not go on, in a line.
+/// Returns the reason why a task does not continue, on one line.
 fn stuck(task: &Task) -> Option<String> {
     use engine::task::State;
     let name = &task.name;

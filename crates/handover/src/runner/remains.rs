@@ -1,5 +1,5 @@
-//! What attempts that are over left on this machine, because their runner was killed before it could tidy up: worktrees,
-//! branches, folders of turns.
+//! Removes files that finished attempts left on this machine because their runner was killed: worktrees, branches, and
+//! folders of turns.
 
 use std::collections::BTreeSet;
 
@@ -16,18 +16,18 @@ use crate::error::Error;
 use git::Problem;
 use git::branch::Author;
 
-/// In the folder of an attempt, from when its work was kept until its worktree is gone. A worktree that was removed in part
-/// must not be committed.
+/// A marker file in the folder of an attempt, from the time its work is kept until its worktree is gone. With the
+/// marker, the worktree may be removed in part and must not be committed.
 const REMOVING: &str = "removing";
-/// More turns than an attempt has before a limit stops it.
+/// The number of turns that are read: more than an attempt has before a limit stops it.
 const TURN_ROWS: u32 = 500;
 
-/// Removes them. The runner says what cannot be removed; it stays for the next time.
+/// Removes the files of all finished attempts. Reports the ones that cannot be removed; they stay for the next run.
 pub(super) async fn clear(shop: &Shop) -> Result<(), Error> {
     for (task, attempt) in found(shop) {
         let row = match shop.service.view(move |world| world.task(task).cloned()).await {
             Ok(row) => row,
-            // Of another store that had this place before.
+            // The task belongs to another store that used this folder before.
             Err(Error::Refused(Refusal::TaskNotFound { .. })) => continue,
             Err(error) => return Err(error),
         };
@@ -46,12 +46,12 @@ pub(super) async fn clear(shop: &Shop) -> Result<(), Error> {
     Ok(())
 }
 
-/// Says that something of an attempt is still there, and for how long.
+/// Returns the warning that the worktree of an attempt stays until the next run.
 pub(super) fn stays(problem: &Problem) -> String {
     format!("the worktree stays until the next run: {problem}")
 }
 
-/// The turns of one attempt, also of one that is not the last.
+/// Returns the turns of one attempt, which may be an earlier one of the task.
 pub(super) async fn turns(shop: &Shop, task: TaskId, attempt: u32) -> Result<Vec<Turn>, Error> {
     let list = List::Turns { of: Whose::Task(task), before: None, limit: TURN_ROWS };
     let view = shop.service.view(move |world| {
@@ -61,7 +61,8 @@ pub(super) async fn turns(shop: &Shop, task: TaskId, attempt: u32) -> Result<Vec
     view.await
 }
 
-/// Their folders and that of the attempt, which goes last: as long as it is there, the others are found again.
+/// Removes the folders of the turns, and then the folder of the attempt: while it exists, a later run finds the others
+/// again.
 pub(super) async fn remove_folders(shop: &Shop, task: TaskId, attempt: u32, turns: &[Turn]) {
     let mut folders: Vec<_> = turns.iter().map(|turn| shop.turn_folder(turn.id)).collect();
     folders.push(shop.attempt_folder(task, attempt));
@@ -69,20 +70,20 @@ pub(super) async fn remove_folders(shop: &Shop, task: TaskId, attempt: u32, turn
     let _done = tokio::task::spawn_blocking(remove).await;
 }
 
-/// Attempts that have a folder here: it is made before everything else, and goes last.
+/// Returns the attempts that have a folder here. The folder is created before everything else and removed last.
 fn found(shop: &Shop) -> BTreeSet<(TaskId, u32)> {
     let folders = std::fs::read_dir(shop.state.join("turns")).into_iter().flatten().flatten();
     folders.filter_map(|entry| attempt(entry.file_name().to_str()?)).collect()
 }
 
-/// `<task>-<attempt>`, as these folders are called.
+/// Parses the name of an attempt's folder: `<task>-<attempt>`.
 fn attempt(name: &str) -> Option<(TaskId, u32)> {
     let (task, attempt) = name.rsplit_once('-')?;
     Some((task.parse().ok()?, attempt.parse().ok()?))
 }
 
-/// Removes the worktree, the branch and the folders of an attempt that is over. The folder of the attempt goes last, and only
-/// when everything else is gone: by it the rest is found again. Returns the branch when it stays.
+/// Removes the worktree, the branch and the folders of a finished attempt. Removes the folder of the attempt last, and
+/// only when everything else is gone, because a later run finds the rest by it. Returns the branch when it stays.
 pub(super) async fn remove(
     shop: &Shop,
     (task, attempt): (&Task, u32),
@@ -100,7 +101,7 @@ pub(super) async fn remove(
             mark(&removing)?;
             let cleared = shop.ground.clear(&place, kept).await;
             if let Err(Problem::WorkspaceDirty { .. }) = &cleared {
-                // Nothing was removed, and the new work is kept the next time.
+                // Nothing was removed. The next run keeps the new work first.
                 let _unmarked = std::fs::remove_file(&removing);
             }
             cleared?

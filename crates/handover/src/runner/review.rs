@@ -1,4 +1,4 @@
-//! A verified output is shown to whoever reviews it; what is found goes to the worker, and what became of it comes back.
+//! Has a verified output reviewed. The findings go to the worker, and the worker's decisions go back to the reviewer.
 
 use std::sync::Arc;
 
@@ -27,26 +27,26 @@ use crate::task_extra::TaskExtra;
 use git::program::Call;
 use git::repository::reference;
 
-/// What a worker is told of a review.
+/// The message to a worker whose work was reviewed.
 pub(super) const FOUND: &str = "Your work was reviewed. Decide on each finding below (they are in full in your inbox, as \
     task.feedback): mend your work where you follow it. Say what became of each with a line of `notes` (or `key_outputs`) of \
     the form `feedback ID accepted: TEXT`, `feedback ID partial: TEXT` or `feedback ID rejected: TEXT`, or with the tool \
     review_answer. What you do not answer stays open. Then end again with your whole output.";
 
-/// Where the work of a turn is from, as its reviewer is told.
+/// The origin of the work of a turn, as sentences for its reviewer.
 const GATHERED: &str = "Handover gathered it from the task's worktree: everything that the task changed.";
 const GIVEN_FILE: &str = "The worker named this file as its output. Its worktree has no changes.";
 const GIVEN_TEXT: &str =
     "The worker gave this text as its output: Handover did not gather it. Its worktree has no changes.";
 
-/// Of a finding in a list, what is shown.
+/// The longest text of a finding in a list, in characters.
 const SHOWN_CHARS_MAX: usize = 400;
-/// Of all findings in one message.
+/// The longest text of all findings in one message, in characters.
 const MAIL_CHARS_MAX: usize = 60_000;
-/// Of an output that is shown as it is.
+/// The largest file that is reviewed in full, in bytes.
 const CONTENT_BYTES_MAX: u64 = 1 << 20;
 
-/// Open findings as codes; their texts are another agent's, so each stays in its line.
+/// Returns the open findings as codes. Their texts are written by another agent, so each is escaped to one line.
 pub(super) fn codes(known: &Reviewed) -> Vec<(String, String)> {
     let told = |finding: &Finding| {
         let text = format!("{}: {}", finding.aspect, finding.recommendation);
@@ -56,13 +56,13 @@ pub(super) fn codes(known: &Reviewed) -> Vec<(String, String)> {
     known.findings.iter().filter(|finding| finding.is_open()).map(told).collect()
 }
 
-/// The name of the seat that reviews this worker's work.
+/// Returns the slug of the agent that reviews this worker's work.
 pub(super) fn reviewer(shop: &Shop, named: &str, worker: &str) -> Option<String> {
     slug(&shop.settings, named, Some(&own_slug(&shop.settings, worker)))
 }
 
 impl Attempt {
-    /// Holds one round about the output of a turn.
+    /// Runs one round of the review for the output of a turn.
     pub(super) async fn review(&self, facts: &Facts, turn: TurnId) -> Result<(), Trouble> {
         let Some(judge) = self.judge_of(facts) else {
             let reason = "nobody but its worker is there to review it; name another agent or role as its `review`";
@@ -106,7 +106,7 @@ impl Attempt {
         let open = known.review.open;
         self.tell(facts, What::Reviewed { session: id.to_string(), found, open, problem: problem.clone() });
         match (round, problem) {
-            // It was not even a request; nothing was recorded that could say so later.
+            // The request itself was refused, so no round was recorded that could show the failure later.
             (None, Some(problem)) => {
                 self.block(facts, BlockKind::ToolFailure, format!("it cannot be shown to {}: {problem}", judge.slug))
                     .await
@@ -115,7 +115,7 @@ impl Attempt {
         }
     }
 
-    /// Who reviews: as before, else as the plan says.
+    /// Returns the reviewer: the agent of the earlier rounds, else the agent that the plan names.
     fn judge_of(&self, facts: &Facts) -> Option<Arc<Seat>> {
         let worker = &self.seat.member.settings.slug;
         let named = match &facts.review {
@@ -126,7 +126,7 @@ impl Attempt {
         self.shop.seats.get(&slug).cloned()
     }
 
-    /// The task's own changes; where there are none, what it made.
+    /// Returns the changes of the task. Without changes, returns the output that the worker named.
     async fn artifact(&self, facts: &Facts, turn: TurnId) -> Result<Artifact, Trouble> {
         let place = self.place(facts).await?;
         if let Place::Worktree { workspace, line, .. } = &place {
@@ -164,7 +164,7 @@ impl Attempt {
         Ok(Artifact { source: Some(GIVEN_TEXT.to_owned()), ..artifact })
     }
 
-    /// The worker gets what was found as mail, once, also when it is begun again.
+    /// Sends the findings to the worker's inbox, once even when the turn is started again.
     pub(super) async fn send_findings(&self, facts: &Facts) {
         let Some(known) = &facts.review else { return };
         let Some((round, judge)) = known.last().zip(self.judge_of(facts)) else { return };
@@ -191,7 +191,7 @@ impl Attempt {
         }
     }
 
-    /// What an output says of findings, in its notes.
+    /// Records the decisions on findings that an output has in its notes.
     pub(super) async fn decide(&self, facts: &Facts, turn: TurnId, text: &str) -> Result<(), Trouble> {
         let Some(known) = &facts.review else { return Ok(()) };
         let notes = self.read(turn, text, verify::Said::of).notes;
@@ -209,7 +209,7 @@ impl Attempt {
         Ok(())
     }
 
-    /// The rounds are used up: the task pauses first, and then a person is asked.
+    /// Pauses the task and then asks a person, because the rounds of the review are used up.
     pub(super) async fn ask_about_review(&self, facts: &Facts, turn: TurnId) -> Result<(), Trouble> {
         let Some(known) = &facts.review else { return Ok(()) };
         let (id, rounds) = (known.review.id, known.review.rounds);
@@ -233,7 +233,7 @@ impl Attempt {
     }
 }
 
-/// `feedback ID accepted|rejected|partial: TEXT`
+/// Parses a note of the form `feedback ID accepted|rejected|partial: TEXT`.
 fn decision(note: &str) -> Option<(String, Decision)> {
     let rest = note.trim().strip_prefix("feedback ")?.trim_start();
     let (name, rest) = rest.split_once(char::is_whitespace)?;
@@ -243,13 +243,13 @@ fn decision(note: &str) -> Option<(String, Decision)> {
     Some((name.to_owned(), Decision { verdict, code: None, explanation }))
 }
 
-/// What earlier looks of that agent cost: programs that count on tell it again.
+/// Returns the cost of the reviewer's earlier turns. Some programs report a running total, which includes it.
 fn earlier(facts: &Facts, judge: &Seat) -> Spent {
     let own = facts.turns.iter().filter(|turn| turn.purpose == Purpose::Review && turn.agent == judge.agent);
     own.filter_map(Turn::ended).fold(Spent::default(), |sum, ended| sum.and(ended.spent))
 }
 
-/// A reviewer in turns of its own.
+/// Runs the reviewer's program, each start as a separate turn.
 struct Chair<'a> {
     attempt: &'a Attempt,
     facts: &'a Facts,

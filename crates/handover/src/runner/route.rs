@@ -1,4 +1,5 @@
-//! Who is told that a task cannot go on: as the agent's card says for what it quotes, else as the settings say for its kind.
+//! Decides whom to inform that a task cannot continue: by the agent's card for the text that it quotes, else by the
+//! settings for the kind of block.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use wire::prompt::Who;
 pub enum To {
     Role(String),
     Agent(String),
-    /// Who is told in any case.
+    /// A person, who is informed in any case.
     Person,
 }
 
@@ -22,7 +23,7 @@ fn to(route: &str) -> To {
     }
 }
 
-/// By the first rule of the card whose trigger stands in the text, word for word but for letter case and spaces.
+/// Returns the route of the first rule of the card whose trigger is in the text, ignoring letter case and spacing.
 pub fn by_card(who: &Who, text: &str) -> Option<(To, Via)> {
     let Who::Card(card) = who else { return None };
     let said = folded(text);

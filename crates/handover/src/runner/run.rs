@@ -1,4 +1,5 @@
-//! The loop: takes tasks for whoever has room, lets attempts work, and ends when there is nothing left to do.
+//! The loop of the runner: claims tasks for agents with free capacity, runs their attempts, and ends when nothing is
+//! left to do.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -21,41 +22,41 @@ use super::shop::{News, Seat, Shop, What, Wish};
 use crate::error::Error;
 use crate::settings::team;
 
-/// How long the loop sleeps when nothing wakes it.
+/// The time that the loop sleeps when no change wakes it.
 const LOOK: Duration = Duration::from_secs(1);
-/// Changes that come close together are looked at together.
+/// The time to wait after a change, so that changes in quick succession are handled together.
 const BREATH: Duration = Duration::from_millis(20);
-/// After a crash an agent rests: a moment at first, a minute at most.
+/// The pause of an agent after a crash: short at first, a minute at most.
 const REST_MIN: Duration = Duration::from_millis(250);
 const REST_MAX: Duration = Duration::from_secs(60);
 const WORKFLOWS_MAX: u32 = 200;
-/// Of what keeps workflows from going on, what is told at the end.
+/// The number of reasons that are reported at the end for workflows that are stuck.
 const REASONS_MAX: usize = 20;
 
-/// What to work on.
+/// The workflows to work on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Until it is over, or nothing of it can go on.
+    /// One workflow, until it is over or none of its tasks can continue.
     Workflow(WorkflowId),
-    /// Everything that is ready or started, until we are stopped.
+    /// All workflows that are ready or started, until the runner is stopped.
     All,
-    /// As above, until nothing can be claimed and no turn runs.
+    /// All workflows that are ready or started, until nothing can be claimed and no turn runs.
     Once,
 }
 
-/// How it ended.
+/// The end of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
     Completed,
-    /// The workflow is not completed, and why nothing can go on.
+    /// The workflow is not completed. The text has the reasons why it cannot continue.
     Stuck(String),
-    /// There is nothing more to do for us.
+    /// Nothing is left to do for this runner.
     Idle,
-    /// We were told to stop.
+    /// The runner was stopped.
     Stopped,
 }
 
-/// Where the next claim of an agent stands.
+/// The pause of an agent after crashes: it claims nothing until then.
 #[derive(Debug, Default)]
 struct Rest {
     crashes: u32,
@@ -70,7 +71,7 @@ pub struct Loop {
     working: HashMap<TaskId, String>,
     rests: BTreeMap<String, Rest>,
     lease: Duration,
-    /// Workflows that were looked at: what their tasks need and nobody has.
+    /// The missing requirements of each workflow that was checked.
     lacking: HashMap<WorkflowId, Vec<String>>,
     held: Arc<Mutex<Held>>,
 }
@@ -91,7 +92,7 @@ impl Loop {
         }
     }
 
-    /// Works to the end. What a runner before us left is taken up first.
+    /// Works to the end. First continues the work that an earlier runner left.
     pub async fn work(mut self) -> Result<Ended, Error> {
         if let Scope::Workflow(id) = self.scope {
             let lacks = fit::lacks(&self.shop, id).await?;
@@ -105,7 +106,7 @@ impl Loop {
         self.take_up().await?;
         let mut bell = self.shop.service.bell();
         let mut wish = self.shop.wish.clone();
-        // Beside the loop, which may be busy with claims for longer than a short lease.
+        // Runs in parallel, because the loop may be busy with claims for longer than a short lease.
         let keeper = tokio::spawn(lease::keep(Arc::clone(&self.shop), Arc::clone(&self.held)));
         let ended = loop {
             if self.shop.wish() != Wish::Work {
@@ -121,10 +122,10 @@ impl Loop {
                 _ = wish.changed() => {}
             }
         };
-        // Those that wait for a person end; their tasks are paused and stay ours.
+        // Ends the attempts that wait for a person. Their tasks stay paused, and stay ours.
         self.shop.closing.cancel();
         self.finish().await;
-        // An attempt whose worktree could not be removed, because another git was at work, has a second chance.
+        // Tries again to remove worktrees that could not be removed because another git was using them.
         let _next_run = super::remains::clear(&self.shop).await;
         keeper.abort();
         let forget = Command::ForgetRunner { name: self.shop.name.clone() };
@@ -132,8 +133,8 @@ impl Loop {
         Ok(ended)
     }
 
-    /// Tasks that our agents hold from before: a runner was stopped or killed, or a person was asked. What is over is tidied up
-    /// first, as long as nobody works.
+    /// Continues the tasks that our agents hold from before: an earlier runner was stopped or killed, or asked a
+    /// person. Cleans up finished attempts first, while no agent works.
     async fn take_up(&mut self) -> Result<(), Error> {
         let mut held_by_us = Vec::new();
         for seat in self.shop.seats.values().cloned().collect::<Vec<_>>() {
@@ -157,7 +158,7 @@ impl Loop {
         Ok(())
     }
 
-    /// A git that was killed with the runner before us may have left a lock that stops every later one.
+    /// Removes locks of a git that was killed with an earlier runner. Such a lock would stop every later git.
     async fn clean_locks(&self) {
         let text = match self.shop.ground.clean_shared().await {
             Ok(removed) if removed.is_empty() => return,
@@ -171,7 +172,7 @@ impl Loop {
         self.shop.tell(News { task: TaskId::FIRST, name, agent, what: What::Warning { text } });
     }
 
-    /// Turns of ours that run for nobody: their tasks were given to others meanwhile.
+    /// Ends our running turns whose tasks were given to other agents in the meantime.
     async fn close_orphans(&self, held: &[(TaskId, u32)]) -> Result<(), Error> {
         let list = List::Running { runner: self.shop.name.clone(), limit: 500 };
         let rows = self
@@ -203,7 +204,7 @@ impl Loop {
         self.attempts.spawn(async move {
             let over = match tokio::spawn(work.work(room)).await {
                 Ok(over) => over,
-                // A defect of ours must not hold a task for ever.
+                // A bug of ours must not hold a task without end.
                 Err(panicked) => {
                     let reason = format!("the runner failed: {panicked}");
                     let crash = Command::Crash { task, attempt, reason };
@@ -215,7 +216,7 @@ impl Loop {
         });
     }
 
-    /// Who holds something, and how long the shortest lease is.
+    /// Tells the keeper of leases which agents hold tasks, and how short the shortest lease is.
     fn tell_keeper(&self) {
         let agents = self.working.values().filter_map(|slug| Some(self.shop.seats.get(slug)?.agent)).collect();
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
@@ -254,29 +255,29 @@ impl Loop {
                 Ok(if let Fact::WorkflowRows(rows) = world.list(list.clone())? { rows.clone() } else { Vec::new() })
             })
             .await?;
-        // The oldest first, so that none waits for ever.
+        // The oldest first, so that no workflow waits without end.
         rows.reverse();
         Ok(rows)
     }
 
-    /// Everybody who has room and rests not takes what fits.
+    /// Claims tasks for all agents that have free capacity and do not pause after a crash.
     async fn claim(&mut self) -> Result<(), Error> {
-        // What a person must let begin is asked for as soon as it could.
+        // Requests the approvals of gated tasks as soon as they could start.
         self.shop.service.ask_gates().await?;
         for workflow in self.workflows().await? {
             if !self.is_fit(&workflow).await? {
                 continue;
             }
             let mut offered = prospect::offered(&self.shop, workflow.id).await?;
-            // After a sleep another machine may have opened the task of a turn that still runs here. That turn asks for its
-            // claim again; a claim by this loop would end it.
+            // While this machine slept, another machine may have reopened the task of a turn that still runs here. That
+            // turn asks for its claim again; a claim by this loop would end the turn.
             offered.retain(|offered| !self.working.contains_key(&offered.task.id));
             for seat in self.shop.seats.values().cloned().collect::<Vec<_>>() {
                 while let Some(fits) = self.fitting(&seat, &offered)
                     && !self.rests(&seat.member.settings.slug)
                 {
                     let Some(room) = self.room(&seat) else { break };
-                    // The engine picks the first task that is open, which may be one that this seat must not take.
+                    // `ClaimNext` picks the first open task, which this agent may not be allowed to take.
                     let is_chosen_here = self.is_evaluator(&seat)
                         || !self.working.is_empty()
                         || offered.iter().any(|offered| offered.review.is_some());
@@ -294,9 +295,9 @@ impl Loop {
                             self.claimed(&seat, task, attempt).await;
                             self.spawn(&seat, task, attempt, Some(room));
                         }
-                        // Another runner took this task; the next one may still be open.
+                        // Another runner claimed this task. The next one may still be open.
                         Ok(_) if is_chosen_here => offered.retain(|offered| offered.task.id != fits),
-                        // Nothing is open any more, or the workflow moved.
+                        // No task is open any more, or the status of the workflow changed.
                         Ok(_) | Err(Error::Refused(_)) => break,
                         Err(error) => return Err(error),
                     }
@@ -306,7 +307,8 @@ impl Loop {
         Ok(())
     }
 
-    /// A workflow that lacks something is told once and passed over.
+    /// Tells whether a workflow has everything that it needs. Otherwise reports the problems once, and the workflow is
+    /// skipped.
     async fn is_fit(&mut self, workflow: &Workflow) -> Result<bool, Error> {
         if let Some(known) = self.lacking.get(&workflow.id) {
             return Ok(known.is_empty());
@@ -336,7 +338,7 @@ impl Loop {
         self.shop.settings.evaluator.as_ref().is_some_and(|evaluator| evaluator.agent == seat.member.settings.slug)
     }
 
-    /// The first that somebody could do.
+    /// Returns the first task that this agent may claim.
     fn fitting(&self, seat: &Seat, offered: &[Offered]) -> Option<TaskId> {
         let settings = &seat.member.settings;
         let role = settings.roles.first().map_or("worker", String::as_str);
@@ -355,7 +357,8 @@ impl Loop {
         Some((own, Arc::clone(&self.shop.room).try_acquire_owned().ok()?))
     }
 
-    /// Nobody works, nobody rests, and nothing can be claimed.
+    /// Returns the end of the run. Returns `None` while a task of the workflow is held, or an agent of ours could claim
+    /// one.
     async fn is_over(&self) -> Result<Option<Ended>, Error> {
         let id = match self.scope {
             Scope::All => return Ok(None),
@@ -364,7 +367,8 @@ impl Loop {
         };
         let Prospect { status, held, offered } = prospect::of(&self.shop, id).await?;
         if status == WorkflowStatus::Completed {
-            // What still works ends before we do; tasks of other workflows that wait for a person must not keep us.
+            // The running attempts end before the runner does. Tasks of other workflows that wait for a person must not
+            // delay it.
             return Ok(Some(Ended::Completed));
         }
         if held > 0 || self.is_wanted(&offered) {
@@ -373,8 +377,8 @@ impl Loop {
         Ok(Some(Ended::Stuck(prospect::why_stuck(&self.shop, id).await?)))
     }
 
-    /// The same for all workflows. A workflow that lacks something, or that somebody has locked, is not waited for: nothing
-    /// of it is claimed.
+    /// Does the same as `is_over` for all workflows. Does not wait for a workflow that lacks something or is locked,
+    /// because none of its tasks can be claimed.
     async fn is_idle(&self) -> Result<Option<Ended>, Error> {
         let mut reasons = Vec::new();
         for workflow in self.workflows().await? {
@@ -399,12 +403,12 @@ impl Loop {
         Ok(Some(if reasons.is_empty() { Ended::Idle } else { Ended::Stuck(reasons.join("\n")) }))
     }
 
-    /// Whether some agent would take one of these tasks.
+    /// Tells whether one of our agents would claim one of these tasks.
     fn is_wanted(&self, offered: &[Offered]) -> bool {
         self.shop.seats.values().any(|seat| self.fitting(seat, offered).is_some())
     }
 
-    /// Lets attempts end: those that wait for a person at once, the others with their turns.
+    /// Waits until all attempts have ended: the ones that wait for a person end at once, the others with their turns.
     async fn finish(&mut self) {
         while let Some(over) = self.attempts.join_next().await {
             self.ended(over.ok());
@@ -418,7 +422,7 @@ fn lock_file(state: &Path, host: &str, what: &str) -> std::path::PathBuf {
     state.join(format!("runner-{name}.{what}"))
 }
 
-/// Returns whether a runner of this name holds the lock of a folder. Makes and holds nothing.
+/// Tells whether a runner of this name holds the lock in a folder. Creates no file and takes no lock.
 pub fn is_held(state: &Path, host: &str) -> std::io::Result<bool> {
     let file = match std::fs::File::open(lock_file(state, host, "lock")) {
         Ok(file) => file,
@@ -432,8 +436,8 @@ pub fn is_held(state: &Path, host: &str) -> std::io::Result<bool> {
     }
 }
 
-/// One runner of this name on this machine: whoever holds the file is it, until its process ends and everybody it gave the
-/// file to.
+/// Takes the lock that allows one runner of this name on this machine. Returns `None` when another process holds it.
+/// The lock lasts until this process, and every process that inherited the file, has ended.
 pub fn only_one(state: &Path, host: &str, what: &str) -> std::io::Result<Option<std::fs::File>> {
     std::fs::create_dir_all(state)?;
     let file = std::fs::OpenOptions::new()

@@ -1,4 +1,5 @@
-//! What a person sees of a run: one line for each turn that runs, what is finished above them; or events, for programs.
+//! Shows a run to a person: one line for each running turn, with the finished ones above. For programs it prints
+//! events.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -13,10 +14,10 @@ use super::shop::{News, What};
 use crate::intervention::Intervention;
 use wire::visible;
 
-/// How it is shown.
+/// The form in which a run is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
-    /// Lines that stay, and below them one for each running turn.
+    /// Lines that stay, and below them one line for each running turn.
     Live,
     Lines,
     Json,
@@ -33,7 +34,7 @@ struct Row {
     doing: String,
 }
 
-/// The widest line that is drawn: a line that wraps could not be taken back.
+/// The widest line that is drawn, in characters. A line that wraps could not be erased.
 const WIDTH_MAX: usize = 200;
 
 #[derive(Debug)]
@@ -42,7 +43,7 @@ pub struct Screen<W> {
     look: Look,
     width: usize,
     rows: BTreeMap<TurnId, Row>,
-    /// How many lines of the last drawing can be taken back.
+    /// The number of lines of the last drawing that can be erased.
     drawn: usize,
 }
 
@@ -68,7 +69,7 @@ impl<W: Write> Screen<W> {
         self.draw()
     }
 
-    /// Shows that somebody changed the plan, or a task of others.
+    /// Shows an intervention: a change of the plan, or of another agent's task.
     pub fn intervened(&mut self, found: &Intervention) -> io::Result<()> {
         if self.look == Look::Json {
             return writeln!(self.out, "{}", visible::json(&found.event().to_string()));
@@ -128,7 +129,7 @@ impl<W: Write> Screen<W> {
         }
     }
 
-    /// A line for each running turn, with what changes by itself: the seconds.
+    /// Draws a line for each running turn. Called again as time passes, because the line shows the seconds.
     pub fn draw(&mut self) -> io::Result<()> {
         if self.look != Look::Live {
             return Ok(());
@@ -162,14 +163,14 @@ impl<W: Write> Screen<W> {
         Ok(())
     }
 
-    /// A text of its own.
+    /// Prints a text above the running turns.
     pub fn say(&mut self, text: &str) -> io::Result<()> {
         self.erase()?;
         writeln!(self.out, "{text}")?;
         self.out.flush()
     }
 
-    /// The last word.
+    /// Prints the last text and removes the lines of the running turns.
     pub fn end(&mut self, text: &str) -> io::Result<()> {
         self.rows.clear();
         self.erase()?;
@@ -180,7 +181,7 @@ impl<W: Write> Screen<W> {
     }
 }
 
-/// As much of a text as fits, in one line; what would steer a terminal is shown, and secrets are left out.
+/// Cuts a text to one line of this width. Control characters are made visible, and secrets are left out.
 fn fit(text: &str, width: usize) -> String {
     let clean = visible::decided(text);
     if clean.chars().count() <= width {
@@ -238,13 +239,13 @@ fn line(news: &News) -> Option<(Style, String)> {
     })
 }
 
-/// What was wrong with an output; empty when nothing was.
+/// Returns the codes of an invalid output. Returns an empty text for a valid one.
 fn codes(verdict: &str) -> String {
     let Ok(verdict) = serde_json::from_str::<super::next::Verdict>(verdict) else { return String::new() };
     if verdict.says.is_some() { String::new() } else { fit(&verdict.codes.join(", "), 120) }
 }
 
-/// An event for programs; null for what only a person wants to see pass by.
+/// Returns an event for programs. Returns null for news that only a person follows.
 fn event(news: &News) -> serde_json::Value {
     let base = |event: &str, more: serde_json::Value| {
         let mut all = json!({"event": event, "task_id": news.task.to_string(), "task": news.name, "agent": news.agent});

@@ -1,4 +1,4 @@
-//! What all attempts of a runner share: the store, the team, the ground they work on, and who listens.
+//! The state that all attempts of a runner share: the store, the team, the worktrees, and the channel for news.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,28 +19,28 @@ use crate::team::{Member, Team};
 use crate::turn_proof;
 use crate::{settings, trust};
 
-/// What the runner is asked to do.
+/// The order that the runner has to follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wish {
     Work,
-    /// Turns that run may finish; nothing is begun.
+    /// Running turns may finish, but nothing new starts.
     Finish,
     /// Everything ends now.
     Stop,
 }
 
-/// An agent at work.
+/// An agent of this runner.
 #[derive(Debug)]
 pub struct Seat {
     pub member: Member,
     pub agent: AgentId,
-    /// The name it has in the store; another runner may have the plain one.
+    /// The agent's name in the store. It has a suffix when another runner has the plain name.
     pub slug: String,
-    /// As many turns as it may run at once.
+    /// The permits for turns that the agent may run at the same time.
     pub room: Arc<Semaphore>,
 }
 
-/// Something worth a line.
+/// An item of news that is worth a line on the screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct News {
     pub task: TaskId,
@@ -71,35 +71,35 @@ pub enum What {
     Warning { text: String },
 }
 
-/// Signs that nobody takes are dropped; what matters is in the store.
+/// The number of news items that may wait. Further ones are dropped, because everything important is in the store.
 const NEWS_MAX: usize = 10_000;
 
 #[derive(Debug)]
 pub struct Shop {
     pub service: Service,
-    /// The store, as our MCP server has to be told it.
+    /// The address of the store, for our MCP server.
     pub store: String,
     pub ground: Ground,
-    /// Folders of turns, homes and objects.
+    /// The folder of turns, homes and objects.
     pub state: PathBuf,
     pub settings: settings::Team,
     pub team: Team,
     pub seats: BTreeMap<String, Arc<Seat>>,
-    /// By which name the store knows this runner.
+    /// The name by which the store knows this runner.
     pub name: String,
     pub session: SessionId,
-    /// As many turns as may run at once.
+    /// The permits for turns that may run at the same time.
     pub room: Arc<Semaphore>,
     pub wish: watch::Receiver<Wish>,
     pub news: mpsc::Sender<News>,
-    /// Nothing more is to be done: attempts that wait for a person end.
+    /// Cancelled when nothing is left to do. Attempts that wait for a person then end.
     pub closing: CancellationToken,
-    /// Outside of git one works at a time.
+    /// The lock for turns outside of git, where only one may run at a time.
     pub alone: tokio::sync::Mutex<()>,
     merging: Mutex<BTreeMap<engine::id::WorkflowId, Arc<tokio::sync::Mutex<()>>>>,
 }
 
-/// What a shop is made of.
+/// The parts from which a [`Shop`] is built.
 #[derive(Debug)]
 pub struct Parts {
     pub service: Service,
@@ -115,7 +115,8 @@ pub struct Parts {
 }
 
 impl Shop {
-    /// Everybody registers: an agent of this runner is the same one after a restart, by the session the runner always has.
+    /// Registers all agents. An agent of this runner stays the same after a restart, because the runner always has the
+    /// same session.
     pub async fn open(parts: Parts) -> Result<(Self, mpsc::Receiver<News>), Error> {
         let (news, heard) = mpsc::channel(NEWS_MAX);
         let mut shop = Self {
@@ -165,19 +166,20 @@ impl Shop {
         Ok(Seat { agent, slug, room, member })
     }
 
-    /// The runner acting for an agent.
+    /// Returns a caller with which the runner acts for an agent.
     pub fn caller(&self, agent: AgentId) -> Caller {
         Caller { session: Some(self.session), rights: Rights::Runner, ..Caller::agent(agent) }
     }
 
-    /// As above, for something that is done once for a turn, however often it is tried.
+    /// Returns the same caller with an idempotency key, so that an effect of a turn happens once, however often it is
+    /// tried.
     pub fn once(&self, agent: AgentId, turn: TurnId, what: &str) -> Caller {
         let key =
             service::key(KeyOwner::Fixed(format!("{} {what}", self.name)), format!("{turn} {what}"), &turn.to_string());
         Caller { key: Some(key), ..self.caller(agent) }
     }
 
-    /// Says why an agent is not started: a script of the repository that starts it was changed since a person accepted it.
+    /// Returns an error when a script of the repository that starts the agent was changed since a person accepted it.
     pub fn is_as_accepted(&self, member: &Member) -> Result<(), String> {
         let Some(scripts) = &self.settings.scripts else { return Ok(()) };
         let words: Vec<String> = member.settings.command.iter().chain(&member.settings.args).cloned().collect();
@@ -195,23 +197,25 @@ impl Shop {
         *self.wish.borrow()
     }
 
-    /// Where the files of a turn are.
+    /// Returns the folder with the files of a turn.
     pub fn turn_folder(&self, turn: TurnId) -> PathBuf {
         turn_proof::turn_folder(&self.state, turn)
     }
 
-    /// Where an attempt keeps what it must know of its artifacts.
+    /// Returns the folder in which an attempt keeps the records of its artifacts.
     pub fn attempt_folder(&self, task: TaskId, attempt: u32) -> PathBuf {
         self.state.join("turns").join(format!("{task}-{attempt}"))
     }
 
-    /// One of this process merges into a workflow's branch at a time; with other processes the branch itself decides.
+    /// Returns the lock for merges into a workflow's branch, for this process. Between processes, the branch itself
+    /// decides.
     pub fn merging(&self, workflow: engine::id::WorkflowId) -> Arc<tokio::sync::Mutex<()>> {
         let mut locks = self.merging.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(locks.entry(workflow).or_default())
     }
 
-    /// A program that floods its output must not crowd out what matters.
+    /// Sends news to the screen. Drops minor news early, so that a program with much output cannot displace important
+    /// news.
     pub fn tell(&self, news: News) {
         let passes_by = matches!(news.what, What::Text { .. } | What::Tool { .. } | What::Spent { .. });
         if !passes_by || self.news.capacity() > NEWS_MAX / 2 {
@@ -220,8 +224,8 @@ impl Shop {
     }
 }
 
-/// An agent of the store has one role. Who has several in the settings is registered once for each, and works with all of them
-/// in the same room.
+/// Returns a member for each role. An agent in the store has one role, so an agent of the settings with several roles
+/// is registered once for each. All of them share the same permits.
 fn by_role(member: Member) -> Vec<Member> {
     let more: Vec<Member> = member.settings.roles.iter().skip(1).map(|role| member.in_role(role)).collect();
     std::iter::once(member).chain(more).collect()

@@ -1,12 +1,12 @@
-//! What an attempt needs next, from what is stored about it. Nothing here acts, so a runner that comes back after a crash
-//! goes on as the one before would have.
+//! Decides the next step of an attempt from the stored facts. Nothing here has effects, so a runner that continues
+//! after a crash decides as the earlier one would have.
 //!
 //! ```text
 //! no turn ──> First                      done ──> Finish ──> (verification) ──> Merge, or back to the agent, or blocked
-//! running, nobody runs it ──> Recover    goes on ──> Next
-//! bad ──> Repair                         asks, wants approval ──> Ask… ──> Wait ──> Answer
-//! no answer ──> Crash, or Resume what was only interrupted
-//! verified, to be reviewed ──> Review ──> Merge, or Feedback to the agent, or a person
+//! running, its runner gone ──> Recover   progress ──> Next
+//! invalid ──> Repair                     question, approval request ──> Ask… ──> Wait ──> Answer
+//! no answer ──> Crash, or Resume a turn that was only interrupted
+//! verified, needs a review ──> Review ──> Merge, or Feedback to the agent, or a person
 //! ```
 
 use engine::Timestamp;
@@ -24,73 +24,73 @@ use super::verify::Evidence;
 use crate::budget::{Bounds, Over};
 use agents::program::NO_CONVERSATION;
 
-/// Two verifications of one attempt may fail, no more.
+/// The number of failed verifications of one attempt that blocks the task.
 const FAILURES_MAX: usize = 2;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// It is over, or somebody else's.
+    /// The attempt is over, or another agent has the task.
     Leave,
-    /// It waits for a person, or its workflow is paused.
+    /// The task waits for a person, or its workflow is paused.
     Wait,
-    /// A turn that is recorded as running and that nobody runs.
+    /// Recovers a turn that is recorded as running although no runner runs it.
     Recover(TurnId),
     Turn(Purpose, Because),
-    /// The output of this turn is applied and verified.
+    /// Applies and verifies the output of this turn.
     Finish(TurnId),
-    /// It was verified, and is shown to whoever reviews it.
+    /// Has the verified output of this turn reviewed.
     Review(TurnId),
-    /// Its review had as many rounds as it may have: a person is asked.
+    /// Asks a person, because the review used up its rounds.
     AskReview(TurnId),
-    /// It was verified: it comes into the workflow's branch, and the task is completed.
+    /// Merges the verified work into the workflow's branch and completes the task.
     Merge(TurnId),
     Ask(TurnId),
     AskApproval(TurnId),
-    /// As the agent says.
+    /// Blocks the task with the agent's own reason.
     BlockAsSaid(TurnId),
     Block(BlockKind, String),
-    /// Given back; it counts against the attempts.
+    /// Gives the task back. This counts as one of its attempts.
     Crash(String),
-    /// Given back; it counts for nothing.
+    /// Gives the task back without counting it as an attempt.
     Return(String),
 }
 
-/// Why there is another turn, and with what.
+/// The reason for another turn, with its material.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Because {
     Begins,
-    /// What is wrong with the output of that turn.
+    /// The output of that turn is not valid.
     BadOutput(TurnId),
-    /// It reported progress.
+    /// The agent reported progress.
     GoesOn,
     Answered(String),
-    /// It may do what it asked for; using it up is part of starting the turn.
+    /// A person approved the request. The start of the turn consumes the approval.
     Approved(Option<(ApprovalId, String)>),
     Interrupted,
-    /// Its work conflicts with the workflow's branch.
+    /// The work conflicts with the workflow's branch.
     Conflict {
         paths: Vec<String>,
     },
     Failed {
         evidence: String,
     },
-    /// Somebody found something in it.
+    /// A review found something in the work.
     Reviewed,
 }
 
-/// What the runner knows beside what is stored.
+/// The facts that the runner knows in addition to the stored ones.
 #[derive(Debug, Clone, Copy)]
 pub struct Given<'a> {
     pub agent: AgentId,
-    /// The number of the claim we took.
+    /// The number of the attempt that we claimed.
     pub attempt: u32,
     pub runner: &'a str,
     pub repairs_max: u32,
     pub bounds: Bounds,
     pub bounds_workflow: Bounds,
-    /// The program can go on with a conversation.
+    /// True when the program can resume a conversation.
     pub can_resume: bool,
-    /// Somebody is named to review it.
+    /// True when the plan names a reviewer for the task.
     pub has_reviewer: bool,
     pub now: Timestamp,
 }
@@ -123,7 +123,7 @@ pub fn step(facts: &Attempt, given: &Given<'_>) -> Step {
     }
 }
 
-/// Whether nothing more comes of a claim of this number: what it left on its machine may go.
+/// Tells whether an attempt is over, so that its files on this machine may be removed.
 pub fn is_over(task: &Task, attempt: u32) -> bool {
     let is_open = match task.status() {
         Status::Pending | Status::Planning | Status::InProgress | Status::Paused => task.holder().is_some(),
@@ -136,7 +136,8 @@ fn over(facts: &Attempt, given: &Given<'_>) -> Option<Over> {
     given.bounds.over(facts.spent).or_else(|| given.bounds_workflow.over(facts.spent_workflow))
 }
 
-/// Nothing to do, but to ask what a runner before us paused for and did not come to ask.
+/// Returns the next step of a paused task: `Wait`, or the question that an earlier runner paused the task for and did
+/// not ask.
 fn paused(facts: &Attempt) -> Step {
     let says = |turn: &&Turn, word: Says| verdict(turn).is_some_and(|verdict| verdict.says == Some(word));
     let own = facts.turns.iter().rev().find(|turn| !turn.purpose.is_a_look());
@@ -169,12 +170,12 @@ fn approval_after<'f>(facts: &'f Attempt, turn: &Turn) -> Option<&'f Approval> {
     facts.approvals.iter().find(|approval| approval.asked >= ended_at(turn))
 }
 
-/// A yes or no that the agent, or its card, wanted of a person: posted in that turn, or asked at its end.
+/// Returns the approval that the agent, or its card, requested from a person: during that turn, or at its end.
 fn gate_after<'f>(facts: &'f Attempt, turn: &Turn) -> Option<&'f Approval> {
     facts.approvals.iter().find(|approval| approval.source == Source::ExecGate && approval.asked >= turn.started)
 }
 
-/// What a person said when the task went on; a person may also let it go on without a word.
+/// Returns the person's answer with which the task continues. A person may also let it continue without one.
 fn answer_after(facts: &Attempt, at: Timestamp) -> String {
     let decided = facts.checkpoints.iter().rev().find(|row| row.note.kind == Kind::Decision && row.at >= at);
     decided.map_or_else(|| "Go on.".to_owned(), |row| row.note.summary.clone())
@@ -196,7 +197,7 @@ fn after(facts: &Attempt, given: &Given<'_>, last: &Turn) -> Step {
                 Step::Return(reason())
             };
         }
-        // What it was told is gone with the conversation; the next turn tells it anew.
+        // The program lost the conversation, so the next turn starts a new one with the full texts.
         TurnEnd::Failed if reason() == NO_CONVERSATION => {
             return Step::Turn(Purpose::Recovery, Because::Interrupted);
         }
@@ -204,10 +205,10 @@ fn after(facts: &Attempt, given: &Given<'_>, last: &Turn) -> Step {
             return Step::Crash(format!("{}: {}", ended.end, reason()));
         }
     }
-    // It was not allowed to do something, and a person has said meanwhile whether it may.
+    // The program was refused a permission, and a person has decided about it since.
     if let Some(approval) = approval_after(facts, last).filter(|approval| approval.source == Source::Acp) {
         let because = match &approval.state {
-            // Used up when the program asks again with the same bytes.
+            // The approval is consumed when the program asks again with the same bytes.
             ApprovalState::Approved { .. } | ApprovalState::Consumed { .. } => {
                 Because::Answered(format!("approved, once: {}", approval.request.operation))
             }
@@ -243,7 +244,7 @@ fn after(facts: &Attempt, given: &Given<'_>, last: &Turn) -> Step {
 fn decided(approval: &Approval) -> Because {
     match &approval.state {
         ApprovalState::Approved { .. } => Because::Approved(Some((approval.id, approval.fingerprint.clone()))),
-        // Used up by a runner that then did not come to start the turn.
+        // An earlier runner consumed the approval and stopped before it started the turn.
         ApprovalState::Consumed { .. } => Because::Approved(None),
         ApprovalState::Rejected { reason, .. } => Because::Answered(format!("rejected: {reason}")),
         ApprovalState::Revoked { reason, .. } => Because::Answered(
@@ -255,7 +256,8 @@ fn decided(approval: &Approval) -> Because {
     }
 }
 
-/// An output that says "done": verified, found wanting, or to be looked at.
+/// Returns the next step for an output that says "done": it passed its verification, failed it, or was not verified
+/// yet.
 fn finished(facts: &Attempt, given: &Given<'_>, last: &Turn) -> Step {
     let of_attempt = facts.verifications.iter().filter(|row| row.attempt == given.attempt);
     let failures = of_attempt.clone().filter(|row| !row.has_passed()).count();
@@ -276,13 +278,13 @@ fn finished(facts: &Attempt, given: &Given<'_>, last: &Turn) -> Step {
     Step::Block(BlockKind::VerificationFail, format!("its output failed verification {failures} times: {told}"))
 }
 
-/// As many rounds as it may have, and something is still open.
+/// Tells whether the review used up its rounds while findings are still open.
 fn is_at_its_end(facts: &Attempt) -> bool {
     facts.review.as_ref().is_some_and(|known| known.review.rounds >= known.review.rounds_max && known.review.open > 0)
 }
 
-/// A verified output of a task that is to be reviewed. Each output is shown once; what is found in it goes to the worker, and
-/// after as many rounds as there may be to a person, whose word lets it go on.
+/// Returns the next step for a verified output of a task that needs a review. Each output is reviewed once. Its
+/// findings go to the worker. After the last round they go to a person, whose answer lets the task continue.
 fn reviewed(facts: &Attempt, given: &Given<'_>, last: &Turn) -> Step {
     let Some(known) = &facts.review else {
         if given.has_reviewer {
@@ -307,7 +309,7 @@ fn reviewed(facts: &Attempt, given: &Given<'_>, last: &Turn) -> Step {
         (true, _, false) => Step::Merge(last.id),
         (true, false, true) => Step::Turn(Purpose::Feedback, Because::Reviewed),
         (false, false, _) => Step::Review(last.id),
-        // A person was asked before this output was made, and let it go on.
+        // A person was asked before this output was made, and let the task continue.
         (false, true, false) => Step::Merge(last.id),
         (_, true, true) => match question_after(facts, last) {
             None => Step::AskReview(last.id),

@@ -1,4 +1,5 @@
-//! Gathers what a turn is told: the task and its brief, unread mail, what finished dependencies noted, the project's sections.
+//! Gathers the material for the texts of a turn: the task and its brief, unread mail, notes of finished dependencies,
+//! and sections of the project.
 
 use engine::id::{MessageId, TurnId};
 use engine::inbox::{Message, Owner};
@@ -17,13 +18,13 @@ use super::step::Because;
 use super::turn::Shown;
 use super::verify::Evidence;
 
-/// Mail of one prompt: more is told with the next turn.
+/// The number of messages in one prompt. The next turn gets the others.
 const MAIL_MAX: u32 = 50;
 const SECTIONS_MAX: u32 = 500;
-/// What an agent said last, when it has forgotten it.
+/// The longest last message that an agent gets again when its program lost the conversation, in characters.
 const SAID_CHARS_MAX: usize = 20_000;
 
-/// What the store knows for a prompt.
+/// The facts from the store for a prompt.
 #[derive(Debug, Clone, Default)]
 struct Known {
     mail: Vec<(Message, String)>,
@@ -32,7 +33,7 @@ struct Known {
 }
 
 impl Attempt {
-    /// `remembers` when the program goes on with its own conversation.
+    /// Builds the texts of a turn. `remembers` is true when the program resumes its own conversation.
     pub(super) async fn told(
         &self,
         facts: &Facts,
@@ -88,7 +89,7 @@ impl Attempt {
             },
             Because::Interrupted => resume("You were interrupted. Look at what is done, and go on with the task."),
             Because::Conflict { paths } => Resume {
-                // Others chose these names, and a name may have lines.
+                // Escaped, because other agents chose these names and a name may contain line breaks.
                 codes: paths
                     .iter()
                     .map(|path| ("MERGE_CONFLICT".to_owned(), path.escape_debug().to_string()))
@@ -110,7 +111,7 @@ impl Attempt {
         })
     }
 
-    /// What was wrong with the output of a turn, each with its explanation.
+    /// Returns the problems of the output of a turn, each with its explanation.
     fn codes(&self, facts: &Facts, turn: TurnId) -> Vec<(String, String)> {
         let verdict = facts.turns.iter().find(|row| row.id == turn).and_then(Turn::ended);
         let verdict = verdict.and_then(|ended| serde_json::from_str::<Verdict>(ended.verdict.as_ref()?.as_str()).ok());
@@ -124,7 +125,7 @@ impl Attempt {
     }
 }
 
-/// What a verification found wrong; whatever it wrote stays in fences of its own.
+/// Returns the problems that a verification found. The output of checks and of the evaluator is fenced.
 fn complaints(evidence: &str) -> Vec<(String, String)> {
     let Ok(evidence) = serde_json::from_str::<Evidence>(evidence) else {
         return vec![("VERIFICATION_FAILED".to_owned(), evidence.chars().take(SAID_CHARS_MAX).collect())];

@@ -1,4 +1,5 @@
-//! One turn of an attempt: recorded, told, run, judged, closed. What is closed is closed once, whoever does it.
+//! Runs one turn of an attempt: records it, builds its texts, runs the program, judges the answer, and ends it. A turn
+//! is ended once, by its own runner or a later one.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -31,29 +32,29 @@ use agents::adapter::{self, Heard, Home, Kind, Order, Permissions, Said, Server}
 use agents::host;
 use agents::program::{self, Cut, Follow, Ran, Start};
 
-/// What the agent was told, as far as judging its answer needs it: kept beside the turn's files.
+/// The parts of a turn's texts that are needed to judge its answer, kept with the turn's files.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Record {
     /// The INPUT of the handoff, as JSON.
     input: Option<String>,
-    /// Mail that was shown; it counts as read when the turn ends validly.
+    /// The messages in the prompt. They count as read when the turn ends with a valid output.
     pub(super) shown: Vec<MessageId>,
 }
 
-/// What is kept of a turn beside how it ended: all it wrote, and what its output is.
+/// The further records of a turn that ended: everything it wrote, and the verdict on its output.
 pub(super) type Kept = (Option<Object>, Option<Verdict>);
 
 const RECORD: &str = "told.json";
-/// The last text of the agent, which holds its output.
+/// The file with the agent's last text, which contains its output.
 const ANSWER: &str = "answer.txt";
-/// How often we look whether the task is still ours.
+/// The interval at which we check that the task is still ours.
 const LOOK: Duration = Duration::from_secs(2);
 
 impl Attempt {
     pub(super) async fn turn(&self, facts: &Facts, purpose: Purpose, because: Because) -> Result<(), Trouble> {
         self.shop.is_as_accepted(&self.seat.member).map_err(Trouble::Other)?;
         let place = self.place(facts).await?;
-        // Outside of git there is one folder for all.
+        // Outside of git, all attempts share one folder.
         let _alone = match &place {
             Place::Folder(_) => Some(self.shop.alone.lock().await),
             Place::Worktree { .. } => None,
@@ -86,12 +87,12 @@ impl Attempt {
             Ok((ran, refused)) => {
                 let says = self.close(facts, turn, &place, ran).await?;
                 match refused {
-                    // Whoever came to the end without it needs it no more.
+                    // An agent that says "done" without the permission no longer needs it.
                     Some(asked) if says != Some(Says::Done) => self.ask_permission(facts, &place, &asked).await,
                     Some(_) | None => Ok(()),
                 }
             }
-            // It is recorded, so it must end; then whoever looks at the task sees why.
+            // The turn is recorded as started, so it must be ended. Its end then shows the reason.
             Err(trouble) => {
                 let ms = u64::try_from(self.now().0 - started.0).unwrap_or(0);
                 self.end(facts, turn, unheard(TurnEnd::SpawnFailed, &trouble.to_string(), ms, self.now())).await?;
@@ -100,7 +101,7 @@ impl Attempt {
         }
     }
 
-    /// A task that is worked on says so.
+    /// Sets the status of the task to in progress.
     async fn begin(&self, facts: &Facts) -> Result<(), Trouble> {
         if !matches!(facts.task.state, State::InProgress { .. }) {
             let to = engine::command::Target::InProgress { answer: None };
@@ -156,7 +157,8 @@ impl Attempt {
         })
     }
 
-    /// Our MCP server, as this agent and attempt. A store's address may hold a password, so it is no argument.
+    /// Returns our MCP server for this agent and attempt. The store's address may contain a password, so it is not an
+    /// argument.
     pub(super) fn server(&self, turn: TurnId, proof: &str) -> Result<Server, Trouble> {
         let program = std::env::current_exe()?;
         let program = program.to_str().ok_or_else(|| Trouble::Other("our own path is no text".to_owned()))?.to_owned();
@@ -168,7 +170,7 @@ impl Attempt {
         Ok(Server { program, arguments: vec!["mcp".to_owned()], environment })
     }
 
-    /// With the first thing that it was not allowed to do.
+    /// Runs the program. Also returns the first call for which the program got no permission.
     async fn run(&self, facts: &Facts, turn: TurnId, start: &Start) -> Result<(Ran, Option<Asked>), Trouble> {
         let (bounds, bounds_workflow) = self.bounds(facts);
         let (over, exceeded) = watch::channel(None);
@@ -188,11 +190,12 @@ impl Attempt {
         Ok((ran, ears.refused))
     }
 
-    /// Ready when the program must not go on.
+    /// Waits until the program must stop, and returns the reason.
     pub(super) async fn cut(&self, mut exceeded: watch::Receiver<Option<String>>) -> Cut {
         let mut wish = self.shop.wish.clone();
         loop {
-            // Not at every change of the store: two hundred turns would all look at each.
+            // Checks at an interval, not at every change of the store: two hundred turns would all check at each
+            // change.
             tokio::select! {
                 _ = wish.wait_for(|wish| *wish == Wish::Stop) => return Cut::Cancelled,
                 Ok(over) = exceeded.wait_for(Option::is_some) => return Cut::OverBudget(over.clone().unwrap_or_default()),
@@ -204,18 +207,20 @@ impl Attempt {
         }
     }
 
-    /// A store that does not answer is no reason to end a program.
+    /// Tells whether the task is still ours. Returns true when the store does not answer, because that is not a reason
+    /// to end a program.
     async fn is_ours(&self) -> bool {
         let (task, agent, attempt) = (self.task, self.seat.agent, self.attempt);
         let found = self.shop.service.view(move |world| {
             let task = world.task(task)?;
             let held = task.attempt == attempt && task.holder() == Some(agent);
-            // The agent said so itself, and may end its turn in peace.
+            // The agent blocked the task itself, and may finish its turn.
             let own = matches!(&task.state, State::Blocked(block) if block.by == Actor::Agent(agent));
             Ok((held || (own && task.attempt == attempt), task.attempt == attempt && task.holder().is_none()))
         });
         match found.await {
-            // A machine that slept may have lost the claim to the clock only: it asks before it ends the program.
+            // A machine that slept may have lost the claim only because its lease expired. Ask for it before the
+            // program is ended.
             Ok((false, true)) => self.regain().await,
             Ok((ours, _)) => ours,
             Err(crate::Error::Refused(_)) => false,
@@ -223,14 +228,14 @@ impl Attempt {
         }
     }
 
-    /// A turn whose runner is gone: its program has ended, or is ended now, and what it said counts.
+    /// Recovers a turn whose runner is gone. Its program has ended, or is ended now, and its output counts.
     pub(super) async fn recover(&self, facts: &Facts, turn: TurnId) -> Result<(), Trouble> {
         let Some(row) = facts.turns.iter().find(|row| row.id == turn) else { return Ok(()) };
         let (folder, kind) = (self.shop.turn_folder(turn), Kind::named(&row.adapter).unwrap_or(Kind::Exec));
         let recovered = tokio::task::spawn_blocking(move || program::recover(&folder, kind)).await;
         let recovered = recovered.map_err(|error| Trouble::Other(error.to_string()))?;
         match recovered {
-            // A look is another agent's, and is made again.
+            // An evaluation or a review is a turn of another agent, and is made again.
             Ok(ran) if !row.purpose.is_a_look() => {
                 let place = self.place(facts).await?;
                 self.close(facts, turn, &place, ran).await.map(|_| ())
@@ -239,7 +244,7 @@ impl Attempt {
                 let ended = self.ended(facts, turn, &ran, (None, None));
                 Ok(self.end(facts, turn, Ended { end: TurnEnd::Interrupted, ..ended }).await?)
             }
-            // Recorded, and never started.
+            // The turn was recorded, but its program never started.
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let reason = "the runner was gone before the program started";
                 Ok(self.end(facts, turn, unheard(TurnEnd::Interrupted, reason, 0, self.now())).await?)
@@ -248,7 +253,7 @@ impl Attempt {
         }
     }
 
-    /// Judges what was said, lets it take effect, and ends the turn. Everything before the end may be done again.
+    /// Judges the answer, applies its effects, and ends the turn. Everything before the end may be repeated.
     async fn close(&self, facts: &Facts, turn: TurnId, place: &Place, ran: Ran) -> Result<Option<Says>, Trouble> {
         let folder = self.shop.turn_folder(turn);
         let stream = keep(&self.shop.state, &folder).await?;
@@ -292,13 +297,13 @@ impl Attempt {
         Ok(())
     }
 
-    /// What was told with a turn, from its folder.
+    /// Returns the record of a turn from its folder.
     pub(super) fn record(&self, turn: TurnId) -> Record {
         let text = std::fs::read_to_string(self.shop.turn_folder(turn).join(RECORD)).unwrap_or_default();
         serde_json::from_str(&text).unwrap_or_default()
     }
 
-    /// The last text of a turn that ended.
+    /// Returns the last text of a turn that ended.
     pub(super) fn answer(&self, turn: TurnId) -> Result<String, Trouble> {
         Ok(std::fs::read_to_string(self.shop.turn_folder(turn).join(ANSWER))?)
     }
@@ -310,7 +315,7 @@ impl Record {
     }
 }
 
-/// A turn that was not heard at all.
+/// Returns the end of a turn whose program gave no output.
 pub(super) fn unheard(end: TurnEnd, reason: &str, ms: u64, at: engine::Timestamp) -> Ended {
     Ended {
         at,
@@ -332,7 +337,7 @@ fn write(folder: &Path, parent: &Path, record: &Record) -> std::io::Result<()> {
     std::fs::write(folder.join(RECORD), serde_json::to_vec(record)?)
 }
 
-/// Everything the program wrote goes to the object store.
+/// Saves everything that the program wrote in the object store.
 pub(super) async fn keep(state: &Path, folder: &Path) -> Result<Option<Object>, Trouble> {
     let (state, path) = (state.to_owned(), folder.join(host::STDOUT));
     let kept = tokio::task::spawn_blocking(move || match File::open(path) {
@@ -343,14 +348,14 @@ pub(super) async fn keep(state: &Path, folder: &Path) -> Result<Option<Object>, 
     Ok(kept.await.map_err(|error| Trouble::Other(error.to_string()))??)
 }
 
-/// What earlier turns of the same conversation cost: programs that count on tell it again.
+/// Returns the cost of earlier turns of the same conversation. Some programs report a running total, which includes it.
 fn earlier(facts: &Facts) -> Spent {
     let last = facts.turns.iter().rev().find_map(|turn| turn.ended()?.conversation.clone());
     let same = |ended: &&Ended| ended.conversation.is_some() && ended.conversation == last;
     facts.turns.iter().filter_map(Turn::ended).filter(same).fold(Spent::default(), |sum, ended| sum.and(ended.spent))
 }
 
-/// What this turn cost by itself.
+/// Returns the cost of this turn alone.
 pub(super) fn spent(facts: &Facts, said: &Said, ms: u64) -> Spent {
     let same = |ended: &&Ended| ended.conversation.is_some() && ended.conversation == said.conversation;
     let ended = facts.turns.iter().filter_map(Turn::ended).filter(same);
@@ -366,7 +371,7 @@ fn usd_left(bounds: Bounds, bounds_workflow: Bounds, facts: &Facts) -> Option<f6
     }
 }
 
-/// Follows a program while it runs, and sees when it costs too much.
+/// Follows a program while it runs, and stops it when it reaches a limit on its cost.
 struct Ears<'a> {
     attempt: &'a Attempt,
     facts: &'a Facts,
@@ -377,7 +382,7 @@ struct Ears<'a> {
     permissions: Permissions,
     worktree: &'a Path,
     over: watch::Sender<Option<String>>,
-    /// The first thing that it was not allowed to do.
+    /// The first call for which the program got no permission.
     refused: Option<Asked>,
 }
 
@@ -413,5 +418,5 @@ impl Follow for Ears<'_> {
     }
 }
 
-/// The text of what a turn is told, and the mail it is shown.
+/// The texts of a turn, and the messages that they show.
 pub(super) type Shown = (Told, Vec<MessageId>);
