@@ -38,8 +38,7 @@ use gate::{Call, Decision, Gates, Verdict};
 
 /// The word that selects this command on the command line.
 pub const COMMAND: &str = "hook";
-/// The variable in which the client names the folder of its project. The session's working directory may have changed
-/// since.
+/// The variable in which the client names the folder of its project. The session's working directory may have changed since.
 const PROJECT: &str = "CLAUDE_PROJECT_DIR";
 
 /// Runs `hook EVENT` without the command-line parser, which is too slow to run before every tool call. Returns `None`
@@ -133,8 +132,7 @@ impl Hook<'_> {
         Origin { conversation: Some(self.payload.session_id.clone()), part: self.payload.part(), call: None }
     }
 
-    /// Returns the conversation that the payload names, with the connections of other clients, for which it does not
-    /// speak.
+    /// Returns the conversation that the payload names, with the connections of other clients, for which it does not speak.
     fn told(&self, office: &Office) -> who::Told {
         let (conversation, part) = (self.payload.session_id.clone(), self.payload.part());
         who::Told { conversation, part, foreign: below::foreign_sessions(&office.live) }

@@ -95,8 +95,7 @@ fn settings_of<'a>(settings: &'a [team::Agent], agent: &Agent) -> Option<&'a tea
     by(&agent.slug).or_else(|| by(&slug_of(&agent.name)))
 }
 
-/// Returns the handoff in the agent's last message, or its problems, by the same rules as at the end of a runner's
-/// turn.
+/// Returns the handoff in the agent's last message, or its problems, by the same rules as at the end of a runner's turn.
 fn judged(due: &Due, said: &str) -> Result<Contract, Vec<(String, String)>> {
     let input = brief::demands(&due.detail, &due.settings.writable_sections);
     let alias = wire::handoff::alias(due.agent.id);

@@ -95,8 +95,7 @@ pub async fn ask<S: Stage>(stage: &mut S, question: &Question<'_>) -> Result<Hea
             TurnEnd::Cancelled | TurnEnd::ClaimLost | TurnEnd::Interrupted => {
                 return done(Reply::Cut(said.end), conversation);
             }
-            // The program lost the conversation, so it gets everything again in a new one. This does not count as a
-            // repair.
+            // The program lost the conversation, so it gets everything again in a new one. This does not count as a repair.
             TurnEnd::Failed if resume.is_some() && said.reason.as_deref() == Some(NO_CONVERSATION) => {
                 resume = None;
                 continue;

@@ -166,8 +166,7 @@ pub fn said(ran: &Ran, kind: Kind, folder: &Path, earlier: Spent) -> Said {
     }
 }
 
-/// Follows a provider without recording anything. Rejects every call that needs a permission, because a provider may
-/// use none.
+/// Follows a provider without recording anything. Rejects every call that needs a permission, because a provider has none.
 #[derive(Debug)]
 pub struct Silent;
 

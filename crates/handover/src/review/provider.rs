@@ -1,4 +1,4 @@
-//! Finds the agent of the settings that reviews.
+//! Finds the reviewing agent in the settings.
 
 use std::path::{Path, PathBuf};
 
@@ -69,7 +69,7 @@ fn homes(state: &Path) -> PathBuf {
     state.join("homes")
 }
 
-/// Returns the slug in the settings of a worker. An agent with several roles registers as `slug-role`.
+/// Returns the slug that a worker has in the settings. An agent with several roles registers as `slug-role`.
 pub fn own_slug(settings: &settings::Team, worker: &str) -> String {
     let own = settings.agents.iter().find(|agent| {
         worker == agent.slug || agent.roles.iter().any(|role| worker == format!("{}-{role}", agent.slug))

@@ -37,7 +37,7 @@ pub struct Bench<'a> {
     pub provider: &'a Provider,
 }
 
-/// The review to which a round belongs.
+/// A round to run: its review, and the turn whose output is reviewed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Round {
     pub review: ReviewId,

@@ -1,5 +1,4 @@
-//! Locates the work of a task for its review, and decides which part of it the reviewer sees. The worker chooses
-//! neither.
+//! Locates the work of a task for its review, and decides which part of it the reviewer sees. The worker chooses neither.
 //!
 //! ```text
 //! the task's workspace, verified with git    changes since the first claim  ─┐

@@ -114,7 +114,7 @@ pub(crate) async fn worktree_tree(git: &Git, folder: &Path) -> Result<String, Pr
     settings.extend(SEEN.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     let place = folder.display().to_string();
     let call = |arguments: &[&str]| {
-        // Both are set explicitly, because a configuration can name another folder.
+        // The worktree is named explicitly, because a configuration can name another folder.
         let call = Call::write(folder, arguments).env("GIT_INDEX_FILE", &index).env("GIT_WORK_TREE", &place);
         call.set(&settings)
     };

@@ -1,5 +1,4 @@
-//! Works on one attempt at one task, step by step, until it is over, another agent has the task, or the runner must
-//! stop.
+//! Works on one attempt at one task, step by step, until it is over, another agent has the task, or the runner must stop.
 
 use std::os::unix::fs::DirBuilderExt as _;
 use std::sync::Arc;
@@ -58,7 +57,7 @@ pub(super) type Room = (OwnedSemaphorePermit, OwnedSemaphorePermit);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Over {
     Ended,
-    /// The program gave no answer. The next one may fail as well if it starts at once.
+    /// The program gave no answer. The next attempt may fail as well if it starts at once.
     Crashed,
 }
 
@@ -145,8 +144,7 @@ impl Attempt {
                 // Frees the permits: the reviewer may itself wait for us to review its work.
                 Step::Review(_) => room = None,
                 Step::Turn(..) | Step::Finish(_) if room.is_none() => {
-                    // Looks at the task again after the wait, because the runner may have to stop or the task may be
-                    // lost.
+                    // Looks at the task again after the wait, because the runner may have to stop or the task may be lost.
                     room = self.room().await;
                     continue;
                 }

@@ -41,7 +41,7 @@ pub struct Given<'a> {
     pub resume: Option<Resume>,
 }
 
-/// The reason for another turn, with its material.
+/// The reason for another turn, with the data that the texts of that turn need.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Resume {
     pub reason: String,

@@ -40,7 +40,7 @@ pub(super) struct Done {
 }
 
 impl Attempt {
-    /// Returns the statements in the output of a turn.
+    /// Returns the statements that the output of a turn makes about itself.
     pub(super) fn claimed(&self, turn: TurnId) -> Result<Claimed, Trouble> {
         let text = self.answer(turn)?;
         let claimed = self.read(turn, &text, |output| match output {

@@ -17,7 +17,7 @@ use crate::task_extra::TaskExtra;
 const TOLD_MAX: usize = 20;
 const PAGE: u32 = 500;
 
-/// Returns the missing things: contracts, schemas, an evaluator, reviewers, and briefs that can be read.
+/// Returns what the open tasks lack: contracts, schemas, an evaluator, reviewers, or a valid brief.
 pub(super) async fn lacks(shop: &Shop, workflow: WorkflowId) -> Result<Vec<String>, Error> {
     let mut lacks = BTreeSet::new();
     let mut after = None;

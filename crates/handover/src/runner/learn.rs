@@ -104,8 +104,7 @@ impl Learner<'_> {
         Ok(())
     }
 
-    /// Sends the name of the suggested next agent to the coordinators, else to a person. They decide; the runner does
-    /// not.
+    /// Sends the name of the suggested next agent to the coordinators, else to a person. They decide; the runner does not.
     pub async fn suggest(&self, name: &str) -> Result<(), Error> {
         let draft = Draft {
             kind: MessageKind::Question,

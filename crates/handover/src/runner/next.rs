@@ -12,13 +12,13 @@ use super::chain::Chain;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Says {
-    /// COMPLETE, `proceed`.
+    /// The work is done: `COMPLETE` in a handoff, `proceed` in an envelope.
     Done,
-    /// IN_PROGRESS, `retry`.
+    /// The agent needs another turn: `IN_PROGRESS` in a handoff, `retry` in an envelope.
     GoesOn,
-    /// NEEDS_INPUT, `escalate`.
+    /// The agent asks a question: `NEEDS_INPUT` in a handoff, `escalate` in an envelope.
     Asks,
-    /// APPROVAL_REQUEST.
+    /// The agent asks for an approval: `APPROVAL_REQUEST` in a handoff.
     WantsApproval,
     Blocked,
 }

@@ -1,5 +1,4 @@
-//! Checks the conditions of a run before anything is claimed: a trusted configuration, a complete team, and no other
-//! runner.
+//! Checks the conditions of a run before anything is claimed: a trusted configuration, a complete team, and no other runner.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -28,8 +28,7 @@ pub enum Place {
 pub enum KeptWork {
     /// All work is on the branch. Git checks this again.
     Committed,
-    /// The files have conflict markers, so they cannot be committed. They contain no more than the two sides of the
-    /// merge.
+    /// The files have conflict markers, so they cannot be committed. They contain no more than the two sides of the merge.
     Conflict,
     /// The work was kept earlier, and some of the files are already removed.
     PartlyRemoved,
@@ -185,8 +184,7 @@ impl Ground {
         }
     }
 
-    /// Removes the files that a killed git left of an attempt's branch and worktree. No git may work on that attempt
-    /// now.
+    /// Removes the files that a killed git left of an attempt's branch and worktree. No git may work on that attempt now.
     pub async fn clean_up(&self, task: TaskId, attempt: u32) -> Result<(), Problem> {
         if !self.is_repository {
             return Ok(());

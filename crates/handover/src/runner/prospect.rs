@@ -43,7 +43,7 @@ pub(super) async fn of(shop: &Shop, id: WorkflowId) -> Result<Prospect, Error> {
     let view = shop.service.view(move |world| {
         let (running, expired) = (Need::Running(id, now), Need::Expired(id, now));
         world.want([Need::Workflow(id), running.clone(), expired.clone()])?;
-        // An expired lease ends soon, and its task is then offered again.
+        // An expired lease counts as held, because it ends soon and its task is then offered again.
         let expired = u32::try_from(world.task_ids(&expired)?.len()).unwrap_or(u32::MAX);
         let held = world.number(&running)?.saturating_add(expired);
         Ok(Prospect { status: world.workflow(id)?.status, held, offered: offers(world, id, now)? })

@@ -26,7 +26,7 @@ use crate::settings::team;
 const LOOK: Duration = Duration::from_secs(1);
 /// The time to wait after a change, so that changes in quick succession are handled together.
 const BREATH: Duration = Duration::from_millis(20);
-/// The pause of an agent after a crash: short at first, a minute at most.
+/// The first and the longest pause of an agent after crashes. The pause doubles with each crash in a row.
 const REST_MIN: Duration = Duration::from_millis(250);
 const REST_MAX: Duration = Duration::from_secs(60);
 const WORKFLOWS_MAX: u32 = 200;

@@ -1,5 +1,4 @@
-//! Shows a run to a person: one line for each running turn, with the finished ones above. For programs it prints
-//! events.
+//! Shows a run to a person: one line for each running turn, with the finished ones above. For programs it prints events.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -171,8 +171,7 @@ impl Shop {
         Caller { session: Some(self.session), rights: Rights::Runner, ..Caller::agent(agent) }
     }
 
-    /// Returns the same caller with an idempotency key, so that an effect of a turn happens once, however often it is
-    /// tried.
+    /// Returns the same caller with an idempotency key, so that an effect of a turn happens once, however often it is tried.
     pub fn once(&self, agent: AgentId, turn: TurnId, what: &str) -> Caller {
         let key =
             service::key(KeyOwner::Fixed(format!("{} {what}", self.name)), format!("{turn} {what}"), &turn.to_string());
@@ -207,15 +206,13 @@ impl Shop {
         self.state.join("turns").join(format!("{task}-{attempt}"))
     }
 
-    /// Returns the lock for merges into a workflow's branch, for this process. Between processes, the branch itself
-    /// decides.
+    /// Returns the lock for merges into a workflow's branch, for this process. Between processes, the branch itself decides.
     pub fn merging(&self, workflow: engine::id::WorkflowId) -> Arc<tokio::sync::Mutex<()>> {
         let mut locks = self.merging.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(locks.entry(workflow).or_default())
     }
 
-    /// Sends news to the screen. Drops minor news early, so that a program with much output cannot displace important
-    /// news.
+    /// Sends news to the screen. Drops minor news early, so that a program with much output cannot displace important news.
     pub fn tell(&self, news: News) {
         let passes_by = matches!(news.what, What::Text { .. } | What::Tool { .. } | What::Spent { .. });
         if !passes_by || self.news.capacity() > NEWS_MAX / 2 {

@@ -55,7 +55,7 @@ pub enum Step {
     Return(String),
 }
 
-/// The reason for another turn, with its material.
+/// The reason for another turn, with the data that the texts of that turn need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Because {
     Begins,
@@ -256,8 +256,7 @@ fn decided(approval: &Approval) -> Because {
     }
 }
 
-/// Returns the next step for an output that says "done": it passed its verification, failed it, or was not verified
-/// yet.
+/// Returns the next step for an output that says "done": it passed its verification, failed it, or was not verified yet.
 fn finished(facts: &Attempt, given: &Given<'_>, last: &Turn) -> Step {
     let of_attempt = facts.verifications.iter().filter(|row| row.attempt == given.attempt);
     let failures = of_attempt.clone().filter(|row| !row.has_passed()).count();

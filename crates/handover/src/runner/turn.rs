@@ -194,8 +194,7 @@ impl Attempt {
     pub(super) async fn cut(&self, mut exceeded: watch::Receiver<Option<String>>) -> Cut {
         let mut wish = self.shop.wish.clone();
         loop {
-            // Checks at an interval, not at every change of the store: two hundred turns would all check at each
-            // change.
+            // Checks at an interval, not at every change of the store: two hundred turns would all check at each change.
             tokio::select! {
                 _ = wish.wait_for(|wish| *wish == Wish::Stop) => return Cut::Cancelled,
                 Ok(over) = exceeded.wait_for(Option::is_some) => return Cut::OverBudget(over.clone().unwrap_or_default()),
@@ -235,7 +234,7 @@ impl Attempt {
         let recovered = tokio::task::spawn_blocking(move || program::recover(&folder, kind)).await;
         let recovered = recovered.map_err(|error| Trouble::Other(error.to_string()))?;
         match recovered {
-            // An evaluation or a review is a turn of another agent, and is made again.
+            // Judges only a turn of the agent itself. An evaluation or a review is made again.
             Ok(ran) if !row.purpose.is_a_look() => {
                 let place = self.place(facts).await?;
                 self.close(facts, turn, &place, ran).await.map(|_| ())

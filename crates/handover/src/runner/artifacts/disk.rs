@@ -135,8 +135,8 @@ impl Root {
         }
     }
 
-    /// Tells whether the part has the content with which it was written. After an exchange, it has the earlier content
-    /// of the file.
+    /// Tells whether the part has the content with which it was written. After an exchange, the part has the earlier
+    /// content of the file.
     pub(super) fn has_part(&self, entry: &Entry) -> io::Result<bool> {
         // Does not wait for the other end of a pipe that another process put there.
         let flags = OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;

@@ -33,8 +33,8 @@ pub(super) fn perform(
     finish(root, journal, record, artifacts)
 }
 
-/// Finishes an output that was committed, and undoes one that was not. Uses the contents of `output` if it is the same
-/// one.
+/// Finishes an output that was committed, and undoes one that was not. Uses the contents of `output` if it is the
+/// output that was stopped.
 pub(super) fn recover(root: &Root, journal: &mut Journal, output: Known<'_>) -> Result<Recovered, Problem> {
     if let Some(record) = journal.read(Standing::Committed)? {
         let artifacts = if record.output == output.digest { output.artifacts } else { &[] };

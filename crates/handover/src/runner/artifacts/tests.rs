@@ -13,9 +13,9 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// The step at which the process is stopped.
+/// The environment variable with the step at which the process is stopped.
 const STOP_AT: &str = "HANDOVER_TEST_STOP_AT";
-/// The output that a separate process applies, and the folder in which it does.
+/// The environment variables with the output that a separate process applies, and with its folder.
 const OUTPUT: &str = "HANDOVER_TEST_OUTPUT";
 const FOLDER: &str = "HANDOVER_TEST_FOLDER";
 static STEPS: AtomicU32 = AtomicU32::new(0);
@@ -62,8 +62,7 @@ impl Scene {
         apply(&self.root(), &self.journal(), artifacts, &made())
     }
 
-    /// Applies an output in a separate process that is killed at that step. Returns false when the process reached its
-    /// end.
+    /// Applies an output in a separate process that is killed at that step. Returns false when the process reached its end.
     fn is_stopped(&self, output: &str, stop: u32) -> bool {
         let mut command = this_test("applied_in_a_process_of_its_own");
         command.env(FOLDER, self.folder.path()).env(OUTPUT, output).env(STOP_AT, stop.to_string());

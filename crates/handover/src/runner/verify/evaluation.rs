@@ -7,7 +7,7 @@ use wire::prompt::fenced;
 
 use super::evidence::Evaluation;
 
-/// The number of bytes of an output that are shown. A prompt beyond this size would not be read.
+/// The number of bytes of an output that the prompt shows. A longer prompt would not be read.
 const SHOWN_BYTES_MAX: usize = 512 << 10;
 
 /// The question for the evaluator, who gets it in a new conversation.
@@ -15,7 +15,7 @@ const SHOWN_BYTES_MAX: usize = 512 << 10;
 pub struct Asked {
     pub system: String,
     pub message: String,
-    /// The criterion, which with the fields below makes up the message. They are for a program without a conversation.
+    /// The criterion. A program without a conversation gets it with the fields below, instead of the message.
     pub criterion: String,
     pub output_ref: Option<String>,
     pub output: String,
@@ -74,7 +74,7 @@ pub fn ask(criterion: Criterion<'_>, output_ref: Option<&str>, output: &str) -> 
     }
 }
 
-/// Judges by the last output in the evaluator's text.
+/// Reads the judgement from the last output in the evaluator's text.
 pub fn judge(said: &str) -> Judgement {
     let output = find(said, &wire::handoff::Context::default());
     let codes = output.problems();

@@ -86,7 +86,7 @@ pub enum Ended {
     NotStarted { why: String },
 }
 
-/// The text of an evaluator.
+/// The evaluation of an output, in the evaluator's words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evaluation {
     pub summary: String,

@@ -33,9 +33,9 @@ pub struct Order<'a> {
     pub task: TaskId,
     /// The agent that claims to hold the task. `None` for a person, who does not have to name it.
     pub agent: Option<AgentId>,
-    /// The output, when the caller names it directly.
+    /// The reference of the output, when the caller gives it directly.
     pub output_ref: Option<&'a str>,
-    /// The agent's last output, which may name it.
+    /// The agent's last text, which may give the reference of the output.
     pub said: Option<&'a Said>,
     /// The result of the task, in one sentence.
     pub outcome: Option<&'a str>,

@@ -14,7 +14,7 @@ use super::file::{self, Content};
 use super::reference::{Facts, Found, find};
 use super::schema;
 
-/// The result of the mechanical part.
+/// The result of the mechanical part of a verification.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verified {
     pub output_ref: Option<String>,
