@@ -1,11 +1,11 @@
-//! Whether this process runs below an agent: a person decides and operates, an agent works.
+//! Finds out whether this process runs below an agent: decisions and operation belong to a person, work to an agent.
 //!
-//! Three things say so, each enough by itself: a mark in the environment, an ancestor that is an agent's client, a turn host
-//! of ours or a git that we started, and an ancestor that started a `handover mcp` that still lives. Ancestors are read from `/proc`; where there is
-//! none, only the marks count.
+//! Each of three signs is enough: a mark in the environment; an ancestor that is an agent's client, a turn host of
+//! Handover or a git that Handover started; an ancestor that started a `handover mcp` that is still alive. Ancestors
+//! are read from `/proc`. On systems without `/proc` only the marks count.
 //!
-//! This keeps agents from deciding by accident and by what they read. It is no wall: a program of the same user can leave its
-//! ancestors and clear its environment.
+//! This keeps agents from deciding by accident or because of a text that they read. It is not a security boundary: a
+//! program of the same user can leave its ancestors and clear its environment.
 
 mod ancestry;
 mod client;
@@ -20,30 +20,30 @@ use engine::id::SessionId;
 pub use record::ClientRecord;
 use record::McpParent;
 
-/// Names that clients' shell tools, and the runner, put into the environment of what they start. One name a line.
+/// The variables that clients' shell tools and the runner set for the programs that they start. One name per line.
 const MARKS: &str = include_str!("below/marks.txt");
 
-/// What shows that a process runs below an agent.
+/// The evidence that a process runs below an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BelowAgent {
     /// The first sign that was found.
     pub sign: AgentSign,
-    /// The connections of living `handover mcp` processes that an ancestor started, nearest ancestor first.
+    /// The connections of live `handover mcp` processes that an ancestor started, nearest ancestor first.
     pub sessions: Vec<SessionId>,
 }
 
 /// One sign of an agent above this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentSign {
-    /// A variable of the environment.
+    /// A variable in the environment.
     Mark(&'static str),
-    /// A turn of the runner.
+    /// The host process of a runner's turn.
     TurnHost { pid: u32 },
-    /// A git that Handover started: it runs what the repository's configuration names.
+    /// A git that Handover started: it runs programs that the repository's configuration names.
     OurGit { pid: u32 },
-    /// A known client's program.
+    /// The program of a known client.
     KnownClient { name: &'static str, pid: u32 },
-    /// A program that started a `handover mcp` that still lives.
+    /// A program that started a `handover mcp` that is still alive.
     McpClient { name: String, pid: u32 },
 }
 
@@ -61,13 +61,13 @@ impl fmt::Display for AgentSign {
     }
 }
 
-/// Returns the names of the environment's marks.
+/// Returns the variable names that mark a process below an agent.
 pub fn marks() -> impl Iterator<Item = &'static str> {
     MARKS.lines().filter(|line| !line.is_empty())
 }
 
-/// Returns what shows that this process runs below an agent, or `None` when nothing does. `live` is the folder in which the
-/// processes of a store show that they live.
+/// Returns the evidence that this process runs below an agent, or `None` without evidence. `live` is the folder with
+/// the session files of a store's processes.
 pub fn look(live: Option<&Path>) -> Option<BelowAgent> {
     let mark = marked(|name| std::env::var_os(name));
     let ancestors = ancestry::ancestors();
@@ -94,8 +94,8 @@ pub fn look(live: Option<&Path>) -> Option<BelowAgent> {
     Some(BelowAgent { sign, sessions })
 }
 
-/// Returns the connections of living `handover mcp` processes of other clients: this process runs below none of those clients.
-/// Where no ancestors can be seen, nothing is known and none is foreign.
+/// Returns the connections of live `handover mcp` processes whose clients are not above this process. Returns none when
+/// the ancestors of this process cannot be read.
 pub fn foreign_sessions(live: &Path) -> Vec<SessionId> {
     let ancestors = ancestry::ancestors();
     if ancestors.is_empty() {
@@ -104,8 +104,8 @@ pub fn foreign_sessions(live: &Path) -> Vec<SessionId> {
     let is_above = |process: &ancestry::Ancestor| {
         ancestors.iter().any(|above| (above.pid, above.start) == (process.pid, process.start))
     };
-    // A wrapper may stand between the client and the server (`npx`, a shell), so the nearest ancestor that both have in common
-    // decides: below a client they belong together, below a terminal or a session manager they do not.
+    // A wrapper may be between the client and the server (`npx`, a shell). So the nearest common ancestor decides: if
+    // it is a client, both processes belong to that client; if it is a terminal or a session manager, they do not.
     let shares_client = |parent: &McpParent| {
         let chain = ancestry::from(parent.pid());
         let is_the_parent = chain.first().is_some_and(|first| parent.is(first));
@@ -116,14 +116,14 @@ pub fn foreign_sessions(live: &Path) -> Vec<SessionId> {
     record::living(live).iter().filter(|parent| !is_own(parent)).filter_map(McpParent::session).collect()
 }
 
-/// Returns whether an ancestor is the turn host of this folder.
+/// Tells whether an ancestor is the turn host of this folder.
 pub fn is_below_host_of(folder: &Path) -> bool {
     let Ok(folder) = folder.canonicalize() else { return false };
     let is_its = |named: &String| Path::new(named).canonicalize().is_ok_and(|named| named == folder);
     ancestry::ancestors().iter().any(|above| client::is_turn_host(above) && above.arguments.get(2).is_some_and(is_its))
 }
 
-/// Returns the first mark that is set. An empty value is a mark, too.
+/// Returns the first mark that is set. A variable with an empty value counts, too.
 fn marked(variable: impl Fn(&str) -> Option<OsString>) -> Option<AgentSign> {
     marks().find(|name| variable(name).is_some()).map(AgentSign::Mark)
 }

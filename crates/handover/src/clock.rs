@@ -1,4 +1,4 @@
-//! The only reader of time. Tests pass their own clock.
+//! The clocks: the only code that reads the time. Tests pass their own clock.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{PoisonError, RwLock};
@@ -23,12 +23,13 @@ impl Clock for SystemClock {
     }
 }
 
-/// A host whose clock differs from the database server's by more than this is corrected and warned about.
+/// The largest difference in milliseconds between a host's clock and the database server's. A host that differs by more
+/// is corrected and gets a warning.
 pub const SKEW_MAX_MS: i64 = 1_000;
-/// How much later than its end a lease is taken where several hosts share a store. Two hosts may each be off by
-/// [`SKEW_MAX_MS`] without being corrected, and a measurement is not exact.
+/// The time in milliseconds after its end at which a lease may be taken over when several hosts share a store. Two
+/// hosts may each be off by [`SKEW_MAX_MS`] without a correction, and a measurement is not exact.
 pub const LEASE_SLACK_MS: i64 = 3 * SKEW_MAX_MS;
-/// An answer that took longer says too little about the time.
+/// An answer that took longer than this is too inexact to set a clock by.
 const ANSWER_MAX: Duration = Duration::from_millis(500);
 const SAMPLES: u32 = 3;
 
@@ -37,14 +38,14 @@ const SAMPLES: u32 = 3;
 /// ```text
 /// host within a second of the server:  the host's time as it is
 /// host further off:                    the host's time and the measured difference
-/// host's clock was set meanwhile:      the measured time and what has passed since, until it is measured again
+/// host's clock was set since:          the measured time and what has passed since, until it is measured again
 /// ```
 ///
 /// Only the measured difference comes from the server.
 #[derive(Debug)]
 pub struct ServerClock {
     measured: RwLock<ClockMeasure>,
-    /// The last time that was given: a stamp is never before an earlier one of this process.
+    /// The last time that was returned. A stamp is never earlier than an earlier stamp of this process.
     last: AtomicI64,
 }
 
@@ -53,18 +54,18 @@ pub struct ServerClock {
 pub struct ClockMeasure {
     host: Timestamp,
     at: Instant,
-    /// The server's time less the host's.
+    /// The server's time minus the host's time, in milliseconds.
     pub difference_ms: i64,
 }
 
 impl ServerClock {
-    /// Measures for the first time. `None` when the database has no clock of its own.
+    /// Measures for the first time. Returns `None` when the database has no server clock.
     pub async fn measured_by(store: &dyn Store) -> Result<Option<Self>, Fault> {
         let first = measure(store).await?;
         Ok(first.map(|first| Self { measured: RwLock::new(first), last: AtomicI64::new(i64::MIN) }))
     }
 
-    /// Measures again. A server that does not answer changes nothing.
+    /// Measures again. Changes nothing when the server does not answer.
     pub async fn measure(&self, store: &dyn Store) {
         if let Ok(Some(found)) = measure(store).await {
             *self.measured.write().unwrap_or_else(PoisonError::into_inner) = found;
@@ -76,7 +77,7 @@ impl ServerClock {
         *self.measured.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether the host's clock was set, or the machine slept, since the last measurement.
+    /// Tells whether the host's clock was set, or the machine slept, since the last measurement.
     pub fn is_stale(&self) -> bool {
         let measured = self.last_measure();
         (SystemClock.now().0 - measured.host_time(instant()).0).abs() > SKEW_MAX_MS
@@ -84,13 +85,13 @@ impl ServerClock {
 }
 
 impl ClockMeasure {
-    /// What the host's clock would say now if nobody had set it.
+    /// Returns the time that the host's clock would show now if it had not been set.
     fn host_time(&self, now: Instant) -> Timestamp {
         let passed = now.saturating_duration_since(self.at).as_millis();
         Timestamp(self.host.0.saturating_add(i64::try_from(passed).unwrap_or(i64::MAX)))
     }
 
-    /// Returns what is added to the host's time.
+    /// Returns the milliseconds that are added to the host's time.
     pub fn correction_ms(&self) -> i64 {
         if self.difference_ms.abs() > SKEW_MAX_MS { self.difference_ms } else { 0 }
     }
@@ -106,7 +107,8 @@ impl Clock for ServerClock {
     }
 }
 
-/// Asks a few times and takes the quickest answer: the server read its clock about in the middle of it.
+/// Asks the server a few times and takes the fastest answer: the server read its clock at about the middle of that
+/// call.
 async fn measure(store: &dyn Store) -> Result<Option<ClockMeasure>, Fault> {
     let mut best: Option<(Duration, ClockMeasure)> = None;
     for sample in 0..SAMPLES {
@@ -131,7 +133,7 @@ fn instant() -> Instant {
     Instant::now()
 }
 
-/// A clock that goes only when it is told to.
+/// A clock that changes only when a test sets or advances it.
 #[derive(Debug, Default)]
 pub struct ManualClock(AtomicI64);
 

@@ -1,4 +1,4 @@
-//! What can go wrong with a command: the rules say no, or the machine failed.
+//! The errors of a command: a rule refuses it, or the machine fails.
 
 use engine::{Refusal, Reply};
 use store::Fault;
@@ -14,17 +14,17 @@ pub enum Error {
 }
 
 impl Error {
-    /// A command was answered by the answer of another one.
+    /// Returns the fault for a reply that belongs to a different kind of command.
     pub fn unexpected(reply: &Reply) -> Self {
         Self::Fault(Fault::Bug { what: format!("a command was answered by {reply:?}") })
     }
 
-    /// A file of ours failed, and what for.
+    /// Returns the fault for a failed file of the state folder. `action` says what was attempted.
     pub fn file(action: &'static str, cause: std::io::Error) -> Self {
         Self::Fault(Fault::File { action, path: "the state folder".into(), cause })
     }
 
-    /// What a caller is told, who need not know where on this machine things lie.
+    /// Returns the message for a caller, without paths of this machine, which the caller does not need.
     pub fn told(&self) -> String {
         match self {
             Self::Fault(Fault::File { action, .. }) => format!("{action}: a file of the store failed"),

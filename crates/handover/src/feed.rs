@@ -1,6 +1,7 @@
-//! Follows the log for those who watch single things: a workflow, a task, an inbox.
+//! Follows the log for callers that watch one workflow, one task or one inbox.
 //!
-//! One follower a process, begun with the first watcher. A watcher gets a number that grows; what happened it asks for.
+//! Each process has one follower, which starts with the first watcher. A watcher receives a number that grows with each
+//! change, and reads the store to learn what changed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,19 +13,19 @@ use tokio::sync::{OnceCell, watch};
 
 use crate::service::{Cursor, Entry, Service, Watch};
 
-/// Entries read in one go.
+/// The most entries of one read.
 const ENTRIES_MAX: u32 = 500;
-/// Without a wake-up the log is looked at this often.
+/// The longest pause between two reads of the log when no wake-up comes.
 const LOOK: Duration = Duration::from_secs(30);
-/// Things that are watched by one process.
+/// The most subjects that one process watches.
 const WATCHED_MAX: usize = 10_000;
 
-/// Something that can be watched.
+/// A subject that can be watched.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Subject {
     Workflow(String),
     Task(String),
-    /// By its slug.
+    /// The inbox of an agent, by its slug.
     Inbox(String),
 }
 
@@ -41,7 +42,7 @@ impl std::fmt::Debug for Feed {
     }
 }
 
-/// Why something cannot be watched.
+/// The reasons why a subject cannot be watched.
 #[derive(Debug, thiserror::Error)]
 pub enum Unwatched {
     #[error("too much is watched")]
@@ -55,17 +56,17 @@ impl Feed {
         Self { service, watched: Arc::default(), begun: Arc::default() }
     }
 
-    /// A number that grows with every change from here on.
+    /// Returns a receiver of a number that grows with every change from now on.
     pub async fn watch(&self, subject: Subject) -> Result<watch::Receiver<u64>, Unwatched> {
         let receiver = self.receiver(subject).ok_or(Unwatched::TooMuch)?;
-        // Where the follower begins is known before anybody relies on it: a change right after this is not missed.
+        // The follower's start is fixed before this returns, so a change right after the call is not missed.
         self.begun.get_or_try_init(|| self.begin()).await?;
         Ok(receiver)
     }
 
     fn receiver(&self, subject: Subject) -> Option<watch::Receiver<u64>> {
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        // Nobody may listen any more to what was watched before.
+        // Drop the subjects that have no listeners any more.
         if watched.len() >= WATCHED_MAX {
             watched.retain(|_, sender| sender.receiver_count() > 0);
         }
@@ -103,7 +104,7 @@ impl Feed {
 async fn follow(feed: Feed, mut bell: Watch, mut cursor: Cursor) {
     loop {
         bell.changed(LOOK).await;
-        // A fault now is no reason to stop: the place is kept.
+        // After a fault the follower keeps its cursor and retries later.
         while let Ok(page) = feed.service.follow(cursor, ENTRIES_MAX).await {
             page.entries.iter().for_each(|entry| feed.tell(entry));
             cursor = page.next;

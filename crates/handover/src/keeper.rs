@@ -1,7 +1,8 @@
-//! What runs beside the doors: our own sign of life, a look at who else lives, an end to leases that are over, and notices for
-//! people.
+//! The background work of a process that serves requests: it shows that the process is alive, looks at the other
+//! sessions, ends expired leases, and sends notices to people.
 //!
-//! Every process does it, so nobody depends on a server. What one has done another finds done.
+//! Every process does this work, so no process depends on a server. Work that one process has done, the others find
+//! done.
 
 mod renewal;
 
@@ -19,32 +20,33 @@ use crate::live::{self, Live, LiveSessions};
 use crate::notify::Notifier;
 use crate::random;
 
-/// A task of a killed process is offered again within half a minute; this leaves room for a slow machine.
+/// The pause between two rounds. A task of a killed process must be offered again within half a minute; five seconds
+/// leave room for a slow machine.
 const ROUND: Duration = Duration::from_secs(5);
-/// Answers to keys are forgotten a thousand at a time.
+/// The rounds between two deletions of old idempotency keys. Each deletion removes up to a thousand keys.
 const ROUNDS_BETWEEN_FORGETTING: u32 = 120;
-/// The host's clock is measured once a minute, and when it was set.
+/// The rounds between two measurements of the host's clock: one minute. A clock that was set is measured sooner.
 const ROUNDS_BETWEEN_MEASURES: u32 = 12;
 
-/// Whose life this process shows.
+/// The session that this process keeps alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnSession {
-    /// This process serves no connection of its own.
+    /// This process serves no connection.
     Nobody,
     /// A connection that ends with this process.
     Connection(SessionId),
-    /// A runner, whose agents go on in the next process of the same name.
+    /// A runner. The next runner process of the same name continues with its agents.
     Runner(SessionId),
 }
 
-/// Runs until it is dropped.
+/// The background tasks of this process. They run until this value is dropped.
 #[derive(Debug)]
 pub struct Keeper {
     own: Option<Arc<OwnLife>>,
     _tasks: JoinSet<()>,
 }
 
-/// The file by which others see that this process lives.
+/// The file that shows other processes that this process is alive.
 #[derive(Debug)]
 struct OwnLife {
     session: SessionId,
@@ -54,7 +56,8 @@ struct OwnLife {
 }
 
 impl Keeper {
-    /// Holds the file of this process, looks who else lives, and goes on with both. Nothing is served before this is done.
+    /// Locks the file of this process, looks at the other sessions, and starts the background tasks that repeat both.
+    /// Call this before serving requests.
     pub async fn start(desk: Desk, session: OwnSession) -> io::Result<Self> {
         let Some(live) = desk.service().live().cloned() else {
             return Err(io::Error::other("this store has no folder for signs of life"));
@@ -72,7 +75,7 @@ impl Keeper {
         Ok(Self { own, _tasks: tasks })
     }
 
-    /// There was a call. An error only means that a silence is noticed late.
+    /// Notes that there was a call. An error only means that others notice a silence late.
     pub fn touch(&self) {
         if let Some(own) = &self.own {
             let _late = own.file.touch(own.live.waking_time());
@@ -94,19 +97,20 @@ impl OwnLife {
 
     fn tick(&self) {
         let now = self.live.waking_time();
-        // A runner works as long as it lives: its programs make no calls that would show it.
+        // A runner counts as active while it runs, because its agent programs make no calls that would show activity.
         let _late = if self.is_runner { self.file.touch(now) } else { Ok(()) };
         let _late = self.file.tick(now);
     }
 }
 
-/// One round, for a process that will not stay: what others left behind is seen to before it looks.
+/// Runs one round, for a process that ends soon: ends the leases of killed processes before the process reads the
+/// store.
 pub async fn once(desk: &Desk) {
     if let Some(live) = desk.service().live().cloned() {
-        // Where nobody can look, nothing is taken over: the command that follows says why.
+        // Without a look no lease is taken over, and the command that follows reports the error.
         let _unseen = look(desk, &live).await;
     }
-    // A fault is met by the command that follows.
+    // The command that follows reports a fault.
     let _again = desk.service().sweep().await;
 }
 
@@ -114,9 +118,10 @@ async fn rounds(desk: Desk, live: Arc<LiveSessions>, own: Option<Arc<OwnLife>>) 
     let mut round: u32 = 0;
     let root = desk.surroundings().root.clone();
     let notifier = root.map(|root| Notifier::new(desk.service().clone(), root, crate::place::data_folder()));
-    // One at a time, beside the rounds: telling people may take long. It ends with us; what was not told is told later.
+    // Notices run one at a time in a separate task, because they may take long. The task ends with this process;
+    // notices that were not sent are sent later.
     let mut telling: JoinSet<()> = JoinSet::new();
-    // Processes that were started together should not all look at the same moment.
+    // A random first pause keeps processes that started together from looking at the same moment.
     let first = random::seed().map_or(0, |seed| u64::try_from(seed % ROUND.as_millis()).unwrap_or(0));
     let mut pause = Duration::from_millis(first);
     loop {
@@ -125,9 +130,9 @@ async fn rounds(desk: Desk, live: Arc<LiveSessions>, own: Option<Arc<OwnLife>>) 
         if let Some(own) = &own {
             own.tick();
         }
-        // What was seen before is kept when nothing can be seen now.
+        // When the look fails, the result of the last look stays valid.
         let _unseen = look(&desk, &live).await;
-        // A fault here is met by whoever gives the next command; the next round tries again.
+        // The next command reports a fault here; the next round retries.
         let _again = desk.service().sweep().await;
         while telling.try_join_next().is_some() {}
         if let (Some(notifier), true) = (&notifier, telling.is_empty()) {
@@ -146,18 +151,18 @@ async fn rounds(desk: Desk, live: Arc<LiveSessions>, own: Option<Arc<OwnLife>>) 
     }
 }
 
-/// Finds out who lives, and records the end of those that were killed.
+/// Looks at the live sessions, and records the end of sessions whose process was killed.
 async fn look(desk: &Desk, live: &Arc<LiveSessions>) -> io::Result<()> {
     let service = desk.service();
     let found = live.look(service.settled_now().await).await?;
     for session in found.dead {
-        // Its file stays until its end is recorded.
+        // The file stays until the end of the session is recorded.
         if close(desk, session).await {
             let _again = live::forget(live.folder(), &session.to_string());
         }
     }
     for session in found.dead_in_shared {
-        // A process of version 0.1 may have used another store of the same folder, which has to record the end itself.
+        // A process of version 0.1 may have used another store in the same folder. Then that store must record the end.
         let known =
             service.view(move |world| world.agent_ids(&Need::SessionAgents(session)).map(|ids| !ids.is_empty()));
         match (known.await, live.shared_folder()) {
@@ -171,7 +176,7 @@ async fn look(desk: &Desk, live: &Arc<LiveSessions>) -> io::Result<()> {
     Ok(())
 }
 
-/// Records that a session was killed; says whether that is stored.
+/// Records that a session was killed. Returns true when this is stored.
 async fn close(desk: &Desk, session: SessionId) -> bool {
     let close = Command::CloseSession { session, end: SessionEnd::Killed };
     desk.service().execute(Caller::with_rights(Rights::Engine), close).await.is_ok()

@@ -1,4 +1,5 @@
-//! Handover as a library: the service that every door calls, and what reads time and chance.
+//! Handover as a library: the service that every interface (MCP, HTTP, command line) calls, and the readers of time and
+//! random numbers.
 
 #[cfg(not(unix))]
 compile_error!("handover needs a Unix system: it uses process groups, file locks and file permissions");

@@ -1,4 +1,4 @@
-//! Evidence that a session's process lives: a file it holds a lock on.
+//! A locked file per session, which shows that the session's process is alive.
 //!
 //! ```text
 //! hold ──> locked file ──────────────> drop: no file
@@ -7,19 +7,20 @@
 //!             └── killed: a file without a lock ──> survey says dead ──> recorded ──> forget: no file
 //! ```
 //!
-//! The system releases a lock when its process ends, however it ends, so no clock is asked and a machine that slept
-//! takes nobody for dead. A process that is stopped keeps its lock and its life; a [`Watch`] that sees no call of it
-//! for two hours of its own waking time calls it silent.
+//! The operating system releases a lock when its process ends, for any reason. So no clock is needed, and no process is
+//! taken for dead because the machine slept. A stopped process keeps its lock and counts as alive. A [`Watch`] that
+//! sees no call of a process for two hours of the watcher's waking time calls it silent.
 //!
-//! A file is locked before it gets its name, so one with a name and without a lock had an owner that is gone. Locks
-//! belong to the open file, not to the process: a process sees its own sessions alive like any other.
+//! A file is locked before it gets its name. So a file that has a name but no lock belonged to a process that is gone.
+//! A lock belongs to the open file, not to the process: a process sees its own sessions as alive like all others.
 //!
-//! A runner holds such a file, too, under the name of its session and `RUNNER`. Its agents are the same ones after a
-//! restart, so a runner that was killed ends nothing: its file without a lock only says that nobody renews for it.
+//! A runner also holds such a file, named after its session with the suffix `RUNNER`. Its agents stay the same after a
+//! restart, so the death of a runner ends no session: a runner's file without a lock only says that no process renews
+//! its leases.
 //!
-//! What is known of life belongs to one store: each store has a folder of its own ([`LiveSessions`]).
+//! Each store has its own folder of sessions ([`LiveSessions`]).
 //!
-//! Everything here is a few quick system calls, but blocks; a survey of many files belongs on a blocking thread.
+//! The functions here make a few quick system calls, but they block. Run a survey of many files on a blocking thread.
 
 mod sessions;
 mod survey;
@@ -37,21 +38,22 @@ pub use sessions::{LiveSessions, LiveSnapshot, SessionLook};
 pub use survey::{ENTRIES_MAX, Survey, forget, survey};
 pub use watch::Watch;
 
-/// An open connection counts as life for so long without a call.
+/// An open connection counts as alive for this long without a call.
 pub const SILENCE_MAX: Duration = Duration::from_secs(2 * 60 * 60);
-/// A call is noted in the file at most this often.
+/// A call is written to the file at most this often.
 pub const NOTE_INTERVAL: Duration = Duration::from_secs(60);
 
 const PREFIX: &str = "ses_";
 const BODY_LEN: usize = 12;
-/// The end of the name of a runner's file.
+/// The suffix of a runner's file name.
 const RUNNER: &str = ".runner";
-/// Before a file has its name.
+/// The suffix of a file that does not have its final name yet.
 const BIRTH: &str = ".birth";
-/// Each line fills as many bytes, so that one write replaces another and the file never needs more room.
+/// The length of the file's line. All lines have the same length, so that one write replaces the line before and the
+/// file never grows.
 const LINE_BYTES: usize = 96;
 
-/// A session that lives as long as this value, or its process.
+/// A session that is alive until this value is dropped or its process ends.
 #[derive(Debug)]
 pub struct Live {
     path: PathBuf,
@@ -67,7 +69,7 @@ struct Owner {
     last_note: Duration,
 }
 
-/// What the owner says of itself.
+/// The state that the owner writes about itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Word {
@@ -80,9 +82,10 @@ enum Word {
 struct Line {
     pid: u32,
     word: Word,
-    /// Goes up with calls; whoever watches sees from it that there was one.
+    /// Increases with calls, so that a watcher sees that there was one.
     calls_noted: u64,
-    /// The number of the file itself. A copy has another one: it came with a copied folder, and nobody was killed.
+    /// The inode of the file itself. A copy of the file has another inode: it came from copying the folder, so its
+    /// process was not killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     inode: Option<u64>,
 }
@@ -94,8 +97,8 @@ impl Line {
 }
 
 impl Live {
-    /// Times given to the others count from here. A session that has a file already, of whatever state, is refused
-    /// with `AlreadyExists`: a dead one is to be recorded and forgotten first.
+    /// Creates and locks the file of a session. The times of the other methods count from here. A session that already
+    /// has a file, dead or alive, is refused with `AlreadyExists`: first record the dead session and forget it.
     pub fn hold(folder: &Path, session: &str) -> io::Result<Self> {
         if !is_session(session) {
             return Err(io::Error::new(ErrorKind::InvalidInput, "not a session id"));
@@ -103,8 +106,8 @@ impl Live {
         Self::hold_named(folder, session)
     }
 
-    /// Holds the file of a runner. The file of a runner before it, which was killed, is replaced; `AlreadyExists` means
-    /// that another runner of this name lives.
+    /// Creates and locks the file of a runner. Replaces the file of an earlier runner that was killed. Fails with
+    /// `AlreadyExists` when another runner of this name is alive.
     pub fn hold_runner(folder: &Path, session: &str) -> io::Result<Self> {
         if !is_session(session) {
             return Err(io::Error::new(ErrorKind::InvalidInput, "not a session id"));
@@ -121,7 +124,7 @@ impl Live {
         Ok(Self { path, owner: Mutex::new(Owner { file, word: Word::Active, calls_noted: 0, last_call, last_note }) })
     }
 
-    /// There was a call. Ends a silence at once; otherwise written at most once a minute.
+    /// Notes that there was a call. Ends a silence at once; otherwise writes at most once a minute.
     pub fn touch(&self, now: Duration) -> io::Result<()> {
         let mut owner = self.owner();
         owner.last_call = owner.last_call.max(now);
@@ -133,8 +136,9 @@ impl Live {
         owner.note(Word::Active, now)
     }
 
-    /// For a timer of the owner, several times a minute: says when there was no call for too long, and makes the file again
-    /// when something deleted it (`git clean`, a person), because without it nobody could see that this process lives.
+    /// Marks the session as silent when there was no call for too long. Creates the file again when it was deleted
+    /// (`git clean`, a person), because without it no process could see that this one is alive. The owner calls this
+    /// from a timer several times a minute.
     ///
     /// `now` must not run while the machine sleeps. The clock behind `Instant` does not on Linux and macOS.
     pub fn tick(&self, now: Duration) -> io::Result<()> {
@@ -152,19 +156,19 @@ impl Live {
         }
     }
 
-    /// Returns whether the session counts as life: there was a call in the last two waking hours.
+    /// Tells whether the session counts as alive: it had a call in the last two waking hours.
     pub fn is_active(&self) -> bool {
         self.owner().word == Word::Active
     }
 
-    /// What is behind a lock of a thread that panicked is whole: a line is written or not.
+    /// Locks the owner. A panic in another thread leaves it valid, because a line is written completely or not at all.
     fn owner(&self) -> MutexGuard<'_, Owner> {
         self.owner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Live {
-    /// The name goes before the lock, so that nobody sees a dead one.
+    /// Removes the file before it releases the lock, so that no survey sees a dead session.
     fn drop(&mut self) {
         let owner = self.owner();
         if is_at(&owner.file, &self.path) {
@@ -182,7 +186,7 @@ impl Owner {
     }
 }
 
-/// Makes the file under another name, locks it, and gives it its name if nobody has that.
+/// Creates the file under a temporary name, locks it, and then gives it its final name unless that name is taken.
 fn bear(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         make_folder(folder)?;
@@ -192,7 +196,7 @@ fn bear(path: &Path) -> io::Result<File> {
     let birth = PathBuf::from(birth);
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);
-    // Whoever could open it could lock it and let a dead session look alive.
+    // A user who can open the file could lock it and make a dead session look alive.
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = options.open(&birth)?;
     let named = name(&file, &birth, path);
@@ -200,7 +204,7 @@ fn bear(path: &Path) -> io::Result<File> {
     named.map(|()| file)
 }
 
-/// Others of this machine must not see who works, nor lock a file here.
+/// Creates the folder for this user only: other users must not see who works here, nor lock a file.
 fn make_folder(folder: &Path) -> io::Result<()> {
     let mut maker = fs::DirBuilder::new();
     std::os::unix::fs::DirBuilderExt::mode(&mut maker, 0o700);
@@ -211,7 +215,8 @@ fn name(file: &File, birth: &Path, path: &Path) -> io::Result<()> {
     file.lock()?;
     write_line(file, Line::of(Word::Active, 0))?;
     match fs::hard_link(birth, path) {
-        // Some file systems have no links; ids are random, so nobody comes between the look and the move.
+        // Some file systems have no links. Session ids are random, so no other process takes the name between the check
+        // and the rename.
         Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::Unsupported) => {
             if path.try_exists()? {
                 return Err(ErrorKind::AlreadyExists.into());
@@ -224,7 +229,7 @@ fn name(file: &File, birth: &Path, path: &Path) -> io::Result<()> {
 
 fn write_line(mut file: &File, line: Line) -> io::Result<()> {
     let mut text = serde_json::to_string(&Line { inode: inode(file), ..line })?;
-    // A line ends with a line break; what is between is blank.
+    // Spaces fill the line up to its line break.
     text.extend(std::iter::repeat_n(' ', LINE_BYTES.saturating_sub(text.len() + 1)));
     text.push('\n');
     file.seek(SeekFrom::Start(0))?;
@@ -240,7 +245,7 @@ fn inode(file: &File) -> Option<u64> {
     file.metadata().ok().map(|found| std::os::unix::fs::MetadataExt::ino(&found))
 }
 
-/// Whether the name still leads to this very file.
+/// Tells whether the path still names this open file.
 fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let (Ok(one), Ok(other)) = (file.metadata(), fs::symlink_metadata(path)) else { return false };

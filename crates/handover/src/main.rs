@@ -1,4 +1,4 @@
-//! Arguments in, exit code out.
+//! The entry point of the `handover` program: runs the command line and returns its exit code.
 
 mod begin;
 mod check;
@@ -7,11 +7,13 @@ mod cli;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // A turn's host is started for every program and stays beside it: it needs nothing of the rest.
+    // The host process of a turn is started for every agent program and runs until that program ends. It needs none of
+    // the code below, so it is handled first.
     if let Some(code) = agents::host::command(std::env::args_os()) {
         return code;
     }
-    // A client asks before every call of a tool: what the configuration decides needs no whole command line.
+    // A client runs the hook before every tool call. When the configuration alone decides, building the whole command
+    // line would only cost time.
     if let Some(code) = handover::hook::command(std::env::args_os()) {
         return code;
     }
@@ -25,12 +27,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whoever reads what we write has seen enough, such as `head`.
+/// Tells whether the reader of our output closed the pipe, as `head` does after its last line.
 fn is_unread(error: &anyhow::Error) -> bool {
     error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
-/// What the rules refuse is 1. A wrong address or an unreadable file is the caller's to mend, 2; a fault is not, 3.
+/// Returns the exit code for an error: 1 when a rule refuses, 2 when the caller can fix it (a wrong store URL), 3 for a
+/// fault.
 fn code(cause: &(dyn std::error::Error + 'static)) -> Option<u8> {
     let fault = |fault: &store::Fault| if matches!(fault, store::Fault::Url { .. }) { 2 } else { 3 };
     if let Some(closed) = cause.downcast_ref::<handover::office::Closed>()

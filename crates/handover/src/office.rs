@@ -1,4 +1,4 @@
-//! Everything a door needs, opened: the store, the desk, and where this machine's signs of life are kept.
+//! Opens all that an interface (MCP, HTTP, command line) needs: the store, the desk, and the folder of live sessions.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,22 +12,22 @@ use crate::place::{self, Place};
 use crate::random;
 use crate::service::Service;
 
-/// Where processes of this machine show that they live.
+/// The folder in which processes of this machine show that they are alive.
 const LIVE: &str = "live";
 
 #[derive(Debug)]
 pub struct Office {
     pub desk: Desk,
     pub place: Place,
-    /// Where processes of this machine show that they live.
+    /// The folder in which processes of this machine show that they are alive.
     pub live: PathBuf,
-    /// Where this machine keeps its token and whatever else is its own.
+    /// The folder of this machine's own files, such as its token.
     pub state: PathBuf,
-    /// What opening changed, for a person.
+    /// Messages for a person about changes that opening made.
     pub notes: Vec<String>,
 }
 
-/// Why an office could not be opened.
+/// The reasons why an office cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum Closed {
     #[error(transparent)]
@@ -36,7 +36,7 @@ pub enum Closed {
     Foreign(#[from] place::ForeignStore),
     #[error("the folder of the store cannot be made")]
     Folder(#[source] std::io::Error),
-    // Without its name: a URL may hold a password.
+    // Without the store's URL: it may contain a password.
     #[error("open the store")]
     Store(#[source] store::Fault),
     #[error(transparent)]
@@ -46,12 +46,12 @@ pub enum Closed {
 }
 
 impl Closed {
-    /// Whether the settings name a store that nobody accepted.
+    /// Tells whether the settings name a store that no person accepted.
     pub fn is_unaccepted(&self) -> bool {
         matches!(self, Self::Lost(place::Lost::Unaccepted(_)))
     }
 
-    /// Whether a rule refused the store: a person accepts it, or names another one.
+    /// Tells whether a rule refused the store. Then a person must accept it or name another store.
     pub fn is_refusal(&self) -> bool {
         matches!(
             self,
@@ -61,7 +61,7 @@ impl Closed {
     }
 }
 
-/// Opens the store that is meant here; it is made on first use.
+/// Opens the store that applies here, prints notes to standard error, and creates the store on first use.
 pub async fn open(named: Option<&str>) -> Result<Office, Closed> {
     let office = open_from(named, None).await?;
     for note in &office.notes {
@@ -70,7 +70,7 @@ pub async fn open(named: Option<&str>) -> Result<Office, Closed> {
     Ok(office)
 }
 
-/// The same, as if started in a folder.
+/// Opens the store as if the process was started in `folder`. Prints nothing.
 pub async fn open_from(named: Option<&str>, folder: Option<&Path>) -> Result<Office, Closed> {
     let place = find_from(named, folder)?;
     let notes = place::judge(&place).await?;
@@ -104,9 +104,10 @@ pub async fn open_from(named: Option<&str>, folder: Option<&Path>) -> Result<Off
     Ok(Office { desk, live: folder, state, place, notes })
 }
 
-/// The sessions of this host that use this store. Beside a file they lie in a folder named after it, so that all who open the
-/// file meet, and only they: through a link, from a container, beside another store. All clones of a user that share a
-/// server meet in the user's folder, under the name that the server gives the store.
+/// Returns the sessions of this host that use this store. For a store in a file, the session files are in a folder next
+/// to it that has the file's name. So all processes that open the file see each other and no others: through a link,
+/// from a container, or next to another store. For a database server, all clones of a user share the user's folder,
+/// under the name that the server gives the store.
 async fn live_sessions(place: &Place, state: &Path, store: &dyn store::Store) -> Result<LiveSessions, store::Fault> {
     let shared = state.join(LIVE);
     let folder = match (store.server_identity().await?, place::data_folder()) {
@@ -119,7 +120,7 @@ async fn live_sessions(place: &Place, state: &Path, store: &dyn store::Store) ->
     Ok(LiveSessions::new(folder, Some(shared)))
 }
 
-/// A folder beside the store's file and named after it, where links lead to.
+/// Returns the folder that is named after the store's file and next to it, after links are resolved.
 fn beside(store: &str, state: &Path) -> PathBuf {
     let file = std::fs::canonicalize(store.strip_prefix("sqlite:").unwrap_or(store)).ok();
     let parts = file.as_deref().and_then(|file| Some((file.parent()?, file.file_name()?)));
@@ -127,19 +128,19 @@ fn beside(store: &str, state: &Path) -> PathBuf {
     parts.map_or_else(|| state.join(LIVE).join("memory"), |(folder, name)| folder.join(LIVE).join(name))
 }
 
-/// Where this user's store is, from here.
+/// Returns the place of this user's store, from the current folder.
 pub fn find(named: Option<&str>) -> Result<Place, Closed> {
     find_from(named, None)
 }
 
-/// The same, as if started in a folder.
+/// Returns the place of the store as if the process was started in `folder`.
 pub fn find_from(named: Option<&str>, folder: Option<&Path>) -> Result<Place, Closed> {
     let folder = folder.map_or_else(std::env::current_dir, |folder| Ok(folder.to_owned())).map_err(Closed::Folder)?;
     let data = place::data_folder();
     Ok(place::find(place::Surroundings { named, folder: &folder, data: data.as_deref() })?)
 }
 
-/// Returns the folder in which each store's processes have a folder of their own, without opening the store.
+/// Returns the folder that contains one folder of session files per store. Does not open the store.
 pub fn live_folder(place: &Place) -> PathBuf {
     let state = state(place);
     if place.store.contains("://") {
@@ -149,7 +150,8 @@ pub fn live_folder(place: &Place) -> PathBuf {
     file.as_deref().and_then(Path::parent).unwrap_or(&state).join(LIVE)
 }
 
-/// A file's signs of life lie beside it, so that all who open it meet. Those of a server's lie with the project or the user.
+/// Returns the folder of state files. For a store in a file it is the file's folder, so that all processes that open
+/// the file share it. For a database server it is in the project or in the user's data folder.
 fn state(place: &Place) -> PathBuf {
     if !place.store.contains("://") && place.store != "memory:" {
         let file = Path::new(place.store.strip_prefix("sqlite:").unwrap_or(&place.store));

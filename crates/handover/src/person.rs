@@ -1,4 +1,5 @@
-//! Whether a person sits here. This keeps agents from deciding by accident; it is no wall between programs of one user.
+//! Finds out whether a person runs this process. This keeps agents from deciding by accident; it does not protect one
+//! program of a user from another.
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -11,7 +12,7 @@ use crate::error::Error;
 use crate::service::Service;
 use crate::{office, token};
 
-/// Why somebody is not taken for a person.
+/// The reasons why a caller does not count as a person.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotAPerson {
     #[error(
@@ -30,20 +31,20 @@ pub enum NotAPerson {
     ForeignToken,
 }
 
-/// Where a person without a terminal has a token.
+/// The variable that holds a token for a person without a terminal.
 const TOKEN: &str = "HANDOVER_TOKEN";
 
-/// Refuses a process below an agent. The store is the one that is meant from here; `--store` is not known.
+/// Refuses a process that runs below an agent. Uses the store that applies here; `--store` is not known yet.
 pub fn here() -> Result<(), NotAPerson> {
     not_below(std::env::var("HANDOVER_STORE").ok().as_deref())
 }
 
-/// Refuses a process below an agent, or below a client of the store that is named.
+/// Refuses a process that runs below an agent, or below a client of the named store.
 pub fn not_below(store: Option<&str>) -> Result<(), NotAPerson> {
     below_agent(store).map_or(Ok(()), |BelowAgent { sign, .. }| Err(NotAPerson::BelowAnAgent { sign }))
 }
 
-/// Returns what shows that this process runs below an agent. The store is not opened.
+/// Returns the sign that this process runs below an agent, if there is one. Does not open the store.
 pub fn below_agent(store: Option<&str>) -> Option<BelowAgent> {
     below::look(live_folder(store).as_deref())
 }
@@ -52,17 +53,18 @@ fn live_folder(store: Option<&str>) -> Option<PathBuf> {
     office::find(store).ok().map(|place| office::live_folder(&place))
 }
 
-/// Returns whether standard input is a terminal.
+/// Tells whether standard input is a terminal.
 pub fn has_terminal() -> bool {
     std::io::stdin().is_terminal()
 }
 
-/// Returns the token that stands for a person without a terminal.
+/// Returns the token of a person without a terminal, if one is set.
 pub fn secret() -> Option<String> {
     std::env::var(TOKEN).ok().map(|secret| secret.trim().to_owned()).filter(|secret| !secret.is_empty())
 }
 
-/// Who decides here: a person at a terminal, or whoever has a person's token. Below an agent nobody does, whatever it has.
+/// Returns the caller that decides here: a person at a terminal, or the holder of a person's token. A process below an
+/// agent never decides, even with a token.
 pub async fn decider(service: &Service) -> Result<Result<Caller, NotAPerson>, Error> {
     let person = Caller::with_rights(Rights::Person);
     let secret = match (at_a_terminal(), secret()) {
@@ -74,7 +76,8 @@ pub async fn decider(service: &Service) -> Result<Result<Caller, NotAPerson>, Er
     Ok(found.map(|token| Caller { agent: token.agent, ..person }).ok_or(NotAPerson::ForeignToken))
 }
 
-/// Returns the rights of a command outside of agents: a person's at a terminal or with a person's token, else a script's.
+/// Returns the rights of a command that runs outside of agents: a person's rights at a terminal or with a person's
+/// token, else a script's rights.
 pub async fn rights(service: &Service) -> Result<Rights, Error> {
     if has_terminal() {
         return Ok(Rights::Person);
@@ -84,7 +87,7 @@ pub async fn rights(service: &Service) -> Result<Rights, Error> {
     Ok(if is_person { Rights::Person } else { Rights::Script })
 }
 
-/// A person who can be asked.
+/// Refuses a process that runs below an agent or has no terminal, because it cannot ask a person.
 pub fn at_a_terminal() -> Result<(), NotAPerson> {
     here()?;
     if has_terminal() { Ok(()) } else { Err(NotAPerson::NoTerminal) }

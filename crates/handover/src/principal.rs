@@ -1,5 +1,5 @@
-//! On whose behalf a connection acts: a user of this machine, a token, or a runner. The same principal may resume an agent
-//! whose connection is gone.
+//! The principal of a connection: the user of this machine, the token, or the runner that the connection acts for. The
+//! same principal may resume an agent whose connection is gone.
 
 use engine::id::{Ids, SessionId, TokenId};
 use engine::identity::USER_PREFIX;
@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 /// Overrides the name by which this machine is known; for several runners on one.
 pub const HOST: &str = "HANDOVER_HOST";
 
-/// Returns the principal of processes that this user starts.
+/// Returns the principal of the processes that this user starts.
 pub fn of_user() -> String {
     format!("{USER_PREFIX}{}", user_id())
 }
@@ -18,29 +18,29 @@ pub fn of_token(token: TokenId) -> String {
     format!("token:{token}")
 }
 
-/// Returns whether a principal is a token.
+/// Tells whether a principal is a token.
 pub fn is_token(principal: &str) -> bool {
     principal.starts_with("token:")
 }
 
-/// Returns the principal of an agent that was made for a token and has not called yet. Only the token, which is bound to the
-/// agent, may be it.
+/// Returns the principal of an agent that was made for a token and has not made a call yet. Only the token that is
+/// bound to the agent can act as this agent.
 pub fn of_unused_token() -> String {
     "token:unused".to_owned()
 }
 
-/// Returns the principal of a runner's agents. Nobody else resumes them.
+/// Returns the principal of a runner's agents. No other principal can resume them.
 pub fn of_runner(name: &str) -> String {
     format!("runner:{name}")
 }
 
-/// Returns the connection of the command line: one for each user and host, the same each time. Stores keep theirs apart
-/// because each store has its own agents.
+/// Returns the session of the command line: one per user and host, the same each time. Sessions of different stores do
+/// not mix, because each store has its own agents.
 pub fn command_line() -> SessionId {
     derived(&format!("handover command line {} {}", user_id(), host()))
 }
 
-/// Returns a connection that is always the same for the same text.
+/// Returns a session id that is always the same for the same text.
 pub fn derived(text: &str) -> SessionId {
     let hash = Sha256::digest(text.as_bytes());
     let seed = hash.iter().take(16).fold(0_u128, |seed, byte| (seed << 8) | u128::from(*byte));

@@ -1,17 +1,17 @@
-//! The only source of chance.
+//! The only source of random numbers.
 
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::Error;
 
-/// Seeds asked for at once: to ask the system for each costs more than to make one.
+/// The number of seeds per system call. A system call costs more than making a seed.
 const SEEDS: usize = 16;
 const SEED_BYTES: usize = 16;
 
-/// What the system gave and nobody has used yet. A seed is removed before it is given out, so none is used twice.
+/// Seeds from the system that are not used yet. A seed is removed before it is returned, so no seed is used twice.
 static UNUSED: Mutex<Vec<u128>> = Mutex::new(Vec::new());
 
-/// Random bits from the operating system.
+/// Returns random bits from the operating system.
 pub fn seed() -> Result<u128, Error> {
     let mut unused = UNUSED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(seed) = unused.pop() {
@@ -24,12 +24,12 @@ pub fn seed() -> Result<u128, Error> {
     unused.pop().ok_or_else(|| Error::Random("no bytes".to_owned()))
 }
 
-/// A short text nobody else has, for example the token of a plan that is being written.
+/// Returns a short unique text, for example the token of a plan that is being written.
 pub fn token() -> Result<String, Error> {
     Ok(format!("{:032x}", seed()?))
 }
 
-/// For a new store: tells its cursors from those of another.
+/// Returns the seed of a new store, which distinguishes its cursors from those of other stores.
 pub fn store_seed() -> Result<u64, Error> {
     Ok(u64::try_from(seed()? >> 64).unwrap_or_default())
 }

@@ -8,10 +8,10 @@ use engine::id::{AgentId, TaskId};
 use engine::{Event, Timestamp};
 use tokio::sync::Notify;
 
-/// A keeper that does not look for so long reads the store anyway.
+/// The most claims that are kept. If there are more, the keeper finds them in the store.
 const CLAIMS_MAX: usize = 1_000;
 
-/// One claim.
+/// One claim of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HeldTask {
     pub(crate) agent: AgentId,
@@ -27,7 +27,7 @@ impl HeldTask {
     }
 }
 
-/// The claims since the keeper last asked.
+/// The claims since the keeper's last call of [`RecentClaims::take`].
 #[derive(Debug, Default)]
 pub(crate) struct RecentClaims {
     is_watched: AtomicBool,
@@ -36,7 +36,7 @@ pub(crate) struct RecentClaims {
 }
 
 impl RecentClaims {
-    /// Keeps the claims among events that are stored. Without a keeper that asks for them, nothing is kept.
+    /// Keeps the claims among stored events. Keeps nothing before [`RecentClaims::watch`] is called.
     pub(crate) fn record(&self, events: &[Event]) {
         if !self.is_watched.load(Ordering::Relaxed) {
             return;
@@ -55,12 +55,12 @@ impl RecentClaims {
         }
     }
 
-    /// From now on claims are kept.
+    /// Starts to keep claims.
     pub(crate) fn watch(&self) {
         self.is_watched.store(true, Ordering::Relaxed);
     }
 
-    /// Waits for a claim whose lease ends before a moment.
+    /// Waits for a claim whose lease ends before `moment`.
     pub(crate) async fn ends_before(&self, moment: Timestamp) {
         loop {
             let has_new = self.has_new.notified();
@@ -76,7 +76,7 @@ impl RecentClaims {
         std::mem::take(&mut *self.claims())
     }
 
-    /// A list of a thread that panicked is whole: an entry is in it or not.
+    /// Locks the list. A panic in another thread leaves it valid, because an entry is added completely or not at all.
     fn claims(&self) -> MutexGuard<'_, Vec<HeldTask>> {
         self.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! The spine: every door turns bytes into a command and calls this.
+//! The service that every interface (MCP, HTTP, command line) calls with a command.
 
 pub(crate) mod takeover;
 
@@ -32,9 +32,9 @@ pub struct Service {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     lifetimes: Lifetimes,
-    /// Who lives on this host, where somebody watches.
+    /// The live sessions of this host, when this process watches them.
     live: Option<Arc<LiveSessions>>,
-    /// The clock above, where it is measured by the database server's.
+    /// The same clock as `clock`, when it is measured against the database server's clock.
     server_clock: Option<Arc<ServerClock>>,
     recent_claims: Arc<RecentClaims>,
 }
@@ -45,7 +45,7 @@ impl std::fmt::Debug for Service {
     }
 }
 
-/// What a sweep of all workflows did.
+/// The result of a sweep of all workflows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Swept {
     pub offered: u32,
@@ -58,24 +58,24 @@ impl Service {
         Self { store, clock, lifetimes: Lifetimes::default(), live: None, server_clock: None, recent_claims }
     }
 
-    /// Judges leases after a look at who lives on this host.
+    /// Makes the service look at the live sessions of this host before it judges a lease to be over.
     #[must_use]
     pub fn with_live(self, live: Arc<LiveSessions>) -> Self {
         Self { live: Some(live), ..self }
     }
 
-    /// Reads the time from a clock that is measured by the database server's.
+    /// Reads the time from a clock that is measured against the database server's clock.
     #[must_use]
     pub fn with_server_clock(self, clock: Arc<ServerClock>) -> Self {
         Self { clock: Arc::clone(&clock) as Arc<dyn Clock>, server_clock: Some(clock), ..self }
     }
 
-    /// Returns who lives on this host, where this process watches.
+    /// Returns the live sessions of this host, when this process watches them.
     pub fn live(&self) -> Option<&Arc<LiveSessions>> {
         self.live.as_ref()
     }
 
-    /// Returns the clock that is measured by the database server's, where there is one.
+    /// Returns the clock that is measured against the database server's clock, when there is one.
     pub fn server_clock(&self) -> Option<&ServerClock> {
         self.server_clock.as_deref()
     }
@@ -85,20 +85,20 @@ impl Service {
         &self.recent_claims
     }
 
-    /// Returns how much later than its end a lease is judged over.
+    /// Returns the time in milliseconds that must pass after a lease's end before the lease is judged to be over.
     pub(crate) fn lease_slack_ms(&self) -> i64 {
         if self.server_clock.is_some() { LEASE_SLACK_MS } else { 0 }
     }
 
-    /// Measures how far this host's clock is off.
+    /// Measures the difference between this host's clock and the database server's clock.
     pub async fn measure_clock(&self) {
         if let Some(clock) = &self.server_clock {
             clock.measure(&*self.store).await;
         }
     }
 
-    /// Returns the time, measured again when the clock was set or the machine slept: a lease that is stamped by an old
-    /// measurement would look over to other hosts.
+    /// Returns the time. Measures the clock again first when it was set or the machine slept, because other hosts would
+    /// take a lease with a stamp from an old measurement for expired.
     pub(crate) async fn settled_now(&self) -> Timestamp {
         if self.server_clock.as_ref().is_some_and(|clock| clock.is_stale()) {
             self.measure_clock().await;
@@ -106,7 +106,7 @@ impl Service {
         self.now()
     }
 
-    /// Approvals live as long as the settings of the project say.
+    /// Sets how long approvals are valid, from the settings of the project.
     #[must_use]
     pub fn with_lifetimes(self, lifetimes: Lifetimes) -> Self {
         Self { lifetimes, ..self }
@@ -124,17 +124,17 @@ impl Service {
         &*self.store
     }
 
-    /// Entries of all topics after a place, each topic in order.
+    /// Returns log entries of all topics after a cursor, each topic in order.
     pub async fn follow(&self, after: Cursor, limit: u32) -> Result<LogPage, Error> {
         Ok(self.store.follow(after, limit).await?)
     }
 
-    /// Where one stands who has followed everything there is.
+    /// Returns the cursor after the newest log entry.
     pub async fn end(&self) -> Result<Cursor, Error> {
         Ok(self.store.end().await?)
     }
 
-    /// Entries of one topic after a number.
+    /// Returns the log entries of one topic after a number.
     pub async fn topic(&self, topic: String, after: i64, limit: u32) -> Result<Vec<Entry>, Error> {
         Ok(self.store.topic(topic, after, limit).await?)
     }
@@ -144,20 +144,20 @@ impl Service {
         Ok(self.store.head(topic.to_owned()).await?.map_or(0, |head| head.seq))
     }
 
-    /// Wakes after changes. A hint: the log is the truth.
+    /// Returns a watch that wakes after changes. A wake-up is only a hint: read the log to learn what changed.
     pub fn bell(&self) -> Watch {
         self.store.watch()
     }
 
-    /// What the database finds wrong with itself.
+    /// Returns the problems that the database finds in itself.
     pub async fn integrity(&self) -> Result<Vec<String>, Error> {
         Ok(self.store.integrity().await?)
     }
 
-    /// Decides a command and makes its effects durable. The reply is given after that.
+    /// Decides a command and stores its effects. Replies only after they are durable.
     pub async fn execute(&self, caller: Caller, command: Command) -> Result<Reply, Error> {
         match self.change(caller, command).await?.reply {
-            // Whoever finds a gate closed has a person asked, and is told what waits.
+            // A closed gate creates a request for a person, and the refusal names that request.
             Err(Refusal::ApprovalRequired { task, approval: None }) => {
                 let approval = self.ask_gate(task).await.ok();
                 Err(Refusal::ApprovalRequired { task, approval }.into())
@@ -178,8 +178,8 @@ impl Service {
         .await
     }
 
-    /// Merges payloads into a section of the project context: read, merged and written in one transaction, so that of two
-    /// writers none loses the other's words.
+    /// Merges payloads into a section of the project context. Reads, merges and writes in one transaction, so that two
+    /// writers cannot overwrite each other's text.
     pub async fn merge_section(
         &self,
         caller: Caller,
@@ -190,7 +190,7 @@ impl Service {
         self.execute_from(move |world, _| Ok((caller.clone(), merged_section(world, &name, &payloads, task)?))).await
     }
 
-    /// Decides a command that is made from what is stored, in the transaction in which it is decided.
+    /// Decides a command that `make` builds from the stored state, in one transaction.
     pub async fn execute_from<F>(&self, make: F) -> Result<Reply, Error>
     where
         F: Fn(&World, &Stamp) -> Result<(Caller, Command), Stop> + Send + Sync + 'static,
@@ -212,7 +212,7 @@ impl Service {
         Ok(change.await?.reply?)
     }
 
-    /// Whether a command would change anything now. Nothing happens, and nobody is kept from writing.
+    /// Tells whether a command would change anything now. Stores nothing and blocks no writer.
     pub async fn would_change(&self, caller: Caller, command: Command) -> Result<bool, Error> {
         let (caller, stamp) = (self.informed(caller), Stamp { now: self.clock.now(), seed: random::seed()? });
         self.view(move |world| match decide(world, &caller, &command, stamp) {
@@ -222,7 +222,7 @@ impl Service {
         .await
     }
 
-    /// Whether a command would be refused now. Nothing happens.
+    /// Returns the refusal that a command would get now, if any. Stores nothing.
     pub async fn would(&self, caller: Caller, command: Command) -> Result<(), Error> {
         let (caller, stamp) = (self.informed(caller), Stamp { now: self.clock.now(), seed: random::seed()? });
         self.view(move |world| match decide(world, &caller, &command, stamp) {
@@ -232,7 +232,7 @@ impl Service {
         .await
     }
 
-    /// The answer that was given to a key before, while it is kept.
+    /// Returns the stored answer to an idempotency key, while the store keeps it.
     pub async fn kept(&self, caller: &Caller, act: &str) -> Result<Option<Result<Reply, Refusal>>, Error> {
         let Some(key) = caller.key.clone() else { return Ok(None) };
         let (now, caller, act) = (self.clock.now(), caller.clone(), act.to_owned());
@@ -259,7 +259,7 @@ impl Service {
         .await
     }
 
-    /// Answers a pure question from what is stored, as of one moment.
+    /// Answers a pure question from the stored state, as of one moment.
     pub async fn view<T, F>(&self, ask: F) -> Result<T, Error>
     where
         F: Fn(&World) -> Result<T, Stop> + Send + Sync + Clone + 'static,
@@ -267,7 +267,7 @@ impl Service {
         Ok(store::view(&*self.store, Vec::new(), ask).await??)
     }
 
-    /// The agent that has this name in the project.
+    /// Returns the agent that has this slug in the project.
     pub async fn agent_by_slug(&self, slug: &str) -> Result<Option<AgentId>, Error> {
         if !engine::agent::is_slug(slug) {
             return Ok(None);
@@ -276,13 +276,14 @@ impl Service {
         self.view(move |world| world.agent_ids(&Need::Slug(slug.clone())).map(|agents| agents.first().copied())).await
     }
 
-    /// What can be claimed now, one page.
+    /// Returns one page of the tasks that can be claimed now.
     pub async fn next_tasks(&self, ask: Ask) -> Result<Page, Error> {
         let now = self.clock.now();
         self.view(move |world| offer::next(world, &ask, now)).await
     }
 
-    /// Sets a plan. A large one is written in pieces, so that nobody else waits long, and is seen only when it is whole.
+    /// Sets a plan. Writes a large plan in pieces so that other writers do not wait long. Readers see the plan only
+    /// when it is complete.
     pub async fn set_plan(
         &self,
         caller: Caller,
@@ -301,7 +302,7 @@ impl Service {
         let token = random::token()?;
         let begun = self.execute(caller.clone(), Command::BeginPlan { workflow, token: token.clone() }).await?;
         let Reply::PlanBegun { stale } = begun else {
-            // The key was used before: this is the first answer.
+            // The idempotency key was used before, so this is the stored first answer.
             return Ok(begun);
         };
         if stale {
@@ -315,7 +316,7 @@ impl Service {
         self.execute(caller, Command::CommitPlan { workflow, token, summary, tasks: count, groups, task_ids }).await
     }
 
-    /// Removes what a planner that is gone left behind.
+    /// Deletes the draft pieces that a planner left behind when it ended early.
     async fn clear_draft(&self, caller: &Caller, workflow: WorkflowId, token: &str) -> Result<(), Error> {
         loop {
             let clear = Command::ClearDraft { workflow, token: token.to_owned() };
@@ -325,7 +326,7 @@ impl Service {
         }
     }
 
-    /// Ends approvals whose time is over. Mostly there are none, and nobody is kept from writing.
+    /// Ends overdue approvals. Usually there are no overdue ones, and then this only reads and blocks no writer.
     async fn expire_approvals(&self, now: Timestamp) -> Result<(), Error> {
         let list = List::OverdueApprovals { now, limit: 1 };
         let none = Fact::ApprovalRows(Vec::new());
@@ -344,7 +345,7 @@ impl Service {
         Ok(())
     }
 
-    /// Ends leases that are over, workflow by workflow, a bounded number at a time.
+    /// Ends expired leases, workflow by workflow, a bounded number per transaction.
     pub async fn sweep(&self) -> Result<Swept, Error> {
         let mut swept = Swept::default();
         let now = self.settled_now().await;
@@ -358,7 +359,7 @@ impl Service {
                     Ok(Reply::Swept { offered, failed, more }) => {
                         swept.offered += offered;
                         swept.failed += failed;
-                        // A full page of leases that were all renewed must not be asked for again.
+                        // When all leases of a full page were renewed, the page would return again, so stop here.
                         if !more || offered + failed == 0 {
                             break;
                         }
@@ -374,7 +375,7 @@ impl Service {
     }
 }
 
-/// What a section becomes when payloads are merged into what is stored of it.
+/// Returns the command that writes a section after payloads are merged into its stored body.
 pub(crate) fn merged_section(world: &World, name: &str, payloads: &[Value], task: TaskId) -> Result<Command, Stop> {
     let stored = world.section(name)?;
     let body = stored.and_then(|section| wire::json::parse(section.body.as_str()).ok());
@@ -391,7 +392,8 @@ fn without_key(caller: &Caller) -> Caller {
     Caller { key: None, ..caller.clone() }
 }
 
-/// A key for a command: the same arguments have the same fingerprint, whatever ids or times they will get.
+/// Returns an idempotency key for a command. Equal arguments have an equal fingerprint, because ids and times are
+/// assigned later.
 pub fn key(owner: KeyOwner, key: String, arguments: &impl serde::Serialize) -> Key {
     let text = serde_json::to_string(arguments).unwrap_or_default();
     let fingerprint =

@@ -1,4 +1,5 @@
-//! Several commands in one transaction: each sees what those before it did, and all of them take effect, or none.
+//! Several commands in one transaction: each command sees the effects of the earlier ones, and either all of them take
+//! effect or none.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,23 +9,23 @@ use crate::error::Error;
 use crate::service::Service;
 use crate::service::takeover::LeaseTime;
 
-/// Makes a command from what is stored by then.
+/// Makes a command from the stored state, including the effects of the earlier commands.
 type Make = Arc<dyn Fn(&World) -> Result<Command, Stop> + Send + Sync>;
 
-/// One of the commands.
+/// One command of the transaction.
 #[derive(Clone)]
 pub struct Act {
     make: Make,
-    /// What is refused is left out, and the others take effect without it.
+    /// If the command is refused, it is left out and the other commands still take effect.
     optional: bool,
 }
 
-/// What came of them.
+/// The result of the transaction.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Done {
-    /// The last reply, and what was left out.
+    /// The reply of the last command, and the refusals of the commands that were left out.
     Now { reply: Reply, left_out: Vec<Refusal> },
-    /// The key was used before, so all of it has happened.
+    /// The idempotency key was used before, so all commands have already taken effect.
     Before,
 }
 
@@ -50,7 +51,7 @@ impl Act {
 }
 
 impl Service {
-    /// Does all of it as one caller, whose key stands for the whole.
+    /// Executes all commands as one caller. The caller's idempotency key covers all of them together.
     pub async fn execute_all(&self, caller: Caller, acts: Vec<Act>) -> Result<Done, Error> {
         let caller = Caller { lifetimes: self.lifetimes(), ..caller };
         let done = Arc::new(Mutex::new(Done::Before));
@@ -81,7 +82,7 @@ fn all(world: &World, caller: &Caller, acts: &[Act], stamp: Stamp) -> Result<(Ch
         };
         let first = number == 0;
         let caller = Caller { key: caller.key.clone().filter(|_| first), ..caller.clone() };
-        // Each makes ids of its own.
+        // A different seed gives each command different ids.
         let stamp = Stamp { seed: stamp.seed.wrapping_add(number), ..stamp };
         let change = decide(&world, &caller, &command, stamp)?;
         if caller.key.is_some() && change.events.is_empty() {
@@ -103,8 +104,8 @@ fn all(world: &World, caller: &Caller, acts: &[Act], stamp: Stamp) -> Result<(Ch
     Ok((whole, done))
 }
 
-/// The key is known: nothing happens, and what its first command was answered then does not matter, unless the key stands for
-/// something else.
+/// Returns a change without effects for a key that was used before. The first reply is not needed here. A key that was
+/// used with other arguments is refused.
 fn before(change: Change) -> Change {
     match change.reply {
         Err(conflict @ Refusal::IdempotencyConflict { .. }) => refused(conflict),
@@ -112,7 +113,7 @@ fn before(change: Change) -> Change {
     }
 }
 
-/// Nothing happens.
+/// Returns a refusal without effects.
 fn refused(refusal: Refusal) -> Change {
     Change { events: Vec::new(), sender: Actor::Engine, reply: Err(refusal) }
 }

@@ -1,4 +1,5 @@
-//! Trust: what a repository's settings run or widen counts only after a person accepted it on this machine.
+//! Trust: a repository's settings that run programs or widen access count only after a person accepted them on this
+//! machine.
 //!
 //! ```text
 //! config.toml, contracts/ ── read once ──> settings ──> list ──┐
@@ -7,9 +8,9 @@
 //!                                                   settings ──> in force: of two values the stricter one
 //! ```
 //!
-//! `keys` says of every setting whether it asks. Programs of one user are not walled off from each other: an agent that writes
-//! into the user's data folder could accept in their name. This keeps a repository, a pull or a merge from running something
-//! that nobody looked at.
+//! `keys` says for every setting whether a person must accept it. Programs of one user are not protected from each
+//! other: an agent that writes into the user's data folder could accept in the user's name. Trust only keeps a
+//! repository, a pull or a merge from running something that no person looked at.
 
 mod change;
 mod force;
@@ -40,10 +41,10 @@ use gate::Gates;
 
 /// The key of an item that is the content of a script.
 const SCRIPT: &str = "script";
-/// Changes that a refusal names; `handover trust` shows all.
+/// The most changes that a refusal names; `handover trust` shows all of them.
 const CHANGES_TOLD: usize = 5;
 
-/// Why nothing of a repository is started.
+/// The reasons why nothing of a repository is started.
 #[derive(Debug, thiserror::Error)]
 pub enum Untrusted {
     #[error("NOT_TRUSTED the commands of {path} were not accepted on this machine; look at them with `handover trust`")]
@@ -67,37 +68,37 @@ fn told(changes: &[String]) -> String {
     if more > 0 { format!("{shown} and {more} more") } else { shown }
 }
 
-/// The settings of a clone, as they were read and as they count.
+/// The settings of a clone: as written in its files, and as they count.
 #[derive(Debug, Clone)]
 pub struct TrustView {
-    /// The clone.
+    /// The path of the clone.
     pub path: String,
-    /// The settings that count: of the file and the accepted copy the stricter one.
+    /// The settings that count: for each key the stricter value of the file and the accepted copy.
     pub settings: Settings,
-    /// The settings as the files say them: for what neither runs anything nor widens access.
+    /// The settings as written in the files. Use them only for keys that neither run anything nor widen access.
     pub written: Settings,
-    /// What the files ask for.
+    /// The items that the files ask a person to accept.
     pub list: TrustList,
-    /// The differences from what was accepted. Without a copy: from the settings that nobody wrote.
+    /// The differences from the accepted copy. Without a copy: the differences from the default settings.
     pub changes: Vec<TrustChange>,
-    /// A person accepted something here before.
+    /// True when a person accepted settings here before.
     pub is_accepted: bool,
     files: SettingsFiles,
     scripts: ScriptMarks,
 }
 
 impl TrustView {
-    /// Returns the differences that wait for a person.
+    /// Returns the differences that a person must still accept.
     pub fn waiting(&self) -> Vec<String> {
         self.changes.iter().filter(|change| change.waits).map(|change| change.text.clone()).collect()
     }
 
-    /// Whether everything that the files ask for was accepted.
+    /// Tells whether a person accepted all that the files ask for.
     pub fn is_trusted(&self) -> bool {
         self.is_accepted && self.changes.iter().all(|change| !change.waits)
     }
 
-    /// Returns one line for a person, when something waits for them.
+    /// Returns one line for a person when a change waits for them.
     pub fn notice(&self) -> Option<String> {
         let waiting = self.waiting();
         if waiting.is_empty() {
@@ -111,7 +112,7 @@ impl TrustView {
     }
 }
 
-/// Reads the settings of a project and says which of them count.
+/// Reads the settings of a project and decides which of them count.
 pub fn view(root: &Path, data: Option<&Path>) -> Result<TrustView, Untrusted> {
     let path = key(root)?;
     let file = data.map(|data| record::file(data, &path));
@@ -123,7 +124,7 @@ pub fn view(root: &Path, data: Option<&Path>) -> Result<TrustView, Untrusted> {
         Some(file) => record::read(file)?,
         None => None,
     };
-    // A copy of another version that cannot be read any more was accepted for another program.
+    // If this version cannot read the copy, it was accepted for another version of the program and does not count.
     let known = copy.as_ref().and_then(|copy| Some((copy, copy.files().settings(root).ok()?)));
     let is_accepted = known.is_some();
     let (accepted, marks) = match known {
@@ -144,7 +145,8 @@ pub fn accepted_coordinators(root: Option<&Path>, data: Option<&Path>) -> Result
     Ok(basics(root, data)?.mcp.coordinators)
 }
 
-/// Returns the settings that count, without looking at schemas and scripts: the store is opened by every command and hook.
+/// Returns the settings that count, without reading schemas and scripts, because every command and hook opens the store
+/// and must be fast.
 pub fn basics(root: &Path, data: Option<&Path>) -> Result<Settings, Untrusted> {
     let files = SettingsFiles { config: SettingsFiles::config(root)?, ..SettingsFiles::default() };
     let found = files.settings(root)?;
@@ -160,7 +162,7 @@ pub fn basics(root: &Path, data: Option<&Path>) -> Result<Settings, Untrusted> {
     Ok(force::in_force(&found, &accepted))
 }
 
-/// Returns the settings that count, once a person accepted something here. Changes that wait are left out of them.
+/// Returns the settings that count when a person accepted settings here before. Waiting changes are not in them.
 pub fn accepted(root: &Path, data: Option<&Path>) -> Result<TrustView, Untrusted> {
     if data.is_none() {
         return Err(Untrusted::Nowhere);
@@ -169,15 +171,15 @@ pub fn accepted(root: &Path, data: Option<&Path>) -> Result<TrustView, Untrusted
     if view.is_accepted { Ok(view) } else { Err(Untrusted::Never { path: view.path }) }
 }
 
-/// Returns the settings that count when nothing of them waits for a person: before agents are started.
+/// Returns the settings that count when no change waits for a person. Call this before starting agents.
 pub fn require(root: &Path, data: Option<&Path>) -> Result<TrustView, Untrusted> {
     let view = accepted(root, data)?;
     let changes = view.waiting();
     if changes.is_empty() { Ok(view) } else { Err(Untrusted::Changed { path: view.path, changes }) }
 }
 
-/// Returns the rules that a hook holds a call to: those of the file, and those that were accepted where they differ. A call
-/// must pass both, so a rule that is taken out of the file holds until a person accepted that.
+/// Returns the gate rules for a hook: the file's rules, and also the accepted rules when they differ. A call must pass
+/// both. So a rule that is removed from the file holds until a person accepts its removal.
 pub fn gates(root: &Path, data: Option<&Path>) -> Result<Vec<Gates>, Untrusted> {
     let text = SettingsFiles::config(root)?;
     let files = SettingsFiles { config: text, ..SettingsFiles::default() };
@@ -193,12 +195,12 @@ pub fn gates(root: &Path, data: Option<&Path>) -> Result<Vec<Gates>, Untrusted> 
     Ok(gates)
 }
 
-/// Keeps that a person accepted exactly what the view was made of.
+/// Stores that a person accepted exactly the files that the view was made from.
 pub fn accept(data: &Path, view: &TrustView) -> io::Result<()> {
     let file = record::file(data, &view.path);
     record::change(&file, |known| {
         let mut scripts = view.scripts.clone();
-        // Contents that a person has seen before stay seen.
+        // Script contents that a person accepted earlier stay accepted.
         for (name, before) in known.map(|known| known.scripts.0).unwrap_or_default() {
             if let Some(script) = scripts.0.get_mut(&name).filter(|script| !script.starts_something) {
                 script.marks.extend(before.marks);
@@ -215,14 +217,15 @@ pub fn accept(data: &Path, view: &TrustView) -> io::Result<()> {
     })
 }
 
-/// Returns the scripts of a command that differ from all that was accepted. `record` is the accepted copy of the clone.
+/// Returns the scripts of a command whose content was never accepted. `record` is the file of the clone's accepted
+/// copy.
 pub fn changed_scripts(record: &Path, folders: Folders<'_>, command: &[String]) -> io::Result<Vec<ChangedScript>> {
     let scripts = record::read(record)?.map(|copy| copy.scripts).unwrap_or_default();
     Ok(scripts.changed(folders, command))
 }
 
-/// Returns the agent with its scripts of the repository as whole paths: it is started in a worktree of its own, and what starts
-/// it is what a person accepted in the main one.
+/// Returns the agent with absolute paths for its scripts of the repository. The agent starts in its own worktree, but
+/// the scripts that start it must be the accepted ones of the main worktree.
 pub fn from_main_worktree(root: &Path, agent: &Agent) -> Agent {
     let words: Vec<String> = agent.command.iter().chain(&agent.args).cloned().collect();
     let whole = script::with_whole_paths(root, &words);
@@ -230,12 +233,12 @@ pub fn from_main_worktree(root: &Path, agent: &Agent) -> Agent {
     Agent { command: command.to_vec(), args: args.to_vec(), ..agent.clone() }
 }
 
-/// Returns the beginning of a script as it was accepted last.
+/// Returns the beginning of a script's content that was accepted last.
 pub(crate) fn accepted_content(record: &Path, name: &str) -> Option<String> {
     record::read(record).ok()??.scripts.0.remove(name)?.content
 }
 
-/// Keeps that a person has seen these contents.
+/// Stores that a person has seen these script contents.
 pub fn remember(record: &Path, seen: &[(String, String)]) -> io::Result<()> {
     record::change(record, |known| {
         let mut copy = known.unwrap_or_default();
@@ -246,12 +249,12 @@ pub fn remember(record: &Path, seen: &[(String, String)]) -> io::Result<()> {
     })
 }
 
-/// Returns the name that a clone is remembered by.
+/// Returns the name under which a clone is stored.
 fn key(root: &Path) -> io::Result<String> {
     Ok(std::fs::canonicalize(root)?.display().to_string())
 }
 
-/// Returns the accepted copy's file of a clone, for whoever compares scripts with it.
+/// Returns the file of a clone's accepted copy, to compare scripts with.
 pub fn record_of(root: &Path, data: &Path) -> io::Result<PathBuf> {
     Ok(record::file(data, &key(root)?))
 }

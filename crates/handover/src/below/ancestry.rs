@@ -1,27 +1,28 @@
-//! The processes above this one, as `/proc` shows them.
+//! The ancestors of this process, read from `/proc`.
 
-/// The deepest chain that is followed. A terminal in an editor below a session manager has about ten.
+/// The most ancestors that are read. A terminal in an editor below a session manager has about ten.
 const DEPTH_MAX: usize = 64;
-/// As much of a command line as is read: its program and script stand at the beginning.
+/// The most bytes of a command line that are read. The program and the script are at its beginning.
 #[cfg(target_os = "linux")]
 const COMMAND_BYTES_MAX: u64 = 16 << 10;
 
-/// One process above this one.
+/// One ancestor of this process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Ancestor {
     pub(super) pid: u32,
     pub(super) parent: u32,
-    /// When it started, in the kernel's ticks since boot. A number that is used again belongs to a process with another start.
+    /// The start time, in the kernel's ticks since boot. It distinguishes this process from a later one with the same
+    /// number.
     pub(super) start: u64,
-    /// The name the kernel shows, at most 15 bytes.
+    /// The name that the kernel shows, at most 15 bytes.
     pub(super) title: String,
-    /// The file it runs; empty when it cannot be read.
+    /// The file that the process runs; empty when it cannot be read.
     pub(super) program: String,
     pub(super) arguments: Vec<String>,
 }
 
 impl Ancestor {
-    /// Returns the name that a person knows it by.
+    /// Returns the name by which a person knows the process.
     pub(super) fn name(&self) -> &str {
         if self.program.is_empty() { &self.title } else { base(&self.program) }
     }
@@ -32,12 +33,12 @@ pub(super) fn base(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Returns the processes above this one, the parent first.
+/// Returns the ancestors of this process, the parent first.
 pub(super) fn ancestors() -> Vec<Ancestor> {
     parent_id().map(from).unwrap_or_default()
 }
 
-/// Returns a process and those above it.
+/// Returns a process and its ancestors.
 pub(super) fn from(pid: u32) -> Vec<Ancestor> {
     let mut found = Vec::new();
     let mut next = Some(pid);
@@ -48,8 +49,8 @@ pub(super) fn from(pid: u32) -> Vec<Ancestor> {
     found
 }
 
-/// Returns the parent's number, or `None` when the parent is outside of what this process can see. In a process namespace of its
-/// own the kernel counts otherwise than a `/proc` from outside, so the number is the one that `/proc` knows.
+/// Returns the parent's number, or `None` when this process cannot see its parent. Inside a process namespace the
+/// kernel counts differently from a `/proc` of the outer system, so this is the number that `/proc` shows.
 pub(super) fn parent_id() -> Option<u32> {
     #[cfg(target_os = "linux")]
     if let Some((_, parent, _)) =
@@ -60,7 +61,7 @@ pub(super) fn parent_id() -> Option<u32> {
     rustix::process::getppid().map(|pid| pid.as_raw_pid().unsigned_abs())
 }
 
-/// Returns one process, or `None` when it has ended or there is no `/proc`.
+/// Reads one process. Returns `None` when it has ended or there is no `/proc`.
 #[cfg(target_os = "linux")]
 pub(super) fn read(pid: u32) -> Option<Ancestor> {
     use std::io::Read as _;
@@ -68,7 +69,7 @@ pub(super) fn read(pid: u32) -> Option<Ancestor> {
     let folder = std::path::PathBuf::from(format!("/proc/{pid}"));
     let stat = std::fs::read(folder.join("stat")).ok()?;
     let (title, parent, start) = fields(&String::from_utf8_lossy(&stat))?;
-    // Another user's program cannot be read; its title can.
+    // The program file of another user's process cannot be read, but its title can.
     let program = std::fs::read_link(folder.join("exe")).map(|path| path.to_string_lossy().into_owned());
     let program = program.unwrap_or_default();
     let program = program.strip_suffix(" (deleted)").unwrap_or(&program).to_owned();
@@ -86,27 +87,27 @@ pub(super) fn read(_pid: u32) -> Option<Ancestor> {
     None
 }
 
-/// Returns title, parent and start of a line of `/proc/PID/stat`. The title stands in parentheses and can hold any byte, so
-/// the last parenthesis ends it.
+/// Returns the title, the parent and the start time from a line of `/proc/PID/stat`. The title is in parentheses and
+/// can contain any byte, so the last parenthesis ends it.
 #[cfg(any(target_os = "linux", test))]
 fn fields(stat: &str) -> Option<(String, u32, u64)> {
     let (_, rest) = stat.split_once('(')?;
     let (title, rest) = rest.rsplit_once(')')?;
     let mut words = rest.split_ascii_whitespace();
     let parent = words.nth(1)?.parse().ok()?;
-    // Field 22 of the line; the third was the first after the title, and two are taken.
+    // The start time is field 22. Field 3 is the first one after the title, and two fields are already read.
     let start = words.nth(17)?.parse().ok()?;
     Some((title.to_owned(), parent, start))
 }
 
-/// What makes a process number mean the same process: the namespace it is counted in, and the boot it was given in.
+/// The scope in which a process number means the same process: its namespace and its boot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NumberSpace {
     pub(super) namespace: String,
     pub(super) boot: String,
 }
 
-/// Returns where this process's numbers are valid, or `None` where there is no `/proc`.
+/// Returns the scope of this process's numbers, or `None` when there is no `/proc`.
 pub(super) fn number_space() -> Option<NumberSpace> {
     let namespace = std::fs::read_link("/proc/self/ns/pid").ok()?.to_string_lossy().into_owned();
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned();

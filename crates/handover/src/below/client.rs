@@ -1,22 +1,23 @@
-//! Which program a process runs: an agent's client, a turn host of ours, or something else.
+//! Recognises the program of a process: an agent's client, a turn host of Handover, or another program.
 
 use super::ancestry::{Ancestor, base};
 use agents::host;
 
-/// Agents' clients and where their programs lie.
+/// The clients of agents, with the parts of paths by which their programs are known.
 const CLIENTS: &str = include_str!("clients.txt");
-/// Programs that start `handover mcp` and a person's terminals alike.
+/// Programs that start both `handover mcp` and the terminals of people.
 const LAUNCHERS: &str = include_str!("launchers.txt");
 
-/// What people type commands into. A wrapper of a client that is a shell script starts the client below it.
+/// The shells in which people type commands. A shell script that wraps a client is not the client itself: it starts the
+/// client as a child process.
 const SHELLS: [&str; 14] =
     ["sh", "bash", "dash", "zsh", "fish", "ksh", "mksh", "ash", "busybox", "tcsh", "csh", "nu", "elvish", "pwsh"];
 
-/// A program that runs scripts, and its options that take the next word.
+/// A program that runs scripts, with its options that take the next word as their value.
 struct Interpreter {
     names: &'static [&'static str],
     with_value: &'static [&'static str],
-    /// Options after which there is no script.
+    /// Options that pass code on the command line, so that no script follows.
     inline: &'static [&'static str],
 }
 
@@ -43,7 +44,7 @@ const INTERPRETERS: [Interpreter; 3] = [
     Interpreter { names: &["python", "pypy"], with_value: &["-W", "-X"], inline: &["-c"] },
 ];
 
-/// Returns a client's line of the list: its name and the parts of paths it is known by.
+/// Returns the lines of the list: a client's name and the parts of paths by which it is known.
 fn clients() -> impl Iterator<Item = (&'static str, std::str::SplitAsciiWhitespace<'static>)> {
     let lines = CLIENTS.lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| {
@@ -52,12 +53,12 @@ fn clients() -> impl Iterator<Item = (&'static str, std::str::SplitAsciiWhitespa
     })
 }
 
-/// Returns the name of the client whose program this is.
+/// Returns the name of the client whose program this process runs.
 pub(super) fn known(process: &Ancestor) -> Option<&'static str> {
     if SHELLS.contains(&base(&process.program)) {
         return None;
     }
-    // A program that shows its own words in the list of processes has all of them in the first one.
+    // A program that sets its own title has all its words in the first argument.
     let called = process.arguments.first().and_then(|first| first.split_ascii_whitespace().next()).unwrap_or_default();
     let script = script(process);
     let names = [base(&process.program), base(called), process.title.as_str(), script.map(stem).unwrap_or_default()];
@@ -69,7 +70,7 @@ pub(super) fn known(process: &Ancestor) -> Option<&'static str> {
     clients().find(|(name, parts)| names.contains(name) || parts.clone().any(lies_under)).map(|(name, _)| name)
 }
 
-/// Returns the script that an interpreter runs: a path, or the name of a module.
+/// Returns the script that an interpreter runs: a path or the name of a module.
 fn script(process: &Ancestor) -> Option<&str> {
     let program = base(&process.program);
     let program = if program.is_empty() { process.title.as_str() } else { program };
@@ -93,7 +94,7 @@ fn script(process: &Ancestor) -> Option<&str> {
     None
 }
 
-/// Returns a script's name without the ending that says its language, or a module's first part.
+/// Returns a script's name without its file ending, or the first part of a module's name.
 fn stem(script: &str) -> &str {
     let name = base(script);
     let endings = [".js", ".mjs", ".cjs", ".ts", ".py"];
@@ -101,7 +102,7 @@ fn stem(script: &str) -> &str {
     if script.contains('/') { name } else { name.split('.').next().unwrap_or(name) }
 }
 
-/// Returns whether this is a host of ours beside an agent's program.
+/// Tells whether this is a turn host that Handover started for an agent's program.
 pub(super) fn is_turn_host(process: &Ancestor) -> bool {
     is_ours(process) && process.arguments.get(1).is_some_and(|word| word == host::COMMAND)
 }
@@ -111,13 +112,13 @@ fn is_ours(process: &Ancestor) -> bool {
         || std::env::current_exe().is_ok_and(|own| own.to_string_lossy() == process.program)
 }
 
-/// Returns whether this is a git that we started ourselves. Below it run the filters of a repository's configuration, which an
-/// agent can write, and never a person.
+/// Tells whether this is a git that Handover started. Its child processes are filters of the repository's
+/// configuration, which an agent can write. They are never a person's commands.
 pub(super) fn is_our_git(process: &Ancestor, parent: &Ancestor) -> bool {
     process.name() == "git" && is_ours(parent)
 }
 
-/// Returns whether people work below this program, too, although it started a `handover mcp`.
+/// Tells whether people also work below this program, although it started a `handover mcp`.
 pub(super) fn is_launcher(process: &Ancestor) -> bool {
     let names = [base(&process.program), process.title.as_str()];
     process.pid <= 1 || LAUNCHERS.lines().any(|line| !line.is_empty() && names.contains(&line))
@@ -133,7 +134,7 @@ mod tests {
         Ancestor { pid: 7, program: program.to_owned(), title, arguments, ..Ancestor::default() }
     }
 
-    /// A program, its command line with `|` between the words, and the client it is.
+    /// Each case: a program, its command line with `|` between the words, and the expected client.
     #[test]
     fn clients_are_known_by_program_script_and_folder() {
         let cases = [
@@ -154,7 +155,7 @@ mod tests {
             ("/usr/bin/python3.12", "python3|-X|dev|-m|aider.main", Some("aider")),
             ("/usr/bin/python3", "python3|/home/a/.local/bin/aider|x.py", Some("aider")),
             ("/usr/bin/cn", "cn|-p", Some("cn")),
-            // People's own programs, with a client's name as an argument, a folder or a part of a word.
+            // People's own programs that have a client's name as an argument, a folder or a part of a word.
             ("/usr/bin/bash", "bash|/usr/local/bin/claude", None),
             ("/usr/bin/node", "node|build.js|/usr/bin/claude", None),
             ("/usr/bin/node", "node|-e|1|/usr/bin/claude", None),
@@ -205,7 +206,7 @@ mod tests {
         for program in ["/usr/bin/codex", "/usr/bin/node", "/usr/bin/bash", "/usr/bin/python3"] {
             assert!(!is_launcher(&process(program, program)), "{program}");
         }
-        // A client is on one list only.
+        // No client is also on the list of launchers.
         assert!(clients().all(|(name, _)| !LAUNCHERS.lines().any(|line| line == name)));
     }
 }

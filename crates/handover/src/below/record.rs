@@ -1,7 +1,8 @@
-//! Which process started a `handover mcp`: a file beside that server's sign of life, locked as long as it lives.
+//! The record of the process that started a `handover mcp`: a file next to the server's session file, locked while the
+//! server is alive.
 //!
-//! The lock is the evidence that the server lives, as with [`crate::live`]; what is written says which process started it. A
-//! file gets its name when it is locked and whole, so a reader finds all of it or nothing.
+//! The lock shows that the server is alive, as in [`crate::live`]; the content names the process that started it. A
+//! file gets its name only when it is locked and complete, so a reader finds all of it or nothing.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Write as _};
@@ -14,26 +15,26 @@ use super::ancestry::{self, Ancestor, NumberSpace};
 use super::client;
 use crate::random;
 
-/// How the files end.
+/// The ending of the file names.
 const ENDING: &str = ".client";
-/// A longer file is none of ours.
+/// The most bytes of a record. A longer file was not written by Handover.
 const BYTES_MAX: u64 = 4_096;
-/// A machine has far fewer agents.
+/// The most files that are read. A machine has far fewer agents.
 const FILES_MAX: usize = 10_000;
 
-/// The record of this process's client. It ends with this value, or with the process.
+/// The record of this process's client. It exists until this value is dropped or the process ends.
 #[derive(Debug)]
 pub struct ClientRecord {
-    /// Keeps the lock.
+    /// Keeps the lock while it is open.
     _file: Option<File>,
     path: PathBuf,
 }
 
-/// A process that started a `handover mcp` that lives.
+/// A process that started a `handover mcp` that is alive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct McpParent {
     pid: u32,
-    /// In the kernel's ticks since boot.
+    /// The start time, in the kernel's ticks since boot.
     start: u64,
     namespace: String,
     boot: String,
@@ -41,7 +42,7 @@ pub(super) struct McpParent {
 }
 
 impl McpParent {
-    /// Returns whether this is the very process.
+    /// Tells whether the ancestor is this process: the number and the start time are equal.
     pub(super) fn is(&self, ancestor: &Ancestor) -> bool {
         (self.pid, self.start) == (ancestor.pid, ancestor.start)
     }
@@ -56,8 +57,8 @@ impl McpParent {
 }
 
 impl ClientRecord {
-    /// Records the process that started this one. Nothing is recorded where processes cannot be seen, and for a parent below
-    /// which people work, too: the first process, a session manager, an editor.
+    /// Records the process that started this one. Records nothing when processes cannot be read, or when people also
+    /// work below the parent: the first process, a session manager, an editor.
     pub fn keep(folder: &Path, session: Option<SessionId>) -> io::Result<Self> {
         let parent = ancestry::parent_id().and_then(ancestry::read).filter(|parent| !client::is_launcher(parent));
         let (Some(parent), Some(NumberSpace { namespace, boot })) = (parent, ancestry::number_space()) else {
@@ -78,7 +79,7 @@ impl ClientRecord {
 impl Drop for ClientRecord {
     fn drop(&mut self) {
         if self._file.is_some() {
-            // A file that stays is without a lock, and the next reader removes it.
+            // If the file cannot be deleted, it stays without a lock and the next reader deletes it.
             let _stays = std::fs::remove_file(&self.path);
         }
     }
@@ -93,8 +94,9 @@ fn write(folder: &Path, path: &Path, record: &McpParent) -> io::Result<File> {
     fresh.persist(path).map_err(|failed| failed.error)
 }
 
-/// Returns the processes that started what lives in a folder, and in the folders in it: one clone can have several stores.
-/// Only those whose numbers mean the same here are among them. What a killed server left is removed.
+/// Returns the processes that started the live servers of a folder and its subfolders: one clone can have several
+/// stores. Skips records from another process namespace or boot, where the numbers differ. Deletes the records of
+/// killed servers.
 pub(super) fn living(folder: &Path) -> Vec<McpParent> {
     let Some(here) = ancestry::number_space() else { return Vec::new() };
     let entries = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten().take(FILES_MAX);
@@ -108,7 +110,7 @@ pub(super) fn living(folder: &Path) -> Vec<McpParent> {
 
 fn living_one(path: &Path) -> Option<McpParent> {
     let file = open(path).ok()?;
-    // Shared, so that two readers do not take each other for the owner.
+    // A shared lock, so that two readers do not take each other for the owner.
     match file.try_lock_shared() {
         Err(TryLockError::WouldBlock) => {}
         Ok(()) => {
@@ -122,7 +124,7 @@ fn living_one(path: &Path) -> Option<McpParent> {
     serde_json::from_str(&text).ok()
 }
 
-/// Opens a file and no link or pipe, which could keep the reader waiting.
+/// Opens a regular file. Does not follow links and does not wait on a pipe.
 fn open(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt as _;
 
@@ -145,7 +147,7 @@ mod tests {
         let found = living(folder.path());
         assert!(found.iter().all(|one| one.is(&own)) && found.len() == 1, "{found:?}");
         assert_eq!(found[0].session(), Some(session));
-        // The number of a process that ended is given to another one.
+        // The system can give the number of an ended process to a new one.
         assert!(!found[0].is(&Ancestor { start: own.start + 1, ..own }));
         drop(record);
         assert_eq!(living(folder.path()), []);

@@ -1,4 +1,4 @@
-//! As which agent a command below an agent acts: as the one that its client registered.
+//! The agent that a command below an agent acts as: the one that its client registered.
 
 use engine::id::{AgentId, SessionId};
 use engine::{Need, Rights};
@@ -13,11 +13,11 @@ use agents::host::TURN;
 /// The agents of the client that a command runs below.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientAgents {
-    /// Its connection, when there is exactly one.
+    /// The client's connection, when there is exactly one.
     session: Option<SessionId>,
-    /// Those that have not unregistered, with their names.
+    /// The agents that have not unregistered, with their slugs.
     agents: Vec<(AgentId, String)>,
-    /// What shows that the command runs below an agent.
+    /// The evidence that the command runs below an agent.
     sign: AgentSign,
 }
 
@@ -45,7 +45,7 @@ impl ClientAgents {
         Ok(Self { session, agents: agents.await?, sign: below.sign.clone() })
     }
 
-    /// Returns the one agent that is meant when none is named.
+    /// Returns the client's agent when it has exactly one. Otherwise refuses and says what to name.
     pub fn only(&self) -> Result<AgentId, Said> {
         match self.agents.as_slice() {
             [(only, _)] => Ok(*only),
@@ -53,12 +53,12 @@ impl ClientAgents {
         }
     }
 
-    /// Returns whether an agent is one of the client's.
+    /// Tells whether an agent belongs to the client.
     pub fn has(&self, agent: AgentId) -> bool {
         self.agents.iter().any(|(known, _)| *known == agent)
     }
 
-    /// Returns who stands at the desk: with an agent's rights, and joined to its client's connection.
+    /// Returns the visitor for `desk`: it has an agent's rights and the client's connection.
     pub fn visitor(&self) -> Visitor {
         let agent = self.only().ok();
         let owner = agent.map_or_else(|| "below an agent".to_owned(), |agent| agent.to_string());
@@ -66,7 +66,7 @@ impl ClientAgents {
     }
 }
 
-/// Says which agent has to be named, or how one is made.
+/// Returns the refusal that says which agents can be named, or how to register one.
 fn required(agents: &[(AgentId, String)], sign: &AgentSign) -> Said {
     let names = agents.iter().map(|(_, slug)| slug.as_str()).collect::<Vec<_>>().join(", ");
     let (message, suggestion) = if agents.is_empty() {

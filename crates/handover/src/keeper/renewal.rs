@@ -1,7 +1,8 @@
-//! Renews what the agents of this process's connection hold, so that the connection counts as life for other machines, too.
+//! Renews the leases of the agents on this process's connection, so that other machines, too, see that the connection
+//! is alive.
 //!
-//! A lease is renewed when a tenth of it is gone, so a silent agent costs one write in a tenth of its lease. After two waking
-//! hours without a call nothing is renewed.
+//! A lease is renewed when a tenth of it has passed, so a silent agent costs one write per tenth of its lease. After
+//! two waking hours without a call no lease is renewed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,24 +17,24 @@ use crate::error::Error;
 use crate::recent_claims::HeldTask;
 use crate::service::Service;
 
-/// How long the longest pause is: as long as a round of the keeper.
+/// The longest pause between two renewals: one round of the keeper.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
-/// Renewing several times in a lease leaves room for a slow disk.
+/// The number of renewals within one lease. Several of them leave room for a slow disk.
 const RENEWALS_IN_A_LEASE: u32 = 5;
 const PAUSE_MIN: Duration = Duration::from_millis(200);
-/// A new claim with a shorter lease ends the pause. A longer one can wait for the next round.
+/// A new claim with a shorter lease than this ends the pause. A longer lease can wait for the next round.
 const LEASE_THAT_WAITS: Millis = Millis::seconds(25);
 
-/// What the agents of one connection hold.
+/// The tasks that the agents of one connection hold.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct HeldWork {
     tasks: Vec<HeldTask>,
-    /// Agents of which a lease or a lock is due.
+    /// The agents that have a lease or a lock to renew.
     due: Vec<AgentId>,
     shortest: Option<Millis>,
 }
 
-/// Renews until it is dropped. What fails is tried again.
+/// Renews leases until the future is dropped. Retries after failures.
 pub(super) async fn keep(service: Service, own: Arc<OwnLife>) {
     let mut known: Vec<HeldTask> = Vec::new();
     service.recent_claims().watch();
@@ -56,7 +57,7 @@ pub(super) async fn keep(service: Service, own: Arc<OwnLife>) {
             known = held.tasks;
         }
         let until = Instant::now() + pause;
-        // Many claims are looked at together.
+        // A short pause collects several claims into one renewal.
         tokio::time::sleep(PAUSE_MIN).await;
         tokio::select! {
             () = tokio::time::sleep_until(until) => {}
@@ -69,8 +70,8 @@ fn caller(session: SessionId, agent: AgentId) -> Caller {
     Caller { session: Some(session), agent: Some(agent), ..Caller::with_rights(Rights::Agent) }
 }
 
-/// Takes back a claim that another machine ended while this one slept. When the task is held again, or the claim did not end
-/// by the clock, the refusal says so and nothing changes.
+/// Takes back a claim that another machine ended while this one slept. If the task is claimed again, or the claim did
+/// not end by the clock, the command is refused and nothing changes.
 async fn regain(service: &Service, session: SessionId, lost: HeldTask) {
     let regain = Command::Regain { task: lost.task, attempt: lost.attempt };
     let _refused = service.execute(caller(session, lost.agent), regain).await;

@@ -1,8 +1,8 @@
-//! What this process knows of the sessions of this host: the last look at the folder of its store.
+//! The sessions of this host that this process knows, from its last look at the folder of its store.
 //!
-//! A look carries the time that was read *before* it was taken. A process takes its lock before it claims anything, so every
-//! claim that was over at that time belongs to a process that the look shows, or to none that lives. Evidence that is older
-//! than the end of a lease says nothing about its holder.
+//! A look carries the time that was read *before* it was taken. A process takes its lock before it claims anything. So
+//! a claim that had expired at that time belongs to a process that the look shows, or to a process that is gone. A look
+//! that is older than the end of a lease says nothing about the holder of the lease.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -17,40 +17,40 @@ use tokio::time::Instant;
 use super::survey::{Survey, survey};
 use super::watch::Watch;
 
-/// A file of an older version whose session no store of this folder knows is removed after a week.
+/// The file of an older version is deleted after a week when no store of this folder knows its session.
 const UNKNOWN_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// The sessions of this host that use one store.
 #[derive(Debug)]
 pub struct LiveSessions {
     folder: PathBuf,
-    /// Where processes of version 0.1 of every store beside this one keep their files.
+    /// The folder in which processes of version 0.1 keep their files, shared by all stores of the same folder.
     shared: Option<PathBuf>,
     start: Instant,
     watch: Mutex<Watch>,
     known: RwLock<LiveSnapshot>,
-    /// The session of a runner in this process. It lives as long as the process, whatever became of its file.
+    /// The session of a runner in this process. It is alive as long as the process, even if its file was deleted.
     own: RwLock<Option<SessionId>>,
 }
 
-/// What the last look showed.
+/// The result of the last look.
 #[derive(Debug, Clone)]
 pub struct LiveSnapshot {
     /// The time that was read before the look.
     pub taken_at: Timestamp,
-    /// Their leases hold.
+    /// The sessions whose leases hold.
     pub alive: Arc<Vec<SessionId>>,
-    /// Their processes live, also those that were silent for two waking hours.
+    /// The sessions whose processes are alive, including those that were silent for two waking hours.
     pub present: Arc<Vec<SessionId>>,
 }
 
-/// What one look found.
+/// The result of one look.
 #[derive(Debug)]
 pub struct SessionLook {
     pub snapshot: LiveSnapshot,
     /// Sessions of this store whose process was killed. Their files stay until [`super::forget`].
     pub dead: Vec<SessionId>,
-    /// The same of the shared folder: they may belong to another store.
+    /// Sessions in the shared folder whose process was killed. They may belong to another store.
     pub dead_in_shared: Vec<SessionId>,
 }
 
@@ -68,12 +68,12 @@ impl LiveSessions {
         }
     }
 
-    /// Returns the folder of this store.
+    /// Returns the folder that holds the session files of this store.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Returns the folder that version 0.1 shared between stores.
+    /// Returns the folder that all stores shared in version 0.1.
     pub fn shared_folder(&self) -> Option<&Path> {
         self.shared.as_deref()
     }
@@ -83,17 +83,17 @@ impl LiveSessions {
         self.start.elapsed()
     }
 
-    /// Counts a session as alive without a look, because it is the runner of this process.
+    /// Counts a session as alive without a look, because it is the session of this process's runner.
     pub fn set_own(&self, session: SessionId) {
         *self.own.write().unwrap_or_else(PoisonError::into_inner) = Some(session);
     }
 
-    /// Returns what the last look showed.
+    /// Returns the result of the last look.
     pub fn snapshot(&self) -> LiveSnapshot {
         self.known.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Looks who lives. `at` is the time that the caller read before.
+    /// Looks at the session files. `at` is the time that the caller read before.
     pub async fn look(self: &Arc<Self>, at: Timestamp) -> io::Result<SessionLook> {
         let this = Arc::clone(self);
         let looked = tokio::task::spawn_blocking(move || this.look_now(at)).await;
@@ -111,7 +111,7 @@ impl LiveSessions {
         let present = alive.iter().copied().chain(ids(&found.silent)).chain(ids(&shared.silent)).collect();
         let snapshot = LiveSnapshot { taken_at: at, alive: Arc::new(alive), present: Arc::new(present) };
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        // Two looks at once may end in either order; the later one counts.
+        // Two looks at the same time may end in either order; the later one counts.
         if known.taken_at <= at {
             known.clone_from(&snapshot);
         }
@@ -119,7 +119,7 @@ impl LiveSessions {
         Ok(SessionLook { snapshot, dead: ids(&found.dead), dead_in_shared: ids(&shared.dead) })
     }
 
-    /// Removes the file of a dead session from the shared folder when no store asked for it in a week.
+    /// Deletes the file of a dead session from the shared folder when it is older than a week.
     pub fn forget_unknown(&self, session: SessionId) -> io::Result<()> {
         let Some(folder) = &self.shared else { return Ok(()) };
         let name = session.to_string();

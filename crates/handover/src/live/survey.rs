@@ -1,4 +1,4 @@
-//! Who is alive, who is silent, who was killed.
+//! Surveys of a folder: which sessions are alive, silent or dead.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
@@ -7,18 +7,19 @@ use std::path::Path;
 
 use super::{BIRTH, LINE_BYTES, Line, RUNNER, Word, inode, is_at, is_session};
 
-/// A machine has far fewer agents; further files wait until some of these are gone.
+/// The most files of one survey. A machine has far fewer agents. Further files wait until some of these are deleted.
 pub const ENTRIES_MAX: usize = 10_000;
 
-/// The sessions of a folder, each list sorted.
+/// The sessions of a folder, by their state. Each list is sorted.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Survey {
     pub alive: Vec<String>,
-    /// Their process lives and had no call for two waking hours: no reason to renew, none to call them crashed.
+    /// Sessions whose process is alive but had no call for two waking hours. Their leases are not renewed, and they do
+    /// not count as crashed.
     pub silent: Vec<String>,
-    /// Their process is gone and said no farewell. They stay until [`forget`].
+    /// Sessions whose process ended without removing its file. They stay in the list until [`forget`].
     pub dead: Vec<String>,
-    /// There were more entries than one survey looks at.
+    /// True when there are more entries than one survey looks at.
     pub more: bool,
 }
 
@@ -28,9 +29,9 @@ pub(super) enum Life {
     Dead,
 }
 
-/// Looks at every session once. A folder that does not exist has none.
+/// Looks at every session once. A folder that does not exist has no sessions.
 ///
-/// While somebody forgets a dead session it may be reported alive, once.
+/// While another process forgets a dead session, the survey may report that session as alive, once.
 pub fn survey(folder: &Path) -> io::Result<Survey> {
     let mut survey = Survey::default();
     let (lives, more) = look(folder)?;
@@ -45,11 +46,12 @@ pub fn survey(folder: &Path) -> io::Result<Survey> {
     Ok(survey)
 }
 
-/// Removes the file of a dead session; false when there is none, its owner lives, or somebody looks at it right now.
-/// In the last case the next survey reports it dead once more, so a death may be recorded twice.
+/// Deletes the file of a dead session. Returns false when there is no file, its owner is alive, or another process
+/// looks at it right now. In the last case the next survey reports the session as dead again, so a death may be
+/// recorded twice.
 ///
-/// The lock is held while the name goes, and only a name that leads to the locked file: a session that was taken again
-/// keeps its file.
+/// Holds the lock while it deletes the name, and deletes only a name that leads to the locked file. So a session whose
+/// file was created again keeps it.
 pub fn forget(folder: &Path, session: &str) -> io::Result<bool> {
     if !is_session(session) {
         return Err(io::Error::new(ErrorKind::InvalidInput, "not a session id"));
@@ -69,7 +71,7 @@ pub(super) fn look(folder: &Path) -> io::Result<(BTreeMap<String, Life>, bool)> 
             return Ok((lives, true));
         }
         let entry = entry?;
-        // Not a link, nor a pipe that would keep us waiting.
+        // Skip links, and pipes that would block the read.
         if !entry.file_type().is_ok_and(|kind| kind.is_file()) {
             continue;
         }
@@ -79,7 +81,7 @@ pub(super) fn look(folder: &Path) -> io::Result<(BTreeMap<String, Life>, bool)> 
                 lives.insert(name, life);
             }
         } else if let Some(session) = name.strip_suffix(RUNNER).filter(|session| is_session(session)) {
-            // The next runner of this name goes on with what a dead one held: its death is not recorded.
+            // The next runner of this name continues with the leases of a dead one, so its death is not recorded.
             match life(&entry.path())? {
                 Some(life @ (Life::Alive { .. } | Life::Silent)) => drop(lives.insert(session.to_owned(), life)),
                 Some(Life::Dead) | None => {}
@@ -95,19 +97,20 @@ fn without_runner(name: &str) -> &str {
     name.strip_suffix(RUNNER).unwrap_or(name)
 }
 
-/// None when it ended properly while we looked.
+/// Returns the state of a session, or `None` when the session ended properly during the look.
 fn life(path: &Path) -> io::Result<Option<Life>> {
     let mut file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    // Shared, so that two who look at once do not take each other for the owner.
+    // A shared lock, so that two processes that look at the same time do not take each other for the owner.
     match file.try_lock_shared() {
         Ok(()) => {
             let is_copy = line(&mut file).and_then(|line| line.inode).is_some_and(|own| Some(own) != inode(&file));
             let dead = (is_at(&file, path) && !is_copy).then_some(Life::Dead);
-            // Not left to the closing: a process that is being started may have the file open for another instant.
+            // Unlock explicitly: a child process that is just being started may have the file open a moment longer than
+            // we do.
             file.unlock()?;
             if is_copy {
                 clear(path, Remains::Any)?;
@@ -126,7 +129,8 @@ fn line(file: &mut File) -> Option<Line> {
     serde_json::from_str(&text).ok()
 }
 
-/// The lock is the evidence. A line that is being written right now, or cannot be read, changes nothing about it.
+/// Returns the state of a locked file. The lock is the evidence. A line that is incomplete or unreadable does not
+/// change that.
 fn word(file: &mut File) -> Life {
     match line(file) {
         Some(Line { word: Word::Silent, .. }) => Life::Silent,
@@ -135,16 +139,16 @@ fn word(file: &mut File) -> Life {
     }
 }
 
-/// Which files without an owner are cleared away.
+/// The files without an owner that [`clear`] deletes.
 #[derive(Clone, Copy)]
 pub(super) enum Remains {
     Any,
-    /// Those that were written to, which is done under the lock: an empty one may be about to be locked. If its owner
-    /// was killed in that instant, an empty file stays that nobody asks for.
+    /// Only files that have content, which is written under the lock: an empty file may be about to be locked. If its
+    /// owner was killed in that moment, the empty file stays; no code reads it.
     Born,
 }
 
-/// Removes a file nobody holds.
+/// Deletes a file that no process holds. Returns whether it was deleted.
 pub(super) fn clear(path: &Path, remains: Remains) -> io::Result<bool> {
     let file = match File::options().read(true).write(true).open(path) {
         Ok(file) => file,

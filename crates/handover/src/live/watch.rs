@@ -1,4 +1,4 @@
-//! Surveys by one who remembers, so that an owner that cannot speak for itself is noticed.
+//! Surveys that remember earlier ones, so that they notice a stopped process.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,7 +8,8 @@ use std::time::Duration;
 use super::SILENCE_MAX;
 use super::survey::{Life, Survey, look};
 
-/// What was seen last of each session. A stopped process writes no `silent`; its calls stand still all the same.
+/// The last observation of each session. A stopped process does not write `silent`, but its number of calls stops
+/// increasing.
 #[derive(Debug, Default)]
 pub struct Watch {
     seen: BTreeMap<String, Seen>,
@@ -21,7 +22,7 @@ struct Seen {
 }
 
 impl Watch {
-    /// Like [`survey`](super::survey); `now` is the watcher's own waking time.
+    /// Surveys the folder like [`survey`](super::survey). `now` is the watcher's own waking time.
     pub fn survey(&mut self, folder: &Path, now: Duration) -> io::Result<Survey> {
         let (lives, more) = look(folder)?;
         self.seen.retain(|session, _| lives.contains_key(session));

@@ -1,17 +1,17 @@
-//! No claim is judged to be over by the clock alone: first this process looks who lives.
+//! Judges expired leases only after a look at the live sessions, never by the clock alone.
 //!
 //! ```text
-//! decide ──> judges no lease over, or one that was over before the last look ──> done
-//!    ▲                │ one that ended after the last look
+//! decide ──> judges no lease expired, or one that expired before the last look ──> done
+//!    ▲                │ one that expired after the last look
 //!    │                ▼
-//!    └── look who lives, with a time that was read before; nothing was written
+//!    └── look at the live sessions, with a time that was read before; nothing was written
 //! ```
 //!
-//! So a process that has just started takes nothing over before its first look, and after a sleep the locks decide: the
-//! processes that hold them are found alive, however long all of them were stopped.
+//! So a process that has just started takes no lease over before its first look. After the machine slept, the locks
+//! decide: a process that holds its lock counts as alive, even if all processes were stopped for a long time.
 //!
-//! Where several hosts share a database server, a lease is judged over a little later than it ends, because their clocks
-//! differ (`clock::LEASE_SLACK_MS`).
+//! When several hosts share a database server, a lease is judged expired a little later than its end, because the
+//! hosts' clocks differ (`clock::LEASE_SLACK_MS`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -28,23 +28,23 @@ use crate::live::LiveSnapshot;
 use crate::random;
 use crate::service::Service;
 
-/// Every further look is needed only when another lease ended meanwhile.
+/// The most looks for one decision. A further look is needed only when another lease expired during the look before.
 const LOOKS_MAX: u32 = 8;
-/// No lease was judged over.
+/// Means that no lease was judged to be expired.
 const NONE: i64 = i64::MIN;
-/// None was, but the home of an agent was judged dead.
+/// Means that no lease was judged to be expired, but the home of an agent was judged to be dead.
 const LOOK: i64 = i64::MIN + 1;
 
-/// When a decision is made, and who is known to live then.
+/// The time of a decision, and the sessions that are known to be alive then.
 #[derive(Debug, Clone)]
 pub(crate) struct DecisionMoment {
     pub(crate) stamp: Stamp,
-    /// `None` when this process watches nobody: the caller says who lives.
+    /// `None` when this process watches no sessions: then the caller says which sessions are alive.
     looked: Option<LiveSnapshot>,
 }
 
 impl DecisionMoment {
-    /// Fills in who lives, as far as this process knows it.
+    /// Adds the live sessions to the caller, when this process knows them.
     pub(crate) fn informed(&self, caller: Caller) -> Caller {
         with_living(caller, self.looked.as_ref())
     }
@@ -57,22 +57,23 @@ fn with_living(caller: Caller, looked: Option<&LiveSnapshot>) -> Caller {
     }
 }
 
-/// Whose time counts for a decision.
+/// The time that counts for a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LeaseTime {
     Now,
-    /// A sweep judges as of a moment ago where several hosts share a store, so that it never waits.
+    /// The current time less the slack, for a sweep. With this time a sweep never waits, also when several hosts share
+    /// a store.
     Slack,
 }
 
 impl Service {
-    /// Fills in who lived at the last look.
+    /// Adds the sessions that were alive at the last look to the caller.
     pub(crate) fn informed(&self, caller: Caller) -> Caller {
         with_living(caller, self.live().map(|live| live.snapshot()).as_ref())
     }
 
-    /// Decides and records, after a look at who lives when the decision depends on it. `decision` makes the decision of one
-    /// moment.
+    /// Decides and records a change. Looks at the live sessions first when the decision depends on them. `decision`
+    /// makes the decision function for one moment.
     pub(crate) async fn transact<F, D>(&self, needs: Vec<Need>, time: LeaseTime, decision: F) -> Result<Change, Error>
     where
         F: Fn(DecisionMoment) -> D,
@@ -110,7 +111,7 @@ impl Service {
                 self.recent_claims().record(&change.events);
                 return Ok(change);
             };
-            // The end of a lease that another host's clock may see later is waited for.
+            // Another host's clock may be behind ours, so wait until the lease is over for that host, too.
             let wait = late.saturating_add(slack).saturating_sub(self.now().0).clamp(0, LEASE_SLACK_MS);
             tokio::time::sleep(Duration::from_millis(u64::try_from(wait).unwrap_or(0))).await;
             now = self.settled_now().await;
@@ -121,7 +122,8 @@ impl Service {
     }
 }
 
-/// Returns the latest end of a lease that the change takes for over: it ends the lease, or refuses its holder.
+/// Returns the latest end of a lease that the change treats as expired, because it ends the lease or refuses the
+/// lease's holder.
 #[expect(clippy::wildcard_enum_match_arm, reason = "one event and one refusal come from a lease that is over")]
 fn judged_over(world: &World, change: &Change, now: Timestamp) -> Option<Timestamp> {
     let ended = change.events.iter().filter_map(|event| match event {
@@ -135,7 +137,7 @@ fn judged_over(world: &World, change: &Change, now: Timestamp) -> Option<Timesta
     ended.chain(refused).filter_map(|task| end_of_lease(world, task)).filter(|until| *until <= now).max()
 }
 
-/// Returns whether the change moves an agent from a home that was not known to have ended.
+/// Tells whether the change moves an agent away from a home whose end was not recorded.
 #[expect(clippy::wildcard_enum_match_arm, reason = "one event moves an agent")]
 fn judges_home(world: &World, change: &Change) -> bool {
     change.events.iter().any(|event| match event {
@@ -151,7 +153,7 @@ fn end_of_lease(world: &World, task: TaskId) -> Option<Timestamp> {
     task.state.running_lease().map(|lease| lease.until)
 }
 
-/// A change that writes nothing and that nobody is told of.
+/// Returns a change that writes nothing. Its reply is not used.
 fn nothing() -> Change {
     Change { events: Vec::new(), sender: Actor::Engine, reply: Ok(Reply::Released) }
 }

@@ -1,19 +1,19 @@
-//! The difference between what was accepted and what the files say now.
+//! The differences between the accepted settings and the files as they are now.
 
 use std::collections::BTreeMap;
 
 use super::list::{ItemOrder, TrustItem, TrustList};
 
-/// One difference.
+/// One difference between the accepted settings and the files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrustChange {
-    /// `+ check of code: make lint`, `- gate: deny write infra/**`, `~ limit usd: 5 -> 100`.
+    /// One line, for example `+ check of code: make lint`, `- gate: deny write infra/**`, `~ limit usd: 5 -> 100`.
     pub text: String,
-    /// It waits for a person. The others are in force, or stop nothing.
+    /// True when the change waits for a person. The others are in force already, or they stop nothing.
     pub waits: bool,
 }
 
-/// Compares two lists, in the order of the new one; what is gone comes last.
+/// Compares two lists, in the order of the new list. Removed items come last.
 pub(super) fn changes(accepted: &TrustList, found: &TrustList) -> Vec<TrustChange> {
     let key = |item: &TrustItem| (item.key, item.subject.clone());
     let before: BTreeMap<_, _> = accepted.0.iter().map(|item| (key(item), item)).collect();
@@ -32,7 +32,7 @@ pub(super) fn changes(accepted: &TrustList, found: &TrustList) -> Vec<TrustChang
     changes
 }
 
-/// Of a script several contents may have been accepted.
+/// Tells whether an item is unchanged. For a script several contents may have been accepted, so each is looked up.
 fn is_same(known: &TrustItem, item: &TrustItem) -> bool {
     if item.key != super::SCRIPT {
         return known.value == item.value;
@@ -46,12 +46,12 @@ fn changed(known: &TrustItem, item: &TrustItem) -> TrustChange {
     let waits = match (known.order, item.order) {
         (ItemOrder::Bound(before), ItemOrder::Bound(after)) => after > before,
         (ItemOrder::Demand(before), ItemOrder::Demand(after)) => after <= before,
-        // A rule that allowed asks or denies now.
+        // A rule changed from allow to ask or deny, so it is stricter.
         (ItemOrder::Grant, ItemOrder::Demand(_)) => false,
         (_, ItemOrder::Noted) => false,
         (_, ItemOrder::Grant | ItemOrder::Fixed | ItemOrder::Bound(_) | ItemOrder::Demand(_)) => true,
     };
-    // Where the secret in a line is left out, two lines may look the same.
+    // Secrets are left out of the lines, so two different lines may look the same.
     let text = if known.text == item.text {
         format!("~ {} (another value)", item.text)
     } else {
@@ -66,7 +66,7 @@ fn changed(known: &TrustItem, item: &TrustItem) -> TrustChange {
     TrustChange { text, waits }
 }
 
-/// The name that both lines begin with, up to its last colon.
+/// Returns the name that both lines start with, up to its last colon.
 fn common<'a>(one: &'a str, other: &str) -> &'a str {
     let same = one.char_indices().zip(other.chars()).find(|((_, a), b)| a != b);
     let end = same.map_or(one.len().min(other.len()), |((at, _), _)| at);
@@ -74,7 +74,7 @@ fn common<'a>(one: &'a str, other: &str) -> &'a str {
     &one[..end]
 }
 
-/// A new item.
+/// Tells whether a new item widens access.
 fn is_wider(item: &TrustItem, accepted: &TrustList) -> bool {
     let reads_all = || {
         let slug = agent_of(item).unwrap_or_default();
@@ -87,17 +87,17 @@ fn is_wider(item: &TrustItem, accepted: &TrustList) -> bool {
     }
 }
 
-/// An item that is gone.
+/// Tells whether the removal of an item widens access.
 fn is_loosened(item: &TrustItem, found: &TrustList) -> bool {
     match item.order {
         ItemOrder::Grant | ItemOrder::Bound(_) | ItemOrder::Noted => false,
         ItemOrder::Demand(_) => true,
-        // What an agent that is gone had does not matter.
+        // The settings of a removed agent do not matter.
         ItemOrder::Fixed => agent_of(item).is_none_or(|slug| has_agent(found, slug)),
     }
 }
 
-/// The agent that an item belongs to.
+/// Returns the slug of the agent that an item belongs to.
 fn agent_of(item: &TrustItem) -> Option<&str> {
     item.key.starts_with("agent.").then(|| item.subject.split(' ').next().unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! The settings that count: of the file and the accepted copy, the stricter one, key by key.
+//! The settings that count: for each key the stricter value of the file and the accepted copy.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use crate::settings::mcp::McpSettings;
 use crate::settings::team::{Agent, Contract, Limits};
 use crate::settings::{Approvals, Notify, Serve, Settings, Team};
 
-/// Returns the stricter of both. What asks nothing is the file's. The gates are the file's, too: a hook holds a call to both
-/// copies, which no single set of rules can say.
+/// Returns the stricter value of each key. Keys that need no acceptance come from the file. The gates also come from
+/// the file: a hook checks a call against both copies, which one set of rules cannot express.
 pub(super) fn in_force(file: &Settings, accepted: &Settings) -> Settings {
     Settings {
         store: file.store.clone(),
@@ -25,7 +25,7 @@ pub(super) fn in_force(file: &Settings, accepted: &Settings) -> Settings {
     }
 }
 
-/// What is gone from the file is gone; what is in it counts as it was accepted.
+/// Returns the accepted value when the file still has the key, else `None`.
 fn granted<T: Clone>(file: Option<&T>, accepted: Option<&T>) -> Option<T> {
     file.and(accepted).cloned()
 }
@@ -58,7 +58,7 @@ fn team(file: &Team, accepted: &Team) -> Team {
     let mut contracts: BTreeMap<String, Contract> = accepted.contracts.clone();
     for (name, contract) in &file.contracts {
         contracts.entry(name.clone()).and_modify(|known| shorten(known, contract)).or_insert_with(|| {
-            // Without its checks it would let everything through.
+            // Without its checks the contract would accept any output.
             Contract { is_unaccepted: !contract.checks.is_empty(), ..contract.clone() }
         });
     }
@@ -75,7 +75,7 @@ fn team(file: &Team, accepted: &Team) -> Team {
     }
 }
 
-/// The accepted checks judge, each in the shorter of two times.
+/// Keeps the accepted checks, each with the shorter of the two time limits.
 fn shorten(known: &mut Contract, file: &Contract) {
     for check in &mut known.checks {
         let same = file.checks.iter().filter(|other| other.command == check.command);

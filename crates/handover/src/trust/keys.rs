@@ -1,22 +1,23 @@
-//! Every key of the settings, and whether a person is asked about it. A key that is on no list fails a test.
+//! The table of all settings, and whether a person must accept a change of each. A key that is missing in the table
+//! fails a test.
 
-/// What a change of a key needs.
+/// The acceptance that a change of a key needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyClass {
-    /// It runs something or decides what counts: any new value waits for a person.
+    /// The key runs something or decides which values count: any new value waits for a person.
     Asks,
-    /// It can be made stricter or wider: a stricter value is in force at once, a wider one waits for a person.
+    /// The key can be made stricter or wider: a stricter value is in force at once, a wider one waits for a person.
     Narrows,
-    /// It neither runs anything nor widens access: it is in force at once.
+    /// The key neither runs anything nor widens access: a new value is in force at once.
     AsksNothing,
 }
 
-/// One key, as it is written in `config.toml`; `*` stands for a name that the person chooses.
+/// One key, as it is written in `config.toml`. `*` stands for a name that the person chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SettingKey {
     pub key: &'static str,
     pub class: KeyClass,
-    /// Why it has this class.
+    /// The reason for the class.
     pub reason: &'static str,
 }
 
@@ -32,7 +33,7 @@ const fn free(key: &'static str, reason: &'static str) -> SettingKey {
     SettingKey { key, class: KeyClass::AsksNothing, reason }
 }
 
-/// The list. A new setting gets a row here and, unless it asks nothing, an item in `list` and a line in `force`.
+/// All keys. A new setting needs a row here and, unless it asks nothing, an item in `list` and a line in `force`.
 pub const KEYS: &[SettingKey] = &[
     asks("store", "a URL, or a file outside of the repository, gets all work and all mail"),
     asks("worktrees", "folders are made and removed there"),
@@ -85,7 +86,7 @@ pub const KEYS: &[SettingKey] = &[
     narrows("mcp.coordinators", "each client is one more coordinator"),
 ];
 
-/// Returns the class of a key; one that is on no list asks.
+/// Returns the class of a key. A key that is missing in the table asks.
 pub fn class(key: &str) -> KeyClass {
     KEYS.iter().find(|row| row.key == key).map_or(KeyClass::Asks, |row| row.class)
 }

@@ -1,4 +1,4 @@
-//! The canonical list of what a person accepts: everything in the settings that runs something or widens access.
+//! The list of items that a person accepts: each setting that runs something or widens access, in a fixed order.
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -10,34 +10,35 @@ use agents::adapter::Permissions;
 use gate::Decision;
 use wire::visible::redacted;
 
-/// How two values of an item compare.
+/// The order of two values of an item.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum ItemOrder {
-    /// A new or changed value waits for a person; an item that is gone is gone at once.
+    /// A permission: a new or changed value waits for a person; its removal is in force at once.
     Grant,
-    /// As a grant, but taking it away loosens something, too: any change waits.
+    /// A permission whose removal can also widen access: any change waits.
     Fixed,
-    /// A bound: a lower number is in force at once, a higher one waits.
+    /// An upper bound: a lower number is in force at once, a higher one waits.
     Bound(f64),
-    /// A demand: a new or stronger one is in force at once; a weaker one, or its end, waits. Two of the same strength that
-    /// differ wait, because neither is the stricter one.
+    /// A requirement: a new or stronger one is in force at once; a weaker one, or its removal, waits. A different value
+    /// of the same strength waits, because neither is stricter.
     Demand(u8),
-    /// Shown and accepted, but a change of it stops nothing: the script of a check is compared where the check runs.
+    /// An item that is shown and accepted, but whose change stops nothing: the script of a check is compared when the
+    /// check runs.
     Noted,
 }
 
-/// One line of the list.
+/// One item of the list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrustItem {
-    /// The key of the settings, as `keys::KEYS` writes it, or `script`.
+    /// The key of the setting, as `keys::KEYS` writes it, or `script`.
     pub key: &'static str,
-    /// Which of several: an agent, a contract, a member of a list.
+    /// The name that distinguishes items of the same key: an agent, a contract, a member of a list.
     pub subject: String,
-    /// The whole value, secrets included: it is hashed and compared.
+    /// The complete value, including secrets. It is hashed and compared.
     pub value: Value,
-    /// The line for a person, secrets left out.
+    /// The line for a person, without secrets.
     pub text: String,
-    /// Nobody wrote it: it is the value without a setting.
+    /// True when no file names the setting, so that its default counts.
     pub is_default: bool,
     pub(super) order: ItemOrder,
 }
@@ -47,7 +48,8 @@ pub struct TrustItem {
 pub struct TrustList(pub Vec<TrustItem>);
 
 impl TrustList {
-    /// Makes the list of some settings. `stores` says what of `store` asks; `scripts` are the contents that commands name.
+    /// Makes the list of some settings. `store` is the store's URL or path when a person must accept it. `scripts` are
+    /// the contents of the scripts that commands name.
     pub(super) fn of(settings: &Settings, store: Option<&str>, scripts: &ScriptMarks) -> Self {
         let mut list = Items::default();
         if let Some(store) = store {
@@ -77,7 +79,7 @@ impl TrustList {
         Self(list.0)
     }
 
-    /// Returns the hash of the list: the same for two files that ask for the same.
+    /// Returns the hash of the list. Two files that ask for the same items have the same hash.
     pub fn sha256(&self) -> String {
         let mut whole = Sha256::new();
         for item in &self.0 {
@@ -86,12 +88,12 @@ impl TrustList {
         crate::digest::hexadecimal(&whole.finalize())
     }
 
-    /// Returns the lines for a person, without values that no file names.
+    /// Returns the lines for a person, without default values.
     pub fn lines(&self) -> Vec<String> {
         self.0.iter().filter(|item| !item.is_default).map(|item| item.text.clone()).collect()
     }
 
-    /// Returns the lines of what is run or called.
+    /// Returns the lines of the programs that are run and the URL that is called.
     pub fn commands(&self) -> Vec<String> {
         let runs = ["agent.command", "contract.*.checks.command", "notify.command", "notify.webhook.url"];
         self.0.iter().filter(|item| runs.contains(&item.key)).map(|item| item.text.clone()).collect()
@@ -111,7 +113,7 @@ impl Items {
         self.add((key, subject), value, text, ItemOrder::Grant);
     }
 
-    /// A bound that holds whether or not a file names it. `None` is no bound.
+    /// Adds a bound, which counts whether or not a file names it. `None` means no bound.
     fn bound(&mut self, key: &'static str, name: &str, value: Option<f64>, default: Option<f64>) {
         let shown = value.map_or_else(|| "no limit".to_owned(), |value| value.to_string());
         let order = ItemOrder::Bound(value.unwrap_or(f64::INFINITY));
@@ -158,7 +160,7 @@ impl Items {
         let near = if *private { ", also addresses of this machine and of private networks" } else { "" };
         let calls = allow.join(", ");
         let text = format!("notify: POST {}, signed with {signs}, may call {calls}{near}", redacted(url));
-        // One value: half of an address and half of another one would be neither.
+        // One item for all parts of the webhook: a mix of an accepted and a new address would be neither of them.
         let value = json!([url, secret_file, secret_env, allow, private]);
         self.grant("notify.webhook.url", "", value, text);
     }
@@ -191,7 +193,7 @@ impl Items {
             let text = at(&format!("arguments {}", shown(args)));
             self.add(("agent.args", slug), json!(args), text, ItemOrder::Fixed);
         }
-        // Leaving out an argument or a variable can widen as much as adding one: `--sandbox`, `SANDBOX=1`.
+        // Removing an argument or a variable can widen access as much as adding one: `--sandbox`, `SANDBOX=1`.
         for (name, value) in env {
             let text = at(&format!("env {}", variable(name, value)));
             self.add(("agent.env.*", &format!("{slug} {name}")), json!(value), text, ItemOrder::Fixed);
@@ -244,7 +246,7 @@ impl Items {
                 self.add(("contract.*.schema", name), json!(schema), text, ItemOrder::Demand(1));
             }
         }
-        // A new schema only demands; another one in its place may demand less.
+        // A new schema only adds requirements; a different schema in its place may require less.
         for (name, text) in &settings.team.schemas {
             let Ok(text) = text else { continue };
             let hash = crate::digest::sha256(text.as_bytes());
@@ -268,7 +270,7 @@ impl Items {
         };
         let text = format!("gates: programs that cannot be looked into: {word}");
         let (key, subject, order) = ("gates.opaque", String::new(), ItemOrder::Demand(strength));
-        // Without the key the default holds for them, too, and is shown by itself.
+        // Without the key the default also counts for opaque commands. The default has its own line.
         let is_default = settings.gates.opaque() == settings.gates.otherwise();
         self.0.push(TrustItem { key, subject, value: json!(word), text, is_default, order });
         for (matter, decision) in settings.gates.strictest() {
@@ -306,7 +308,7 @@ pub(super) fn home_rank(home: Home) -> (&'static str, f64) {
     }
 }
 
-/// A variable, its value left out where it looks like a secret.
+/// Returns a variable and its value. Leaves out a value that looks like a secret.
 fn variable(name: &str, value: &str) -> String {
     redacted(&format!("{name}={}", quoted(value)))
 }
@@ -316,7 +318,7 @@ fn shown<'a>(words: impl IntoIterator<Item = &'a String>) -> String {
     redacted(&words.join(" "))
 }
 
-/// A name may hide what it is by characters that move or erase others.
+/// Escapes characters that move or delete others, because they could hide the real name.
 fn visible(text: &str) -> String {
     let escaped =
         |letter: char| if "'\"\\".contains(letter) { letter.to_string() } else { letter.escape_debug().to_string() };

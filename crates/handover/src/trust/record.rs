@@ -1,4 +1,4 @@
-//! The accepted copy: one file for each clone in the user's data folder, which no other user can read.
+//! The accepted copy: one file per clone in the user's data folder, which no other user can read.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,19 +10,19 @@ use serde::{Deserialize, Serialize};
 use super::script::ScriptMarks;
 use crate::settings::SettingsFiles;
 
-/// The folder of all copies, in the user's data folder.
+/// The folder of all accepted copies, in the user's data folder.
 const FOLDER: &str = "handover/trust";
-/// Larger than all that is accepted together.
+/// The most bytes of a copy: more than all accepted files together can have.
 const BYTES_MAX: u64 = 1 << 30;
 
-/// What a person accepted for one clone.
+/// The settings that a person accepted for one clone.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct AcceptedCopy {
-    /// The clone.
+    /// The path of the clone.
     pub(super) path: String,
-    /// Of the list that was shown.
+    /// The hash of the list that the person saw.
     pub(super) sha256: String,
-    /// The whole `config.toml`: what counts is read from it again.
+    /// The complete `config.toml`. The accepted settings are parsed from it again.
     pub(super) config: String,
     pub(super) contracts: BTreeMap<String, String>,
     pub(super) scripts: ScriptMarks,
@@ -35,17 +35,17 @@ impl AcceptedCopy {
     }
 }
 
-/// Returns the folder that holds all accepted copies: an agent that writes there would accept in a person's name.
+/// Returns the folder of all accepted copies. An agent that writes there would accept in a person's name.
 pub fn folder(data: &Path) -> PathBuf {
     data.join(FOLDER)
 }
 
-/// Returns the file of a clone.
+/// Returns the file of a clone's accepted copy.
 pub(super) fn file(data: &Path, clone: &str) -> PathBuf {
     folder(data).join(format!("{}.json", crate::digest::sha256(clone.as_bytes())))
 }
 
-/// Reads a copy; none when nothing was accepted. A copy that another user could have written counts for nothing.
+/// Reads a copy. Returns `None` when nothing was accepted. Fails when another user could have written the file.
 pub(super) fn read(file: &Path) -> io::Result<Option<AcceptedCopy>> {
     let opened = match File::open(file) {
         Ok(opened) => opened,
@@ -73,7 +73,7 @@ fn judge(opened: &File, file: &Path) -> io::Result<()> {
     Err(io::Error::other(format!("{}: another user could have written it; {advice}", file.display())))
 }
 
-/// Changes a copy while no other process does, and writes it whole: a reader finds the old file or the new one.
+/// Changes a copy under a lock and writes it atomically: a reader finds the old file or the new one.
 pub(super) fn change(file: &Path, make: impl FnOnce(Option<AcceptedCopy>) -> AcceptedCopy) -> io::Result<()> {
     let folder = file.parent().ok_or_else(|| io::Error::other("has no folder"))?;
     let mut maker = std::fs::DirBuilder::new();
@@ -81,10 +81,10 @@ pub(super) fn change(file: &Path, make: impl FnOnce(Option<AcceptedCopy>) -> Acc
     maker.recursive(true).create(folder)?;
     let lock = File::options().create(true).truncate(false).write(true).open(folder.join("lock"))?;
     lock.lock()?;
-    // A copy that cannot be read is replaced: the person has just accepted another one.
+    // A copy that cannot be read is replaced, because the person has just accepted another one.
     let known = read(file).ok().flatten();
     let text = serde_json::to_string_pretty(&make(known)).map_err(io::Error::other)?;
-    // Only its owner can read such a file.
+    // Only the owner can read a temporary file.
     let mut fresh = tempfile::NamedTempFile::new_in(folder)?;
     fresh.write_all(text.as_bytes())?;
     fresh.as_file().sync_all()?;

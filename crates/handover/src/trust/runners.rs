@@ -1,25 +1,25 @@
-//! Programs that run what a file of the repository says, without naming the file: `make test`, `npm test`, `just check`.
+//! Programs that run the content of a repository file without naming the file: `make test`, `npm test`, `just check`.
 //!
-//! The table is data: a program, the files it reads by convention, and its options for another folder or file. Of a manifest
-//! only the part that runs something counts, because dependencies change legitimately.
+//! The table has a row per program: the files it reads by convention, and its options for another folder or file. In a
+//! manifest only the part that runs something counts, because dependencies change legitimately.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// Files that one set of makefiles may include.
+/// The most files of one set of makefiles, including the files that they include.
 const INCLUDES_MAX: usize = 64;
 
-/// One program, or several that read the same files.
+/// One program, or several programs that read the same files.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct CheckRunner {
     programs: &'static [&'static str],
-    /// Relative to the folder that it runs in.
+    /// Paths relative to the folder in which the program runs.
     files: &'static [&'static str],
-    /// Options whose value is the folder that it runs in.
+    /// Options whose value is the folder in which the program runs.
     pub(super) folder_options: &'static [&'static str],
-    /// Options whose value is a file that it reads in place of those above.
+    /// Options whose value is a file that the program reads instead of `files`.
     pub(super) file_options: &'static [&'static str],
 }
 
@@ -89,7 +89,7 @@ const RUNNERS: &[CheckRunner] = &[
         folder_options: &["-d", "--working-dir"],
         file_options: &[],
     },
-    // An alias, a runner or a wrapper there decides what `cargo test` starts.
+    // An alias, a runner or a wrapper in these files decides what `cargo test` starts.
     CheckRunner {
         programs: &["cargo", "cargo-nextest"],
         files: &[".cargo/config.toml", ".cargo/config", ".config/nextest.toml"],
@@ -99,25 +99,25 @@ const RUNNERS: &[CheckRunner] = &[
 ];
 const MAKEFILES: &[&str] = &["GNUmakefile", "makefile", "Makefile"];
 
-/// Manifests, and the part of each that runs something.
+/// Manifests, with the part of each that runs something.
 const PARTS: &[(&str, &str)] = &[("package.json", "scripts"), ("composer.json", "scripts"), ("deno.json", "tasks")];
 
-/// One run of such a program in a command.
+/// One call of such a program in a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RunnerCall {
     pub(super) runner: &'static CheckRunner,
-    /// Relative to where the command runs.
+    /// A path relative to the folder in which the command runs.
     pub(super) folder: PathBuf,
 }
 
-/// Returns the row of a program.
+/// Returns the table's row of a program.
 pub(super) fn find(program: &str) -> Option<&'static CheckRunner> {
     RUNNERS.iter().find(|runner| runner.programs.contains(&program))
 }
 
 impl RunnerCall {
-    /// Returns the files that the program reads, relative to where the command runs. A file that does not exist is among them:
-    /// a task can make it.
+    /// Returns the files that the program reads, relative to the folder in which the command runs. Includes files that
+    /// do not exist, because a task can create them.
     pub(super) fn files(&self, runs_in: &Path) -> Vec<PathBuf> {
         let mut found: Vec<PathBuf> = self.runner.files.iter().map(|name| self.folder.join(name)).collect();
         if self.runner.files == MAKEFILES {
@@ -136,7 +136,8 @@ impl RunnerCall {
     }
 }
 
-/// Returns the files that a makefile includes by a plain name. Names that make puts together are not followed.
+/// Returns the files that a makefile includes by a plain name. Does not follow names that contain variables or
+/// wildcards.
 fn includes(makefile: &Path) -> Vec<PathBuf> {
     let text = super::script::beginning(makefile).unwrap_or_default();
     let names = text.lines().filter_map(|line| {
@@ -147,8 +148,8 @@ fn includes(makefile: &Path) -> Vec<PathBuf> {
     names.filter(|name| !name.contains(['$', '*', '?', '['])).map(PathBuf::from).collect()
 }
 
-/// Returns the part of a manifest that runs something, as JSON text; `None` for every other file, and for a manifest that
-/// cannot be read as JSON, which is compared whole.
+/// Returns the part of a manifest that runs something, as JSON text. Returns `None` for all other files, and for a
+/// manifest that is not valid JSON; those are compared as a whole.
 pub(super) fn part(path: &Path, content: &[u8]) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let (_, part) = PARTS.iter().find(|(manifest, _)| *manifest == name)?;
@@ -156,12 +157,12 @@ pub(super) fn part(path: &Path, content: &[u8]) -> Option<String> {
     let empty = Value::Object(serde_json::Map::new());
     let found = manifest.as_object()?.get(*part).unwrap_or(&empty);
     let Some(entries) = found.as_object() else { return serde_json::to_string_pretty(found).ok() };
-    // The order in which the entries stand decides nothing.
+    // The order of the entries changes nothing.
     let sorted: BTreeMap<&String, &Value> = entries.iter().collect();
     serde_json::to_string_pretty(&BTreeMap::from([(*part, sorted)])).ok().map(|text| text + "\n")
 }
 
-/// Returns whether only a part of the file counts.
+/// Tells whether only a part of the file counts.
 pub(super) fn is_manifest(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     name.is_some_and(|name| PARTS.iter().any(|(manifest, _)| *manifest == name))

@@ -1,9 +1,10 @@
-//! Scripts of the repository that a command runs: which words name one, and what was in it when a person accepted it.
+//! The scripts of the repository that a command runs: finds the words that name one, and compares its content with the
+//! accepted one.
 //!
-//! A command names a script when it runs it as a program (`./ci/check.sh`), gives it to an interpreter (`bash ci/check`,
-//! `python tools/x.py`), passes a file that can be run, or has the name of a script, to a program that may run it, or starts a
-//! program that reads the file by convention (`make test`, `npm test`: [`super::runners`]). What a script calls in turn is named
-//! by no command.
+//! A command names a script when it does one of these: it runs the script as a program (`./ci/check.sh`); it gives the
+//! script to an interpreter (`bash ci/check`, `python tools/x.py`); it passes an executable file, or one with the name
+//! of a script, to a program that may run it; it starts a program that reads the file by convention (`make test`, `npm
+//! test`: [`super::runners`]). Scripts that a script calls in turn are not found.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -17,29 +18,29 @@ use super::runners;
 use super::words::{self, Atom, CommandWords};
 use crate::settings::Settings;
 
-/// A larger script counts as changed: reading it at every check would take too long.
+/// The most bytes of a script. A larger one counts as changed, because reading it at every check would take too long.
 const BYTES_MAX: u64 = 64 << 20;
 const MISSING: &str = "missing";
 const NO_FILE: &str = "no file";
 const TOO_LARGE: &str = "too large";
 
-/// Scripts by the name that commands give them, relative to where they run.
+/// Scripts by the name that commands use, relative to the folder in which the command runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptMarks(pub BTreeMap<String, ScriptRecord>);
 
 /// The accepted contents of one script.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptRecord {
-    /// SHA-256 of each content, or a word for what is no content.
+    /// The SHA-256 of each accepted content, or a word (such as `missing`) when there is no content.
     pub marks: BTreeSet<String>,
-    /// An agent or a notice is started with it, from the main worktree.
+    /// True when the script starts an agent or sends a notice, from the main worktree.
     pub starts_something: bool,
-    /// The beginning of the content that was accepted last, to show what a task changed.
+    /// The beginning of the content that was accepted last, to show a person what a task changed.
     #[serde(default)]
     pub content: Option<String>,
 }
 
-/// A script that differs from all that was accepted.
+/// A script whose content was never accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedScript {
     pub name: String,
@@ -48,7 +49,7 @@ pub struct ChangedScript {
 }
 
 impl ScriptRecord {
-    /// Returns the content for a person: the beginning of its hash, or why there is none.
+    /// Returns the content for a person: the beginning of its hash, or the reason why there is no hash.
     pub(super) fn shown(&self) -> String {
         let mark = self.marks.iter().next_back().map_or(MISSING, String::as_str);
         if is_hash(mark) { format!("sha256 {}", &mark[..16]) } else { mark.to_owned() }
@@ -60,7 +61,7 @@ fn is_hash(mark: &str) -> bool {
 }
 
 impl ScriptMarks {
-    /// Looks at every script that the settings name, in the main worktree.
+    /// Reads every script that the settings name, in the main worktree.
     pub(super) fn look(root: &Path, settings: &Settings) -> Self {
         let mut found = Self::default();
         let mut add = |words: &[String], starts_something: bool| {
@@ -84,7 +85,7 @@ impl ScriptMarks {
         found
     }
 
-    /// Returns the scripts of a command whose content nobody accepted.
+    /// Returns the scripts of a command whose content was never accepted.
     pub(super) fn changed(&self, folders: Folders<'_>, command: &[String]) -> Vec<ChangedScript> {
         let known: BTreeSet<&str> = self.0.keys().map(String::as_str).collect();
         let is_accepted = |script: &ChangedScript| {
@@ -94,17 +95,17 @@ impl ScriptMarks {
     }
 }
 
-/// Where a command is written down, and where it runs.
+/// The folder of the settings that name a command, and the folder in which it runs.
 #[derive(Debug, Clone, Copy)]
 pub struct Folders<'a> {
     /// The main worktree.
     pub root: &'a Path,
-    /// The worktree of a task, or the main one.
+    /// The worktree of a task, or the main worktree.
     pub runs_in: &'a Path,
 }
 
-/// Returns every script that a command names, and the files that its programs read by convention. Words in `known` were scripts
-/// when they were accepted, whatever they are now.
+/// Returns every script that a command names, and the files that its programs read by convention. A word in `known` was
+/// a script when it was accepted, so it counts even if the file is missing now.
 fn named(folders: Folders<'_>, command: &[String], known: &BTreeSet<&str>) -> Vec<ChangedScript> {
     let words = words::take_apart(command);
     let mut found = scripts(folders, &words, known);
@@ -125,7 +126,7 @@ fn scripts(folders: Folders<'_>, words: &CommandWords, known: &BTreeSet<&str>) -
     for Atom { text, place } in &words.atoms {
         let Some((name, path)) = spot(folders, text) else { continue };
         let is_named = known.contains(name.as_str())
-            // What is not there is seen as changed once it is.
+            // A file that does not exist yet counts as changed when it is created.
             || path.exists() && match place {
                 words::Spot::Program => text.contains('/'),
                 words::Spot::Script => path.is_file(),
@@ -141,7 +142,8 @@ fn scripts(folders: Folders<'_>, words: &CommandWords, known: &BTreeSet<&str>) -
     found
 }
 
-/// Returns the words of a command with its scripts as whole paths in the main worktree; the program itself stays as it is.
+/// Returns the words of a command with absolute paths of the main worktree for its scripts. Leaves the program itself
+/// unchanged.
 pub(super) fn with_whole_paths(root: &Path, command: &[String]) -> Vec<String> {
     let scripts = scripts(Folders { root, runs_in: root }, &words::take_apart(command), &BTreeSet::new());
     let whole = |word: &str| {
@@ -158,7 +160,8 @@ pub(super) fn with_whole_paths(root: &Path, command: &[String]) -> Vec<String> {
     words.collect()
 }
 
-/// The name that a word gives to a file, and the file. Absolute paths outside of the repository are the person's own.
+/// Returns the name that a word gives to a file, and the file. Returns `None` for an absolute path outside of the
+/// repository, because that file belongs to the person.
 fn spot(folders: Folders<'_>, text: &str) -> Option<(String, PathBuf)> {
     let path = Path::new(text);
     if path.is_absolute() {
@@ -171,7 +174,7 @@ fn spot(folders: Folders<'_>, text: &str) -> Option<(String, PathBuf)> {
     is_something.then(|| (name.display().to_string(), folders.runs_in.join(&name)))
 }
 
-/// The path without `.`, and with `..` taken back where it can be.
+/// Returns the path without `.`, and with `..` resolved where possible.
 fn plain(path: &Path) -> PathBuf {
     let mut parts = PathBuf::new();
     for part in path.components() {
@@ -186,7 +189,7 @@ fn plain(path: &Path) -> PathBuf {
     parts
 }
 
-/// A file that the system runs by itself.
+/// Tells whether the system can run the file: it is executable or starts with `#!`.
 fn can_run(path: &Path) -> bool {
     let Ok(found) = std::fs::metadata(path) else { return false };
     if !found.is_file() {
@@ -199,8 +202,8 @@ fn can_run(path: &Path) -> bool {
     File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *b"#!"
 }
 
-/// Returns the hash of a file's content, of a manifest the hash of the part that runs something. Links are followed: what runs
-/// is what they lead to.
+/// Returns the hash of a file's content; for a manifest the hash of the part that runs something. Follows links,
+/// because the target is what runs.
 pub(super) fn mark(path: &Path) -> String {
     let read = || -> io::Result<String> {
         let found = std::fs::metadata(path)?;
@@ -235,10 +238,11 @@ pub(super) fn mark(path: &Path) -> String {
     })
 }
 
-/// Of a script that is kept or shown; a longer one is told from another by its hash alone.
+/// The most bytes of a script that are stored or shown. The rest of a longer script is compared only by the hash.
 pub(crate) const BEGINNING_BYTES: u64 = 64 << 10;
 
-/// Returns the beginning of a file as text, of a manifest the part that runs something; none when it is no file.
+/// Returns the beginning of a file as text; for a manifest the part that runs something. Returns `None` when it is not
+/// a regular file.
 pub(crate) fn beginning(path: &Path) -> Option<String> {
     if !std::fs::metadata(path).ok()?.is_file() {
         return None;
@@ -251,7 +255,8 @@ pub(crate) fn beginning(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// Two files that are too large to be read may differ, so such a mark never counts as accepted.
+/// Tells whether the mark can be compared. Two files that are too large to read may differ, so their mark never counts
+/// as accepted.
 fn is_content(mark: &str) -> bool {
     is_hash(mark) || mark == MISSING
 }

@@ -1,11 +1,11 @@
-//! A store that the settings name: where it asks, and whether a person accepted it.
+//! The store that the settings name: whether a person must accept it, and whether one did.
 
 use std::path::{Component, Path, PathBuf};
 
 use super::record;
 use crate::settings::{Settings, parse};
 
-/// Why the store of the settings is not opened.
+/// The reasons why the store of the settings is not opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreProblem {
     #[error(
@@ -20,7 +20,7 @@ pub enum StoreProblem {
     Outside(String),
 }
 
-/// Returns the store of some settings when a person has to accept it: a URL, or a file that is not in the repository.
+/// Returns the store of some settings when a person must accept it: a URL, or a file outside of the repository.
 pub(super) fn asks(root: &Path, settings: &Settings) -> Option<String> {
     settings.store.as_deref().filter(|store| is_server(store) || !is_inside(root, store)).map(str::to_owned)
 }
@@ -29,7 +29,7 @@ fn is_server(store: &str) -> bool {
     store.contains("://")
 }
 
-/// Whether a path leads into the repository, links resolved as far as there is something.
+/// Tells whether a path is inside the repository, after its existing part is resolved through links.
 fn is_inside(root: &Path, store: &str) -> bool {
     let path = root.join(store.strip_prefix("sqlite:").unwrap_or(store));
     let Ok(root) = root.canonicalize() else { return false };
@@ -45,7 +45,7 @@ fn is_inside(root: &Path, store: &str) -> bool {
     false
 }
 
-/// Says whether the store that the settings name may be opened: it is in the repository, or a person accepted this very one.
+/// Refuses the store that the settings name unless it is in the repository or a person accepted exactly this store.
 pub fn accepted_store(root: &Path, data: Option<&Path>, store: &str) -> Result<(), StoreProblem> {
     if !is_server(store) && is_inside(root, store) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What is asked, what is in force: tables of settings and changes.
+//! Tests of trust: which changes of settings wait for a person, and which values are in force.
 
 mod keys;
 mod scripts;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::*;
 use git::FOLDER;
 
-/// Puts something in the place of a file.
+/// Creates something at the path of a file.
 type Make = fn(&Path);
 
 /// A clone and a user's data folder.
@@ -62,7 +62,7 @@ fn nothing_is_started_before_a_person_accepted_it() {
     assert_eq!(clone.view().settings.team.agents, [], "an agent that nobody accepted is not in force");
     clone.accept();
     assert_eq!(clone.required(), Ok(()));
-    // A route, a text and a comment ask nothing.
+    // A route, a persona and a comment need no acceptance.
     clone.config(
         "# a comment\n[routes]\nspec_gap = \"roles.ba\"\n[[agent]]\nslug = \"quinn\"\nadapter = \"exec\"\n\
          persona = \"You are quick.\"\nroles = [\"developer\"]\ncommand = [\"sh\"]\n",
@@ -84,7 +84,7 @@ fn another_clone_of_the_same_settings_is_another_question() {
     assert!(one.required().is_ok());
 }
 
-/// The file changes between the question and the answer: the answer is about what was shown.
+/// The file changes between the question and the answer. The answer counts for the content that was shown.
 #[test]
 fn what_was_shown_is_what_is_accepted() {
     let agent = |words: &str| format!("[[agent]]\nslug = \"quinn\"\nadapter = \"exec\"\ncommand = [{words}]\n");
@@ -106,7 +106,7 @@ fn the_accepted_copy_is_the_owners_alone() {
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let file = record_of(&clone.root(), &clone.data()).unwrap();
     assert_eq!((mode(&file), mode(&folder(&clone.data()))), (0o600, 0o700));
-    // A copy that others could write counts for nothing.
+    // A copy that other users can write does not count.
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
     assert!(view(&clone.root(), Some(&clone.data())).unwrap_err().to_string().contains("read what is trusted"));
     assert!(clone.required().is_err());
@@ -137,7 +137,7 @@ fn a_configuration_that_is_no_file_is_refused_and_does_not_block() {
     }
 }
 
-/// A link to a file is read as the file: what counts is its text.
+/// A link to a file is read like the file: its text counts.
 #[test]
 fn a_configuration_behind_a_link_is_accepted_by_its_text() {
     let clone = Clone::new("");
@@ -180,7 +180,7 @@ fn the_hash_is_that_of_the_list() {
     assert_ne!(clone.view().list.sha256(), before);
 }
 
-/// A hook holds a call to both copies, and to the file alone where nothing was accepted.
+/// A hook checks a call against both copies, or against the file alone when nothing was accepted.
 #[test]
 fn a_call_passes_the_gates_of_both_copies() {
     let rule =

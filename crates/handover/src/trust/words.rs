@@ -1,35 +1,36 @@
-//! The words of a command, also those inside of a shell's text, and what each may be: a program, a script, or data.
+//! Splits a command into words, also inside a shell's text, and says what each word may be: a program, a script, or
+//! data.
 
 use std::path::{Path, PathBuf};
 
 use super::runners::{self, RunnerCall};
 
-/// Words of one command that are looked at.
+/// The most words of one command that are examined.
 const ATOMS_MAX: usize = 2_000;
 
-/// One word and what stands there.
+/// One word, and what it may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Atom {
     pub(super) text: String,
     pub(super) place: Spot,
 }
 
-/// What a word may be.
+/// The possible meaning of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Spot {
     /// The program of a command.
     Program,
-    /// What an interpreter runs.
+    /// The script that an interpreter runs.
     Script,
-    /// An argument of a program that may run it.
+    /// An argument of a program that may run it as a script.
     Argument,
     /// An argument of a program that only reads it.
     Data,
-    /// A word with blanks or signs of a shell in it: a file only if there is one of this name.
+    /// A word that contains spaces or shell characters: a script only if a file of this name exists.
     Whole,
 }
 
-/// Programs that run the first file they are given.
+/// Programs that run the first file among their arguments.
 const INTERPRETERS: &[&str] = &[
     ".",
     "source",
@@ -65,9 +66,9 @@ const INTERPRETERS: &[&str] = &[
     "gawk",
     "mawk",
 ];
-/// Options of theirs after which no file comes: the next word is a text or a module.
+/// Options of interpreters that no file follows: the next word is code or a module.
 const TEXT_OPTIONS: &[&str] = &["-c", "-e", "-m", "-p", "-E", "--eval", "--print", "-Command"];
-/// Programs that read, compare or write the files they are given, and run none of them.
+/// Programs that read, compare or write their files, but never run them.
 const READERS: &[&str] = &[
     "[",
     "test",
@@ -126,27 +127,27 @@ const READERS: &[&str] = &[
     "cc",
     "clang",
 ];
-/// How the names of scripts end.
+/// The file endings of scripts.
 const ENDINGS: &[&str] = &[
     "sh", "bash", "zsh", "ksh", "fish", "py", "pyw", "js", "mjs", "cjs", "ts", "mts", "cts", "rb", "pl", "pm", "php",
     "lua", "r", "jl", "ps1", "bat", "cmd", "tcl", "awk", "mk", "jar", "groovy", "gradle", "kts", "exs", "nu",
 ];
 
-/// Whether a file is called like a script.
+/// Tells whether a file has the name of a script.
 pub(super) fn has_script_name(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     ENDINGS.iter().any(|known| known.eq_ignore_ascii_case(ending))
 }
 
-/// A command that was taken apart.
+/// A command, split into words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct CommandWords {
     pub(super) atoms: Vec<Atom>,
-    /// The runs of programs that read files of the repository by convention.
+    /// The calls of programs that read files of the repository by convention.
     pub(super) runs: Vec<RunnerCall>,
 }
 
-/// Takes a command apart. A word with blanks in it may be a shell's text and is taken apart, too.
+/// Splits a command into words. A word that contains spaces may be a shell's text, so it is split, too.
 pub(super) fn take_apart(command: &[String]) -> CommandWords {
     let mut reader = Reader::default();
     for word in command {
@@ -155,7 +156,7 @@ pub(super) fn take_apart(command: &[String]) -> CommandWords {
             continue;
         }
         reader.add(word, Spot::Whole);
-        // The program of the text is not the one that was given it.
+        // The text has its own program, so keep the outer program for the next words.
         let outer = (reader.program.take(), std::mem::take(&mut reader.wants_script));
         reader.text(word);
         (reader.program, reader.wants_script) = outer;
@@ -175,15 +176,15 @@ fn is_quote(letter: char) -> bool {
 #[derive(Debug, Default)]
 struct Reader {
     found: CommandWords,
-    /// Whose arguments these are.
+    /// The program whose arguments are being read.
     program: Option<String>,
-    /// The next word that is no option is run.
+    /// True when the next word that is not an option is a script.
     wants_script: bool,
-    /// The command that is read has started a runner: options may be the runner's.
+    /// True when the command that is being read has started a runner, so that options may belong to the runner.
     is_runner: bool,
-    /// An option of a runner whose value is the next word.
+    /// The kind of value when the last option of a runner takes the next word.
     wants_value: Option<RunnerValue>,
-    /// The folder that a shell's text went to.
+    /// The folder into which the shell's text has changed.
     folder: PathBuf,
 }
 
@@ -195,7 +196,7 @@ enum RunnerValue {
 }
 
 impl Reader {
-    /// The commands of a shell's text, roughly: it is enough to see each word once.
+    /// Reads the commands of a shell's text. An approximation is enough: each word must be seen once.
     fn text(&mut self, text: &str) {
         let outside = self.folder.clone();
         for command in text.split(is_break) {
@@ -205,7 +206,7 @@ impl Reader {
             self.wants_value = None;
             for word in command.split(|letter: char| letter.is_whitespace() || is_quote(letter)) {
                 let word = word.strip_prefix("PWD/").unwrap_or(word);
-                // `{PWD}/ci/check.sh` and `$(pwd)/ci/check.sh` were broken before their slash.
+                // `{PWD}/ci/check.sh` and `$(pwd)/ci/check.sh` were split before their slash.
                 if let Some(rest) = word.strip_prefix('/').filter(|rest| !rest.is_empty()) {
                     self.word(rest);
                 }
@@ -223,7 +224,7 @@ impl Reader {
             return;
         }
         let Some(program) = self.program.clone() else {
-            // `NAME=value program`
+            // The form `NAME=value program`.
             if word.contains('=') && !word.contains('/') {
                 return;
             }
@@ -246,7 +247,7 @@ impl Reader {
             if TEXT_OPTIONS.contains(&word) {
                 self.wants_script = false;
             }
-            // `--file=x`, `-fx`
+            // The forms `--file=x` and `-fx`.
             let value = word.split_once('=').map(|(_, value)| value).or_else(|| word.get(2..));
             if let Some(value) = value.filter(|value| !value.is_empty() && !data) {
                 self.add(value, Spot::Argument);
@@ -269,7 +270,7 @@ impl Reader {
         self.add(word, place);
     }
 
-    /// Notes a program that reads files by convention, also behind another one: `env CI=1 make test`.
+    /// Records a program that reads files by convention, also after another program: `env CI=1 make test`.
     fn run(&mut self, word: &str) {
         if let Some(runner) = runners::find(base(word)) {
             self.found.runs.push(RunnerCall { runner, folder: self.folder.clone() });
@@ -277,7 +278,8 @@ impl Reader {
         }
     }
 
-    /// Reads `-C folder`, `-Cfolder`, `--file x` and `--file=x` of the last runner. Returns whether it was one of these.
+    /// Reads `-C folder`, `-Cfolder`, `--file x` and `--file=x` of the last runner. Returns whether the word is one of
+    /// these.
     fn runner_option(&mut self, word: &str) -> bool {
         let call = self.found.runs.last().filter(|_| self.is_runner);
         let Some(runner) = call.map(|call| call.runner) else { return false };
@@ -319,7 +321,7 @@ fn base(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
-/// By its name, with or without a version: `python3.12`.
+/// Tells whether a word is the name of an interpreter, with or without a version: `python3.12`.
 fn is_interpreter(word: &str) -> bool {
     let name = base(word);
     let plain = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');

@@ -1,4 +1,4 @@
-//! The parser is asked for all keys it knows; each must have a row in `keys::KEYS`.
+//! Collects all keys that the settings parser knows and checks that each has a row in `keys::KEYS`.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,7 +16,7 @@ fn every_key_of_the_settings_is_classified() {
     assert_eq!(all_keys(), known);
 }
 
-/// A key that asks, and no item of the list, would never be shown to a person.
+/// A key that asks but has no item in the list would never be shown to a person.
 #[test]
 fn every_key_that_asks_is_in_the_list() {
     let settings: Settings = crate::settings::parse(
@@ -69,8 +69,8 @@ fn every_key_that_asks_is_in_the_list() {
     assert_eq!(shown, asking);
 }
 
-/// Follows each path of fields that the parser asks for. A value is made up; whether the parser then likes it does not matter,
-/// because the fields of a structure are known before that.
+/// Follows each path of fields that the parser asks for. The values are made up. The parser may reject them, because it
+/// names the fields of a structure before it reads the values.
 fn all_keys() -> BTreeSet<String> {
     let (mut open, mut keys) = (vec![Vec::<String>::new()], BTreeSet::new());
     while let Some(path) = open.pop() {
@@ -95,7 +95,7 @@ enum Found {
     Value,
 }
 
-/// A document that has one path only, and notes what the parser wants at its end.
+/// A document with a single path, which records what the parser expects at the end of the path.
 struct Spy<'a> {
     path: &'a [String],
     found: &'a mut Option<Found>,
@@ -146,7 +146,7 @@ impl<'de> Deserializer<'de> for Spy<'_> {
                 Err(Nothing)
             }
             Some((_, rest)) => {
-                // A key that is legal for a name, and one for a kind of obstacle.
+                // A key that is valid both as a name and as a kind of obstacle.
                 let inner = Spy { path: rest, found: self.found };
                 visitor.visit_map(One { key: Some("ambiguity".to_owned()), value: Some(inner) })
             }
@@ -158,7 +158,7 @@ impl<'de> Deserializer<'de> for Spy<'_> {
         let before = self.found.is_some();
         let spy = Spy { path: self.path, found: &mut *self.found };
         let read = visitor.visit_seq(Single(Some(spy)));
-        // A list of plain values is a value.
+        // A list of plain values counts as one value.
         if is_end && !before && self.found.is_none() {
             *self.found = Some(Found::Value);
         }

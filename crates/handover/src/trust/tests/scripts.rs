@@ -1,15 +1,15 @@
-//! Which words of a command are scripts, and when one of them has changed.
+//! Tests which words of a command are scripts, and when a script counts as changed.
 
 use std::collections::BTreeSet;
 
 use super::Clone;
 use crate::trust::script::{Folders, ScriptMarks};
 
-/// What a task does to a file.
+/// A change that a task makes to a file.
 type Change = fn(&std::path::Path);
 
 fn command(text: &str) -> Vec<String> {
-    // One blank between words; a word in brackets is one word.
+    // Words are separated by one space; brackets make several words one.
     let mut words = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
@@ -57,7 +57,8 @@ fn a_command_names_scripts_in_many_ways() {
         ("sh -c [$(pwd)/ci/check.sh]", "ci/check.sh"),
         ("bash -c ci/check.sh", "ci/check.sh"),
         ("[my script.sh]", "my script.sh"),
-        // These run no file of the repository that they name. Files that a runner reads by convention have a table below.
+        // These commands run no repository file that they name. The next test has the files that a runner reads by
+        // convention.
         ("npm test", ""),
         ("make test", ""),
         ("cargo test", ""),
@@ -87,7 +88,7 @@ fn a_command_names_scripts_in_many_ways() {
     assert_eq!(found.len(), 1, "{absolute}");
 }
 
-/// Programs that read files by convention name these files, in the folder where they run.
+/// Programs that read files by convention name these files, in the folder in which they run.
 #[test]
 fn a_command_names_the_files_that_its_runner_reads() {
     let clone = Clone::new("");
@@ -125,7 +126,7 @@ fn a_command_names_the_files_that_its_runner_reads() {
         ("nox", "noxfile.py"),
         ("cargo test", ".cargo/config.toml"),
         ("cargo nextest run", ".cargo/config.toml"),
-        // None of these is run.
+        // These commands do not run the runner.
         ("echo make", ""),
         ("cat package.json", ""),
         ("cmake --build .", ""),
@@ -139,7 +140,7 @@ fn a_command_names_the_files_that_its_runner_reads() {
     }
 }
 
-/// The check, what a task does to which file, and the files that a person must look at.
+/// Each case: the check, the file that a task changes with its new content, and the files that a person must look at.
 #[test]
 fn a_runner_whose_file_the_task_changed_is_a_changed_check() {
     let package = r#"{"name": "x", "scripts": {"test": "jest", "lint": "eslint ."}, "dependencies": {"a": "1"}}"#;
@@ -162,7 +163,7 @@ fn a_runner_whose_file_the_task_changed_is_a_changed_check() {
         ),
         ("npm test", "package.json", r#"{"version": "2", "scripts": {"test":"jest","lint":"eslint ."}}"#, ""),
         ("npm test", "src/a.js", "1", ""),
-        // A file that decides and was not there.
+        // A configuration file that did not exist before.
         ("npm test", ".npmrc", "script-shell=/bin/true", ".npmrc"),
         ("make test", "Makefile", "test:\n\ttrue\n", "Makefile"),
         ("make test", "GNUmakefile", "test:\n\ttrue\n", "GNUmakefile"),
@@ -210,7 +211,7 @@ fn of_a_manifest_the_scripts_are_shown() {
     assert_eq!(shown, "{\n  \"scripts\": {\n    \"test\": \"jest\"\n  }\n}\n");
 }
 
-/// What a task does to a script in its worktree, and whether the check that runs it still counts.
+/// Each case: a change that a task makes to a script in its worktree, and whether the check that runs it still counts.
 #[test]
 fn a_script_is_compared_where_it_runs() {
     let clone = Clone::new("[contract.code]\nchecks = [{ command = [\"bash\", \"ci/check\"] }]\n");
@@ -255,20 +256,21 @@ fn a_script_is_compared_where_it_runs() {
         std::fs::write(at("ci/check"), "exit 1\n").unwrap();
         assert_eq!(changed(), [], "{attack}");
     }
-    // A person has seen the other content; both count from then on.
+    // A person has seen the new content. From then on both contents count.
     std::fs::write(at("ci/check"), "exit 0\n").unwrap();
     let seen: Vec<_> = changed().into_iter().map(|script| (script.name, script.mark)).collect();
     crate::trust::remember(&record, &seen).unwrap();
     assert_eq!(changed(), []);
     std::fs::write(at("ci/check"), "exit 1\n").unwrap();
     assert_eq!(changed(), []);
-    // Accepting the settings again forgets nothing that was seen.
+    // Accepting the settings again keeps the contents that were seen.
     clone.accept();
     std::fs::write(at("ci/check"), "exit 0\n").unwrap();
     assert_eq!(changed(), []);
 }
 
-/// The script of a check stops nothing when it changes in the main worktree; the program of an agent is asked about again.
+/// A changed script of a check stops nothing in the main worktree. A changed program of an agent must be accepted
+/// again.
 #[test]
 fn a_program_that_starts_an_agent_is_asked_about_again() {
     let clone = Clone::new(

@@ -1,15 +1,16 @@
-//! Each setting, a change of it, what is asked and what is in force.
+//! Tests for each setting: a change of it, whether it waits for a person, and the value in force.
 
 use serde_json::json;
 
 use super::Clone;
 use crate::settings::Settings;
 
-/// An accepted file and another one: what `handover trust` shows, which of it waits, and a value that is in force meanwhile.
+/// An accepted file and a changed one: the changes that `handover trust` shows, which of them wait, and a value that is
+/// in force until a person accepts.
 struct Case {
     accepted: &'static str,
     file: &'static str,
-    /// `?` before a change that waits for a person, `.` before one that is in force at once.
+    /// Each change after `?` when it waits for a person, or after `.` when it is in force at once.
     changes: &'static [&'static str],
     in_force: fn(&Settings) -> serde_json::Value,
     value: serde_json::Value,
@@ -325,7 +326,7 @@ fn of_two_copies_the_stricter_counts() {
     }
 }
 
-/// Whatever the file says, what is in force asks for nothing beyond what was accepted.
+/// For every pair of files, the settings in force need no more than the accepted ones.
 #[test]
 fn what_is_in_force_never_asks_for_more() {
     let files: Vec<&str> = cases().iter().flat_map(|case| [case.accepted, case.file]).collect();
@@ -336,7 +337,7 @@ fn what_is_in_force_never_asks_for_more() {
                 crate::trust::TrustList::of(settings, None, &crate::trust::ScriptMarks::default())
             };
             let mut force = crate::trust::force::in_force(&after, &before);
-            // Gates are held to both copies by the hook; a contract that is not accepted runs nothing.
+            // The hook checks both copies of the gates. A contract that is not accepted runs nothing.
             force.gates = before.gates.clone();
             force.team.contracts.retain(|_, contract| !contract.is_unaccepted);
             let changes = crate::trust::change::changes(&list(&before), &list(&force));
