@@ -1,4 +1,4 @@
-//! What people answer to agents' questions. Agents have no tool for this.
+//! The answers of people to agents' questions. Agents have no tool for this.
 
 use engine::id::MessageId;
 use engine::{Caller, Command, Reply, Rights};
@@ -7,8 +7,8 @@ use wire::json::{Value, object};
 use crate::error::Error;
 use crate::service::Service;
 
-/// Answers a message to people, with the rights the door has found; the rules say whose are enough. The task that waits for
-/// the answer goes on in the same step.
+/// Answers a message to people with the rights of the caller; the rules decide whether they are enough. The task that
+/// waits for the answer continues in the same transaction.
 pub async fn answer(service: &Service, rights: Rights, message: MessageId, text: String) -> Result<Value, Error> {
     let reply = service.execute(Caller::with_rights(rights), Command::Answer { message, text }).await?;
     let Reply::Answered { answer, task, status } = reply else {

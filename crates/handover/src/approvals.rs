@@ -1,4 +1,4 @@
-//! Approvals, as people look at them and decide about them. Agents have no tool for this.
+//! Approvals as people list them and decide them. Agents have no tool for this.
 
 use engine::approval::{Approval, ApprovalState, ApprovalStatus, Decision, Request, Source, Via};
 use engine::id::ApprovalId;
@@ -11,29 +11,29 @@ use crate::error::Error;
 use crate::service::Service;
 use wire::visible::redacted;
 
-/// As much of a request as a line of a list shows.
+/// The most characters of a request in one line of a list.
 const ASKED_CHARS_MAX: usize = 120;
 
-/// As much of a text as can stand for all of it.
+/// The most characters of a first line that stands for the whole text.
 const OPERATION_CHARS_MAX: usize = 300;
 
-/// Risks as requests state them, the gravest first.
+/// The risks that requests can state, the highest first.
 const RISKS: [&str; 4] = ["CRITICAL", "HIGH", "MEDIUM", "LOW"];
 
-/// Puts the gravest risk first. Requests of one risk stay in their order; those that state none come last.
+/// Sorts the highest risk first. Requests of the same risk keep their order; requests without a risk come last.
 pub fn sort_by_risk(rows: &mut [Approval]) {
     let rank = |row: &Approval| RISKS.iter().position(|risk| row.request.risk.eq_ignore_ascii_case(risk));
     rows.sort_by_key(|row| rank(row).unwrap_or(RISKS.len()));
 }
 
-/// A page of them: the newest, the gravest risk first, and where the next page begins.
+/// A page of approvals: the newest ones, sorted by risk, and the start of the next page.
 #[derive(Debug)]
 pub struct Page {
     pub rows: Vec<Approval>,
     pub next: Option<(Timestamp, ApprovalId)>,
 }
 
-/// Those with these statuses; none stands for all of them.
+/// Returns the approvals with these statuses. An empty list of statuses means all of them.
 pub async fn list(
     service: &Service,
     statuses: Vec<ApprovalStatus>,
@@ -58,7 +58,7 @@ pub async fn show(service: &Service, id: ApprovalId) -> Result<Approval, Error> 
     service.view(move |world| world.approval(id).cloned()).await
 }
 
-/// How telling people of it goes, each way that was tried.
+/// Returns the notices about an approval, one for each channel that was tried.
 pub async fn notices(service: &Service, id: ApprovalId) -> Result<Vec<Notice>, Error> {
     service
         .view(move |world| {
@@ -68,7 +68,7 @@ pub async fn notices(service: &Service, id: ApprovalId) -> Result<Vec<Notice>, E
         .await
 }
 
-/// A notice as a member of its approval.
+/// Returns a notice as JSON, for the object of its approval.
 pub fn notice_row(notice: &Notice) -> Value {
     object([
         ("channel", notice.channel.as_str().into()),
@@ -78,7 +78,7 @@ pub fn notice_row(notice: &Notice) -> Value {
     ])
 }
 
-/// Records that a person saw what waits among these. Mostly that is known, and nothing is written.
+/// Records that a person saw the pending approvals among these rows. Writes nothing when all of them were seen before.
 pub async fn seen(service: &Service, rows: &[Approval], via: Via) -> Result<(), Error> {
     let now = service.now();
     let is_new = |row: &&Approval| {
@@ -92,7 +92,7 @@ pub async fn seen(service: &Service, rows: &[Approval], via: Via) -> Result<(), 
     Ok(())
 }
 
-/// With the rights the door has found; the rules say whose are enough.
+/// Decides an approval with the rights of the caller; the rules decide whether they are enough.
 pub async fn decide(
     service: &Service,
     rights: Rights,
@@ -102,7 +102,7 @@ pub async fn decide(
     decide_as(service, Caller::with_rights(rights), id, decision).await
 }
 
-/// As whoever stands at the door: an agent that asked cannot decide, whatever its rights are.
+/// Decides an approval as a caller. An agent cannot decide its own request, regardless of its rights.
 pub async fn decide_as(
     service: &Service,
     caller: Caller,
@@ -117,13 +117,14 @@ pub async fn decide_as(
     Ok(status)
 }
 
-/// Of a text that has no title; all of it is the content.
+/// Returns the first line of a text without a title, as the name of an operation. The request's content has the
+/// complete text.
 pub fn first_line(text: &str) -> String {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("go on");
     first.chars().take(OPERATION_CHARS_MAX).collect()
 }
 
-/// What is asked, in a line. What a tool is called with says more than its name.
+/// Returns the request in one line. For a tool call it includes the call's input, which says more than the tool's name.
 pub fn asked(approval: &Approval) -> String {
     let Request { operation, content, .. } = &approval.request;
     let line = match approval.source {
@@ -133,7 +134,7 @@ pub fn asked(approval: &Approval) -> String {
     redacted(&line).chars().take(ASKED_CHARS_MAX).collect()
 }
 
-/// An approval as an object of the API, without what looks like a secret.
+/// Returns an approval as an object of the API, without texts that look like secrets.
 pub fn row(approval: &Approval, now: Timestamp) -> Value {
     let time = |at: Timestamp| Value::Number(at.0.into());
     let (by, at, reason) = match &approval.state {
@@ -147,7 +148,7 @@ pub fn row(approval: &Approval, now: Timestamp) -> Value {
         ApprovalState::Expired { at } => (None, Some(*at), None),
     };
     let used = if let ApprovalState::Consumed { by, at, .. } = &approval.state { Some((by, at)) } else { None };
-    // Nobody may have come by since its time was over.
+    // The approval may be overdue although no sweep has expired it yet.
     let status = if approval.is_over(now) { ApprovalStatus::Expired } else { approval.state.status() };
     let request = &approval.request;
     object([

@@ -1,4 +1,4 @@
-//! `handover init` and `handover card`: a project's own files.
+//! The commands `handover init` and `handover card`, for a project's own files.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -7,7 +7,7 @@ use anyhow::Context;
 use handover::{place, project};
 use wire::json::{Value, object};
 
-/// Writes what a project begins with, into the repository's main worktree or, where there is none, here.
+/// Writes the files of a new project into the repository's main worktree or, without a repository, into this folder.
 pub(crate) fn init(json: bool) -> anyhow::Result<ExitCode> {
     let root = root()?;
     let written = project::init(&root).with_context(|| format!("write into {}", root.display()))?;
@@ -29,13 +29,13 @@ pub(crate) fn init(json: bool) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The project that we are in, or this folder.
+/// Returns the root of the project around this folder, or this folder.
 pub(crate) fn root() -> anyhow::Result<std::path::PathBuf> {
     let here = std::env::current_dir().context("find the folder we are in")?;
     Ok(place::root(&here).unwrap_or(here))
 }
 
-/// Shows one card.
+/// Prints one card.
 pub(crate) fn card(slug: &str, json: bool) -> anyhow::Result<ExitCode> {
     let root = root()?;
     let cards = project::cards(&root).with_context(|| format!("read the cards of {}", root.display()))?;
@@ -50,7 +50,7 @@ pub(crate) fn card(slug: &str, json: bool) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Lists cards, each with its verdict.
+/// Lists the cards, each with its verdict.
 pub(crate) fn cards(json: bool) -> anyhow::Result<ExitCode> {
     let root = root()?;
     let cards = project::cards(&root).with_context(|| format!("read the cards of {}", root.display()))?;

@@ -1,4 +1,4 @@
-//! SHA-256 as it is written down.
+//! SHA-256 hashes as hexadecimal text.
 
 use sha2::{Digest as _, Sha256};
 

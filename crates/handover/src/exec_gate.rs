@@ -1,4 +1,4 @@
-//! Gated tasks: whoever notices that one could begin asks a person, once, whether it may.
+//! Gated tasks: the process that finds a task ready to start asks a person, once, to approve it.
 
 use engine::approval::{Request, Source};
 use engine::command::AskApproval;
@@ -14,7 +14,7 @@ use crate::seal::Seal;
 use crate::service::Service;
 
 impl Service {
-    /// Asks for every gated task that could begin now, a bounded number of them. Mostly there is none.
+    /// Asks about every gated task that could start now, up to a bound. Usually there are no such tasks.
     pub async fn ask_gates(&self) -> Result<(), Error> {
         let list = List::Gated { limit: limits::GATED_TASKS_MAX };
         let tasks = self
@@ -24,7 +24,7 @@ impl Service {
             .await?;
         for task in tasks {
             match self.ask_gate(task.id).await {
-                // It began or went meanwhile, or too many approvals wait.
+                // The task started or was removed in between, or too many approvals wait.
                 Ok(_) | Err(Error::Refused(_)) => {}
                 Err(error) => return Err(error),
             }
@@ -32,7 +32,8 @@ impl Service {
         Ok(())
     }
 
-    /// Asks whether the next claim of a task may begin. While somebody is asked already, that is the approval.
+    /// Asks a person to approve the next claim of a task. Returns the existing approval when a person was already
+    /// asked.
     pub(crate) async fn ask_gate(&self, id: TaskId) -> Result<ApprovalId, Error> {
         let (task, detail, workflow) = self
             .view(move |world| {
@@ -51,7 +52,7 @@ impl Service {
     }
 }
 
-/// What a person lets begin: the task as it is planned.
+/// Returns the request that a person approves: the task as it is planned.
 fn request(task: &Task, detail: &Detail, workflow: &Workflow) -> Request {
     let brief = detail.brief.as_ref().map(|brief| brief.as_str().to_owned());
     let content = brief.or_else(|| detail.description.clone()).unwrap_or_else(|| task.name.clone());
@@ -66,7 +67,7 @@ fn request(task: &Task, detail: &Detail, workflow: &Workflow) -> Request {
     }
 }
 
-/// Globs can be long and many; a letter has at most four bytes.
+/// The most characters of the scope. Globs can be long and many; a character has at most four bytes.
 const SCOPE_CHARS_MAX: usize = limits::SUMMARY_BYTES_MAX / 4;
 
 #[cfg(test)]
@@ -126,7 +127,7 @@ mod tests {
         assert_eq!(found.fingerprint, sealed.fingerprint());
         approvals::decide(&service, Rights::Person, asked, Decision::Approve).await.unwrap();
         clock.advance(10_000);
-        // Ten seconds are over; the sweep ends it and asks anew, and that one is used in time.
+        // The ten seconds are over. The sweep expires the approval and asks again; the new approval is used in time.
         service.sweep().await.unwrap();
         let status = async |id| approvals::show(&service, id).await.unwrap().state.status();
         assert_eq!(status(asked).await, ApprovalStatus::Expired);

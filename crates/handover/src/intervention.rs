@@ -1,5 +1,5 @@
-//! Interventions: skips, removals, overrides, changed limits and changed courses of workflows, by anyone. They are read from the
-//! log, so a run and `handover status` show the same ones, with who, when, before and after.
+//! Interventions: skips, removals, overrides, changed limits and changed workflow states, by people or agents. They are
+//! read from the log, so a run and `handover status` show the same ones, with who, when, before and after.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use store::{Cursor, Entry};
 use crate::error::Error;
 use crate::service::Service;
 
-/// One change that somebody made to a plan or to a task of others.
+/// One change that a person or an agent made to a plan or to the task of another agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Intervention {
     pub at: Timestamp,
@@ -20,20 +20,20 @@ pub struct Intervention {
     pub workflow: WorkflowId,
     /// The name of the task or the workflow.
     pub subject: String,
-    /// What was done, in one word or two: `skipped`, `removed`.
+    /// The change in one or two words: `skipped`, `removed`.
     pub act: &'static str,
     pub before: String,
     pub after: String,
 }
 
-/// Entries that one read returns.
+/// The most entries of one read.
 const PAGE: u32 = 200;
-/// Entries at the end of a workflow's log that `recent` looks at.
+/// The number of entries at the end of a workflow's log that [`recent`] reads.
 const RECENT_ENTRIES: i64 = 500;
-/// A setting longer than this is cut.
+/// The most characters of a setting's value. A longer value is cut.
 const VALUE_CHARS_MAX: usize = 120;
 
-/// What an entry says, before names are looked up.
+/// The intervention in a log entry, before ids are replaced by names.
 struct Found {
     task: Option<TaskId>,
     subject: Option<String>,
@@ -42,23 +42,23 @@ struct Found {
     after: String,
 }
 
-/// Follows the log from a moment on.
+/// Follows the log from one moment on.
 #[derive(Debug)]
 pub struct InterventionFollower {
     service: Service,
     cursor: Cursor,
-    /// Only this workflow, if there is one.
+    /// The only workflow to follow, or `None` for all of them.
     only: Option<WorkflowId>,
 }
 
 impl InterventionFollower {
-    /// Begins behind everything that is in the log now.
+    /// Starts after the newest entry of the log.
     pub async fn from_now(service: Service, only: Option<WorkflowId>) -> Result<Self, Error> {
         let cursor = service.end().await?;
         Ok(Self { service, cursor, only })
     }
 
-    /// Returns what came since the last call.
+    /// Returns the interventions since the last call.
     pub async fn next(&mut self) -> Result<Vec<Intervention>, Error> {
         let mut found = Vec::new();
         loop {
@@ -74,7 +74,7 @@ impl InterventionFollower {
     }
 }
 
-/// Returns the newest interventions of a workflow, the last one first. Only the end of its log is looked at.
+/// Returns the newest interventions of a workflow, the last one first. Reads only the end of its log.
 pub async fn recent(service: &Service, workflow: WorkflowId, limit: usize) -> Result<Vec<Intervention>, Error> {
     let topic = engine::Topic::Workflow(workflow).to_string();
     let end = service.topic_head(&topic).await?;
@@ -109,7 +109,7 @@ async fn read(service: &Service, entry: &Entry, only: Option<WorkflowId>) -> Res
     Ok(Some(Intervention { at: entry.at, who, workflow, subject, act, before, after }))
 }
 
-/// Names for the ids of an entry.
+/// The names for the ids of an entry.
 struct Names {
     task: Option<String>,
     workflow: String,
@@ -137,7 +137,7 @@ async fn names(
     found.await
 }
 
-/// Returns what an entry changed, when it is an intervention.
+/// Returns the change of an entry when it is an intervention.
 fn judge(entry: &Entry) -> Option<Found> {
     let body: Value = serde_json::from_str(&entry.body).ok()?;
     let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -150,7 +150,7 @@ fn judge(entry: &Entry) -> Option<Found> {
                 let after = with_reason("skipped", &text("/state/reason"));
                 return Some(Found { task, subject: None, act: "skipped", before: from, after });
             }
-            // A person who answers lets a task go on; that is no intervention.
+            // The answer of a person lets a paused task continue; that is not an intervention.
             let answered = from == "paused" && to == "in_progress";
             (by_others && !answered && from != to).then(|| Found {
                 task,
@@ -219,18 +219,18 @@ fn setting(value: Option<&Value>) -> String {
 }
 
 impl Intervention {
-    /// Returns the line that people read.
+    /// Returns the intervention as a line for people.
     pub fn line(&self) -> String {
         format!("{}: {} by {}: {} -> {}", self.subject, self.act, self.who, self.before, self.after)
     }
 
-    /// Returns when it was, as people read it.
+    /// Returns the time of the intervention as people read it.
     pub fn time(&self) -> String {
         let text = wire::time::DateTime::from_timestamp(self.at).map(|time| time.to_string()).unwrap_or_default();
         text.get(..19).map_or(text.clone(), |text| format!("{} UTC", text.replace('T', " ")))
     }
 
-    /// Returns the event for programs.
+    /// Returns the intervention as an event for programs.
     pub fn event(&self) -> Value {
         serde_json::json!({
             "event": "intervention", "at": self.at.0, "by": self.who, "workflow_id": self.workflow.to_string(),
@@ -239,14 +239,15 @@ impl Intervention {
     }
 }
 
-/// Counts interventions that are no longer kept, so that a long run stays bounded.
+/// The interventions of a run: counts of all of them and the first few in full, so that a long run needs bounded
+/// memory.
 #[derive(Debug, Default)]
 pub struct InterventionSummary {
     kept: Vec<Intervention>,
     acts: BTreeMap<&'static str, usize>,
 }
 
-/// The end of a run repeats this many.
+/// The most interventions that the end of a run repeats in full.
 const REPEATED_MAX: usize = 50;
 
 impl InterventionSummary {
@@ -257,7 +258,7 @@ impl InterventionSummary {
         }
     }
 
-    /// Returns the lines for the end of a run; none when nobody intervened.
+    /// Returns the lines for the end of a run; empty when there were no interventions.
     pub fn lines(&self) -> Vec<String> {
         if self.kept.is_empty() {
             return Vec::new();

@@ -1,8 +1,8 @@
-//! Telling people outside of Handover that an approval waits: by a command of theirs, or by a webhook.
+//! Notices to people outside of Handover that an approval waits, sent by a configured command or a webhook.
 //!
-//! A notice is only a view of the approval. Whoever of our processes comes by takes one that is due, sends it, and records how
-//! that went; the store sees to it that there is one sender at a time, and that a notice whose sender died is sent again. So a
-//! notice arrives at least once, and whoever asked never waits for it.
+//! A notice is only a view of the approval. Any Handover process takes a due notice, sends it, and records the result.
+//! The store allows one sender at a time, and a notice whose sender died is sent again. So a notice arrives at least
+//! once, and the agent that asked for the approval never waits for it.
 
 mod address;
 mod body;
@@ -27,17 +27,18 @@ use crate::service::Service;
 use crate::settings::Notify;
 use crate::trust;
 
-/// Sending one takes no longer, whatever the other side does. Its sender counts as gone well after that.
+/// The longest time for sending one notice, even if the receiver does not answer. The store counts the sender as gone
+/// well after that.
 const SENDING_MAX: Duration = Duration::from_secs(30);
-/// Notices sent in one round; the next one goes on.
+/// The most notices of one round; the next round continues.
 const ROUND_MAX: u32 = 50;
 
-/// Whose notices are sent: those of one project.
+/// Sends the notices of one project.
 #[derive(Debug, Clone)]
 pub struct Notifier {
     service: Service,
     root: PathBuf,
-    /// Where the user keeps what was trusted.
+    /// The user's data folder, which has the accepted settings.
     data: Option<PathBuf>,
 }
 
@@ -46,14 +47,14 @@ impl Notifier {
         Self { service, root, data }
     }
 
-    /// Sends what is due, in the way that a person accepted. Nothing is sent before they did.
+    /// Sends the due notices with the command or webhook that a person accepted. Sends nothing before acceptance.
     pub async fn round(&self) -> Result<u32, Error> {
         let mut sent = 0;
         for channel in [Channel::Command, Channel::Webhook] {
             if !self.is_due(channel).await? {
                 continue;
             }
-            // Read when there is something to send, so that a change of the file takes effect.
+            // Read the settings only when a notice is due, so that a change of the file takes effect.
             let Some(notify) = self.settings().filter(|notify| has(notify, channel)) else { continue };
             for _ in 0..ROUND_MAX {
                 if !self.send_next(&notify, channel).await? {
@@ -79,7 +80,7 @@ impl Notifier {
         (!found.is_empty()).then_some(found)
     }
 
-    /// A script of the repository that the command names may have changed since a person accepted it.
+    /// Tells whether the command's scripts in the repository are unchanged since a person accepted them.
     fn is_as_accepted(&self, words: &[String]) -> bool {
         let changed = || {
             let record = trust::record_of(&self.root, self.data.as_deref()?).ok()?;
@@ -89,7 +90,7 @@ impl Notifier {
         changed().is_some_and(|changed| changed.is_empty())
     }
 
-    /// Says whether there was one.
+    /// Sends the next due notice. Returns false when no notice is due.
     async fn send_next(&self, notify: &Notify, channel: Channel) -> Result<bool, Error> {
         let engine = || Caller::with_rights(Rights::Engine);
         let reply = self.service.execute(engine(), Command::TakeNotice { channel }).await?;
@@ -139,7 +140,7 @@ fn has(notify: &Notify, channel: Channel) -> bool {
     }
 }
 
-/// A program of the settings: found by its name, or from the root when it is written as a path.
+/// Returns the path of a program in the settings: a plain name is searched in PATH, a path is relative to the root.
 fn program(root: &Path, word: &str) -> PathBuf {
     if word.contains('/') { root.join(word) } else { PathBuf::from(word) }
 }

@@ -1,11 +1,11 @@
-//! Bytes that are kept as files beside the store, each named by its SHA-256: what programs wrote, whole.
+//! Objects: the complete outputs of programs, stored as files next to the store and named by their SHA-256.
 //!
 //! ```text
 //! <state>/objects/part-…          being written
-//! <state>/objects/ab/ab34…        kept: whole, synced, never changed
+//! <state>/objects/ab/ab34…        stored: complete, synced, never changed
 //! ```
 //!
-//! Everything here waits for the disk; whoever must not wait calls it on a thread of its own.
+//! All functions here wait for the disk. Call them on a separate thread where waiting is not allowed.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write as _};
@@ -17,12 +17,12 @@ use sha2::{Digest as _, Sha256};
 use crate::digest::hexadecimal;
 
 const FOLDER: &str = "objects";
-/// SHA-256 in hexadecimal.
+/// The length of a SHA-256 in hexadecimal.
 const HASH_CHARS: usize = 64;
-/// What is in memory of an object at a time.
+/// The bytes of an object that are in memory at a time.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// Keeps everything there is to read. The same bytes are kept once; after a crash they are there whole or not at all.
+/// Stores all bytes of a reader. Equal contents are stored once. After a crash an object is complete or absent.
 pub fn put(state: &Path, mut bytes: impl Read) -> io::Result<Object> {
     let folder = state.join(FOLDER);
     std::fs::create_dir_all(&folder)?;
@@ -42,7 +42,7 @@ pub fn put(state: &Path, mut bytes: impl Read) -> io::Result<Object> {
     }
     let object = Object { hash: hexadecimal(&hash.finalize()), bytes: count };
     let path = place(state, &object.hash)?;
-    // A file of another size was damaged, and is replaced.
+    // A file of another size is damaged, so it is replaced.
     if std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_file() && found.len() == count) {
         return Ok(object);
     }
@@ -56,22 +56,22 @@ pub fn put(state: &Path, mut bytes: impl Read) -> io::Result<Object> {
     Ok(object)
 }
 
-/// Whether it is still there: a copy of the store does not bring its objects along.
+/// Tells whether the object still exists: a copy of the store does not include its objects.
 pub fn has(state: &Path, object: &Object) -> bool {
     place(state, &object.hash).is_ok_and(|path| path.is_file())
 }
 
-/// Opens what was kept. Reading it to its end fails when it is not what was kept.
+/// Opens an object. Reading it to the end fails when the content does not match the hash.
 pub fn get(state: &Path, object: &Object) -> io::Result<Kept> {
     let file = File::open(place(state, &object.hash)?)?;
     Ok(Kept { file, hash: Some(Sha256::new()), object: object.clone() })
 }
 
-/// An object that is being read.
+/// An object that is being read, with a check of its hash at the end.
 #[derive(Debug)]
 pub struct Kept {
     file: File,
-    /// Until the end was reached and found right.
+    /// The running hash; `None` after the end was reached and the hash matched.
     hash: Option<Sha256>,
     object: Object,
 }
@@ -94,7 +94,8 @@ impl Read for Kept {
     }
 }
 
-/// A name that is no hash leads nowhere: it may come from a store that somebody else filled.
+/// Returns the path of an object. Refuses a name that is not a hash, because it may come from a store that another user
+/// filled.
 fn place(state: &Path, hash: &str) -> io::Result<PathBuf> {
     let is_hash = hash.len() == HASH_CHARS && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     match hash.get(..2).filter(|_| is_hash) {
@@ -103,7 +104,7 @@ fn place(state: &Path, hash: &str) -> io::Result<PathBuf> {
     }
 }
 
-/// A new name lasts when its folder is synced.
+/// Syncs a folder, which makes a new file name in it durable.
 fn sync(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
@@ -112,7 +113,7 @@ fn sync(folder: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// Gives its bytes in odd pieces, and is interrupted now and then.
+    /// A reader that returns its bytes in pieces of odd sizes and is interrupted now and then.
     struct Trickle(Vec<u8>, usize);
 
     impl Read for Trickle {
@@ -128,7 +129,7 @@ mod tests {
         }
     }
 
-    /// Fails half-way.
+    /// A reader that fails halfway.
     struct Torn(bool);
 
     impl Read for Torn {
@@ -190,7 +191,7 @@ mod tests {
         let path = place(state.path(), &object.hash).unwrap();
         std::fs::write(&path, "abd").unwrap();
         assert_eq!(read(state.path(), &object).unwrap_err().kind(), ErrorKind::InvalidData);
-        // One that is too short is seen when the same comes again, and mended.
+        // A file that is too short is noticed when the same content is stored again, and replaced.
         std::fs::write(&path, "ab").unwrap();
         put(state.path(), b"abc".as_slice()).unwrap();
         assert_eq!(read(state.path(), &object).unwrap(), b"abc");

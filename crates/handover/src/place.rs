@@ -1,6 +1,6 @@
-//! Where the store is: named, configured, in the repository, or the user's own.
+//! Finds the store: named by the caller, configured, in the repository, or in the user's data folder.
 //!
-//! From a linked worktree it is the main one's, so that all agents of a repository meet in one place.
+//! A linked worktree uses the store of the main worktree, so that all agents of a repository share one store.
 
 mod own;
 
@@ -14,18 +14,18 @@ use crate::trust::{self, StoreProblem};
 pub use git::{FOLDER, STATE};
 const FILE: &str = "handover.db";
 
-/// What is known before anything is opened.
+/// The facts that are known before anything is opened.
 #[derive(Debug, Clone, Copy)]
 pub struct Surroundings<'a> {
-    /// `--store` or `HANDOVER_STORE`.
+    /// The value of `--store` or `HANDOVER_STORE`.
     pub named: Option<&'a str>,
-    /// Where the program was started.
+    /// The folder in which the program was started.
     pub folder: &'a Path,
     /// The user's data folder, when there is one.
     pub data: Option<&'a Path>,
 }
 
-/// A store and how it was found.
+/// A store, and how it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// A path or a URL.
@@ -54,7 +54,7 @@ impl fmt::Display for By {
     }
 }
 
-/// Why no store was found.
+/// The reasons why no store is found.
 #[derive(Debug, thiserror::Error)]
 pub enum Lost {
     #[error("{path} cannot be read: {problem}")]
@@ -65,7 +65,7 @@ pub enum Lost {
     Nowhere,
 }
 
-/// The first that is set.
+/// Returns the first store that is set: by name, by the settings, in the repository, in the user's data folder.
 pub fn find(surroundings: Surroundings<'_>) -> Result<Place, Lost> {
     let root = root(surroundings.folder);
     if let Some(named) = surroundings.named.filter(|named| !named.is_empty()) {
@@ -84,14 +84,15 @@ pub fn find(surroundings: Surroundings<'_>) -> Result<Place, Lost> {
     Ok(Place { store, by: By::Repository, root: Some(root) })
 }
 
-/// The root of the project that a folder belongs to: the main worktree, or the nearest folder with our settings.
+/// Returns the root of the project that a folder belongs to: the main worktree, or the nearest folder with a
+/// `.handover` folder.
 pub fn root(folder: &Path) -> Option<PathBuf> {
     let folder = std::path::absolute(folder).ok()?;
     let repository = folder.ancestors().find_map(main_worktree);
     repository.or_else(|| folder.ancestors().find(|folder| folder.join(FOLDER).is_dir()).map(Path::to_owned))
 }
 
-/// The main worktree, when this folder is the root of a worktree.
+/// Returns the main worktree when this folder is the root of a worktree.
 fn main_worktree(folder: &Path) -> Option<PathBuf> {
     let git = folder.join(".git");
     if git.is_dir() {
@@ -99,17 +100,17 @@ fn main_worktree(folder: &Path) -> Option<PathBuf> {
     }
     let text = std::fs::read_to_string(&git).ok()?;
     let own = folder.join(text.strip_prefix("gitdir:")?.trim());
-    // A linked worktree names the common folder; a submodule has none and is a repository of its own.
+    // A linked worktree names the common git folder. A submodule does not: it is a separate repository.
     let Ok(common) = std::fs::read_to_string(own.join("commondir")) else { return Some(folder.to_owned()) };
     let common = own.join(common.trim()).canonicalize().ok()?;
     match common.file_name() {
         Some(name) if name == ".git" => common.parent().map(Path::to_owned),
-        // The worktrees of a bare repository have no main one: they meet in it.
+        // A bare repository has no main worktree, so its worktrees share the repository's own folder.
         _ => Some(common),
     }
 }
 
-/// `store` of the configuration, as it is written.
+/// Returns `store` of the configuration, as it is written.
 fn configured(root: &Path) -> Result<Option<String>, Lost> {
     let path = root.join(FOLDER).join("config.toml");
     let lost = |problem: String| Lost::Configuration { path: path.display().to_string(), problem };
@@ -126,7 +127,8 @@ fn configured(root: &Path) -> Result<Option<String>, Lost> {
     }
 }
 
-/// Makes what a store needs, readable by its owner alone. The state is nobody's to commit: its folder says so to git.
+/// Creates the files and folders that a store needs, readable by their owner only. The state must not be committed, so
+/// its folder gets a `.gitignore`.
 pub fn prepare(place: &Place) -> std::io::Result<()> {
     let is_server = place.store.contains("://");
     if let (true, Some(root)) = (is_server || place.by == By::Repository, &place.root) {

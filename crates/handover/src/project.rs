@@ -1,4 +1,4 @@
-//! A project's own files: what `handover init` writes, and the cards and contracts that are there.
+//! The files of a project: those that `handover init` writes, and its cards, contracts and templates.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use wire::report::Registry;
 
 use crate::place::FOLDER;
 
-/// What a new project begins with, below `.handover/`.
+/// The files of a new project, below `.handover/`.
 const FILES: &[(&str, &str)] = &[
     ("config.toml", include_str!("init/config.toml")),
     ("cards/builder.json", include_str!("init/builder.json")),
@@ -23,18 +23,18 @@ const FILES: &[(&str, &str)] = &[
     ("state/.gitignore", "*\n"),
 ];
 
-/// Roles that blocked tasks are routed to unless the configuration says otherwise, and those agents register with.
+/// The known roles: those to which blocked tasks are routed by default, and those with which agents register.
 const ROLES: &[&str] = &["ba", "infra", "pm", "supervisor", "worker", "coordinator", "developer", "reviewer"];
 
-/// What became of one file.
+/// The result for one file of `handover init`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
     pub path: PathBuf,
-    /// It was there before and was left as it is.
+    /// True when the file existed before and was left unchanged.
     pub kept: bool,
 }
 
-/// Writes what a project begins with. A file that is there is kept, so it may be called again.
+/// Writes the files of a new project. Keeps existing files, so it can be called again.
 pub fn init(root: &Path) -> io::Result<Vec<Written>> {
     let mut written = Vec::new();
     for (name, text) in FILES {
@@ -56,18 +56,18 @@ pub fn init(root: &Path) -> io::Result<Vec<Written>> {
     Ok(written)
 }
 
-/// A card of the project, judged.
+/// A card of the project, with its verdict.
 #[derive(Debug)]
 pub struct Judged {
     pub path: PathBuf,
-    /// When it is valid.
+    /// The card, when it is valid.
     pub card: Option<Card>,
     pub verdict: Value,
-    /// How many.
+    /// The number of errors.
     pub errors: usize,
 }
 
-/// Every card, judged against the names of this project.
+/// Returns every card with its verdict against the names of this project.
 pub fn cards(root: &Path) -> io::Result<Vec<Judged>> {
     let documents: Vec<(PathBuf, Vec<u8>)> = files(&root.join(FOLDER).join("cards"), "json")?
         .into_iter()
@@ -82,17 +82,18 @@ pub fn cards(root: &Path) -> io::Result<Vec<Judged>> {
     Ok(documents.into_iter().map(judge).collect())
 }
 
-/// A plan with variables that a file holds.
+/// A template file: a plan with variables.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TemplateFile {
-    /// Where, relative to the project.
+    /// The path of the file, relative to the project.
     pub path: String,
     pub name: String,
     pub description: Option<String>,
     pub body: TemplateBody,
 }
 
-/// Templates of the project, by the names of their files. The first that cannot be read is named.
+/// Returns the templates of the project, sorted by file name. Fails at the first file that cannot be read, and names
+/// it.
 pub fn templates(root: &Path) -> Result<Vec<TemplateFile>, String> {
     let folder = root.join(FOLDER).join("templates");
     let listed = |ending| files(&folder, ending).map_err(|error| format!("{}: {error}", folder.display()));
@@ -104,7 +105,7 @@ pub fn templates(root: &Path) -> Result<Vec<TemplateFile>, String> {
     for path in paths {
         let shown = path.strip_prefix(root).unwrap_or(&path).display().to_string();
         let text = std::fs::read_to_string(&path).map_err(|error| format!("{shown}: {error}"))?;
-        // JSON is YAML, too; it is read by the stricter reader of the two.
+        // JSON is also YAML, but the JSON reader is stricter.
         let text = if shown.ends_with("json") {
             text
         } else {
@@ -121,7 +122,7 @@ pub fn templates(root: &Path) -> Result<Vec<TemplateFile>, String> {
     Ok(found)
 }
 
-/// The names cards may use: agents by the cards there are, output types by the contracts, and the usual roles.
+/// Returns the names that cards may use: agents from the cards, output types from the contracts, and the known roles.
 fn registry(root: &Path, documents: &[(PathBuf, Vec<u8>)]) -> io::Result<Registry> {
     let stems =
         |paths: Vec<PathBuf>| paths.iter().filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect();
@@ -136,7 +137,7 @@ fn registry(root: &Path, documents: &[(PathBuf, Vec<u8>)]) -> io::Result<Registr
     })
 }
 
-/// The files of a folder with an extension, by name; none when there is no folder.
+/// Returns the files of a folder with an extension, sorted by name; empty when the folder does not exist.
 fn files(folder: &Path, extension: &str) -> io::Result<Vec<PathBuf>> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,

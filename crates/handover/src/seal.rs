@@ -1,5 +1,5 @@
-//! The seal of an approval: a fingerprint over everything that is asked, by whom, and in which attempt. What is done later
-//! must have the same, byte for byte; only a shell call's caption and time limit do not count.
+//! The seal of an approval: a fingerprint of the request, the agent that asks, and the attempt. The approved action
+//! must have the same fingerprint, byte for byte. Only a shell call's caption and time limit do not count.
 
 use std::fmt;
 
@@ -11,8 +11,8 @@ use wire::json::{Value, object};
 
 use crate::digest::sha256;
 
-/// Fields of a shell call that change nothing about what it runs: the caption, which a model words anew each time, and time
-/// limits.
+/// Fields of a shell call that do not change which program runs: time limits, and the caption, which a model writes
+/// differently each time.
 const INCIDENTAL: &[&str] = &[
     "description",
     "timeout",
@@ -28,7 +28,7 @@ const INCIDENTAL: &[&str] = &[
     "yield_time_ms",
 ];
 
-/// What is sealed. Whatever asks, a handoff, a gate, an `exec.gate` or a program over ACP, seals with this.
+/// The sealed content. Handoffs, gates, `exec.gate` and programs over ACP all use this type.
 #[derive(Debug, Clone, Copy)]
 pub struct Seal<'a> {
     pub request: &'a Request,
@@ -38,7 +38,8 @@ pub struct Seal<'a> {
 }
 
 impl Seal<'_> {
-    /// SHA-256 over the canonical JSON of RFC 8785, in hexadecimal. No text is folded, trimmed or shortened on the way.
+    /// Returns the SHA-256 of the canonical JSON of RFC 8785, in hexadecimal. No text is case-folded, trimmed or
+    /// shortened.
     pub fn fingerprint(&self) -> String {
         sha256(self.canonical().as_bytes())
     }
@@ -62,7 +63,7 @@ impl Seal<'_> {
     }
 }
 
-/// The members of a JSON object in their order, each value in its very bytes.
+/// The members of a JSON object in their order, each value as its exact bytes.
 struct RawMembers(Vec<(String, Box<RawValue>)>);
 
 impl<'de> Deserialize<'de> for RawMembers {
@@ -87,8 +88,8 @@ impl<'de> Deserialize<'de> for RawMembers {
     }
 }
 
-/// Returns what an approval of a tool call is for: its input in the very bytes, without the caption and the time limit when it
-/// is a shell call. Two calls with the same result run the same.
+/// Returns the part of a tool call's input that an approval covers: the exact bytes, for a shell call without the
+/// caption and the time limit. Two calls with the same result run the same command.
 pub fn sealed_input(input: &str) -> String {
     let Ok(RawMembers(members)) = serde_json::from_str::<RawMembers>(input) else { return input.to_owned() };
     if !members.iter().any(|(name, _)| gate::COMMAND_FIELDS.contains(&name.as_str())) {
@@ -139,7 +140,7 @@ mod tests {
         ] {
             assert_ne!(sealed_input(other), plain, "{other}");
         }
-        // What is no shell call keeps every byte.
+        // The input of other tools keeps every byte.
         let write = r#"{"file_path": "a", "description": "y"}"#;
         assert_eq!(sealed_input(write), write);
         let nested = r#"{"command":"x","input":{"description":"kept"}}"#;
@@ -160,7 +161,7 @@ mod tests {
         assert_eq!(seal.fingerprint(), sha256(expected.as_bytes()));
     }
 
-    /// Letter case, blanks, paths, redirections, and the same words in another field: each is something else.
+    /// A different letter case, space, path, redirection, or the same text in another field gives a different seal.
     #[test]
     fn any_other_byte_is_another_seal() {
         let (one, base) = (request(), request());

@@ -1,4 +1,4 @@
-//! The project context, as people look at it: what agents have learned, and who wrote what when.
+//! The project context as people see it: the facts that agents have learned, and who wrote them when.
 
 use engine::agent::is_slug;
 use engine::list::List;
@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::service::Service;
 use crate::turns::value;
 
-/// All of them, by name.
+/// Returns all sections, sorted by name.
 pub async fn list(service: &Service) -> Result<Vec<Value>, Error> {
     let limit = u32::try_from(engine::limits::SECTIONS_MAX).unwrap_or(u32::MAX);
     service
@@ -34,7 +34,7 @@ pub async fn show(service: &Service, name: &str) -> Result<Value, Error> {
         .await
 }
 
-/// Its writes, newest first.
+/// Returns the writes of a section, newest first.
 pub async fn history(service: &Service, name: &str, limit: u32) -> Result<Vec<Value>, Error> {
     let name = name.to_owned();
     service
@@ -48,7 +48,8 @@ pub async fn history(service: &Service, name: &str, limit: u32) -> Result<Vec<Va
         .await
 }
 
-/// A text that cannot be a section's name is not asked for: a database need not take it.
+/// Returns a section. Refuses a text that cannot be a section's name without asking the store, because a database may
+/// not accept every text.
 fn section<'a>(world: &'a World, name: &str) -> Result<&'a Section, Stop> {
     let unknown = || Stop::from(Refusal::SectionNotFound { section: name.chars().take(64).collect() });
     if !is_slug(name) {
@@ -64,7 +65,7 @@ fn writer(by: Actor) -> Option<Need> {
     }
 }
 
-/// People know agents by their slugs.
+/// Returns the slug of an agent, because people know agents by their slugs.
 fn slug(world: &World, by: Actor) -> Option<String> {
     match by {
         Actor::Agent(agent) => world.agent(agent).ok().map(|agent| agent.slug.clone()),

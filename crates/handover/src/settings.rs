@@ -1,4 +1,5 @@
-//! `.handover/config.toml`: what a project sets. A word that is not known is an error, because a typo would be silent.
+//! The settings of a project in `.handover/config.toml`. An unknown key is an error, because otherwise a typo would go
+//! unnoticed.
 
 mod files;
 pub mod mcp;
@@ -21,9 +22,9 @@ use gate::Gates;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Settings {
-    /// Where work is kept; read by `place`.
+    /// The store's path or URL; `place` reads it.
     pub store: Option<String>,
-    /// Where worktrees are made, relative to the root.
+    /// The folder for worktrees, relative to the root.
     pub worktrees: Option<PathBuf>,
     pub serve: Serve,
     pub approvals: Approvals,
@@ -33,7 +34,7 @@ pub struct Settings {
     pub gates: Gates,
 }
 
-/// The file itself.
+/// The content of the file, before checks.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Written {
@@ -69,13 +70,13 @@ pub const RATE_DEFAULT: u32 = 20_000;
 #[serde(deny_unknown_fields)]
 pub struct Serve {
     pub port: Option<u16>,
-    /// Names this server is reached by, beside those of loopback.
+    /// Host names of this server, in addition to those of loopback.
     #[serde(default)]
     pub hosts: Vec<String>,
-    /// Pages that may call it, such as `https://tools.example.org`.
+    /// Origins of web pages that may call the server, such as `https://tools.example.org`.
     #[serde(default)]
     pub origins: Vec<String>,
-    /// Requests of one token in one second.
+    /// The most requests of one token in one second.
     pub rate_per_second: Option<u32>,
 }
 
@@ -86,8 +87,8 @@ pub struct Unreadable {
     pub problem: String,
 }
 
-/// Reads the settings of a project as its files say them; the defaults when there are none. Which of them count is said by
-/// `trust::view`: a caller that runs something or lets somebody in asks there.
+/// Reads the settings of a project as written in its files; the defaults when there are no files. `trust::view` decides
+/// which of them count: use it before running a program or granting access.
 pub fn read(root: Option<&Path>) -> Result<Settings, Unreadable> {
     root.map_or_else(|| Ok(Settings::default()), |root| SettingsFiles::read(root)?.settings(root))
 }

@@ -1,14 +1,16 @@
-//! The one way to start a program: the caller chooses folder and environment, and it gets a process group of its own.
+//! The only code that starts programs: the caller chooses the folder and the environment, and each program gets its own
+//! process group.
 
 use std::path::Path;
 use std::process::Stdio;
 
 use tokio::process::{Child, Command};
 
-/// Of our own environment a program gets these: where it finds programs and files, and how it speaks.
+/// The environment variables that a program inherits: where it finds programs and files, and its language and terminal.
 const KEPT: &[&str] = &["PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "USER", "TERM", "NO_COLOR"];
 
-/// A program in a folder, with standard input and output as pipes. It ends when its handle is dropped.
+/// Returns the command for a program in a folder, with pipes for standard input and output. The program is killed when
+/// its handle is dropped.
 pub fn program(program: &Path, folder: &Path) -> Command {
     #[expect(
         clippy::disallowed_methods,
@@ -22,10 +24,10 @@ pub fn program(program: &Path, folder: &Path) -> Command {
     command
 }
 
-/// Ends a program and all it has started, at once, as a crash would.
+/// Kills a program and its process group at once, as a crash would.
 pub fn kill(child: &Child) {
     if let Some(group) = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw) {
-        // It may have ended by itself meanwhile.
+        // The process may have ended already.
         let _gone = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
     }
 }

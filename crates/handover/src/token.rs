@@ -1,4 +1,4 @@
-//! Secrets that let somebody in over HTTP, and what is kept of them.
+//! The tokens for access over HTTP, and their hashes in the store.
 
 use engine::agent::slug_of;
 use engine::command::Register;
@@ -13,14 +13,14 @@ use crate::principal;
 use crate::random;
 use crate::service::Service;
 
-/// A token that was just made. Its secret is nowhere else.
+/// A token that was just made. Its secret is not stored anywhere.
 #[derive(Debug, Clone)]
 pub struct Made {
     pub id: TokenId,
     pub secret: String,
 }
 
-/// What anybody may see of a token.
+/// The public part of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {
     pub id: TokenId,
@@ -31,34 +31,35 @@ pub struct Shown {
     pub revoked: Option<Timestamp>,
 }
 
-/// Marks a secret as ours, so that scanners find one that was committed.
+/// Marks a secret as a Handover token, so that scanners find a committed one.
 const PREFIX: &str = "hnd_";
 
-/// What is known of an agent's program before it has come in.
+/// The runtime of an agent that has not connected yet.
 const RUNTIME: &str = "http";
 
-/// A secret of 256 random bits.
+/// Returns a secret of 256 random bits.
 pub fn secret() -> Result<String, Error> {
     Ok(format!("{PREFIX}{:032x}{:032x}", random::seed()?, random::seed()?))
 }
 
-/// What is kept of a secret. It has so much chance in it that a plain hash cannot be turned back.
+/// Returns the hash of a secret, which the store keeps. The secret has so many random bits that a plain hash cannot be
+/// reversed.
 pub fn hash(secret: &str) -> String {
     digest::sha256(secret.as_bytes())
 }
 
-/// For whom a token of scope agent is.
+/// The holder of a token of scope agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TokenHolder {
-    /// The agent of this name, which is registered when there is none yet.
+    /// The agent of this name. It is registered if it does not exist yet.
     Named(String),
-    /// One agent, by its name or id.
+    /// One existing agent, by its slug or id.
     Agent(String),
-    /// Several agents, who can act for each other.
+    /// Several agents, which can act for each other.
     Shared,
 }
 
-/// Returns the agent that a token stands for, none for a shared one.
+/// Returns the agent of a token, or `None` for a shared token.
 pub async fn holder(service: &Service, holder: &TokenHolder) -> Result<Option<AgentId>, Error> {
     match holder {
         TokenHolder::Shared => Ok(None),
@@ -81,8 +82,9 @@ pub async fn holder(service: &Service, holder: &TokenHolder) -> Result<Option<Ag
     }
 }
 
-/// Refuses an agent that works over `handover mcp` or under a runner now. A token that is bound to it would act as the agent
-/// beside that process, and take the agent and its claims away from it. An agent of a token may get another token.
+/// Refuses an agent that works over `handover mcp` or under a runner now. A token of this agent would act as the agent
+/// at the same time, and take the agent and its claims away from that process. An agent that already has a token may
+/// get another one.
 async fn check_free(service: &Service, agent: AgentId) -> Result<(), Error> {
     let caller = Caller {
         session: Some(principal::command_line()),
@@ -112,7 +114,7 @@ fn unknown_agent(name: &str) -> Refusal {
     Refusal::InvalidInput { field: "agent".to_owned(), problem }
 }
 
-/// Registers the agent that will come in with the token.
+/// Registers the agent that will connect with the token.
 async fn register(service: &Service, name: &str, slug: String) -> Result<AgentId, Error> {
     let register = Register {
         name: name.to_owned(),
@@ -136,7 +138,7 @@ pub async fn create(service: &Service, name: &str, scope: Scope, agent: Option<A
     Ok(Made { id, secret })
 }
 
-/// Makes a secret known; one that is known already stays as it is.
+/// Stores a secret's hash. A known secret stays unchanged.
 pub async fn keep(
     service: &Service,
     name: &str,
@@ -152,7 +154,7 @@ pub async fn keep(
     Ok(token)
 }
 
-/// Revokes a token and ends the homes of all agents on it, however many there are.
+/// Revokes a token and ends the homes of all its agents, regardless of their number.
 pub async fn revoke(service: &Service, token: TokenId) -> Result<(), Error> {
     let homes = Need::SessionAgents(SessionId::of_token(token));
     loop {
@@ -188,7 +190,7 @@ pub async fn known(service: &Service, token: TokenId) -> Result<Kept, Error> {
     service.view(move |world| world.token(token).cloned()).await
 }
 
-/// The token that a secret belongs to, unless it is revoked.
+/// Returns the token that a secret belongs to, unless it is revoked.
 pub async fn find(service: &Service, secret: &str) -> Result<Option<Kept>, Error> {
     let hash = hash(secret);
     service.view(move |world| Ok(world.token_hashed(&hash)?.filter(|token| token.revoked.is_none()).cloned())).await

@@ -1,4 +1,4 @@
-//! Turns, as people look at them: what an agent's program said, called and cost, and what was found of its output.
+//! Turns as people see them: the messages, calls and costs of an agent's program, and the verification of its output.
 
 use engine::id::{AgentId, TaskId, TurnId, WorkflowId};
 use engine::list::{List, Whose, WorkflowFilter};
@@ -10,22 +10,22 @@ use wire::json::{Value, object};
 use crate::error::Error;
 use crate::service::Service;
 
-/// Workflows that are looked through when none is named, the newest ones.
+/// The number of newest workflows that are searched when no workflow is named.
 const WORKFLOWS: u32 = 20;
-/// Verifications read in one go, and how often that is done for one turn.
+/// The most verifications of one read. `PAGES_MAX` is the most reads for one turn.
 const PAGE: u32 = 500;
 const PAGES_MAX: u32 = 20;
 
-/// A turn and who is behind its ids.
+/// A turn, with the names for its ids.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Named {
     pub turn: Turn,
-    /// The agent's slug, and the task's name while it exists.
+    /// The agent's slug. `task` is the task's name while the task exists.
     pub agent: Option<String>,
     pub task: Option<String>,
 }
 
-/// The newest turns of a task, of a workflow, or of the newest workflows.
+/// Returns the newest turns of a task, of a workflow, or of the newest workflows.
 pub async fn list(service: &Service, whose: Option<Whose>, limit: u32) -> Result<Vec<Named>, Error> {
     service
         .view(move |world| {
@@ -69,7 +69,7 @@ fn named(world: &World, rows: Vec<Turn>) -> Result<Vec<Named>, Stop> {
     Ok(rows.into_iter().map(|turn| Named { agent: agent(turn.agent), task: task(turn.task), turn }).collect())
 }
 
-/// A turn, and the verifications of what came out of it.
+/// Returns a turn, and the verifications of its output.
 pub async fn show(service: &Service, id: TurnId) -> Result<(Named, Vec<Verification>), Error> {
     let found = service
         .view(move |world| {
@@ -96,12 +96,12 @@ fn time(at: Timestamp) -> Value {
     Value::Number(at.0.into())
 }
 
-/// JSON as it was stored.
+/// Returns stored JSON as a value.
 pub fn value(json: &Json) -> Value {
     wire::json::parse(json.as_str()).map_or(Value::Null, |node| node.to_value())
 }
 
-/// What something cost; what is not known is null.
+/// Returns costs as an object. An unknown cost is null.
 pub fn spent(spent: Spent) -> Value {
     object([
         ("usd_micros", spent.usd_micros.into()),
@@ -111,7 +111,7 @@ pub fn spent(spent: Spent) -> Value {
     ])
 }
 
-/// A turn as an object. `kept` says whether what its program wrote is here.
+/// Returns a turn as an object. `kept` tells whether the output of its program is stored here.
 pub fn row(named: &Named, kept: impl FnOnce(&engine::turn::Object) -> bool) -> Value {
     let Named { turn, agent, task } = named;
     let ended = turn.ended();

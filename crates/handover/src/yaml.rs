@@ -1,11 +1,11 @@
-//! YAML as the values we know: plans and templates are written by people.
+//! Reads YAML into JSON values, because people write plans and templates in YAML.
 
 mod size;
 
 use saphyr::{LoadableYamlNode as _, MarkedYaml, Scalar, Yaml, YamlData};
 use wire::json::{Number, Object, Value};
 
-/// One document. Keys must be texts and appear once; anchors and tags are resolved or refused by the reader.
+/// Parses one document. Keys must be texts and unique; the reader resolves or refuses anchors and tags.
 pub fn parse(text: &str) -> Result<Value, String> {
     size::check(text)?;
     let documents = Yaml::load_from_str(text).map_err(|error| error.to_string())?;
@@ -16,7 +16,7 @@ pub fn parse(text: &str) -> Result<Value, String> {
     }
 }
 
-/// Deeper than any plan.
+/// The deepest nesting that is accepted: deeper than any plan.
 const DEPTH_MAX: usize = 128;
 
 fn value(node: &Yaml<'_>, depth: usize) -> Result<Value, String> {
@@ -50,7 +50,7 @@ fn value(node: &Yaml<'_>, depth: usize) -> Result<Value, String> {
     }
 }
 
-/// Where everything stands: JSON pointers with their lines, from 1. Nothing for a text that cannot be read.
+/// Returns the line, counted from 1, of every JSON pointer. Returns an empty list for a text that cannot be read.
 pub fn lines(text: &str) -> Vec<(String, usize)> {
     let mut found = Vec::new();
     if let Ok(documents) = MarkedYaml::load_from_str(text)

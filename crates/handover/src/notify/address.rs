@@ -1,19 +1,19 @@
-//! Which addresses a webhook may reach: those of the public internet, unless the settings allow a private network.
+//! The addresses that a webhook may reach: the public internet, unless the settings allow a private network.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Where an address leads.
+/// The network that an address belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
     Public,
     /// This machine, or a network of its owner.
     Private,
-    /// Nobody's: link-local with the metadata services of clouds, multicast, reserved, documentation.
+    /// No webhook may reach it: link-local with the metadata services of clouds, multicast, reserved, documentation.
     Never,
 }
 
-/// An address of the public internet. With `private`, also one of this machine or of a private network; link-local,
-/// multicast, reserved and cloud metadata addresses are refused in any case.
+/// Tells whether a webhook may reach an address of the public internet. With `private`, also an address of this machine
+/// or of a private network. Link-local, multicast, reserved and cloud metadata addresses are always refused.
 pub fn is_public(address: IpAddr, private: bool) -> bool {
     match reach(address) {
         Reach::Public => true,
@@ -30,7 +30,7 @@ fn reach(address: IpAddr) -> Reach {
 }
 
 fn of_v4(address: Ipv4Addr) -> Reach {
-    // The metadata services of Alibaba and Azure stand among other addresses.
+    // The metadata services of Alibaba and Azure use addresses in otherwise normal ranges.
     let metadata = [Ipv4Addr::new(100, 100, 100, 200), Ipv4Addr::new(168, 63, 129, 16)];
     if metadata.contains(&address) {
         return Reach::Never;
@@ -38,7 +38,7 @@ fn of_v4(address: Ipv4Addr) -> Reach {
     match address.octets() {
         [127, ..] | [10, ..] | [192, 168, ..] => Reach::Private,
         [172, second, ..] if (16..32).contains(&second) => Reach::Private,
-        // Shared by carriers, and by overlay networks.
+        // The range that carriers and overlay networks share.
         [100, second, ..] if (64..128).contains(&second) => Reach::Private,
         // "This" network, link-local, protocol assignments, documentation, the old 6to4 relay, benchmarks.
         [0, ..] | [169, 254, ..] | [192, 0, 0 | 2, _] | [198, 51, 100, _] | [203, 0, 113, _] | [192, 88, 99, _] => {
@@ -60,19 +60,19 @@ fn of_v6(address: Ipv6Addr) -> Reach {
     };
     match parts {
         [0, 0, 0, 0, 0, 0, 0, 1] => Reach::Private,
-        // An IPv4 address in another coat: mapped, translated by NAT64, tunnelled by 6to4.
+        // An IPv4 address inside an IPv6 address: mapped, translated by NAT64, tunnelled by 6to4.
         [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => of_v4(v4(high, low)),
         [0x2002, high, low, ..] => of_v4(v4(high, low)),
-        // Amazon's metadata service has a unique local address.
+        // The metadata service of Amazon has a unique local address.
         [0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x0254] => Reach::Never,
-        // Unique local.
+        // Unique local addresses.
         [first, ..] if first & 0xfe00 == 0xfc00 => Reach::Private,
-        // Of what is given out as global unicast: protocol assignments with Teredo, documentation.
+        // Exceptions within global unicast: protocol assignments with Teredo, documentation.
         [0x2001, second, ..] if second < 0x0200 || second == 0x0db8 => Reach::Never,
         [0x3fff, second, ..] if second < 0x1000 => Reach::Never,
         [first, ..] if first & 0xe000 == 0x2000 => Reach::Public,
-        // Unspecified, the old compatible form, other NAT64 prefixes, discard, link-local, site-local, multicast, and whatever
-        // nobody has.
+        // Unspecified, the old compatible form, other NAT64 prefixes, discard, link-local, site-local, multicast, and
+        // unassigned addresses.
         _ => Reach::Never,
     }
 }

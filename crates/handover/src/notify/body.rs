@@ -1,4 +1,4 @@
-//! What people are told: which approval waits, and how to look at it. The exact content stays in the store.
+//! The text of a notice: the approval that waits, and how to look at it. The exact content stays in the store.
 
 use engine::approval::Approval;
 use wire::json::{Value, object};
@@ -6,10 +6,10 @@ use wire::json::{Value, object};
 use wire::visible::lines;
 use wire::visible::redacted;
 
-/// One text of a notice; who wants all of it looks at the approval.
+/// The most characters of one text in a notice. The approval itself has the complete text.
 const TEXT_CHARS_MAX: usize = 1_000;
 
-/// A line of JSON.
+/// Returns the notice as one line of JSON.
 pub fn body(approval: &Approval, agent: Option<&str>, task: Option<&str>) -> String {
     let text = |words: &str| -> Value {
         let cut: String = lines(&redacted(words)).chars().take(TEXT_CHARS_MAX).collect();

@@ -1,4 +1,5 @@
-//! A command of the settings that tells somebody: no shell, the notice on its standard input, and not for long.
+//! Runs the command of the settings that notifies people: without a shell, with the notice on its standard input, for a
+//! limited time.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -8,7 +9,7 @@ use tokio::io::AsyncWriteExt as _;
 
 use crate::spawn;
 
-/// A command that opens a window or sends a mail needs less.
+/// The longest run of the command. Opening a window or sending a mail needs less.
 const RUN_MAX: Duration = Duration::from_secs(20);
 
 pub(super) async fn run(root: &Path, words: &[String], told: &str) -> Result<(), String> {
@@ -16,7 +17,7 @@ pub(super) async fn run(root: &Path, words: &[String], told: &str) -> Result<(),
     let mut command = spawn::program(&super::program(root, program), root);
     command.args(arguments).stdout(Stdio::null());
     let mut child = command.spawn().map_err(|error| format!("{program} cannot be started: {error}"))?;
-    // Whoever does not read it is not waited for.
+    // A program that does not read its standard input must not block us.
     let mut input = child.stdin.take();
     let line = format!("{told}\n");
     let ended = tokio::time::timeout(RUN_MAX, async {

@@ -1,4 +1,5 @@
-//! Notices sent for real: a program that keeps what it was told, and a server that answers as it is told to.
+//! Tests that really send notices: to a program that stores its input, and to a server that answers with given
+//! statuses.
 
 use std::sync::{Arc, Mutex};
 
@@ -75,7 +76,7 @@ impl Scene {
     }
 }
 
-/// Answers with these statuses, one after the other, and keeps what came.
+/// Starts a server that answers with these statuses, one after the other, and stores the requests.
 async fn receiver(statuses: &'static [&'static str]) -> (u16, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -85,7 +86,7 @@ async fn receiver(statuses: &'static [&'static str]) -> (u16, Arc<Mutex<Vec<Stri
         for status in statuses {
             let (mut stream, _) = listener.accept().await.unwrap();
             let mut text = String::new();
-            // A body of one line of JSON ends the request.
+            // The body is one line of JSON, so its closing brace ends the request.
             while !text.ends_with('}') {
                 let mut bytes = [0; 4_096];
                 let count = stream.read(&mut bytes).await.unwrap();
@@ -173,7 +174,8 @@ async fn a_command_gets_the_notice_on_its_standard_input() {
     let lines: Vec<serde_json::Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 2);
     assert_eq!((&lines[0]["approval_id"], &lines[0]["operation"]), (&id.to_string().into(), &"push".into()));
-    // Another command is not run before it is trusted: the accepted one tells. What was decided is not told.
+    // A new command does not run before a person accepts it: the accepted command still sends the notices. A decided
+    // approval needs no notice.
     std::fs::write(root.join(".handover/config.toml"), "[notify]\ncommand = [\"touch\", \"owned\"]\n").unwrap();
     scene.ask("push elsewhere").await;
     assert_eq!(scene.notifier().round().await.unwrap(), 1);
@@ -186,7 +188,7 @@ async fn a_command_gets_the_notice_on_its_standard_input() {
     assert!(!root.join("owned").exists());
 }
 
-/// The clock jumps ahead as soon as there is nothing to do but wait.
+/// With a paused clock, time jumps ahead as soon as all tasks only wait.
 #[tokio::test(start_paused = true)]
 async fn a_command_that_does_not_end_is_ended() {
     let scene = Scene::new("[notify]\ncommand = [\"sleep\", \"1000\"]\n").await;

@@ -1,7 +1,7 @@
-//! A webhook: one signed POST to a host of the list, at an address that was checked, and no redirect followed.
+//! Sends a webhook: one signed POST to an allowed host, at an address that was checked. Redirects are not followed.
 //!
-//! It is signed as standardwebhooks.com says: `webhook-id`, `webhook-timestamp`, and in `webhook-signature` a `v1,` with the
-//! HMAC-SHA256, in base64, of the id, the time and the body with dots between them.
+//! The signature follows standardwebhooks.com: the headers `webhook-id`, `webhook-timestamp`, and `webhook-signature`
+//! with `v1,` and the HMAC-SHA256, in base64, of the id, the time and the body with dots between them.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -25,26 +25,26 @@ use tokio_rustls::TlsConnector;
 use super::address::is_public;
 use crate::settings::{Webhook, WebhookTarget};
 
-/// Of one step: a name, a connection, an answer.
+/// The longest time for one step: name lookup, connection, or answer.
 const STEP_MAX: Duration = Duration::from_secs(8);
-/// Addresses of one name that are tried.
+/// The most addresses of one name that are tried.
 const ADDRESSES_MAX: usize = 3;
-/// A shorter secret can be guessed.
+/// The fewest bytes of a secret. A shorter secret can be guessed.
 const SECRET_BYTES_MIN: usize = 16;
 const SECRET_BYTES_MAX: u64 = 4_096;
 
-/// What is posted.
+/// The content of one POST.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Letter<'a> {
-    /// The same for every try, so that whoever gets it twice can tell.
+    /// The id of the notice. It is the same for every try, so that a receiver recognises a repetition.
     pub(super) id: &'a str,
-    /// Seconds since 1970.
+    /// The time of sending, in seconds since 1970.
     pub(super) at: i64,
     pub(super) body: &'a str,
 }
 
 impl WebhookTarget {
-    /// The name is resolved once, every address of it is checked, and those are the ones that are called.
+    /// Resolves the name once and checks every address. The request goes to exactly these addresses.
     async fn addresses(&self, private: bool) -> Result<Vec<SocketAddr>, String> {
         let found: Vec<SocketAddr> = match self.host.parse::<IpAddr>() {
             Ok(address) => vec![SocketAddr::new(address, self.port)],
@@ -56,7 +56,8 @@ impl WebhookTarget {
         self.checked(found, private)
     }
 
-    /// One that may be called beside one that may not is how a name is bent.
+    /// Refuses the name when one of its addresses is forbidden. A mix of allowed and forbidden addresses is a sign of
+    /// DNS rebinding.
     fn checked(&self, found: Vec<SocketAddr>, private: bool) -> Result<Vec<SocketAddr>, String> {
         if let Some(refused) = found.iter().find(|found| !is_public(found.ip(), private)) {
             return Err(format!(
@@ -80,7 +81,7 @@ impl WebhookTarget {
     }
 }
 
-/// `v1,` and the HMAC-SHA256 of `id.at.body` in base64. A secret that begins with `whsec_` is base64 itself.
+/// Returns `v1,` and the HMAC-SHA256 of `id.at.body` in base64. A secret that starts with `whsec_` is base64 itself.
 pub fn signature(secret: &str, id: &str, at: i64, body: &str) -> Result<String, String> {
     let key = match secret.strip_prefix("whsec_") {
         Some(coded) => STANDARD.decode(coded).map_err(|_| "the secret behind whsec_ is not base64".to_owned())?,
@@ -143,7 +144,7 @@ async fn send(target: &WebhookTarget, stream: TcpStream, letter: &Letter<'_>, si
     exchange(stream.map_err(|error| format!("TLS: {error}"))?, request).await
 }
 
-/// The certificates the system trusts, and no others.
+/// Returns a TLS connector that trusts only the certificates of the system.
 fn tls() -> Result<TlsConnector, String> {
     let mut roots = rustls::RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -159,7 +160,7 @@ where
 {
     let shaken = timely("the beginning", http1::handshake(TokioIo::new(stream))).await?;
     let (mut sender, connection) = shaken.map_err(|error| error.to_string())?;
-    // It drives the exchange, and ends with it.
+    // This task drives the connection. It is aborted after the answer.
     let driver = tokio::spawn(connection);
     let answered = timely("its answer", sender.send_request(request)).await;
     driver.abort();
@@ -185,7 +186,7 @@ mod tests {
         Webhook { url: url.to_owned(), secret_file: None, secret_env: Some("X".to_owned()), allow, private: false }
     }
 
-    /// The example of the standard's own libraries.
+    /// The example comes from the libraries of the standard.
     #[test]
     fn a_signature_is_the_one_others_expect() {
         let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -242,7 +243,7 @@ mod tests {
         assert!(target.addresses(true).await.is_err(), "metadata is refused in any case");
         let target = WebhookTarget::of(&webhook("http://localhost:9/", &["localhost:9"])).unwrap();
         assert!(target.addresses(true).await.is_ok());
-        // A name that leads to several places is called at none of them when one is forbidden.
+        // A name with several addresses is not called at all when one of them is forbidden.
         let at = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<SocketAddr>>();
         let public = ["93.184.215.14:443", "[2606:2800:21f:cb07::1]:443"];
         assert_eq!(target.checked(at(&public), false), Ok(at(&public)));

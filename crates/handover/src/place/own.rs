@@ -1,4 +1,4 @@
-//! Whether a store that was found is ours: nobody else owns it, and it did not come with the repository.
+//! Checks that a store belongs to this user: no other user owns it, and it did not come with the repository.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use super::{By, FOLDER, Place, STATE};
 use git::Git;
 use git::program::Call;
 
-/// Why a store is not opened. Its content would decide which work, mail and tokens count here.
+/// The reasons why a store is not opened. Its content would decide which work, mail and tokens count here.
 #[derive(Debug, thiserror::Error)]
 pub enum ForeignStore {
     #[error(
@@ -28,8 +28,8 @@ pub enum ForeignStore {
     },
 }
 
-/// Refuses a store that is not ours, and narrows the rights of one that is. Returns what was changed, for a person. A store
-/// that the caller named is the caller's own.
+/// Refuses a store that does not belong to this user, and removes the rights of other users from one that does. Returns
+/// messages about changes, for a person. A store that the caller named counts as the caller's own.
 pub async fn judge(place: &Place) -> Result<Vec<String>, ForeignStore> {
     if place.by == By::Name || place.store == "memory:" {
         return Ok(Vec::new());
@@ -60,7 +60,8 @@ pub async fn judge(place: &Place) -> Result<Vec<String>, ForeignStore> {
     Ok(notes)
 }
 
-/// Takes the rights of others away from a file or folder of ours. What is not there is made later, with the right ones.
+/// Removes the rights of other users from a file or folder of this user. A missing one gets the right mode when it is
+/// created later.
 fn narrowed(path: &Path, mode: u32) -> Result<Option<String>, ForeignStore> {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
@@ -81,25 +82,25 @@ fn narrowed(path: &Path, mode: u32) -> Result<Option<String>, ForeignStore> {
     }
     match std::fs::set_permissions(path, std::fs::Permissions::from_mode(before & mode)) {
         Ok(()) => Ok(Some(format!("{} was open to other users ({before:o}) and is yours alone now", shown()))),
-        // Another process may have removed a file beside the database.
+        // Another process may have removed a file of the database.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(cause) => Err(ForeignStore::Unreadable { path: shown(), cause }),
     }
 }
 
-/// Refuses a path that git tracks. Git itself is asked only when its index may have it: every command comes by here.
+/// Refuses a path that git tracks. Every command calls this, so git runs only when its index may contain the path.
 async fn is_untracked(root: &Path, path: &str) -> Result<(), ForeignStore> {
     if !may_have(root, path) {
         return Ok(());
     }
     let call = Call::read(root, &["ls-files", "-z", "--cached", "--"]).and(format!(":(top,icase){path}"));
     let tracked = || ForeignStore::Tracked { path: path.to_owned() };
-    // Where git cannot say that the path is free, it is not taken for free.
+    // When git cannot answer, the path counts as tracked.
     let output = call.run(&Git::default()).await.map_err(|_| tracked())?;
     if output.is_success() && output.stdout.is_empty() { Ok(()) } else { Err(tracked()) }
 }
 
-/// Whether the index may have a path: its bytes stand in it, or it is written in a form that hides them.
+/// Tells whether the index may contain a path: the path's bytes are in it, or the index has a form that hides them.
 fn may_have(root: &Path, path: &str) -> bool {
     let git = root.join(".git");
     let folder = match std::fs::read_to_string(&git) {
@@ -114,12 +115,13 @@ fn may_have(root: &Path, path: &str) -> bool {
         Err(error) => return !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
     };
     let (Some(b"DIRC"), Some(&[0, 0, 0, version])) = (index.get(..4), index.get(4..8)) else { return true };
-    // Version 4 leaves out what two names have in common; a split index has its names in another file.
+    // Version 4 leaves out the part that two names have in common. A split index has its names in another file.
     let is_plain = matches!(version, 2 | 3) && !is_split(&index);
     !is_plain || contains(&index, path.as_bytes())
 }
 
-/// Whether the index may have the part that names another file: a word, its length, and as many bytes.
+/// Tells whether the index may have the extension that names another file: the word `link`, its length, and as many
+/// bytes.
 fn is_split(index: &[u8]) -> bool {
     const HASH_BYTES_MIN: usize = 20;
     memchr::memmem::find_iter(index, b"link").any(|at| {
@@ -129,14 +131,14 @@ fn is_split(index: &[u8]) -> bool {
     })
 }
 
-/// Names that differ in letters of another case are one file on some disks.
+/// Tells whether the index contains the path. Ignores the case of letters, because some disks do.
 fn contains(index: &[u8], path: &[u8]) -> bool {
     let Some(&first) = path.first() else { return true };
     let starts = memchr::memchr2_iter(first.to_ascii_lowercase(), first.to_ascii_uppercase(), index);
     starts.into_iter().any(|at| index[at..].get(..path.len()).is_some_and(|found| found.eq_ignore_ascii_case(path)))
 }
 
-/// Makes a new database that only its owner can read; the files beside it get the same rights.
+/// Creates a new database file that only its owner can read. SQLite gives the files next to it the same rights.
 pub(super) fn make(file: &Path) -> io::Result<()> {
     let mut options = std::fs::File::options();
     options.write(true).create_new(true);
@@ -148,15 +150,15 @@ pub(super) fn make(file: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a folder that only its owner can look into.
+/// Creates a folder that only its owner can read.
 pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
     let mut maker = std::fs::DirBuilder::new();
     std::os::unix::fs::DirBuilderExt::mode(&mut maker, 0o700);
     maker.recursive(true).create(folder)
 }
 
-/// Says whether a path of the repository lies in its state, which no agent's output may write. On some disks letters of
-/// another case are the same.
+/// Tells whether a path of the repository is in the state folder, which no agent's output may write. Ignores the case
+/// of letters, because some disks do.
 pub fn is_state(path: &str) -> bool {
     let mut parts = path.split('/').filter(|part| !part.is_empty() && *part != ".");
     let is = |part: Option<&str>, name: &str| part.is_some_and(|part| part.eq_ignore_ascii_case(name));

@@ -1,4 +1,4 @@
-//! The files that the settings are read from, each read once: what is judged, hashed and accepted is the same text.
+//! The files of the settings. Each is read once, so that the text that is checked, hashed and accepted is the same.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,24 +11,24 @@ use git::FOLDER;
 const CONFIG: &str = "config.toml";
 /// The folder of schemas, in `.handover/`.
 pub(crate) const CONTRACTS: &str = "contracts";
-/// A configuration is some kilobytes; a person cannot look through more than this.
+/// The most bytes of a configuration. Usual ones have some kilobytes, and a person cannot review more than this.
 const CONFIG_BYTES_MAX: u64 = 4 << 20;
-/// One more than a schema may have, so that the schema's own limit is the one that is reported.
+/// One byte more than a schema may have, so that the error names the schema's own limit.
 const CONTRACT_BYTES_MAX: u64 = (1 << 20) + 1;
-/// Files in `contracts/`; more of them are not read.
+/// The most files of `contracts/` that are read.
 const CONTRACTS_MAX: usize = 1_000;
 
 /// The text of `config.toml`, and the files in `contracts/` by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SettingsFiles {
-    /// Empty when there is no file.
+    /// Empty when the file does not exist.
     pub config: String,
-    /// The text of each file, or why it cannot be read.
+    /// The text of each file, or the reason why it cannot be read.
     pub contracts: BTreeMap<String, Result<String, String>>,
 }
 
 impl SettingsFiles {
-    /// Reads both.
+    /// Reads `config.toml` and the files in `contracts/`.
     pub fn read(root: &Path) -> Result<Self, Unreadable> {
         let config = Self::config(root)?;
         let folder = root.join(FOLDER).join(CONTRACTS);
@@ -48,7 +48,7 @@ impl SettingsFiles {
         Ok(Self { config, contracts })
     }
 
-    /// Reads `config.toml` alone: a gate decides before every call of a tool, and needs no schema.
+    /// Reads only `config.toml`: a gate decides before every tool call and needs no schema.
     pub fn config(root: &Path) -> Result<String, Unreadable> {
         let path = root.join(FOLDER).join(CONFIG);
         match text(&path, CONFIG_BYTES_MAX) {
@@ -58,7 +58,7 @@ impl SettingsFiles {
         }
     }
 
-    /// Parses what was read. `root` names the file in a problem.
+    /// Parses the text that was read. `root` is used for the path in an error.
     pub fn settings(&self, root: &Path) -> Result<Settings, Unreadable> {
         let path = || root.join(FOLDER).join(CONFIG).display().to_string();
         let mut settings = parse(&self.config).map_err(|problem| Unreadable { path: path(), problem })?;
@@ -67,7 +67,7 @@ impl SettingsFiles {
     }
 }
 
-/// `.handover` may be a file of somebody else's.
+/// Tells whether the file is absent. `.handover` may also be a file of another program.
 fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
@@ -89,7 +89,7 @@ fn text(path: &Path, most: u64) -> io::Result<String> {
     Ok(text)
 }
 
-/// The file may be replaced by a pipe after it was looked at, which then must not block.
+/// Opens a file without blocking, because it may be replaced by a pipe after the check.
 fn open(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.read(true);

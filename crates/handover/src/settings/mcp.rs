@@ -1,12 +1,12 @@
-//! `[mcp]`: which clients may do more than an agent.
+//! The `[mcp]` section: the clients that may do more than an agent.
 
 use serde::Deserialize;
 
-/// `[mcp]`
+/// The `[mcp]` section.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct McpSettings {
-    /// Clients for which `handover mcp --as coordinator` works, by the name they give in `clientInfo`.
+    /// The clients for which `handover mcp --as coordinator` works, by the name in their `clientInfo`.
     #[serde(default)]
     pub coordinators: Vec<String>,
 }

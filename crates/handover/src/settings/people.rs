@@ -1,4 +1,4 @@
-//! What the settings say about people: how long approvals live, and how somebody is told that one waits.
+//! The settings about people: how long approvals are valid, and how a person is notified of one.
 
 use std::path::PathBuf;
 
@@ -6,13 +6,13 @@ use engine::Millis;
 use engine::approval::Lifetimes;
 use serde::Deserialize;
 
-/// `[approvals]`
+/// The `[approvals]` section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Approvals {
-    /// Until somebody decides.
+    /// Seconds until a person must have decided.
     pub pending_seconds: u32,
-    /// From the decision until it is used.
+    /// Seconds from the decision until the approval must be used.
     pub approved_seconds: u32,
 }
 
@@ -23,9 +23,9 @@ impl Default for Approvals {
     }
 }
 
-/// Nobody remembers what was asked a month ago.
+/// The longest time for a decision. After a month a person no longer remembers the request.
 const PENDING_SECONDS_MAX: u32 = 30 * 24 * 60 * 60;
-/// An approval is for what is done now.
+/// The longest time until an approval must be used. An approval is for an action that happens now.
 const APPROVED_SECONDS_MAX: u32 = 24 * 60 * 60;
 
 impl Approvals {
@@ -44,11 +44,11 @@ impl Approvals {
     }
 }
 
-/// `[notify]`
+/// The `[notify]` section.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Notify {
-    /// A program and its arguments; it gets the notice on its standard input.
+    /// A program and its arguments. The notice is written to its standard input.
     pub command: Option<Vec<String>>,
     pub webhook: Option<Webhook>,
 }
@@ -57,13 +57,14 @@ pub struct Notify {
 #[serde(deny_unknown_fields)]
 pub struct Webhook {
     pub url: String,
-    /// Relative to the root of the project. One of the two is needed: what is not signed could be from anybody.
+    /// The file of the secret, relative to the root of the project. Either this or `secret_env` is required, because
+    /// the sender of an unsigned notice cannot be verified.
     pub secret_file: Option<PathBuf>,
-    /// The name of a variable of the environment.
+    /// The name of an environment variable that holds the secret.
     pub secret_env: Option<String>,
-    /// `host:port` that may be called.
+    /// The `host:port` pairs that may be called.
     pub allow: Vec<String>,
-    /// It may be an address of this machine or of a private network.
+    /// True when the address may be on this machine or in a private network.
     #[serde(default)]
     pub private: bool,
 }
@@ -73,7 +74,7 @@ impl Notify {
         *self == Self::default()
     }
 
-    /// What would be run or called, one a line.
+    /// Returns the programs that would run and the URLs that would be called, one per line.
     pub fn shown(&self, words: impl Fn(&[String]) -> String) -> Vec<String> {
         let command = self.command.as_ref().map(|command| format!("notify: {}", words(command)));
         let webhook = self.webhook.as_ref().map(|webhook| format!("notify: POST {}", webhook.url));

@@ -1,4 +1,4 @@
-//! What the runner reads of the settings: limits, routes, agents, contracts.
+//! The settings of the runner: limits, routes, agents, contracts.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use agents::adapter::{Kind, Permissions};
 
-/// Bounds of what a task may cost; what is missing is the default, or no bound.
+/// The limits of one task. A missing value means the default, or no limit.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
@@ -35,14 +35,14 @@ impl Default for Limits {
     }
 }
 
-/// Who judges `evaluate`.
+/// The agent that judges `evaluate`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Evaluator {
     pub agent: String,
 }
 
-/// Which kind of document ends a turn.
+/// The kind of document that ends a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Output {
@@ -50,18 +50,18 @@ pub enum Output {
     Envelope,
 }
 
-/// Whose home a program has.
+/// The home folder of an agent's program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Home {
-    /// The person's, with its keys and settings.
+    /// The person's home, with its keys and settings.
     #[default]
     User,
-    /// One of the agent's own, which lasts.
+    /// A separate home of the agent, which is kept between turns.
     Own,
 }
 
-/// `[[agent]]`
+/// The `[[agent]]` section.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Agent {
@@ -75,9 +75,9 @@ pub struct Agent {
     pub roles: Vec<String>,
     #[serde(default)]
     pub capabilities: Vec<String>,
-    /// Stands in for a card.
+    /// A text that is used instead of a card.
     pub persona: Option<String>,
-    /// What it reviews.
+    /// The media types that the agent reviews.
     #[serde(default = "texts")]
     pub media_types: Vec<String>,
     #[serde(default)]
@@ -87,9 +87,9 @@ pub struct Agent {
     pub(crate) output: Option<Output>,
     #[serde(default)]
     pub writable_sections: Vec<String>,
-    /// Sections it is shown; all of them without this.
+    /// The sections that the agent can read; without this key, all of them.
     pub readable_sections: Option<Vec<String>>,
-    /// It may add tasks to its workflow while it works.
+    /// True when the agent may add tasks to its workflow while it works.
     #[serde(default)]
     pub plans: bool,
     #[serde(default)]
@@ -113,20 +113,20 @@ impl Agent {
     }
 }
 
-/// `[contract.NAME]`
+/// The `[contract.NAME]` section.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Contract {
-    /// Relative to `.handover/`.
+    /// A path relative to `.handover/`.
     pub schema: Option<PathBuf>,
     #[serde(default)]
     pub checks: Vec<Check>,
-    /// No person accepted its checks on this machine, so no output can be held to it.
+    /// True when no person accepted the contract's checks on this machine, so that no output can be checked against it.
     #[serde(skip)]
     pub is_unaccepted: bool,
 }
 
-/// A command that must end with 0.
+/// A command that must exit with code 0.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Check {
@@ -139,7 +139,7 @@ fn ten_minutes() -> u32 {
     600
 }
 
-/// The part of the settings that says who works and how.
+/// The settings that say which agents work and how.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Team {
     pub limits: Limits,
@@ -147,25 +147,26 @@ pub struct Team {
     pub evaluator: Option<Evaluator>,
     pub agents: Vec<Agent>,
     pub contracts: BTreeMap<String, Contract>,
-    /// The files of `.handover/contracts/` by name: the text, or why it cannot be read.
+    /// The files of `.handover/contracts/` by name: the text, or the reason why it cannot be read.
     pub schemas: BTreeMap<String, Result<String, String>>,
-    /// What the scripts of checks are compared with. Without it, they are not compared.
+    /// The accepted contents with which the scripts of checks are compared. Without them, scripts are not compared.
     pub scripts: Option<ScriptSource>,
 }
 
-/// Where the accepted contents of scripts are kept.
+/// The place of the accepted contents of scripts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptSource {
     pub record: PathBuf,
-    /// The main worktree, where a person accepted them.
+    /// The main worktree, in which a person accepted the scripts.
     pub root: PathBuf,
 }
 
-/// The most a list of the settings may have.
+/// The most agents in the settings.
 const AGENTS_MAX: usize = 500;
 
 impl Team {
-    /// What serde cannot say: names, pairs that exclude each other, numbers that mean nothing.
+    /// Returns the first problem that serde cannot find: invalid names, keys that exclude each other, meaningless
+    /// numbers.
     pub fn problem(&self) -> Option<String> {
         let mut seen = std::collections::BTreeSet::new();
         if self.agents.len() > AGENTS_MAX {

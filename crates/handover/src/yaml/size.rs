@@ -1,24 +1,26 @@
-//! Bounds a YAML text before it is loaded: the loader copies what an alias names, so that a few lines can fill all memory.
+//! Limits the size of a YAML text before it is loaded. The loader copies the target of each alias, so a few lines could
+//! fill all memory.
 
 use std::collections::HashMap;
 
 use saphyr_parser::{Event, Parser};
 
-/// The entries of one list: as many as a plan may have tasks.
+/// The most entries of one list: the most tasks of a plan.
 const LIST_ITEMS_MAX: u64 = engine::limits::PLAN_TASKS_MAX as u64;
-/// The values in all, those that aliases repeat included.
+/// The most values in total, including those that aliases repeat.
 const VALUES_MAX: u64 = 2_000_000;
 
-/// A list or a mapping that is open.
+/// A list or a mapping whose end is not read yet.
 struct OpenNode {
     anchor: usize,
     is_list: bool,
     entries: u64,
-    /// Its values so far, with those inside of its entries.
+    /// The number of values so far, including those inside its entries.
     values: u64,
 }
 
-/// Refuses a text that would become too many values. A text that cannot be read is left to the loader, which says why.
+/// Refuses a text that would become too many values. Accepts a text that cannot be parsed, because the loader explains
+/// the error.
 pub(super) fn check(text: &str) -> Result<(), String> {
     let mut open: Vec<OpenNode> = Vec::new();
     let mut anchors: HashMap<usize, u64> = HashMap::new();
