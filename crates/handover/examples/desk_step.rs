@@ -1,5 +1,6 @@
-//! Does one step of a transcript with the rights of a person or a coordinator, as the library does it beside a door. The clients
-//! of others call it, because nobody is a person over MCP. It is part of the tests and is not installed.
+//! Does one step of a transcript with the rights of a person or a coordinator, through the library. The tests of the
+//! clients in other languages call it, because no caller has a person's rights over MCP. It is part of the tests and is
+//! not installed.
 //!
 //! usage: desk_step FOLDER person|coordinator TOOL < ARGUMENTS
 
@@ -23,7 +24,7 @@ async fn main() -> anyhow::Result<()> {
     std::io::stdin().read_to_string(&mut arguments)?;
     let file = folder.join("state/handover.db").display().to_string();
     let root = handover::place::root(&folder);
-    // Reviews are run by the program itself, which is built beside the examples.
+    // The program itself runs reviews. It is built into the parent folder of the examples.
     let own = std::env::current_exe()?;
     let binary = own.parent().and_then(std::path::Path::parent).map(|folder| folder.join("handover"));
     let surroundings = Surroundings {

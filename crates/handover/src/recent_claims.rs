@@ -1,5 +1,5 @@
-//! Remembers the claims that this process has just made, so that [`crate::keeper`] renews them without reading the store after
-//! every call.
+//! Remembers the claims that this process has just made, so that [`crate::keeper`] renews them without reading the
+//! store after every call.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};

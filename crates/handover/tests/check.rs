@@ -1,4 +1,4 @@
-//! `handover check` as a person, a program and a file of cases use it.
+//! Tests `handover check`, called by a person and by a program, and with files of cases.
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 #![expect(clippy::disallowed_methods, reason = "starts the program itself")]
 
@@ -18,7 +18,7 @@ fn run(arguments: &[&str], input: &str) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A program that was called wrongly does not read.
+    // A program that was called with wrong arguments does not read its input.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     child.wait_with_output().unwrap()
 }
@@ -91,7 +91,7 @@ fn wrong_calls_are_told_apart_from_wrong_documents() {
     }
 }
 
-/// Every file of cases, through the program: one verdict a line, in order, with the case's id.
+/// Checks every file of cases through the program: one verdict per line, in order, with the case's id.
 #[test]
 fn files_of_cases() {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
@@ -126,7 +126,7 @@ fn files_of_cases() {
     }
 }
 
-/// Handoffs have their verdicts in a file of their own.
+/// The expected verdicts of handoffs are in a separate file.
 #[test]
 fn files_of_handoffs() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../wire/tests/fixtures/vectors/handoff");

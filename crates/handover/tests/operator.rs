@@ -1,4 +1,4 @@
-//! The operator's commands as a person calls them: their output and exit codes.
+//! Tests the operator's commands as a person calls them: their output and exit code.
 #![expect(clippy::disallowed_methods, reason = "starts the program it tests")]
 #![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
 
@@ -10,7 +10,7 @@ mod scene;
 use std::path::Path;
 use std::process::Command;
 
-/// Runs the program, and returns its exit code, standard output and standard error.
+/// Runs the program. Returns the exit code, standard output and standard error.
 fn handover(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     let program = Command::new(env!("CARGO_BIN_EXE_handover"))
         .current_dir(folder)
@@ -57,7 +57,7 @@ fn what_goes_wrong_says_whose_it_is_to_mend() {
     }
 }
 
-/// Looks for the store from the main worktree, a folder in it, a linked worktree and a submodule, with real git.
+/// Tests with real git from the main worktree, a folder in it, a linked worktree and a submodule.
 #[test]
 fn the_store_of_a_repository_is_found_from_everywhere_in_it() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -109,8 +109,7 @@ fn the_store_of_a_repository_is_found_from_everywhere_in_it() {
     assert!(errors.contains("config.toml cannot be read: `store` must be a string"), "{errors}");
 }
 
-/// `init` writes the files of a new project once and keeps them the second time, and the cards are valid by our own
-/// rules.
+/// A new project: its files are written once and kept the second time, and its cards are valid.
 #[test]
 fn a_project_begins_with_valid_files_and_keeps_what_is_there() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -133,7 +132,7 @@ fn a_project_begins_with_valid_files_and_keeps_what_is_there() {
     assert!(listed.contains("odd.json: not valid"), "{listed}");
 }
 
-/// The URL may contain a password, and people paste help into chats.
+/// A URL may contain a password, and people paste help texts into chats.
 #[test]
 fn help_does_not_show_the_store_of_the_environment() {
     let program = Command::new(env!("CARGO_BIN_EXE_handover"))

@@ -1,9 +1,9 @@
-//! `handover setup` on folders. Each case in `tests/setup` shows a folder before and after, for a human reader.
+//! Tests `handover setup` on folders: each case in `tests/setup` shows a folder before and after.
 //!
-//! A case names the client that is set up and has the parts `== before` and `== after` (or `== problem`). A file is `--
-//! path`, with `~/` for the home folder, and our section is shown as one line. Every case is also applied twice, which
-//! must change nothing more, and undone, which must restore everything. With `== edited` a person changes files before
-//! the undo, and `== undone` is the expected result. `UPDATE=1` writes the expected parts again.
+//! A case names the client, and has the parts `== before` and `== after` (or `== problem`). A file is `-- path`, with
+//! `~/` for the home folder, and the section that Handover writes is one line. Every case is also applied twice and
+//! undone: the second time must change nothing, and the undo must restore everything. With `== edited` a person changes
+//! files in between, and `== undone` is the result of the undo. `UPDATE=1` writes the expected parts again.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -54,7 +54,7 @@ impl Case {
         asked.then(|| HttpEntry { url: URL_DEFAULT.to_owned(), secret: "hnd_new".to_owned() })
     }
 
-    /// Reads the line `run client [--user] [--hooks] [--http] [NAME=VALUE]`.
+    /// Parses the line `run client [--user] [--hooks] [--http] [NAME=VALUE]`.
     fn call(&self) -> (Client, Reach, BTreeMap<String, String>) {
         let line = self.head.lines().find_map(|line| line.strip_prefix("run ")).unwrap();
         let mut words = line.split(' ');
@@ -74,7 +74,7 @@ impl Case {
     }
 }
 
-/// A temporary folder with a project and a home folder.
+/// A project and a separate home folder.
 struct Folder {
     _keep: tempfile::TempDir,
     base: PathBuf,
@@ -140,7 +140,8 @@ impl Folder {
         }
     }
 
-    /// Returns all files as a part shows them. Empty folders are shown, too, because the setup must not leave any.
+    /// Returns all files in the format of a part. Shows empty folders, too, because `handover setup` must not leave
+    /// any.
     fn show(&self) -> String {
         let mut found = Vec::new();
         walk(&self.base.join("project"), "", &mut found);
@@ -180,7 +181,7 @@ fn walk(folder: &Path, prefix: &str, found: &mut Vec<String>) {
 
 const FOLDED: &str = "(our section)";
 
-/// Replaces our section by one line.
+/// Replaces Handover's section by one line.
 fn fold(text: &str) -> String {
     let Some((before, rest)) = text.split_once("handover:begin") else { return text.to_owned() };
     let Some((section, after)) = rest.split_once("handover:end") else { return text.to_owned() };
@@ -191,7 +192,7 @@ fn fold(text: &str) -> String {
     format!("{before}handover:begin{}{FOLDED}\n{}handover:end{after}", mark.0, mark.1)
 }
 
-/// Replaces the line by the section that is in the old file.
+/// Replaces the line by the section that is in the file.
 fn unfold(text: &str, old: Option<&str>) -> String {
     let section = old.and_then(|old| old.split_once("handover:begin")?.1.split_once("handover:end")).map(|it| it.0);
     let Some(section) = section.filter(|_| text.contains(FOLDED)) else { return text.to_owned() };
@@ -204,7 +205,7 @@ fn changed(plan: &Plan) -> Vec<&Edit> {
     plan.edits.iter().filter(|edit| edit.changes()).collect()
 }
 
-/// Applies a case and returns it with the parts that came out.
+/// Does the steps of a case, and returns the case with its results.
 fn exercise(name: &str, case: &Case) -> Case {
     let (client, reach, environment) = case.call();
     let mut out = Case { head: case.head.clone(), parts: BTreeMap::new() };
@@ -237,8 +238,8 @@ fn exercise(name: &str, case: &Case) -> Case {
         let left = fs::read_dir(&around.receipts).map(|left| left.count()).unwrap_or(0);
         assert_eq!(left, 0, "{name}: no receipt is left");
     }
-    // The first undo restores an entry under our name from before the setup. After that no receipt tells whose it is,
-    // so a second undo is checked only in the other cases.
+    // The first undo restores an entry that already had our name. After that no receipt protects it, so such cases are
+    // not undone twice.
     if !before.contains("handover") {
         let again = undo(client, reach, &around).unwrap();
         assert_eq!(changed(&again), Vec::<&Edit>::new(), "{name}: undoing twice is as once");
@@ -264,7 +265,7 @@ fn cases() {
     }
 }
 
-/// Returns a folder in which a client is set up.
+/// Returns a folder in which a client was set up.
 fn set_up(client: Client, files: &str) -> (Folder, Surroundings) {
     let folder = Folder::new();
     folder.fill(files);
@@ -289,7 +290,7 @@ fn instructions_stay_while_another_client_reads_them() {
     assert_eq!(folder.show(), "");
 }
 
-/// Claude Code stores the HTTP entries of all projects in one file, so an undo must keep the entries of other projects.
+/// Claude Code keeps the HTTP servers of all projects in one file.
 #[test]
 fn what_others_reach_over_http_stays() {
     let folder = Folder::new();
@@ -316,7 +317,7 @@ fn what_others_reach_over_http_stays() {
     assert_eq!(fs::read_dir(&stdio.receipts).unwrap().count(), 0, "no receipt is left");
 }
 
-/// The undo of a project does not remove the setup of `--user`.
+/// The undo of a project does not change the setup of `--user`.
 #[test]
 fn what_the_user_has_in_all_projects_stays() {
     for client in [Client::Codex, Client::Opencode, Client::Gemini, Client::Copilot, Client::Qwen] {
@@ -373,7 +374,7 @@ fn a_failure_in_the_middle_gives_everything_back() {
     let folder = Folder::new();
     let around = folder.around(&BTreeMap::new());
     let mut broken = plan(Client::ClaudeCode, Reach::Project, &around).unwrap();
-    // The file does not exist at the check, and exists when the plan creates it for the second time.
+    // The repeated edit creates a file that exists by then, so it fails after the other edits.
     broken.edits.push(broken.edits[0].clone());
     apply(&broken, &around.receipts).unwrap_err();
     assert_eq!(folder.show(), "");

@@ -1,4 +1,4 @@
-//! What a repository brings and what a person accepted, through the program itself.
+//! Tests trust through the program: settings and stores that a repository brings, and those that a person accepted.
 #![expect(clippy::disallowed_methods, reason = "starts the program it tests, and git")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -45,7 +45,7 @@ impl Site {
         self.git(&["commit", "--quiet", "-m", "x"]);
     }
 
-    /// A program that knows nothing of the user who runs the tests.
+    /// Returns a command without the environment of the user who runs the tests.
     fn clean(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.current_dir(self.root()).env_clear().env("PATH", std::env::var_os("PATH").unwrap());
@@ -58,7 +58,7 @@ impl Site {
         said(self.clean(env!("CARGO_BIN_EXE_handover")).args(words).output().unwrap())
     }
 
-    /// As a person at a terminal, who types this.
+    /// Runs the program as a person at a terminal who types this text.
     fn at_a_terminal(&self, words: &str, typed: &str) -> (i32, String) {
         let line = format!("{} {words}", env!("CARGO_BIN_EXE_handover"));
         let mut child = self.clean("script").args(["-qec", &line, "/dev/null"]).stdin(Stdio::piped()).spawn().unwrap();
@@ -108,7 +108,7 @@ fn a_hash_accepts_only_the_list_it_is_of() {
     assert_eq!((&later["trusted"], &later["changes"][0]), (&json!(false), &change));
 }
 
-/// Each way in without an acceptance, at a terminal and elsewhere.
+/// A run without acceptance, at a terminal and elsewhere.
 #[test]
 fn run_asks_at_a_terminal_and_refuses_elsewhere() {
     let site = Site::new(AGENT);
@@ -134,7 +134,7 @@ fn run_asks_at_a_terminal_and_refuses_elsewhere() {
     assert_eq!(site.json(&["status", "--json"])["settings"], json!([]));
 }
 
-/// A session is told, because its model can tell the person.
+/// A session gets the waiting changes, because its model can tell the person.
 #[test]
 fn a_session_is_told_what_waits() {
     let site = Site::new("");
@@ -149,7 +149,7 @@ fn a_session_is_told_what_waits() {
     assert!(out.contains("limit usd: 5 -> 500") && out.contains("handover trust"), "{out}{errors}");
 }
 
-/// A gate that a person accepted holds although the file lost it, and a new one holds at once.
+/// An accepted gate holds although it was removed from the file, and a new one holds at once.
 #[test]
 fn gates_are_the_stricter_of_two_copies() {
     let rule =
@@ -185,7 +185,7 @@ fn gates_are_the_stricter_of_two_copies() {
     }
 }
 
-/// Stores that a repository brings: what is refused, and what is said.
+/// Stores that come with a repository: which are refused, and with which message.
 #[test]
 fn a_store_that_came_with_the_repository_is_refused() {
     let other = Site::new("");
@@ -211,19 +211,19 @@ fn a_store_that_came_with_the_repository_is_refused() {
     tracked.git(&["update-index", "--split-index"]);
     assert_eq!(tracked.run(&["status"]).0, 1, "a split index");
     tracked.git(&["update-index", "--no-split-index"]);
-    // A store of the caller's own is theirs.
+    // A store that the caller names counts as the caller's own.
     assert_eq!(tracked.run(&["--store", "../mine.db", "status"]).0, 0);
     // The advice can be followed.
     tracked.git(&["rm", "-r", "--quiet", ".handover/state"]);
     let (code, _, errors) = tracked.run(&["status"]);
     assert_eq!(code, 0, "{errors}");
-    // A link in its place is no better.
+    // A link in place of the folder is also refused.
     let linked = Site::new("");
     symlink("../../elsewhere", linked.root().join(".handover/state")).unwrap();
     linked.commit(&["."]);
     assert_eq!(linked.run(&["status"]).0, 1);
     assert!(!linked.folder.path().join("elsewhere").exists(), "nothing was made outside");
-    // So is a file that the settings name.
+    // A tracked file that the settings name is also refused.
     let named = Site::new("store = \"data/work.db\"\n");
     fs::create_dir(named.root().join("data")).unwrap();
     fs::copy(other.root().join(".handover/state/handover.db"), named.root().join("data/work.db")).unwrap();
@@ -270,7 +270,7 @@ fn a_store_of_ours_is_narrowed_and_that_is_said() {
     assert_eq!((code, mode(&state), mode(&state.join("handover.db"))), (0, 0o700, 0o600));
     assert!(errors.contains("(755)") && errors.contains("(664)") && errors.contains("yours alone now"), "{errors}");
     assert_eq!(site.run(&["status"]).2, "");
-    // Files of another user are refused; only root can make one.
+    // Files of another user are refused. Only root can make one for the test.
     if rustix::process::geteuid().is_root() {
         std::os::unix::fs::chown(state.join("handover.db"), Some(4_321), None).unwrap();
         let (code, _, errors) = site.run(&["status"]);

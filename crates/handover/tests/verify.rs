@@ -1,5 +1,5 @@
-//! Verification with real processes: checks that pass, fail, hang, flood and leave processes behind, and outputs that
-//! break their contract.
+//! Tests verification with real processes: checks that pass, fail, hang, write too much or leave a process behind, and
+//! outputs that break their contract.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test fails where something unforeseen happens")]
 

@@ -1,4 +1,4 @@
-//! The reference on SQLite: the same statements in a plain loop, without queue, rules or hash.
+//! The reference on SQLite: the same statements in a plain loop, without the queue, the rules and the hashes.
 
 use std::path::Path;
 use std::time::Instant;
@@ -76,7 +76,8 @@ fn claim(connection: &Connection, task: &str, agent: &str, now: i64) -> Result<(
     Ok(())
 }
 
-/// Claims tasks in transactions of a size; returns claims per second and the time of each transaction in microseconds.
+/// Claims tasks in transactions of `batch` tasks. Returns claims per second, and the time of each transaction in
+/// microseconds.
 pub(crate) fn claims(
     connection: &Connection,
     tasks: &[String],
@@ -99,7 +100,7 @@ pub(crate) fn claims(
     Ok((count / began.elapsed().as_secs_f64(), times))
 }
 
-/// For counting instructions: claims every task of a file, one to a transaction, as one caller alone does.
+/// Claims every task of a file, one per transaction, as a single caller does. Used to count instructions.
 pub(crate) fn child(path: &str, tasks: &str) -> Result<()> {
     let text = std::fs::read_to_string(tasks)?;
     let mut lines = text.lines().map(str::to_owned);

@@ -1,4 +1,4 @@
-//! Judging documents: one handoff, a mebibyte of anything, and a whole start of `handover check`.
+//! Checking documents: one handoff, a mebibyte of hostile input, and a complete run of `handover check`.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -43,7 +43,7 @@ pub(crate) fn handoff(report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// For counting instructions.
+/// Checks the handoff `times` times. Used to count instructions.
 pub(crate) fn child(times: &str) -> Result<()> {
     let valid = (0..times.parse::<u32>()?).filter(|_| std::hint::black_box(judge())).count();
     anyhow::ensure!(valid > 0, "the handoff must be valid");
@@ -67,7 +67,7 @@ pub(crate) fn instructions(folder: &Path, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// A mebibyte of this and that; the worst of all.
+/// Measures the slowest check among several kinds of hostile input of one mebibyte.
 pub(crate) fn hostile(report: &mut Report) -> Result<()> {
     const MEBIBYTE: usize = 1 << 20;
     let fill = |piece: &str, room: usize| piece.repeat(room / piece.len());
@@ -123,7 +123,7 @@ pub(crate) fn hostile(report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// From the start of the process to the verdict, beside a program that does nothing.
+/// Measures the time from the start of the process to the verdict, compared with a program that does nothing.
 pub(crate) fn starts(folder: &Path, report: &mut Report) -> Result<()> {
     let (source, empty, text) = (folder.join("empty.rs"), folder.join("empty"), folder.join("handoff.md"));
     std::fs::write(&source, "fn main() {}")?;

@@ -1,5 +1,5 @@
-//! The doors: how fast a server starts, what a call costs it, what a connection costs, and how much of the store's speed
-//! is left behind HTTP.
+//! The interfaces: the start time of a server, the cost of a call and of a connection, and the share of the store's
+//! speed that is left over HTTP.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -20,7 +20,7 @@ const SESSIONS: usize = 1_000;
 const CLAIMS: usize = 1_600;
 const OPENING: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#;
 
-/// A server over a pipe.
+/// A server that is connected by a pipe.
 struct Pipe {
     child: Child,
     input: Option<ChildStdin>,
@@ -64,7 +64,7 @@ impl Pipe {
 }
 
 impl Drop for Pipe {
-    /// As a client ends it: one that is killed leaves work for the next to clear up.
+    /// Ends the server as a client does. A killed server would leave work for the next one.
     fn drop(&mut self) {
         self.input = None;
         let _gone = self.child.wait();
@@ -77,7 +77,7 @@ fn request(id: u32, tool: &str, arguments: &str) -> String {
     )
 }
 
-/// A store with a workflow, so that a start opens what is there.
+/// Prepares a store with a workflow, so that a start opens an existing store.
 pub(crate) fn prepared(folder: &Path, name: &str, tasks: usize) -> Result<(PathBuf, Vec<TaskId>)> {
     let place = folder.join(name);
     std::fs::create_dir_all(&place)?;
@@ -89,7 +89,7 @@ pub(crate) fn prepared(folder: &Path, name: &str, tasks: usize) -> Result<(PathB
     Ok((path, tasks))
 }
 
-/// A program that does nothing.
+/// Builds a program that does nothing.
 pub(crate) fn empty(folder: &Path) -> Result<PathBuf> {
     let (source, empty) = (folder.join("nothing.rs"), folder.join("nothing"));
     std::fs::write(&source, "fn main() {}")?;
@@ -98,7 +98,8 @@ pub(crate) fn empty(folder: &Path) -> Result<PathBuf> {
     Ok(empty)
 }
 
-/// From the start of the process to the answer of the first request, beside a program that does nothing.
+/// Measures the time from the start of the process to the answer of the first request, compared with a program that
+/// does nothing.
 pub(crate) fn starts(folder: &Path, report: &mut Report) -> Result<()> {
     let empty = empty(folder)?;
     let (store, _) = prepared(folder, "starts", 100)?;
@@ -120,7 +121,7 @@ pub(crate) fn starts(folder: &Path, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Time on the processors that a process has used, all threads together.
+/// Returns the processor time of a process with all its threads, in microseconds.
 fn cpu_us(pid: u32) -> Result<f64> {
     let mut sum = 0.0;
     for task in std::fs::read_dir(format!("/proc/{pid}/task"))? {
@@ -136,7 +137,7 @@ fn memory_kib(pid: u32) -> Result<f64> {
     Ok(line.split_whitespace().nth(1).context("a number")?.parse()?)
 }
 
-/// What a call costs the server, with many in flight, and what the server needs when nothing happens.
+/// Measures the cost of a call for the server, with many calls at the same time, and the cost of an idle server.
 pub(crate) fn calls(folder: &Path, report: &mut Report) -> Result<()> {
     let (store, tasks) = prepared(folder, "calls", 10)?;
     let mut pipe = Pipe::start(&store)?;
@@ -187,7 +188,7 @@ fn pipelined(pipe: &mut Pipe, tool: &str, arguments: &str) -> Result<()> {
     Ok(())
 }
 
-/// A server over HTTP, with the token of its machine.
+/// An HTTP server, with the token of its machine.
 struct Site {
     child: Child,
     address: String,
@@ -227,7 +228,8 @@ impl Drop for Site {
     }
 }
 
-/// One connection that is kept. Headers of the answer in lower case, and its body.
+/// One connection that stays open. `head` has the headers that every request sends. An answer is its headers in lower
+/// case, and its body.
 struct Connection {
     stream: TcpStream,
     reader: BufReader<TcpStream>,
@@ -294,7 +296,7 @@ fn session(connection: &mut Connection) -> Result<String> {
     Ok(extra)
 }
 
-/// What an open session of the old era costs, with its stream.
+/// Measures the memory of an open session with its stream, in the MCP version of 2025-11-25.
 pub(crate) fn sessions(folder: &Path, report: &mut Report) -> Result<()> {
     let (store, _) = prepared(folder, "sessions", 10)?;
     let site = Site::start(&store)?;
@@ -316,7 +318,7 @@ pub(crate) fn sessions(folder: &Path, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Claims by sixteen clients, over the API and over MCP, against the store alone.
+/// Measures the claims of sixteen clients over the API and over MCP, compared with the store alone.
 pub(crate) fn claims(folder: &Path, report: &mut Report) -> Result<()> {
     const ROUNDS: usize = 21;
     for (door, bar) in [("/api/v1", 0.6), ("/mcp", 0.35)] {
@@ -348,7 +350,7 @@ pub(crate) fn claims(folder: &Path, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Agents for one round: each holds a hundred tasks at most.
+/// Returns the agents for one round: each holds at most a hundred tasks.
 fn team(agents: &[AgentId], round: usize) -> Vec<AgentId> {
     let need = CLAIMS / 100;
     agents.iter().cycle().skip(round * need).take(need).copied().collect()
@@ -391,7 +393,7 @@ fn http_claims(site: &Site, door: &str, team: &[AgentId], tasks: &[TaskId]) -> R
     Ok(count / began.elapsed().as_secs_f64())
 }
 
-/// The context of a task with a long history, against one with a short one.
+/// Measures the context of a task with a long history, compared with a task with a short one.
 pub(crate) fn context(folder: &Path, report: &mut Report) -> Result<()> {
     let (store, tasks) = prepared(folder, "context", 2)?;
     let [short, long] = tasks.as_slice() else { anyhow::bail!("two tasks") };

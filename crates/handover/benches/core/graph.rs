@@ -1,4 +1,4 @@
-//! What must not grow with the size of a workflow, and what a plan costs.
+//! Costs that must not grow with the size of a workflow, and the cost of a plan.
 
 use std::path::Path;
 use std::time::Instant;
@@ -17,7 +17,7 @@ use crate::{bare, runtime, seed};
 const SMALL: usize = 1_000;
 const LARGE: usize = 100_000;
 
-/// A workflow of a size of which a number is ready and the rest waits for the first task.
+/// Creates a workflow of `tasks` tasks. `ready` of them are ready, and the rest depends on the first task.
 async fn sized(service: &Service, tasks: usize, ready: usize) -> Result<WorkflowId> {
     let workflow = seed::workflow(service).await?;
     let plan = (0..tasks).map(|number| PlanTask {
@@ -89,7 +89,7 @@ pub(crate) fn plan(folder: &Path, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Everyone else while a plan is written: one who claims all the time, and the longest it had to wait.
+/// Measures the longest wait of a caller that claims all the time while a plan is written.
 pub(crate) fn waiting(folder: &Path, report: &mut Report) -> Result<()> {
     const TASKS: usize = 100_000;
     let runtime = runtime(2)?;
@@ -129,7 +129,7 @@ pub(crate) fn waiting(folder: &Path, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// The same rows in one transaction: tasks with their descriptions, dependencies, the indexes of the same schema.
+/// Writes the same rows in one transaction: tasks with descriptions, dependencies, and the indexes of the same schema.
 fn bare_plan(connection: &rusqlite::Connection, round: usize) -> Result<f64> {
     let start = Instant::now();
     connection.execute_batch("BEGIN IMMEDIATE")?;

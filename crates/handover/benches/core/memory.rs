@@ -1,4 +1,4 @@
-//! What a million tasks cost in memory, and what a claim costs in instructions.
+//! The memory for a million tasks, and the instructions of a claim.
 
 use std::path::Path;
 
@@ -79,7 +79,8 @@ pub(crate) fn million(folder: &Path, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Instructions of one claim by callgrind: the difference of a long and a short run, so that starting does not count.
+/// Counts the instructions of one claim with callgrind. Takes the difference of a long and a short run, so that the
+/// start does not count.
 pub(crate) fn instructions(folder: &Path, report: &mut Report) -> Result<()> {
     if std::process::Command::new("valgrind").arg("--version").output().is_err() {
         eprintln!("  valgrind is not installed: instructions are not counted");

@@ -1,7 +1,7 @@
-//! Today's program beside the one of version 0.1.0, through the same door, as ratios.
+//! Compares this program with the program of version 0.1.0 over the same interface, as ratios.
 //!
-//! `scripts/bench` builds the old program from the repository's own history and says where it is. Both get a store of their own,
-//! made by themselves from the same plan, and the same calls over MCP on a pipe.
+//! `scripts/bench` builds the old program from the repository's history and says where it is. Each program makes its
+//! own store from the same plan, and gets the same calls over MCP on a pipe.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -14,22 +14,22 @@ use serde_json::{Value, json};
 use crate::doors::PROGRAM;
 use crate::rounds::{Bar, Report, median};
 
-/// Where the old program is.
+/// The variable with the path of the old program.
 const OLD: &str = "HANDOVER_BENCH_OLD";
-/// The calls of a short and of a long run; the difference leaves out what a start costs.
+/// The calls of a short run and of a long run. The difference between them leaves out the cost of the start.
 const FEW: usize = 40;
 const MANY: usize = 190;
-/// A workflow has no more running tasks than 200.
+/// The tasks of one workflow: a workflow has at most 200 running tasks.
 const WORKFLOW_TASKS: usize = 190;
-/// Runs of each count, because two threads of a server do not always meet in the same order.
+/// The number of runs per count, because two threads of a server do not always interleave in the same order.
 const COUNTS: usize = 3;
-/// An agent holds no more than 200 tasks, so there are enough of them.
+/// The number of servers, each with one agent. An agent holds at most 200 tasks, so several agents are needed.
 const PROCESSES: usize = 8;
 const IN_FLIGHT: usize = 8;
 const CLAIMS: usize = 1_520;
 const OPENING: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#;
 
-/// What is counted: so many calls of it in one connection.
+/// The call whose instructions are counted, repeated in one connection.
 #[derive(Clone, Copy)]
 enum CountedCall {
     Claim,
@@ -37,7 +37,7 @@ enum CountedCall {
     Heartbeat,
 }
 
-/// A store that a program made, with tasks that nobody holds.
+/// A store that a program made, with tasks that no agent holds.
 struct ReadyStore {
     path: PathBuf,
     tasks: Vec<String>,
@@ -72,7 +72,7 @@ impl ReadyStore {
     }
 }
 
-/// One agent with a server of its own.
+/// One agent with its own server.
 struct PipedAgent {
     child: Child,
     input: Option<ChildStdin>,
@@ -145,7 +145,7 @@ fn old_program() -> Result<PathBuf> {
     Ok(PathBuf::from(path))
 }
 
-/// Instructions of claims, completions and heartbeats, by callgrind.
+/// Counts the instructions of claims, completions and heartbeats with callgrind.
 pub(crate) fn instructions(folder: &Path, report: &mut Report) -> Result<()> {
     if Command::new("valgrind").arg("--version").output().is_err() {
         anyhow::bail!("valgrind is not installed, and the part `old` counts instructions with it");
@@ -177,7 +177,7 @@ pub(crate) fn instructions(folder: &Path, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// All instructions of a server that was asked for so many calls.
+/// Returns all instructions of a server that got `calls` calls.
 fn counted(program: &Path, folder: &Path, call: CountedCall, calls: usize) -> Result<f64> {
     let tasks = if matches!(call, CountedCall::Heartbeat) { 1 } else { calls };
     let store = ReadyStore::new(program, folder, "store", tasks)?;
@@ -203,13 +203,13 @@ fn counted(program: &Path, folder: &Path, call: CountedCall, calls: usize) -> Re
     Ok(line.context("a total")?.split_whitespace().nth(1).context("a number")?.parse()?)
 }
 
-/// Claims of several servers on one file, in turn with the old program.
+/// Measures the claims per second of several servers on one file, in turn with the old program.
 pub(crate) fn throughput(folder: &Path, report: &mut Report) -> Result<()> {
     let (ours, old) = (PathBuf::from(PROGRAM), old_program()?);
     let what = format!("claims/s of {PROCESSES} servers over stdio, {IN_FLIGHT} in flight each, against version 0.1.0");
     report.compare(&what, Bar::AtLeast(0.85), |round| {
         let at = |side: &str| format!("old-claims-{side}-{round}");
-        // The first of a round meets another disk than the second.
+        // The first program of a round may find the disk in another state than the second, so the order alternates.
         if round % 2 == 0 {
             let first = claims(&ours, folder, &at("ours"))?;
             Ok((first, claims(&old, folder, &at("old"))?))

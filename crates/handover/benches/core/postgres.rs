@@ -1,4 +1,4 @@
-//! Claims on PostgreSQL: one, sixteen and sixty-four callers, in one workflow and in sixty-four.
+//! Claims on PostgreSQL by one, sixteen and sixty-four callers, in one workflow and in sixty-four.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -60,7 +60,7 @@ impl Field {
         for _ in 0..workflows {
             found.push(seed::ready(service, tasks.div_ceil(workflows)).await?.1);
         }
-        // One of each workflow in turn, so that callers meet different workflows.
+        // Take one task of each workflow in turn, so that the callers work in different workflows.
         let longest = found.iter().map(Vec::len).max().unwrap_or(0);
         let mixed = (0..longest).flat_map(|place| found.iter().filter_map(move |ids| ids.get(place).copied()));
         let tasks: Vec<TaskId> = mixed.collect();

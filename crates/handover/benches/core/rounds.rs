@@ -1,4 +1,4 @@
-//! Rounds, ratios and the table.
+//! The rounds of a comparison, their ratios, and the table of results.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -7,10 +7,10 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-/// Interleaved rounds of each comparison that must remain after the noisy ones are left out.
+/// The number of interleaved rounds of each comparison, after the noisy rounds are left out.
 pub(crate) const ROUNDS: usize = 7;
 const ROUNDS_MIN: usize = 5;
-/// A round is noisy when the disk took this many times its best before or after it.
+/// A round is noisy when the disk took this many times its best time before or after the round.
 const NOISE_MAX: f64 = 2.0;
 
 pub(crate) struct Report {
@@ -28,7 +28,7 @@ struct Row {
     met: bool,
 }
 
-/// A bar on a ratio of ours to the reference.
+/// A bound on the ratio of our figure to the reference.
 #[derive(Clone, Copy)]
 pub(crate) enum Bar {
     AtLeast(f64),
@@ -60,7 +60,7 @@ impl Report {
         Ok(report)
     }
 
-    /// The median of writing and syncing 4 KiB, and remembers the best of the run.
+    /// Returns the median time of writing and syncing 4 KiB, in microseconds. Remembers the best time of the run.
     pub(crate) fn fsync_us(&mut self) -> Result<f64> {
         let path = self.folder.join("fsync-probe");
         let mut file = File::create(&path)?;
@@ -77,8 +77,9 @@ impl Report {
         Ok(found)
     }
 
-    /// Runs both sides in turn, leaves out rounds in which the disk was slow, and takes the median of the ratios. When too few
-    /// remain, the quietest count and the row says so. Returns the numbers of the rounds that count.
+    /// Runs both sides in turn, leaves out rounds in which the disk was slow, and takes the median of the ratios. When
+    /// too few rounds remain, the quietest rounds count and the row says so. Returns the numbers of the rounds that
+    /// count.
     pub(crate) fn compare(
         &mut self,
         what: &str,
@@ -86,7 +87,7 @@ impl Report {
         mut round: impl FnMut(usize) -> Result<(f64, f64)>,
     ) -> Result<Vec<usize>> {
         let mut rounds = Vec::new();
-        // The disk of a virtual machine is faster at one time than at another, so each comparison has a best of its own.
+        // The disk of a virtual machine changes its speed over time, so each comparison has its own best time.
         let mut best = f64::INFINITY;
         for number in 0..ROUNDS * 3 {
             let before = self.fsync_us()?;
@@ -127,7 +128,7 @@ impl Report {
         Ok(numbers)
     }
 
-    /// Adds two figures that need no rounds, with a bar on their ratio.
+    /// Adds two figures that need no rounds, with a bound on their ratio.
     pub(crate) fn ratio(&mut self, what: &str, ours: f64, reference: f64, bar: Bar) {
         let ratio = ours / reference;
         self.rows.push(Row {
@@ -140,7 +141,7 @@ impl Report {
         });
     }
 
-    /// A figure with a bar of its own.
+    /// Adds a single figure, with an optional bound.
     pub(crate) fn figure(&mut self, what: &str, found: f64, unit: &str, bar: Option<Bar>) {
         self.rows.push(Row {
             what: what.to_owned(),

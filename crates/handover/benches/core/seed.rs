@@ -1,4 +1,4 @@
-//! Filling a store: workflows, ready tasks, agents.
+//! Fills a store with workflows, ready tasks and agents.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(crate) async fn workflow(service: &Service) -> Result<WorkflowId> {
     Ok(workflow)
 }
 
-/// A workflow whose tasks are all ready; their ids in order.
+/// Creates a workflow whose tasks are all ready. Returns their ids in order.
 pub(crate) async fn ready(service: &Service, tasks: usize) -> Result<(WorkflowId, Vec<TaskId>)> {
     let workflow = workflow(service).await?;
     let plan = (0..tasks).map(|number| PlanTask::named(format!("task {number:07}"))).collect();
@@ -45,7 +45,7 @@ pub(crate) async fn set_plan(service: &Service, workflow: WorkflowId, plan: Vec<
     Ok(())
 }
 
-/// The tasks of a workflow through the pages an agent would be offered.
+/// Returns the tasks of a workflow from the pages that an agent would be offered.
 async fn task_ids(store: &dyn Store, workflow: WorkflowId) -> Result<Vec<TaskId>> {
     let mut ids = Vec::new();
     let mut after = None;
@@ -61,7 +61,7 @@ async fn task_ids(store: &dyn Store, workflow: WorkflowId) -> Result<Vec<TaskId>
     }
 }
 
-/// Registers agents, many at a time.
+/// Registers agents, many at the same time.
 pub(crate) async fn agents(service: &Service, count: usize) -> Result<Vec<AgentId>> {
     let mut agents = Vec::with_capacity(count);
     for group in (0..count).collect::<Vec<_>>().chunks(64) {

@@ -1,4 +1,4 @@
-//! Durable claims on SQLite, many callers and one.
+//! Durable claims on SQLite, by many callers and by one.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::{bare, runtime, seed};
 const CALLERS: usize = 16;
 const CLAIMS: usize = 3_200;
 const SINGLE: usize = 400;
-/// Tasks an agent holds in the end.
+/// The number of tasks that an agent holds at the end.
 const HELD: usize = 10;
 
-/// One store with enough tasks for all rounds. Both sides claim from it in turn, so they meet the same tables.
+/// One store with enough tasks for all rounds. Both sides claim from it in turn, so they use the same tables.
 struct Field {
     store: seed::Seeded,
     bare: rusqlite::Connection,
@@ -32,7 +32,7 @@ impl Field {
             ready.extend(seed::ready(&store.service, (tasks - ready.len()).min(50_000)).await?.1);
         }
         let tasks = ready;
-        // Many agents, because a real one holds few tasks at a time.
+        // Many agents, because a real agent holds few tasks at a time.
         let agents = seed::agents(&store.service, tasks.len() / HELD + CALLERS).await?;
         Ok(Self { bare: bare::open(path)?, store, tasks: tasks.into_iter(), agents })
     }
@@ -41,7 +41,7 @@ impl Field {
         self.tasks.by_ref().take(count).collect()
     }
 
-    /// Agents for one side of one round.
+    /// Returns the agents for one side of one round.
     fn team(&self, number: usize, count: usize) -> Vec<AgentId> {
         let need = count / HELD + 1;
         self.agents.iter().cycle().skip(number * need).take(need.max(CALLERS)).copied().collect()
@@ -100,7 +100,7 @@ fn texts<T: ToString>(items: &[T]) -> Vec<String> {
     items.iter().map(ToString::to_string).collect()
 }
 
-/// Claims by concurrent callers, in claims per second.
+/// Claims tasks with concurrent callers. Returns claims per second.
 pub(crate) async fn concurrent(service: &handover::Service, team: &[AgentId], tasks: Vec<TaskId>) -> Result<f64> {
     concurrent_with(service, team, tasks, CALLERS).await
 }

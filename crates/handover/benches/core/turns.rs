@@ -1,4 +1,5 @@
-//! The runner: what it adds to a turn, what a running agent costs beside its program, and two hundred of them at once.
+//! The runner: its overhead per turn, the memory of a running agent without its program, and two hundred agents at
+//! once.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -12,10 +13,10 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_handover");
 const TURNS: u32 = 40;
 const ROUNDS: u32 = 5;
 const CROWD: u32 = 200;
-/// How long each of a crowd works: all of them have started by then.
+/// The seconds that each agent of a crowd works. It is long enough for all of them to have started.
 const CROWD_SECONDS: u32 = 30;
 
-/// A project whose only agent reads its line, rests, and says that it is done.
+/// Creates a project whose only agent reads its line, waits, and says that it is done.
 fn project(folder: &Path, tasks: u32, at_once: u32, rest: u32) -> Result<()> {
     let own = folder.join(".handover");
     std::fs::create_dir_all(own.join("state"))?;
@@ -30,7 +31,7 @@ fn project(folder: &Path, tasks: u32, at_once: u32, rest: u32) -> Result<()> {
     )?;
     std::fs::write(folder.join("agent.sh"), AGENT)?;
     let names: String = (0..tasks).map(|task| format!("  - {{name: t{task}}}\n")).collect();
-    // A lease that is over soon, so that one that is missed shows.
+    // A short lease, so that a missed renewal is visible.
     std::fs::write(folder.join("plan.yaml"), format!("name: bench\nlease_seconds: 5\ntasks:\n{names}"))?;
     let offered = handover(folder).args(["trust", "--json"]).stdout(Stdio::piped()).output()?;
     let offered: serde_json::Value = serde_json::from_slice(&offered.stdout)?;
@@ -58,7 +59,8 @@ fn run(folder: &Path) -> Result<Duration> {
     Ok(began.elapsed())
 }
 
-/// One turn after the other, without git: the run of many against the run of one, less what the program costs by itself.
+/// Runs one turn after the other, without git. Compares a run of many turns with a run of one, and subtracts the time
+/// of the program itself.
 pub(crate) fn overhead(folder: &Path, report: &mut Report) -> Result<()> {
     let mut added = Vec::new();
     for round in 0..ROUNDS {
@@ -85,7 +87,7 @@ pub(crate) fn overhead(folder: &Path, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Many at once, in worktrees, with a lease of five seconds.
+/// Runs many agents at once, in worktrees, with a lease of five seconds.
 pub(crate) fn crowd(folder: &Path, report: &mut Report) -> Result<()> {
     let folder = folder.join("crowd");
     project(&folder, CROWD, CROWD, CROWD_SECONDS)?;
@@ -115,7 +117,7 @@ pub(crate) fn crowd(folder: &Path, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// The runner and its hosts by the pages that are theirs, in megabytes for each agent.
+/// Returns the memory of the runner and its hosts (proportional set size), in megabytes per agent.
 fn cost(runner: &Child) -> f64 {
     let own = |pid: u32| {
         let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();

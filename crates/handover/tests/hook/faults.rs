@@ -1,5 +1,5 @@
-//! Whatever fails, the code is 0 with a JSON object or 2 with a reason: 2 before a tool is called, 0 where a session would be
-//! held.
+//! On every failure the exit code is 0 with a JSON object, or 2 with a reason: 2 before a tool call, 0 where 2 would
+//! keep a session open.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::scene::{GATED, HANDS_OVER, SESSION, Said, call, project};
 
 const EVENTS: [&str; 6] = ["SessionStart", "PreToolUse", "PostToolUse", "Stop", "SubagentStop", "SessionEnd"];
 
-/// What the rules say of every answer.
+/// Checks the rules for every answer.
 #[track_caller]
 fn is_an_answer(said: &Said, case: &str) {
     match said.code {
@@ -80,10 +80,10 @@ fn arguments_that_are_none() {
     }
 }
 
-/// A way to spoil a project.
+/// A way to break a project.
 type Spoil = fn(&Path);
 
-/// With gates a tool is not called; nothing else is held up, and the person is told.
+/// With gates, a failure blocks the tool call. It blocks nothing else, and the person gets a message.
 #[test]
 fn a_store_that_fails() {
     let spoils: [(&str, Spoil); 4] = [
@@ -131,7 +131,7 @@ fn a_configuration_that_cannot_be_read_may_have_gates() {
     }
 }
 
-/// Somebody holds the lock of the file for longer than a client waits.
+/// Another process holds the lock of the file for longer than a client waits.
 #[test]
 fn a_store_that_is_locked_does_not_hold_a_session() {
     let folder = project(&format!("{HANDS_OVER}{GATED}"));

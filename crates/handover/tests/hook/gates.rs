@@ -1,4 +1,4 @@
-//! Gates: what the configuration decides needs no store; what a person is asked goes through once.
+//! Gates: a decision by the configuration needs no store, and an approved call passes once.
 
 use engine::approval::{ApprovalStatus, Decision, Source};
 use engine::command::StartTurn;
@@ -26,7 +26,7 @@ fn the_configuration_alone_decides_without_a_store() {
     assert!(!folder.path().join(".handover/state").exists(), "no store was made");
 }
 
-/// The project is where the client says it is, wherever the session has gone.
+/// The project is the folder that the client names, even when the session has changed into another folder.
 #[test]
 fn leaving_the_folder_leaves_no_gate_behind() {
     let (folder, elsewhere) = (project(GATED), tempfile::tempdir().expect("a folder"));
@@ -53,10 +53,10 @@ fn what_is_asked_is_sealed_approved_and_goes_through_once() {
     assert!(asked.request.scope.contains(crate::scene::SESSION));
     assert!(said.denied().contains(&asked.id.to_string()), "{said:?}");
     assert!(said.denied().contains("handover approval approve"), "{said:?}");
-    // Asking again is the same question.
+    // The same call again refers to the same request.
     assert!(scene.bash("git push origin main").denied().contains(&asked.id.to_string()));
     scene.decide(asked.id, Decision::Approve);
-    // Other bytes are something else, however little they differ.
+    // A command with any other bytes is a different request.
     for other in ["git push origin  main", "git push origin main ", "git push origin main2"] {
         assert!(!scene.bash(other).denied().is_empty(), "{other}");
     }
@@ -67,7 +67,7 @@ fn what_is_asked_is_sealed_approved_and_goes_through_once() {
     assert_eq!(used, 1);
 }
 
-/// A model words the caption of the same command anew each time it tries.
+/// A model writes a different caption for the same command each time it tries.
 #[test]
 fn another_caption_or_time_limit_uses_the_same_approval() {
     let scene = Scene::new(GATED);
@@ -78,17 +78,17 @@ fn another_caption_or_time_limit_uses_the_same_approval() {
     let [asked] = &scene.approvals()[..] else { panic!("{:?}", scene.approvals()) };
     assert!(first.denied().contains(&asked.id.to_string()), "{first:?}");
     assert_eq!(asked.request.content, r#"{"command":"git push"}"#);
-    // Asked again in other words it is the same question.
+    // With another caption it is the same request.
     assert!(call(json!({"command": "git push", "description": "Send it"})).denied().contains(&asked.id.to_string()));
     scene.decide(asked.id, Decision::Approve);
-    // What changes how it runs is something else.
+    // A field that changes how the command runs makes it a different request.
     let other = call(json!({"command": "git push", "description": "Send it", "run_in_background": true}));
     assert!(!other.denied().is_empty() && !other.denied().contains(&asked.id.to_string()), "{other:?}");
     call(json!({"timeout": 9000, "command": "git push", "description": "Push once more"})).is_nothing();
     assert!(!call(json!({"command": "git push"})).denied().is_empty(), "once");
 }
 
-/// The same words of another session, another part of it, or in another folder are something else.
+/// The same call from another session, another sub-agent, or in another folder is a different request.
 #[test]
 fn an_approval_is_for_one_session_part_and_folder() {
     let scene = Scene::new(GATED);
@@ -123,7 +123,7 @@ fn a_session_nobody_registered_in_asks_too_as_one_agent() {
     assert_eq!(rows[0].agent(), rows[1].agent());
 }
 
-/// Below a turn the turn's agent asks, whoever registered in the program's own session.
+/// Below a turn the turn's agent asks, even if another agent registered in the program's own session.
 #[test]
 fn below_a_turn_the_turns_agent_asks() {
     let scene = Scene::new(GATED);
@@ -152,8 +152,8 @@ fn below_a_turn_the_turns_agent_asks() {
     scene.hook_in("PreToolUse", call, &environment).is_nothing();
 }
 
-/// The name of a turn is no secret: without the turn's host above it or the turn's proof, a hook asks for its own session, and
-/// does not use what was approved for the turn.
+/// The id of a turn is not secret. Without the turn's host above it or the turn's proof, a hook asks for its own
+/// session, and does not use an approval of the turn.
 #[test]
 fn a_turn_that_was_named_by_hand_is_not_the_asker() {
     let scene = Scene::new(GATED);
@@ -180,7 +180,7 @@ fn a_turn_that_was_named_by_hand_is_not_the_asker() {
     }
     let [asked] = &scene.approvals()[..] else { panic!("{:?}", scene.approvals()) };
     assert_eq!(asked.agent(), Some(own));
-    // Nor does a command act as the turn's agent.
+    // A command also does not act as the turn's agent.
     let task = task.to_string();
     let checkpoint = ["task", "checkpoint", &task, "progress", "mine", "--json"];
     let said = call(scene.at(), &checkpoint, b"", &[("HANDOVER_TURN", turn.as_str())]);
@@ -229,7 +229,7 @@ fn race(scene: &dyn Fn(u32) -> Scene) {
     }
 }
 
-/// One commit for what is asked, one for what is used, and none for what the configuration decides.
+/// One commit for a new request, one for the use of an approval, and none for a decision by the configuration.
 #[test]
 fn a_call_costs_at_most_one_commit() {
     let scene = Scene::new(GATED);

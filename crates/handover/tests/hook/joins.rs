@@ -1,4 +1,4 @@
-//! How a client's session and its sub-agents are joined with the agents that registered over MCP.
+//! Tests how a client's session and its sub-agents are joined with the agents that registered over MCP.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Command, Stdio};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::agent_client::AgentClient;
 use crate::scene::{HANDS_OVER, SESSION, Scene};
 
-/// A client's server, as Claude Code or Codex starts it.
+/// A client's MCP server, started like Claude Code or Codex does.
 struct Server {
     child: Child,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
@@ -51,7 +51,7 @@ impl Server {
         }
     }
 
-    /// A call of a tool, with what the client says beside it; the reply.
+    /// Calls a tool with the client's metadata, and returns the reply.
     fn call(&mut self, tool: &str, arguments: &Value, meta: &Value) -> Value {
         let result = self.ask("tools/call", &json!({"name": tool, "arguments": arguments, "_meta": meta}));
         result["structuredContent"].clone()
@@ -93,7 +93,7 @@ fn the_thread_beside_a_call_joins_codex() {
     assert!(told(&scene, "t-1").contains(&id));
 }
 
-/// A sub-agent shares the connection; the call by which it registered tells which one it is.
+/// A sub-agent shares the connection. The call that registered it tells which sub-agent it is.
 #[test]
 fn the_call_that_registered_joins_a_sub_agent() {
     let scene = Scene::new(crate::scene::HANDS_OVER);
@@ -105,7 +105,7 @@ fn the_call_that_registered_joins_a_sub_agent() {
     scene.hook("PostToolUse", after).is_nothing();
     let text = told(&scene, SESSION);
     assert!(text.contains(&id(&main)) && !text.contains(&id(&sub)), "{text}");
-    // Its stop is its own: the session owes nothing, the sub-agent does.
+    // A sub-agent stops separately: the session owes no handoff, but the sub-agent does.
     scene.held(id(&sub).parse().expect("an id"), engine::plan::PlanTask::named("one"));
     scene.stop("p1", "x").is_nothing();
     let said = scene.hook("SubagentStop", json!({"agent_id": "sub1", "last_assistant_message": "x"}));
@@ -114,14 +114,15 @@ fn the_call_that_registered_joins_a_sub_agent() {
     other.is_nothing();
 }
 
-/// A session that is taken up again comes over another connection, and its agent is still the same one.
+/// A resumed session uses another connection, and its agent stays the same.
 #[test]
 fn a_resumed_session_is_the_same_agent() {
     let scene = Scene::new("");
     let first = Server::start(&scene, Some(SESSION)).register("quinn", &json!({}));
     let again = Server::start(&scene, Some(SESSION)).register("quinn", &json!({}));
     assert_eq!((&again["id"], &again["resumed"]), (&first["id"], &json!(true)), "{again}");
-    // While a session lives, another one is another agent; once it is gone, its user may resume its agent in any session.
+    // While a session is alive, another session gets another agent. When it is gone, its user may resume its agent in
+    // any session.
     let mut living = Server::start(&scene, Some(SESSION));
     let living_agent = living.register("quinn", &json!({}));
     let other = Server::start(&scene, Some("another")).register("quinn", &json!({}));
@@ -129,8 +130,8 @@ fn a_resumed_session_is_the_same_agent() {
     assert_ne!(other["id"], first["id"]);
 }
 
-/// Two clients, each with a server. The payload of a hook can name any session; what it says reaches the agents of the client
-/// that the hook runs below, and no other's.
+/// Two clients, each with a server. The payload of a hook can name any session, but it only affects the agents of the
+/// client that the hook runs below.
 #[test]
 fn a_hook_does_not_speak_for_the_session_of_another_client() {
     let scene = Scene::new(HANDS_OVER);
@@ -170,7 +171,7 @@ fn a_hook_does_not_speak_for_the_session_of_another_client() {
         heard.contains("(eve)") && !heard.contains("(quinn)"),
         "{heard}: what the agent holds and its mail is told to its own client"
     );
-    // The victim's own hook: it holds a task and stops with no handoff, then its session ends.
+    // The victim's own hook: it holds a task and stops without a handoff, then its session ends.
     let payload = scene.at().join("payload");
     for (event, held) in [("Stop", true), ("SessionEnd", false)] {
         std::fs::write(&payload, scene.payload(event, more.clone()).to_string()).expect("a file");

@@ -1,4 +1,4 @@
-//! Payloads of real clients, word for word but for the names of folders.
+//! Payloads of real clients, unchanged except for the names of folders.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ fn payloads() -> Vec<Value> {
     lines.map(|line| serde_json::from_str(line).expect("a payload")).collect()
 }
 
-/// None of them is about a project of ours, so none of them changes anything.
+/// None of the payloads names a Handover project, so none of them changes anything.
 #[test]
 fn every_event_of_a_real_client_is_answered_and_makes_no_store() {
     let folder = project(&format!("{HANDS_OVER}{GATED}"));
@@ -25,7 +25,7 @@ fn every_event_of_a_real_client_is_answered_and_makes_no_store() {
     assert!(!folder.path().join("data").exists());
 }
 
-/// The same payload at another hook is an error, whichever the two are.
+/// A payload at the hook of another event is an error, for any two events.
 #[test]
 fn a_payload_of_another_event_is_an_error() {
     let folder = project("");
@@ -34,7 +34,8 @@ fn a_payload_of_another_event_is_an_error() {
         let own = payload["hook_event_name"].as_str().expect("an event");
         let Some(other) = events.iter().find(|event| **event != own) else { continue };
         let said = call(folder.path(), &["hook", other], payload.to_string().as_bytes(), &[]);
-        // A stop that was held once is not held again: a wrong wire must not keep a session for ever.
+        // A stop that was blocked once is not blocked again: a wrong hook configuration must not keep a session open
+        // forever.
         let code = if payload["stop_hook_active"] == json!(true) { 0 } else { 2 };
         assert_eq!(said.code, Some(code), "{other} {payload}");
         assert!(said.error.contains(own) && said.error.contains(other), "{}", said.error);

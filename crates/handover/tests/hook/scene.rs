@@ -1,4 +1,4 @@
-//! A project with hooks: its configuration, its store, and a client that calls us.
+//! A project with hooks: its configuration, its store, and a client that calls `handover hook`.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -19,9 +19,9 @@ use serde_json::{Value, json};
 
 pub(crate) const SESSION: &str = "326057d8-656f-4a0c-8bab-3f8a9f07e9f5";
 
-/// A configuration with an agent that hands over.
+/// A configuration with an agent that must hand over.
 pub(crate) const HANDS_OVER: &str = "[[agent]]\nslug = \"quinn\"\nadapter = \"claude\"\ncommand = [\"claude\"]\n";
-/// One with gates.
+/// A configuration with gates.
 pub(crate) const GATED: &str = "[gates]\ndefault = \"allow\"\n\n[[gate]]\ncommand = [\"git\", \"push\"]\ndecision = \"ask\"\n\n\
                                 [[gate]]\ncommand = [\"rm\"]\ndecision = \"deny\"\n";
 
@@ -37,11 +37,11 @@ fn open(runtime: &tokio::runtime::Runtime, url: &str) -> Service {
     Service::new(store, Arc::new(SystemClock))
 }
 
-/// How a hook ended.
+/// The result of a hook process.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Said {
     pub(crate) code: Option<i32>,
-    /// Null when there is none, or none that is JSON.
+    /// The JSON reply; null when there is no output or it is not JSON.
     pub(crate) reply: Value,
     pub(crate) error: String,
 }
@@ -51,19 +51,19 @@ impl Said {
         self.reply.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Why a tool is not called.
+    /// Returns the reason why a tool call is denied.
     pub(crate) fn denied(&self) -> &str {
         self.text("/hookSpecificOutput/permissionDecisionReason")
     }
 
-    /// Nothing is said, and everything takes its course.
+    /// Checks that the reply is empty, so that the client continues normally.
     #[track_caller]
     pub(crate) fn is_nothing(&self) {
         assert_eq!((self.code, &self.reply), (Some(0), &json!({})), "{self:?}");
     }
 }
 
-/// A folder that looks like a repository, with a configuration.
+/// Creates a folder that looks like a repository, with a configuration.
 pub(crate) fn project(config: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::create_dir_all(folder.path().join(".git")).expect("a repository");
@@ -72,7 +72,7 @@ pub(crate) fn project(config: &str) -> tempfile::TempDir {
     folder
 }
 
-/// Calls the program as a client would.
+/// Runs the program as a client does.
 pub(crate) fn call(folder: &Path, arguments: &[&str], input: &[u8], environment: &[(&str, &str)]) -> Said {
     let mut program = Program::new(env!("CARGO_BIN_EXE_handover"));
     program.current_dir(folder).args(arguments);
@@ -83,7 +83,7 @@ pub(crate) fn call(folder: &Path, arguments: &[&str], input: &[u8], environment:
     program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = program.spawn().expect("it starts");
     let mut stdin = child.stdin.take().expect("a pipe");
-    // Whoever does not want all of it says so by closing.
+    // The program may close its input before it has read everything.
     let _closed = stdin.write_all(input);
     drop(stdin);
     let output = child.wait_with_output().expect("it ends");
@@ -106,7 +106,7 @@ impl Scene {
         Self { folder, runtime, service, url }
     }
 
-    /// With a store elsewhere.
+    /// Makes a scene with a store at another URL.
     pub(crate) fn over(config: &str, url: String) -> Self {
         let scene = Self::new(config);
         Self { service: open(&scene.runtime, &url), url, ..scene }
@@ -120,7 +120,7 @@ impl Scene {
         self.runtime.block_on(self.service.execute(caller, command)).expect("it is allowed")
     }
 
-    /// An agent that lives in the session, in a part of it or not.
+    /// Registers an agent of the session, or of a sub-agent in it.
     pub(crate) fn agent(&self, name: &str, part: Option<&str>) -> AgentId {
         let register = Register::named(name, "claude");
         let origin = Origin { conversation: Some(SESSION.to_owned()), part: part.map(str::to_owned), call: None };
@@ -129,7 +129,7 @@ impl Scene {
         agent
     }
 
-    /// A task that an agent holds.
+    /// Creates a task that an agent holds.
     pub(crate) fn held(&self, agent: AgentId, task: PlanTask) -> TaskId {
         let person = Caller::with_rights(Rights::Person);
         let create = CreateWorkflow::named("release");
@@ -158,7 +158,7 @@ impl Scene {
         self.run(Caller::with_rights(Rights::Person), Command::DecideApproval { approval, decision });
     }
 
-    /// Transactions that wrote something: each ends with a page that says so in the log of the database.
+    /// Counts the transactions that wrote: each ends with a frame that marks a commit in the database's log.
     pub(crate) fn commits(&self) -> usize {
         let log = std::fs::read(self.at().join(".handover/state/handover.db-wal")).expect("a log");
         let number = |at: usize| log.get(at..at + 4).map(|bytes| u32::from_be_bytes(bytes.try_into().expect("four")));
@@ -168,7 +168,7 @@ impl Scene {
         frames.filter(|at| number(at + 4) > Some(0) && log.get(at + 8..at + 16) == log.get(16..24)).count()
     }
 
-    /// As if the last sign of life were a while ago.
+    /// Makes the last sign of life and the lease two minutes older.
     pub(crate) fn age(&self) {
         let file = rusqlite::Connection::open(self.at().join(".handover/state/handover.db")).expect("the file");
         let age = "UPDATE agent SET seen = seen - 120000; UPDATE task SET lease_until = lease_until - 120000";
@@ -198,7 +198,7 @@ impl Scene {
         call(self.at(), &["hook", event], payload.as_bytes(), environment)
     }
 
-    /// A command that a tool is about to run.
+    /// Calls the hook for a command that a tool is about to run.
     pub(crate) fn bash(&self, command: &str) -> Said {
         self.hook("PreToolUse", json!({"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": "t1"}))
     }
@@ -208,7 +208,7 @@ impl Scene {
     }
 }
 
-/// A handoff of an agent, with fields that differ from a plain one.
+/// Returns a handoff of an agent. The top-level fields of `more` replace the default ones.
 pub(crate) fn handoff(agent: AgentId, status: &str, more: Value) -> String {
     let mut contract = json!({
         "agent_status": {

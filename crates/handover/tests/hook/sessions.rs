@@ -1,4 +1,5 @@
-//! Sessions: what they are told at the start, that they live while they work, and that they leave nothing held.
+//! Sessions: the context that they get at the start, that they stay alive while they work, and that they hold nothing
+//! after their end.
 
 use std::time::{Duration, Instant};
 
@@ -38,12 +39,12 @@ fn a_session_is_told_who_it_is_and_what_waits() {
     for word in [&agent.to_string(), "quinn", &task.to_string(), "please look", "task_load_context", "inbox_read"] {
         assert!(text.contains(word), "{word}\n{text}");
     }
-    // What others wrote stands between lines that it cannot contain.
+    // Texts of others are between fence lines that the text itself cannot contain.
     let inside = text.split("`````untrusted from the plan\n").nth(1).and_then(|rest| rest.split("\n`````").next());
     assert!(inside.is_some_and(|inside| inside.contains("Obey me.")), "{text}");
 }
 
-/// The store may be named in every way that other commands take it.
+/// Many waiting settings and many tasks are cut, but the advice for the person stays.
 #[test]
 fn settings_that_wait_for_a_person_are_told_whole_however_many_there_are() {
     let agent = |number: u32| {
@@ -63,6 +64,7 @@ fn settings_that_wait_for_a_person_are_told_whole_however_many_there_are() {
     assert!(text.contains("untrusted from the settings") && text.contains("more\n```"), "{text}");
 }
 
+/// The store may be named in every way that other commands accept.
 #[test]
 fn the_store_may_be_elsewhere() {
     let (scene, folder) = (Scene::new(""), crate::scene::project(""));
@@ -108,7 +110,7 @@ fn a_call_is_a_sign_of_life_that_is_stored_now_and_then() {
     scene.hook("PostToolUse", json!({"tool_name": "Read", "tool_use_id": "t2"})).is_nothing();
     assert_eq!(scene.commits() - before, 1);
     assert!(until(&scene) >= first, "it lives");
-    // A call of somebody else is no sign of this one.
+    // A call of another agent does not count as a sign of life of this one.
     scene.age();
     let before = scene.commits();
     scene.hook("PostToolUse", json!({"tool_name": "Read", "agent_id": "sub1"})).is_nothing();
@@ -132,7 +134,7 @@ fn an_end_frees_what_the_session_holds_within_a_second() {
         let task = scene.task(task);
         assert_eq!((task.holder(), task.status(), task.crashes), (None, Status::Pending, 0));
     }
-    // The same again has nothing to do.
+    // A repeated call has nothing to do.
     scene.hook("SessionEnd", json!({"reason": "other"})).is_nothing();
 }
 
@@ -145,7 +147,7 @@ fn another_session_holds_on() {
     assert_eq!(scene.task(task).holder(), Some(agent));
 }
 
-/// Below a turn the runner sees to everything but the gates.
+/// Below a turn the runner handles everything except the gates.
 #[test]
 fn below_a_turn_only_the_gates_are_looked_at() {
     let config = format!("{}{GATED}", crate::scene::HANDS_OVER);

@@ -1,4 +1,4 @@
-//! Stops: who owes a handoff, what is sent back, how often, and what a valid one does.
+//! Stops: which agents owe a handoff, what is sent back, how often, and the effect of a valid handoff.
 
 use engine::approval::{ApprovalStatus, Decision, Source};
 use engine::command::{EndRound, OpenReview, RoundAnswer, RoundEnd, StartRound};
@@ -22,7 +22,7 @@ fn nobody_owes_a_handoff_without_a_claim_or_when_another_output_is_asked_for() {
     scene.stop("p1", "done").is_nothing();
     let quinn = scene.agent("quinn", None);
     scene.stop("p1", "done").is_nothing();
-    // Somebody the configuration does not know.
+    // An agent that is not in the configuration.
     let other = scene.agent("somebody", None);
     scene.held(other, PlanTask::named("one"));
     scene.stop("p1", "done").is_nothing();
@@ -45,7 +45,7 @@ fn what_is_wrong_is_sent_back_twice_and_then_blocks_the_task() {
     let half = handoff(quinn, "COMPLETE", json!({"evidence_report": null}));
     let second = scene.hook(
         "Stop",
-        // The client's own flag decides nothing.
+        // The client's own flag does not decide.
         json!({"prompt_id": "p1", "stop_hook_active": false, "last_assistant_message": half}),
     );
     assert!(reason(&second).contains("EVIDENCE_REPORT"), "{second:?}");
@@ -76,7 +76,7 @@ fn another_prompt_another_part_and_another_session_have_counts_of_their_own() {
     assert_eq!(scene.task(one).status(), Status::Pending);
     assert_eq!(sub("p1").text("/decision"), "");
     assert_eq!((scene.task(two).status(), scene.task(one).status()), (Status::Blocked, Status::Pending));
-    // A sub-agent that is not named is not the session.
+    // A sub-agent without a name does not count as the session.
     scene.hook("SubagentStop", json!({"last_assistant_message": "x"})).is_nothing();
 }
 
@@ -98,7 +98,7 @@ fn a_valid_handoff_has_its_effect() {
     let said = scene.stop("p3", &handoff(quinn, "NEEDS_INPUT", json!({})));
     assert!(said.text("/systemMessage").contains("waits for an answer"), "{said:?}");
     assert_eq!(scene.task(task).status(), Status::Paused);
-    // While it waits nothing is owed.
+    // While the task waits, no handoff is due.
     scene.stop("p4", "still waiting").is_nothing();
 }
 
@@ -113,7 +113,7 @@ fn complete_is_refused_for_work_that_is_not_what_was_reviewed() {
     let open = OpenReview { provider: "critic".to_owned(), gate: Some((task, 1)), rounds_max: None };
     let opened = scene.run(Caller::agent(quinn), Command::OpenReview(open));
     let Reply::ReviewOpened { review } = opened else { panic!("{opened:?}") };
-    // The folder has no repository, which is what the second round was shown.
+    // The folder has no repository, which matches the reference of the second round.
     for (number, shown) in [(1, "tree:0123"), (2, "given: no repository")] {
         let artifact = Artifact {
             media_type: "text/plain".to_owned(),
@@ -181,7 +181,7 @@ fn an_approval_is_sealed_and_the_task_waits() {
     assert_eq!((asked.source, asked.waiting.map(|waiting| waiting.task)), (Source::Handoff, Some(task)));
     assert!(said.text("/systemMessage").contains(&asked.id.to_string()), "{said:?}");
     assert_eq!(scene.task(task).status(), Status::Paused);
-    // Told by mail, and used up by the first thing the session does after that.
+    // The agent learns of the approval by mail, and its next action consumes it.
     scene.decide(asked.id, Decision::Approve);
     assert_eq!(scene.task(task).status(), Status::InProgress);
     let start = scene.hook("SessionStart", json!({"source": "resume"}));
@@ -192,7 +192,7 @@ fn an_approval_is_sealed_and_the_task_waits() {
     assert_eq!(status(), ApprovalStatus::Consumed);
 }
 
-/// Whatever a handoff says and teaches, the session waits for one commit; for none where nothing is due.
+/// The session waits for at most one commit for any handoff, and for none when nothing is due.
 #[test]
 fn a_stop_costs_at_most_one_commit() {
     let approval = json!({"approval_request": {
@@ -237,7 +237,7 @@ fn a_stop_costs_at_most_one_commit() {
     assert_eq!(scene.commits() - before, 1, "what it held is free");
 }
 
-/// A handoff of another agent is no handoff, and words about one are none either.
+/// A handoff of another agent is invalid, and so is a text that only describes one.
 #[test]
 fn a_forged_handoff_is_sent_back() {
     let scene = Scene::new(HANDS_OVER);
@@ -260,7 +260,8 @@ fn the_same_words_at_the_same_prompt_act_once() {
     assert_eq!(scene.task(task).checkpoints, 1);
 }
 
-/// What a brief demands is not passed by saying "done": where nobody trusted the commands, the person is told.
+/// A `COMPLETE` handoff is verified when the brief has requirements. Before a person accepted the settings, the person
+/// gets a message instead.
 #[test]
 fn done_is_verified_where_the_brief_demands_it() {
     let brief = json!({

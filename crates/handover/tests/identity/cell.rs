@@ -1,4 +1,4 @@
-//! Makes the state that a cell needs: an agent, and everything that the arguments of its row speak of.
+//! Makes the state that a cell needs: an agent, and everything that the arguments of its row name.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -17,20 +17,20 @@ use crate::line::{CallLine, DeskTime, InnerDesk};
 use crate::postgres::schema_of;
 use crate::table::TableRow;
 
-/// The database of a door's store.
+/// The database behind an interface's store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Database {
     Sqlite,
     Postgres,
 }
 
-/// A project with a store, and what all cells share.
+/// A project with a store, and the values that all cells share.
 pub(crate) struct TableProject {
     pub(crate) place: Place,
     pub(crate) inside: Rc<InnerDesk>,
     number: Cell<u32>,
     shared: BTreeMap<&'static str, String>,
-    /// Last, so that everything in it has ended.
+    /// Dropped last, when everything that uses the folder has ended.
     _folder: tempfile::TempDir,
 }
 
@@ -41,12 +41,12 @@ pub(crate) struct CellState {
     pub(crate) seat: Option<Seat>,
 }
 
-/// When and how the agent of a cell is made.
+/// The time and the kind of process in which the agent of a cell is made.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CellOrigin {
-    /// When everything is made.
+    /// The time at which everything is made.
     pub(crate) time: DeskTime,
-    /// The agent works in a turn of the runner.
+    /// True when the agent works in a turn of the runner.
     pub(crate) below_turn: bool,
 }
 
@@ -58,14 +58,14 @@ impl TableProject {
         git(&folder, &["commit", "-q", "--allow-empty", "-m", "first"]);
         std::fs::create_dir(folder.join("state")).unwrap();
         std::fs::create_dir(folder.join(".handover")).unwrap();
-        // The clients of the doors call themselves that.
+        // The test clients use this name.
         let settings = "[mcp]\ncoordinators = [\"transcript\"]\n";
         std::fs::write(folder.join(".handover/config.toml"), settings).unwrap();
         let view = handover::trust::view(&folder, Some(&folder)).unwrap();
         handover::trust::accept(&folder, &view).unwrap();
         let store = match database {
             Database::Sqlite => folder.join("state/handover.db").display().to_string(),
-            // Nothing dies here, so nothing waits for the disk.
+            // This test kills no process, so commits need not wait for the disk.
             Database::Postgres => {
                 format!("{}%20-csynchronous_commit%3Doff", schema_of(&format!("identity_{name}")))
             }
@@ -85,7 +85,7 @@ impl TableProject {
         project
     }
 
-    /// Returns a connection in this process.
+    /// Returns a connection inside this process.
     pub(crate) fn home(&self) -> CallLine {
         let visitor = Box::new(Visitor::on_session(new_session().unwrap(), Rights::Agent));
         CallLine::Desk { inside: Rc::clone(&self.inside), visitor, time: DeskTime::Now }
@@ -96,7 +96,7 @@ impl TableProject {
         self.number.get()
     }
 
-    /// Makes an agent at a home, and what the arguments of a row speak of.
+    /// Makes an agent at a home, and everything that the arguments of a row name.
     pub(crate) fn cell_state(&self, row: &TableRow, home: &mut CallLine, origin: CellOrigin) -> CellState {
         let number = self.next_number();
         let name = format!("agent-{number}");
@@ -149,7 +149,7 @@ impl TableProject {
     }
 }
 
-/// Makes what one cell needs.
+/// Makes the state that one cell needs.
 struct CellMaker<'a> {
     project: &'a TableProject,
     home: &'a mut CallLine,
@@ -251,7 +251,7 @@ impl CellMaker<'_> {
             "$locked" => {
                 let (id, owner) = (workflow.parse().unwrap(), self.agent.to_owned());
                 let caller = Caller::agent(self.agent.parse().unwrap());
-                // A lock of long ago would be over by now.
+                // A lock from long ago would have expired by now.
                 self.project.inside.execute(caller, Command::LockWorkflow { workflow: id, owner });
             }
             _ => {}
@@ -260,7 +260,7 @@ impl CellMaker<'_> {
     }
 }
 
-/// Puts the values in; the longest names first, because one may begin with another.
+/// Replaces the placeholders by values, the longest names first, because a name may start with another one.
 fn filled(arguments: &str, values: &BTreeMap<&str, String>) -> Value {
     let mut names: Vec<&&str> = values.keys().collect();
     names.sort_by_key(|name| std::cmp::Reverse(name.len()));

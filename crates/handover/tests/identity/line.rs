@@ -1,4 +1,4 @@
-//! Lines over which a caller calls tools: each door of the program, and the desk inside of this process.
+//! Lines over which a caller calls tools: each interface of the program, and the desk inside this process.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -19,22 +19,22 @@ use crate::door::{Place, command, program};
 use crate::script::Answer;
 use crate::terminal::Terminal;
 
-/// Longer than a home without a watcher lives in silence, and longer than a lease.
+/// Milliseconds of silence after which a home without a watcher is dead and a lease has expired.
 const SILENCE_MS: i64 = 20 * 60 * 1000;
 
 /// One way to call a tool over HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HttpWay {
-    /// `/mcp` in a session, as clients of 2025-11-25 speak.
+    /// `/mcp` in a session, as in the MCP version of 2025-11-25.
     Session,
-    /// `/mcp` without a session, as clients of 2026-07-28 speak.
+    /// `/mcp` without a session, as in the MCP version of 2026-07-28.
     Single,
-    /// `/api/v1/tools`
+    /// The endpoint `/api/v1/tools`.
     Api,
 }
 
 pub(crate) enum CallLine {
-    /// `handover mcp`
+    /// The server `handover mcp`.
     Pipe(Client),
     Http {
         server: Rc<Server>,
@@ -48,7 +48,7 @@ pub(crate) enum CallLine {
         visitor: Box<Visitor>,
         time: DeskTime,
     },
-    /// The command line, as somebody at a terminal, a script, or the program of a turn.
+    /// The command line, used by a person at a terminal, a script, or the program of a turn.
     Shell {
         place: Place,
         seat: ShellCaller,
@@ -65,11 +65,12 @@ pub(crate) enum ShellCaller {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeskTime {
     Now,
-    /// So long ago that a home which nobody watches is dead by now.
+    /// So long ago that a home without a watcher is dead by now.
     LongAgo,
 }
 
-/// Writes what the runner writes for a turn. Returns what proves to a program that it belongs to that turn.
+/// Writes the files that the runner writes for a turn. Returns the proof by which a program shows that it belongs to
+/// that turn.
 fn proof_of(place: &Place, turn: &str) -> String {
     let file = Path::new(place.store.strip_prefix("sqlite:").unwrap_or(&place.store));
     let state = match file.parent() {
@@ -90,7 +91,7 @@ impl CallLine {
         Self::Http { server: Rc::clone(server), way, bearer: format!("Bearer {bearer}"), session: None }
     }
 
-    /// Calls a tool, perhaps with an agent's name beside the call.
+    /// Calls a tool, optionally with an agent's name in the header.
     pub(crate) fn call(&mut self, tool: &str, arguments: &Value, header: Option<&str>) -> Answer {
         match self {
             Self::Pipe(client) => client.call(tool, arguments),
@@ -128,7 +129,7 @@ impl CallLine {
         }
     }
 
-    /// Calls a tool that must do what is asked.
+    /// Calls a tool and panics when it is refused.
     pub(crate) fn must(&mut self, tool: &str, arguments: &Value) -> Value {
         match self.call(tool, arguments, None) {
             Answer::Done(value) => value,
@@ -136,7 +137,7 @@ impl CallLine {
         }
     }
 
-    /// Ends the connection; what that does is done when this returns.
+    /// Ends the connection. The effects of its end are complete when this returns.
     pub(crate) fn end(self) {
         match self {
             Self::Pipe(client) => client.end(),
@@ -155,7 +156,7 @@ impl CallLine {
     }
 }
 
-/// Sends a message with a token, in a session if there is one, perhaps with an agent's name beside it.
+/// Sends a message with a token, optionally in a session and with an agent's name in the header.
 fn post(
     server: &Server,
     (bearer, session, agent): (&str, Option<&str>, Option<&str>),
@@ -176,7 +177,7 @@ fn post(
     server.send("POST", "/mcp", &headers, &message.to_string())
 }
 
-/// The desk in this process, on the store of the other doors: now, and long ago.
+/// The desk in this process, on the store of the other interfaces: with the current time, and with a time long ago.
 pub(crate) struct InnerDesk {
     runtime: tokio::runtime::Runtime,
     now: Desk,
@@ -219,7 +220,7 @@ impl InnerDesk {
         }
     }
 
-    /// Does something that a person does, in the person's own name.
+    /// Calls a tool with a person's rights and panics when it is refused.
     pub(crate) fn person(&self, time: DeskTime, tool: &str, arguments: &Value) -> Value {
         match self.call(&Visitor::person(), time, tool, arguments) {
             Answer::Done(value) => value,
@@ -231,7 +232,7 @@ impl InnerDesk {
         self.runtime.block_on(self.now.service().execute(caller, command)).unwrap()
     }
 
-    /// Returns the agents that are at home on a connection.
+    /// Returns the number of agents whose home is this connection.
     pub(crate) fn at_home(&self, session: SessionId) -> usize {
         let view = self.now.service().view(move |world| {
             world.agent_ids(&engine::Need::SessionAgents(session)).map(<[engine::id::AgentId]>::len)
@@ -240,7 +241,7 @@ impl InnerDesk {
     }
 }
 
-/// Returns the visitor that stands for a token without a session.
+/// Returns the visitor of a token without a session.
 pub(crate) fn token_visitor(made: &Value) -> Visitor {
     let id: TokenId = made["id"].as_str().unwrap().parse().unwrap();
     let agent = made["agent"].as_str().map(|agent| agent.parse().unwrap());

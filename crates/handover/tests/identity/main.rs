@@ -1,5 +1,6 @@
-//! Plays the table of who may do what: every tool for every kind of caller, while an agent's home lives and after it died,
-//! through every door and on both databases. `table.txt` says what is expected, and how to read it.
+//! Plays the table of permissions: every tool for every kind of caller, while an agent's home is alive and after it
+//! died, over every interface and on both databases. `table.txt` has the expected answers and explains how to read
+//! them.
 #![expect(clippy::wildcard_enum_match_arm, reason = "of a JSON value the cases that matter are named")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::disallowed_methods, reason = "starts the program it tests, and bounds what it waits for")]
@@ -26,7 +27,7 @@ mod stand_in;
 mod table;
 #[path = "../support/terminal.rs"]
 mod terminal;
-/// The command for each tool, as the command line has it.
+/// The command for each tool, from the source of the command line.
 #[path = "../../src/cli/verbs.rs"]
 #[expect(dead_code, reason = "its words for people are not needed here")]
 mod verbs;
@@ -110,7 +111,7 @@ fn every_caller_of_the_table_comes_to_some_door() {
     assert_eq!(played, table.callers.iter().map(String::as_str).collect());
 }
 
-/// AgentNaming another agent in the header makes a bound token no other agent's, and makes no new agent.
+/// A header that names another agent does not let a bound token act as that agent, and makes no new agent.
 #[test]
 fn a_bound_token_registers_its_own_agent_whatever_the_header_names() {
     let project = TableProject::new("bound", Database::Sqlite);
@@ -124,7 +125,7 @@ fn a_bound_token_registers_its_own_agent_whatever_the_header_names() {
             let script::Answer::Done(registered) = &told else { panic!("{way:?} {header:?}: {}", told.show()) };
             assert_eq!(registered["id"], eve["agent"], "{way:?} {header:?}");
         }
-        // The header speaks for the call, unless the arguments do.
+        // The header names the agent of a call, unless the arguments do.
         let read = line.call("inbox_read", &json!({"agent_id": "eve"}), Some("amy"));
         assert!(matches!(read, script::Answer::Done(_)), "{way:?}: {}", read.show());
         let read = line.call("inbox_read", &json!({}), Some("amy"));
@@ -132,7 +133,7 @@ fn a_bound_token_registers_its_own_agent_whatever_the_header_names() {
     }
 }
 
-/// The agent waits for its token, with the mail that it got before its first call.
+/// The agent waits for its token and keeps the mail that it got before its first call.
 #[test]
 fn an_agent_made_for_a_token_is_resumed_by_no_process_of_the_user() {
     let project = TableProject::new("made", Database::Sqlite);
@@ -147,7 +148,8 @@ fn an_agent_made_for_a_token_is_resumed_by_no_process_of_the_user() {
     assert_eq!(line.must("agent_register", &registered)["id"], amy["agent"]);
 }
 
-/// The bearer of an admin's token makes agents' tokens, and takes no agent away from the connection that it works over.
+/// The holder of an admin token makes tokens for agents, but cannot take an agent away from the connection that it
+/// works over.
 #[test]
 fn a_token_is_not_bound_to_an_agent_that_works_elsewhere() {
     let project = TableProject::new("taken", Database::Sqlite);
@@ -166,7 +168,7 @@ fn a_token_is_not_bound_to_an_agent_that_works_elsewhere() {
     let refused = script.args(["token", "create", "amy"]).output().unwrap();
     assert!(String::from_utf8_lossy(&refused.stderr).contains("(amy) is connected elsewhere"), "{refused:?}");
     line.must("agent_heartbeat", &json!({}));
-    // When its connection has ended, the agent may get a token, and the token a successor.
+    // When its connection has ended, the agent may get a token, and later a second one.
     line.end();
     for _ in 0..2 {
         let made = make(json!({"name": "amy"})).json();
@@ -176,7 +178,7 @@ fn a_token_is_not_bound_to_an_agent_that_works_elsewhere() {
     }
 }
 
-/// One command ends a bounded number of homes.
+/// One command ends only a bounded number of homes, so revoking needs several.
 #[test]
 fn revoking_a_token_ends_the_homes_of_all_its_agents() {
     let project = TableProject::new("revoked", Database::Sqlite);

@@ -1,4 +1,4 @@
-//! Plays the cells of the table through a door.
+//! Plays the cells of the table through one interface (door).
 
 use std::rc::Rc;
 
@@ -17,7 +17,7 @@ pub(crate) enum DoorKind {
     Stdio,
     Http(HttpWay),
     Command,
-    /// The desk in this process, for turns: a turn of its own for each cell would be a process for each cell.
+    /// The desk in this process, used for turns: otherwise each cell would need a process for its turn.
     Desk,
 }
 
@@ -33,7 +33,7 @@ impl DoorKind {
         }
     }
 
-    /// Returns the callers that there are at this door.
+    /// Returns the kinds of callers that exist at this interface.
     pub(crate) fn callers(self) -> &'static [&'static str] {
         match self {
             Self::Stdio => &["own", "stranger", "other", "coordinator"],
@@ -49,13 +49,13 @@ impl DoorKind {
         }
     }
 
-    /// Returns whether such a caller can call after its home died. A process or a session that ended makes no calls.
+    /// Tells whether such a caller can call after its home died. A process or a session that ended makes no calls.
     fn has(self, caller: &str, life: HomeLife) -> bool {
         life == HomeLife::Alive || caller != "own" || self == Self::Command
     }
 
-    /// Returns whether a column is in the size that `scripts/test` plays. A command is a process for each cell, and what a
-    /// database does not decide is played on one of them.
+    /// Tells whether a column is in the part that `scripts/test` plays. On the command line each cell is a process.
+    /// Columns that do not depend on the database are played on only one of them.
     fn is_bounded(self, database: Database, caller: &str, life: HomeLife) -> bool {
         match (database, self) {
             (Database::Sqlite, Self::Command) => life == HomeLife::Alive && ["own", "script"].contains(&caller),
@@ -68,10 +68,10 @@ impl DoorKind {
     }
 }
 
-/// Set to 1 by `scripts/prove identity`: every column is played.
+/// The variable that `scripts/prove identity` sets to 1 to play every column.
 const FULL: &str = "HANDOVER_IDENTITY_FULL";
 
-/// Plays every cell that there is at a door, and fails with the list of cells that were answered otherwise.
+/// Plays every cell of an interface. Fails with the list of cells whose answer differs.
 pub(crate) fn play(door: DoorKind, database: Database) {
     let table = IdentityTable::read();
     let mut player = ColumnPlayer::new(door, database);
@@ -96,7 +96,7 @@ struct ColumnPlayer {
     server: Option<Rc<Server>>,
 }
 
-/// A cell and the line of its caller, where that is not one for the whole column.
+/// A cell, with its own line for the caller when the column has no common one.
 struct ReadyCell<'a> {
     row: &'a TableRow,
     state: CellState,
@@ -109,15 +109,15 @@ enum AgentNaming {
     Nobody,
     Argument,
     Header,
-    /// In the arguments, and in the header where the tool takes no agent.
+    /// In the arguments, or in the header when the tool takes no agent.
     Either,
 }
 
 /// The lines of a column.
 struct ColumnLines {
-    /// The connection on which the agents register; none when each cell has its own.
+    /// The connection on which the agents register; `None` when each cell has its own.
     home: Option<CallLine>,
-    /// The caller; none when the home itself calls, or when each cell has its own caller.
+    /// The connection of the caller; `None` when the home itself calls, or when each cell has its own caller.
     caller: Option<CallLine>,
     /// The agent that is named below a turn.
     victim: Option<(CallLine, String)>,
@@ -133,7 +133,7 @@ impl ColumnPlayer {
     fn column(&mut self, table: &IdentityTable, caller: &str, life: HomeLife) -> Vec<String> {
         let mut lines = self.lines(caller, life);
         let mut problems = Vec::new();
-        // A home that dies takes all its agents with it, so all of them are made before.
+        // When a home dies, all its agents lose it, so all agents are made before that.
         if life == HomeLife::Dead {
             let mut cells: Vec<ReadyCell<'_>> =
                 table.rows.iter().map(|row| self.ready(&mut lines, row, caller, life)).collect();
@@ -193,7 +193,7 @@ impl ColumnPlayer {
         ColumnLines { home, caller: line, victim }
     }
 
-    /// Returns a home over HTTP, and its token. Without a session, a dead one was silent for long.
+    /// Returns a home over HTTP, and its token. A dead home without a session is one that was silent for a long time.
     fn shared_home(&self, way: HttpWay, life: HomeLife) -> (CallLine, String) {
         let made = self.made_token(&json!({"shared": true}));
         let bearer = text(&made["token"]);
@@ -253,7 +253,7 @@ impl ColumnPlayer {
         if life == HomeLife::Dead { DeskTime::LongAgo } else { DeskTime::Now }
     }
 
-    /// Ends the home of a column, or what stands for it.
+    /// Ends the home of a column, or the turns that replace it.
     fn end(&self, lines: &mut ColumnLines, cells: &[ReadyCell<'_>], caller: &str) {
         if let Some((home, _)) = &mut lines.victim {
             let home = std::mem::replace(home, self.shell(ShellCaller::Script));
@@ -263,7 +263,7 @@ impl ColumnPlayer {
             return cells.iter().filter_map(|cell| cell.state.seat).for_each(|seat| self.project.end_turn(seat));
         }
         match lines.home.take() {
-            // Its silence is its death.
+            // This home is dead because it is silent.
             Some(CallLine::Desk { time: DeskTime::LongAgo, .. }) | None => {}
             Some(home) => home.end(),
         }
@@ -299,11 +299,11 @@ impl ColumnPlayer {
         };
         let answer = line.call(&row.tool, &arguments, header);
         let found = table.word(&answer);
-        // A stranger has one agent.
+        // Unregister the new agent, because a stranger may have only one.
         if let ("agent_register", crate::script::Answer::Done(made), true) = (row.tool.as_str(), &answer, has_agent) {
             line.must("agent_unregister", &json!({"id": made["id"]}));
         }
-        // On the command line a call that names no agent is the script's own.
+        // On the command line a call that names no agent counts as a script's call.
         let column = if (self.door, caller, is_named) == (DoorKind::Command, "own", false) { "script" } else { caller };
         let expected = table.expected(row, column, life);
         (found != expected).then(|| {
@@ -314,7 +314,8 @@ impl ColumnPlayer {
     }
 }
 
-/// Returns the arguments with the agent in them where it is named so and the tool takes one, and whether it does.
+/// Returns the arguments with the agent added when it is named there and the tool takes one, and whether the tool takes
+/// one.
 fn with_agent(row: &TableRow, arguments: &Value, agent: &str, naming: AgentNaming) -> (Value, bool) {
     let mut arguments = arguments.clone();
     let fields: &[&str] = match row.tool.as_str() {

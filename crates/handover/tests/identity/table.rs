@@ -1,4 +1,4 @@
-//! The table and the arguments as files: read, and held against the list of tools.
+//! Reads the table and the arguments from their files, and checks them against the list of tools.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ pub(crate) enum HomeLife {
 pub(crate) struct IdentityTable {
     pub(crate) callers: Vec<String>,
     pub(crate) rows: Vec<TableRow>,
-    /// The word for each code of a refusal.
+    /// The table's word for each refusal code.
     words: BTreeMap<String, String>,
 }
 
@@ -30,9 +30,9 @@ pub(crate) struct IdentityTable {
 pub(crate) struct TableRow {
     pub(crate) title: String,
     pub(crate) tool: String,
-    /// As they are written, with placeholders.
+    /// The arguments as they are written, with placeholders.
     pub(crate) arguments: String,
-    /// For each caller: the answers while the home lives and after it died.
+    /// For each caller: the answers while the home is alive and after it died.
     cells: Vec<(String, String)>,
 }
 
@@ -58,7 +58,7 @@ impl IdentityTable {
                         table.words.insert(code.to_owned(), words[0].to_owned());
                     }
                 }
-                // The lines below a caller's first one explain it.
+                // The indented lines below a caller's first one explain the caller.
                 "callers" if !line.starts_with("   ") => table.callers.push(words[0].to_owned()),
                 "callers" => {}
                 _ => {
@@ -75,7 +75,7 @@ impl IdentityTable {
         table
     }
 
-    /// Returns the expected word.
+    /// Returns the expected word of a cell.
     pub(crate) fn expected<'a>(&self, row: &'a TableRow, caller: &str, life: HomeLife) -> &'a str {
         let place =
             self.callers.iter().position(|known| known == caller).unwrap_or_else(|| panic!("no caller {caller}"));

@@ -1,4 +1,4 @@
-//! What a person can look at afterwards: turns, what they wrote, and the project context.
+//! The views for a person afterwards: turns, their output, and the project context.
 
 use engine::turn::Purpose;
 use engine::verification::Verdict;
@@ -30,7 +30,7 @@ fn a_turn_tells_what_it_said_called_and_cost() {
         let found = parsed(&text);
         let ids: Vec<&str> = found["turns"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
         let mut wanted = [first.to_string(), second.to_string()];
-        // They began in the same millisecond: the higher id is first.
+        // The turns started in the same millisecond, so the higher id is first.
         wanted.sort_by(|left, right| right.cmp(left));
         assert_eq!(ids, wanted, "{text}");
     }
@@ -147,7 +147,7 @@ fn a_section_tells_who_wrote_it_and_what_it_was_before() {
     assert!(code == Some(0) && text.contains("sqlite") && text.contains("2096-10-02"), "{text}");
 }
 
-/// A pipe that nobody reads any more, as behind `head`, is no error.
+/// A closed output pipe, as with `head`, is not an error.
 #[test]
 fn whoever_has_seen_enough_hears_no_complaint() {
     let scene = Scene::new();

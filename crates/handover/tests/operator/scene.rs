@@ -1,4 +1,4 @@
-//! A project in which the runner has done something, as its store tells.
+//! A project in whose store the runner has recorded some work.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    /// A workflow of one task, which the agent `quinn` holds.
+    /// Creates a workflow of one task, which the agent `quinn` holds.
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::create_dir_all(folder.path().join(".git")).expect("a repository");
@@ -36,7 +36,7 @@ impl Scene {
         let runtime = runtime.expect("a runtime");
         let file = folder.path().join(".handover/state/handover.db").display().to_string();
         let store = runtime.block_on(store::open(&file, 1)).expect("a store");
-        // Later than any real clock: what the program itself looks at meanwhile finds no lease that is over.
+        // Later than any real clock, so that the tested program finds no expired lease.
         let clock = ManualClock::starting_at(Timestamp(NOW));
         let service = Service::new(store, Arc::new(clock));
         let person = Caller::with_rights(Rights::Person);
@@ -76,7 +76,7 @@ impl Scene {
         self.run(Caller::with_rights(Rights::Person), command)
     }
 
-    /// A turn that ended; what its program wrote is kept when there is something.
+    /// Records a turn that ended. Stores the output of its program when there is some.
     pub(crate) fn turn(&self, purpose: Purpose, wrote: Option<&[u8]>) -> TurnId {
         let start = StartTurn {
             task: self.task,

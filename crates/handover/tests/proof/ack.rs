@@ -1,4 +1,4 @@
-//! What a writer was told: an acknowledged write, with enough to find it again.
+//! An acknowledgement: a write that a writer got confirmed, with enough data to find it again.
 
 use engine::id::{AgentId, CheckpointId, MessageId, TaskId, WorkflowId};
 use engine::inbox::Owner;
@@ -18,5 +18,5 @@ pub(crate) enum Ack {
     Read { message: MessageId },
 }
 
-/// Takes every acknowledgement at the moment it is given.
+/// A callback that receives every acknowledgement at once.
 pub(crate) type Report = std::sync::Arc<dyn Fn(Ack) + Send + Sync>;

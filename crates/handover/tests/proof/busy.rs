@@ -1,17 +1,17 @@
-//! How much longer everything takes on a machine that has other work to do.
+//! Longer time limits for tests on a machine that has other work.
 
 use std::time::Duration;
 
-/// More processes for each processor than a test shares a machine with.
+/// The most processes per processor that count. Tests do not share a machine with more.
 const SHARE_MAX: f64 = 60.0;
 
-/// Returns a bound of a quiet machine for this machine as it is: with ten processes for each processor everything takes ten times
-/// as long. A quiet machine keeps the bound.
+/// Returns a time limit for the machine's current load: with ten processes per processor everything takes ten times as
+/// long. On an idle machine the limit stays unchanged.
 pub(crate) fn patience(bound: Duration) -> Duration {
     bound.mul_f64(share().clamp(1.0, SHARE_MAX))
 }
 
-/// Returns how many processes want each processor: now, or on average of the last minute, whichever is more.
+/// Returns the number of processes per processor: now, or on average over the last minute, whichever is higher.
 fn share() -> f64 {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let mut words = text.split_whitespace();

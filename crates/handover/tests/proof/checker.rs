@@ -1,21 +1,22 @@
-//! Looks for an order of a history's calls that one task could have seen (the search of Wing and Gong, with Lowe's memory).
+//! Searches for an order of a history's calls that one task could have seen (the search of Wing and Gong, with Lowe's
+//! memory).
 //!
-//! A call takes effect at one moment between its beginning and its answer. One whose client went away takes effect at
-//! some moment after its beginning, or never. When no order explains all answers, the history is not linearizable, and the
-//! shortest part of it that already is not is named.
+//! A call takes effect at one moment between its start and its answer. A call whose client went away takes effect at
+//! some moment after its start, or never. When no order explains all answers, the history is not linearizable, and the
+//! checker returns the shortest part of it that already has no explanation.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 
 use crate::lease::{Act, Answer, By, State};
 
-/// One call of one client on one task. Beginning and end are ticks of a clock that all clients share.
+/// One call of one client on one task. The start and the end are ticks of a clock that all clients share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Call {
     pub(crate) by: By,
     pub(crate) act: Act,
     pub(crate) began: u64,
-    /// `None` when the client went away before it was answered.
+    /// `None` when the client went away before the answer.
     pub(crate) answer: Option<(u64, Answer)>,
 }
 
@@ -28,9 +29,9 @@ impl Call {
 /// The part of a history that cannot be explained.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Offence {
-    /// What the task may have been before it.
+    /// The possible states of the task before this part.
     pub(crate) before: BTreeSet<State>,
-    /// The last one is the call whose answer has no explanation.
+    /// The calls of this part. The last one is the call whose answer has no explanation.
     pub(crate) calls: Vec<Call>,
 }
 
@@ -50,34 +51,36 @@ fn shown(tick: u64) -> String {
     if tick == u64::MAX { "never".to_owned() } else { tick.to_string() }
 }
 
-/// The first offence of a task's history, if there is one.
+/// Returns the first offence in a task's history, if there is one.
 pub(crate) fn check(history: &[Call]) -> Result<(), Offence> {
     let start = BTreeSet::from([State::default()]);
     if !finals(&start, history).is_empty() {
         return Ok(());
     }
-    // What comes later cannot mend a beginning that has no order, so the answers can be added one by one.
+    // If the start of a history has no valid order, later calls cannot give it one. So the answers can be added one by
+    // one.
     let mut ends: Vec<u64> = history.iter().filter_map(|call| Some(call.answer?.0)).collect();
     ends.sort_unstable();
     let failing = ends.partition_point(|end| !finals(&start, &until(history, *end)).is_empty());
     let part = until(history, ends[failing.min(ends.len() - 1)]);
-    // Where nobody who was answered later was under way, the history can be cut.
+    // The history can be cut at a tick when no answered call was running at that time.
     let answered = || history.iter().filter(|call| call.answer.is_some());
     let is_cut = |tick: u64| answered().all(|call| call.began >= tick || call.ended() < tick);
     let cut = part.iter().map(|call| call.began).filter(|tick| is_cut(*tick)).max().unwrap_or(0);
     let (earlier, mut calls): (Vec<Call>, Vec<Call>) = part.into_iter().partition(|call| call.began < cut);
-    // Those without an answer come first, so that the inexplicable one is the last line.
+    // Calls without an answer come first, so that the unexplained call is the last line.
     calls.sort_by_key(|call| call.answer.map_or(0, |(ended, _)| ended));
     Err(Offence { before: finals(&start, &earlier), calls })
 }
 
-/// The history as it was at a moment: later answers are not given yet.
+/// Returns the history as of one moment: later answers are missing.
 fn until(history: &[Call], tick: u64) -> Vec<Call> {
     let begun = history.iter().filter(|call| call.began < tick).cloned();
     begun.map(|call| Call { answer: call.answer.filter(|(ended, _)| *ended <= tick), ..call }).collect()
 }
 
-/// The states a task may be in after all answers, by every order that explains them. Empty when there is none.
+/// Returns the states in which the task may be after all answers, over every order that explains them. Empty when there
+/// is no such order.
 fn finals(start: &BTreeSet<State>, history: &[Call]) -> BTreeSet<State> {
     assert!(history.len() <= 128, "a history has at most 128 calls of one task");
     let answered = history.iter().enumerate().filter(|(_, call)| call.answer.is_some());

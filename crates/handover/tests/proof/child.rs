@@ -1,4 +1,4 @@
-//! Writers in a process of their own: this test again, with an order in its environment and its words on a pipe.
+//! Writers in a separate process: the same test again, with an order in its environment and its messages on a pipe.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
@@ -17,23 +17,23 @@ const MARK: &str = "@handover ";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Word {
     Ack(Ack),
-    /// The machine failed: what was asked for, the fault in words, and whether it may have happened all the same.
+    /// The machine failed: the request, the fault in words, and whether the request may have taken effect.
     Fault {
         asked: String,
         text: String,
         unknown: bool,
     },
-    /// The child is through, with what it has to say for itself.
+    /// The child has ended normally, with a message.
     Done(String),
 }
 
-/// The order, when this process is a child.
+/// Returns the order, when this process is a child.
 pub(crate) fn order<T: DeserializeOwned>() -> Option<T> {
     let text = std::env::var(ORDER).ok()?;
     Some(serde_json::from_str(&text).unwrap())
 }
 
-/// Says a word to the parent, in one write. A parent that is gone ends the child.
+/// Sends a message to the parent, in one write. Ends the child when the parent is gone.
 pub(crate) fn say(word: &Word) {
     let line = format!("{MARK}{}\n", serde_json::to_string(word).unwrap());
     if std::io::stdout().lock().write_all(line.as_bytes()).is_err() {
@@ -41,14 +41,14 @@ pub(crate) fn say(word: &Word) {
     }
 }
 
-/// A child and the thread that reads what it says.
+/// A child, and the thread that reads its messages.
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Child,
     reader: JoinHandle<()>,
 }
 
-/// Starts the same test of this program as a child, behind other words when `before` has any (a tracer).
+/// Starts the same test of this program as a child, behind the words in `before` (a tracer).
 pub(crate) fn start(test: &str, before: &[&str], order: &impl Serialize, words: &Sender<Word>) -> Running {
     let program = std::env::current_exe().unwrap();
     let line: Vec<&std::ffi::OsStr> = before.iter().map(|word| word.as_ref()).chain([program.as_os_str()]).collect();
@@ -61,7 +61,7 @@ pub(crate) fn start(test: &str, before: &[&str], order: &impl Serialize, words: 
     let words = words.clone();
     let reader = std::thread::spawn(move || {
         for line in pipe.split(b'\n').map_while(Result::ok) {
-            // A line that was cut by the kill was never said.
+            // A line that the kill cut off counts as not sent.
             let word = str::from_utf8(&line).ok().and_then(|line| line.split_once(MARK));
             if let Some(word) = word.and_then(|(_, word)| serde_json::from_str(word).ok()) {
                 let _ = words.send(word);
@@ -72,8 +72,8 @@ pub(crate) fn start(test: &str, before: &[&str], order: &impl Serialize, words: 
 }
 
 impl Running {
-    /// Ends it with `SIGKILL`, unless it has ended by itself. What it said before is still read. Returns whether it had
-    /// ended well.
+    /// Ends the child with `SIGKILL`, unless it has already ended. Messages that it sent before are still read. Returns
+    /// whether it had ended successfully.
     pub(crate) fn end(mut self) -> bool {
         let ended = self.child.try_wait().unwrap();
         if ended.is_none() {

@@ -1,4 +1,4 @@
-//! Clients that race for a few tasks, and the histories of what they were answered.
+//! Clients that race for a few tasks, and the histories of their answers.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -22,7 +22,7 @@ const CLIENTS: usize = 5;
 const TASKS: usize = 3;
 const ACTS: usize = 18;
 
-/// A clock that is wrong by a while, and remembers what it said last.
+/// A clock that is wrong by a fixed time, and remembers the last time that it returned.
 struct Skewed {
     shared: Arc<ManualClock>,
     skew_ms: i64,
@@ -37,14 +37,14 @@ impl Clock for Skewed {
     }
 }
 
-/// Some clients, some tasks.
+/// One round: some clients and some tasks.
 pub(crate) struct Round {
     clients: Vec<Client>,
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    /// Each in a workflow of its own, so that a sweep touches one task.
+    /// Each task is in its own workflow, so that a sweep touches one task.
     tasks: Vec<(WorkflowId, TaskId)>,
     clock: Arc<ManualClock>,
     ticks: AtomicU64,
@@ -56,7 +56,7 @@ struct Client {
     clock: Arc<Skewed>,
     agent: AgentId,
     rng: Rng,
-    /// The attempt it believes to have of each task.
+    /// The attempt of each task that the client believes to hold.
     believes: BTreeMap<TaskId, u32>,
 }
 
@@ -82,7 +82,7 @@ impl Round {
         Self { clients, shared: Arc::new(shared) }
     }
 
-    /// Lets them loose. Returns the history of each task.
+    /// Runs all clients. Returns the history of each task.
     pub(crate) async fn run(self) -> Vec<Vec<Call>> {
         let mut running = tokio::task::JoinSet::new();
         for client in self.clients {
@@ -101,7 +101,7 @@ async fn make_task(service: &Service) -> (WorkflowId, TaskId) {
     let coordinator = || Caller::with_rights(Rights::Coordinator);
     let reply = service.execute(coordinator(), Command::CreateWorkflow(create)).await.unwrap();
     let Reply::WorkflowCreated { workflow, .. } = reply else { panic!("{reply:?}") };
-    // The second task is never done, so that the workflow stays open.
+    // The second task is never completed, so that the workflow stays open.
     let task = |name| PlanTask { attempts_max: 1_000, ..PlanTask::named(name) };
     let plan = vec![task("raced for"), task("left alone")];
     let reply = service.set_plan(coordinator(), workflow, "a race".to_owned(), plan).await.unwrap();
@@ -119,7 +119,7 @@ async fn register(service: &Service) -> AgentId {
 impl Client {
     async fn run(mut self, shared: Arc<Shared>) {
         for _ in 0..ACTS {
-            // Time passes, often more than a lease.
+            // Let time pass, often more than a lease.
             if self.rng.percent(20) {
                 shared.clock.advance(i64::try_from(self.rng.below(1_500)).unwrap());
             }
@@ -130,7 +130,7 @@ impl Client {
             let ended = shared.ticks.fetch_add(1, Ordering::SeqCst);
             match answer {
                 Some(Answer::Claimed { attempt, .. }) => drop(self.believes.insert(task, attempt)),
-                // It came back without its memory.
+                // The client comes back without its memory.
                 None => drop(self.believes.remove(&task)),
                 Some(_) => {}
             }
@@ -140,7 +140,7 @@ impl Client {
         }
     }
 
-    /// Often what makes sense, sometimes what only a confused client does.
+    /// Returns the next action: usually one that makes sense, sometimes one of a confused client.
     fn choose(&mut self, task: TaskId) -> Act {
         let mut attempt = self.believes.get(&task).copied();
         if self.rng.percent(15) {
@@ -161,7 +161,7 @@ impl Client {
         }
     }
 
-    /// `None` when the client went away in the middle of it.
+    /// Calls the service. Returns `None` when the client goes away during the call.
     async fn call(&mut self, workflow: WorkflowId, task: TaskId, act: Act) -> Option<Answer> {
         let goes_away =
             self.rng.percent(8).then(|| Duration::from_micros(u64::try_from(self.rng.below(2_000)).unwrap()));

@@ -1,4 +1,4 @@
-//! Writers that do what agents do, at random, and report every write that was acknowledged.
+//! Writers that act like agents, at random, and report every acknowledged write.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,11 +14,11 @@ use handover::{Error, Service};
 use crate::ack::{Ack, Report};
 use crate::rng::Rng;
 
-/// More rows than one piece of a plan holds, so it is written in several transactions.
+/// The tasks of a large plan: more rows than one piece of a plan holds, so that it is written in several transactions.
 pub(crate) const LARGE_PLAN: usize = 3_100;
 const LEASE: Millis = Millis::minutes(1);
 
-/// What the writers of one process know of each other's work.
+/// The work that the writers of one process share.
 #[derive(Debug, Default)]
 pub(crate) struct Board {
     workflows: Mutex<Vec<WorkflowId>>,
@@ -60,7 +60,7 @@ impl Board {
     }
 }
 
-/// One agent.
+/// One agent that acts at random.
 pub(crate) struct Writer {
     service: Service,
     board: Arc<Board>,
@@ -86,7 +86,7 @@ impl Writer {
         Ok(Self { service, board, report, rng, agent, held: Vec::new(), acts: 0 })
     }
 
-    /// Does one thing. What the rules refuse is no news: others were faster.
+    /// Does one random action. Ignores refusals, because other writers may have been faster.
     pub(crate) async fn act(&mut self) -> Result<(), Error> {
         self.acts += 1;
         let done = match (self.rng.below(100), self.held.is_empty()) {
@@ -190,7 +190,7 @@ impl Writer {
         plan(&self.service, &self.board, &self.report, tasks).await
     }
 
-    /// A claim that is lost is not held any more.
+    /// Removes a lost claim from the held tasks.
     fn kept(&mut self, task: TaskId, reply: Result<Reply, Error>) -> Result<Reply, Error> {
         if matches!(reply, Err(Error::Refused(Refusal::ClaimLost { .. }))) {
             self.held.retain(|(held, _)| *held != task);
@@ -199,8 +199,8 @@ impl Writer {
     }
 }
 
-/// Finishes what a planner before left half-way, then sets a large plan, which is written in pieces. Another planner may
-/// come in between and do it instead.
+/// Finishes the plan that an earlier planner left incomplete, then sets a large plan, which is written in pieces.
+/// Another planner may do this first.
 pub(crate) async fn plan_large(service: &Service, board: &Board, report: &Report) -> Result<(), Error> {
     for workflow in board.all_workflows() {
         let found: Workflow = service.view(move |world| world.workflow(workflow).cloned()).await?;
@@ -216,7 +216,7 @@ fn unless_refused(done: Result<(), Error>) -> Result<(), Error> {
     if let Err(Error::Refused(_)) = done { Ok(()) } else { done }
 }
 
-/// How many tasks the plan of a workflow of ours has, by its name.
+/// Returns the number of tasks in a plan, from the workflow's name.
 pub(crate) fn planned_size(name: &str) -> Option<usize> {
     name.strip_prefix("plan of ")?.parse().ok()
 }
@@ -235,13 +235,14 @@ async fn set(service: &Service, report: &Report, workflow: WorkflowId, tasks: us
     let caller = Caller::with_rights(Rights::Coordinator);
     let reply = service.set_plan(caller, workflow, "a plan".to_owned(), plan_tasks(tasks)).await?;
     let Reply::PlanSet { workflow, tasks, task_ids, .. } = reply else { return Err(unexpected()) };
-    // A few of them are enough to find the plan; a line must fit a pipe's buffer.
+    // A few ids are enough to find the plan, and a line must fit into a pipe's buffer.
     let ids = task_ids.iter().map(|(_, id)| *id).take(20).collect();
     report(Ack::Planned { workflow, tasks, ids });
     Ok(())
 }
 
-/// Small plans are chains of three; in large ones every task waits for the one a hundred before it.
+/// Returns the tasks of a plan. Small plans are chains of three. In large plans every task depends on the task a
+/// hundred before it.
 fn plan_tasks(count: usize) -> Vec<PlanTask> {
     let name = |number: usize| format!("task {number}");
     let before = |number: usize| {

@@ -1,9 +1,9 @@
-//! The rules of one task's lease, written a second time and as small as possible: what each call must answer.
+//! A second, minimal implementation of the rules of one task's lease, which gives the required answer of each call.
 
 use engine::Timestamp;
 use engine::id::AgentId;
 
-/// What a client asks of one task. The attempt is the one it believes to have.
+/// The request of a client about one task. The attempt is the one that the client believes to hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Act {
     Claim,
@@ -30,7 +30,7 @@ pub(crate) enum Answer {
         offered: u32,
     },
     Seen(State),
-    /// The claim is not the caller's.
+    /// The claim does not belong to the caller.
     Lost {
         holder: Option<AgentId>,
     },
@@ -38,7 +38,7 @@ pub(crate) enum Answer {
     Refused,
 }
 
-/// Who calls, and when by its own clock.
+/// The caller, and the time of its own clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct By {
     pub(crate) agent: AgentId,
@@ -47,7 +47,7 @@ pub(crate) struct By {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub(crate) struct State {
-    /// Of the last claim.
+    /// The attempt of the last claim.
     pub(crate) attempt: u32,
     pub(crate) notes: u32,
     pub(crate) holder: Holder,
@@ -61,14 +61,14 @@ pub(crate) enum Holder {
         agent: AgentId,
         until: Timestamp,
     },
-    /// For ever: completed by this agent.
+    /// The final state: this agent completed the task.
     Done(AgentId),
 }
 
 pub(crate) const LEASE_MS: u32 = 1_000;
 
 impl State {
-    /// The one thing that may happen when a call comes in this state.
+    /// Returns the only correct next state and answer for a call in this state.
     pub(crate) fn step(self, act: Act, by: By) -> (Self, Answer) {
         match act {
             Act::Look => (self, Answer::Seen(self)),
@@ -83,7 +83,7 @@ impl State {
             }),
             Act::Release { attempt } => self.as_owner(attempt, by, |state| (state.ended(), Answer::Released)),
             Act::Complete { attempt } => match self.holder {
-                // The same again, from the same, is answered like the first time.
+                // A repetition by the same agent gets the first answer again.
                 Holder::Done(agent) if agent == by.agent && attempt.is_none_or(|it| it == self.attempt) => {
                     (self, Answer::Completed)
                 }
@@ -129,12 +129,13 @@ impl State {
         }
     }
 
-    /// A claim that ends without a result leaves a note.
+    /// Returns the state after a claim that ends without a result, which leaves a note.
     fn ended(self) -> Self {
         Self { notes: self.notes + 1, holder: Holder::Nobody, ..self }
     }
 
-    /// Once a tenth of it is gone, a sign of life renews the lease. It never shortens one.
+    /// Returns the state after a sign of life, which renews the lease once a tenth of it has passed. It never shortens
+    /// a lease.
     fn renewed(self, by: By) -> Self {
         let fresh = by.now.0 + i64::from(LEASE_MS);
         match self.holder {

@@ -1,4 +1,4 @@
-//! The books: what was acknowledged must be there, and what is there must agree with the log.
+//! The ledger of acknowledged writes: each must be in the store, and the store must agree with the log.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,30 +12,30 @@ use crate::state::State;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Problem {
-    /// Acknowledged and not there.
+    /// A write was acknowledged but is missing.
     Lost,
-    /// Two hold one task, or an attempt went back.
+    /// Two agents hold one task, or an attempt number decreased.
     DoubleClaim,
-    /// A part of something is visible without the rest.
+    /// A part of a change is visible without the rest.
     HalfDone,
-    /// A counter or a row does not agree with what it counts.
+    /// A counter or a row does not agree with the rows that it counts.
     Miscounted,
     /// The log does not verify, or the file is damaged.
     Unverified,
-    /// A caller got a fault where there was none.
+    /// A caller got a fault that no failure caused.
     Fault,
 }
 
 pub(crate) type Problems = Vec<(Problem, String)>;
 
-/// Everything that was acknowledged so far.
+/// All writes that were acknowledged so far.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     pub(crate) acks: Vec<Ack>,
 }
 
 impl Ledger {
-    /// Compares the books with the store.
+    /// Compares the ledger with the store.
     pub(crate) fn check(&self, state: &State) -> Problems {
         let replay = Replay::of(state);
         let mut problems: Problems = state.recount().into_iter().map(|text| (Problem::Miscounted, text)).collect();
@@ -47,7 +47,8 @@ impl Ledger {
         problems
     }
 
-    /// The same attempt of a task given to two agents, or the same number in a mailbox or a list of checkpoints twice.
+    /// Finds an attempt of a task that two agents got, or a number that occurs twice in a mailbox or a list of
+    /// checkpoints.
     fn double_claims(&self) -> Problems {
         let mut claims: BTreeMap<(TaskId, u32), AgentId> = BTreeMap::new();
         let mut numbers = BTreeSet::new();
@@ -101,7 +102,7 @@ fn is_there(ack: &Ack, state: &State, replay: &Replay) -> bool {
     }
 }
 
-/// What the log says happened.
+/// The history according to the log.
 #[derive(Debug, Default)]
 struct Replay {
     claims: BTreeMap<(TaskId, u32), AgentId>,
@@ -177,7 +178,7 @@ impl Replay {
         self.claims.insert((task, attempt), agent);
     }
 
-    /// The rows must be what the log says they are.
+    /// Compares the rows with the log.
     fn against(&self, state: &State) -> Problems {
         let mut problems = Problems::new();
         for (id, task) in state.tasks.iter().filter(|(_, task)| state.is_planned(task.workflow)) {
@@ -208,7 +209,7 @@ impl Replay {
     }
 }
 
-/// Nobody can see or take a task of a plan that is not set.
+/// Checks that no caller can see or claim a task of a plan that is not set.
 pub(crate) async fn drafts_are_hidden(service: &handover::Service, state: &State) -> Problems {
     let mut problems = Problems::new();
     let Some(agent) = state.agents.keys().next().copied() else { return problems };

@@ -1,6 +1,6 @@
-//! A place for a store on the PostgreSQL server of the tests.
+//! Makes schemas for stores on the PostgreSQL server of the tests.
 
-/// A new schema of the server that `scripts/postgres` started, as the URL of a store.
+/// Makes a new schema on the server that `scripts/postgres` started. Returns it as the URL of a store.
 #[expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 pub(crate) fn schema_of(name: &str) -> String {
     let server = std::env::var("HANDOVER_TEST_POSTGRES")

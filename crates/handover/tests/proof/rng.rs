@@ -1,4 +1,4 @@
-//! Chance as a value: a seeded generator (SplitMix64), so that a run can be repeated from its seed.
+//! A seeded random generator (SplitMix64), so that a run can be repeated from its seed.
 
 #[derive(Debug, Clone)]
 pub(crate) struct Rng(u64);
@@ -16,7 +16,7 @@ impl Rng {
         word ^ (word >> 31)
     }
 
-    /// 0 up to and without `end`.
+    /// Returns a number from 0 to `end`, without `end`.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.word() % u64::try_from(end.max(1)).unwrap_or(1)).unwrap_or(0)
     }

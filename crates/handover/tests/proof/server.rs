@@ -1,18 +1,18 @@
-//! A PostgreSQL server of one test alone, to be killed and started again.
+//! A separate PostgreSQL server for one test, which the test kills and starts again.
 
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// How a server is taken away.
+/// The way in which a server is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// `pg_ctl stop -m immediate`: no farewell to anybody.
+    /// `pg_ctl stop -m immediate`: the server aborts all connections.
     Immediate,
-    /// `SIGKILL` to the postmaster; its children notice and follow.
+    /// `SIGKILL` to the postmaster; its children notice this and end.
     KillPostmaster,
-    /// `SIGKILL` to one that serves a connection: the postmaster ends all others and recovers by itself.
+    /// `SIGKILL` to a process that serves a connection: the postmaster ends all others and recovers.
     KillBackend,
 }
 
@@ -20,7 +20,7 @@ pub(crate) enum End {
 pub(crate) struct Server {
     bin: PathBuf,
     data: PathBuf,
-    /// Of the socket.
+    /// The folder of the socket.
     home: PathBuf,
     port: u16,
 }
@@ -32,7 +32,7 @@ fn setting(name: &str) -> String {
 }
 
 impl Server {
-    /// Makes a data folder and starts a server on it. It is stopped by `scripts/postgres` at the latest.
+    /// Makes a data folder and starts a server on it. `scripts/postgres` stops it at the latest.
     pub(crate) fn start(name: &str, port: u16) -> Self {
         let home = PathBuf::from(setting("HANDOVER_TEST_PGHOME"));
         let server = Self { bin: setting("HANDOVER_TEST_PGBIN").into(), data: home.join(name), home, port };
@@ -42,14 +42,14 @@ impl Server {
         server
     }
 
-    /// The database every server has is ours alone.
+    /// Returns the URL of the default database, which only this test uses.
     pub(crate) fn url(&self) -> String {
         let socket = self.home.display().to_string().replace('/', "%2F");
         format!("postgresql://handover@{socket}:{}/postgres", self.port)
     }
 
-    /// Starts it and waits until it has recovered and answers. A few children of a killed one may still be ending, and
-    /// their shared memory keeps the next one from starting: then it is tried again.
+    /// Starts the server and waits until it has recovered and answers. Retries while children of a killed server are
+    /// still ending, because their shared memory keeps a new server from starting.
     pub(crate) fn start_again(&self) {
         let options = format!(
             "-p {} -c listen_addresses='' -c unix_socket_directories='{}' -c max_connections=60 -c fsync=on \
@@ -72,7 +72,7 @@ impl Server {
             End::KillBackend => {
                 let found = self.output("pgrep", &["-P", &self.postmaster(), "-f", "handover postgres"]);
                 let pid = found.split_whitespace().last().unwrap();
-                // It may have ended by itself meanwhile.
+                // The process may have ended already.
                 self.run("kill", &["-9", pid]);
             }
         }
@@ -83,7 +83,8 @@ impl Server {
         file.lines().next().unwrap().to_owned()
     }
 
-    /// A program as the account that owns the server's folder; PostgreSQL refuses to run as root.
+    /// Returns the command for a program as the account that owns the server's folder, because PostgreSQL refuses to
+    /// run as root.
     fn command(&self, program: &str, arguments: &[&str]) -> Command {
         let (own, folder) = (std::fs::metadata("/proc/self").unwrap(), std::fs::metadata(&self.home).unwrap());
         let mut line: Vec<OsString> = Vec::new();

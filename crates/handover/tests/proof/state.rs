@@ -1,4 +1,4 @@
-//! Everything a store holds, read from an export and recounted.
+//! The complete state of a store, read from an export and counted again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -52,7 +52,7 @@ pub(crate) struct Message {
     pub(crate) is_unread: bool,
 }
 
-/// An export writes into this, and it is read afterwards.
+/// A buffer that an export writes and the test reads afterwards.
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Vec<u8>>>);
 
@@ -81,7 +81,7 @@ impl State {
         Ok(state)
     }
 
-    /// One row. The places of its columns are those of an export of schema 1.
+    /// Reads one row. The positions of its columns are those of an export of schema 1.
     fn take(&mut self, table: &str, row: &Value) {
         let text = |place: usize| row[place].as_str().map(str::to_owned);
         let number = |place: usize| row[place].as_u64().unwrap();
@@ -121,12 +121,12 @@ impl State {
         }
     }
 
-    /// A plan is set, so its tasks can be seen.
+    /// Tells whether the plan is set, so that its tasks are visible.
     pub(crate) fn is_planned(&self, workflow: WorkflowId) -> bool {
         self.workflows.get(&workflow).is_some_and(|found| found.status != WorkflowStatus::Planning)
     }
 
-    /// Counts again what the store keeps count of, and names what does not agree.
+    /// Counts again everything that the store counts. Returns the differences.
     pub(crate) fn recount(&self) -> Vec<String> {
         let mut problems = self.recount_tasks();
         let mut mail: BTreeMap<Owner, (BTreeSet<u64>, u64)> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! An agent's client that has a shell tool: a shell that starts `handover mcp`, calls tools over it, and runs commands.
+//! An agent's client with a shell tool: a shell that starts `handover mcp`, calls tools over it, and runs commands.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// Nobody waits longer for an answer.
+/// The longest wait for an answer.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
 
-/// Starts the server on a pipe and a file, then does each line that it reads and says with which code that ended.
+/// Starts the server on a pipe and a file, then runs each line that it reads and prints its exit code.
 const SCRIPT: &str = r#"
 "$1" mcp --tools full < "$2/in" > "$2/out" 2> "$2/err" & server=$!
 echo "$server"
@@ -30,7 +30,7 @@ pub(crate) struct AgentClient {
     number: usize,
 }
 
-/// How a command of the shell tool ended and what it said.
+/// The exit code and the output of a command of the shell tool.
 #[derive(Debug)]
 pub(crate) struct ShellRan {
     pub(crate) code: i32,
@@ -39,7 +39,7 @@ pub(crate) struct ShellRan {
 }
 
 impl AgentClient {
-    /// Starts it. The shell has the folder and the environment, and perhaps another program's name.
+    /// Starts the client. The given shell has the folder and the environment, and may run under another program name.
     pub(crate) fn start(mut shell: Command) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let input = folder.path().join("in");
@@ -82,14 +82,15 @@ impl AgentClient {
         std::fs::read_to_string(self.folder.path().join("err")).unwrap_or_default()
     }
 
-    /// Calls a tool that must do what is asked.
+    /// Calls a tool and panics when it is refused.
     pub(crate) fn must(&mut self, tool: &str, arguments: &Value) -> Value {
         let result = self.request("tools/call", &json!({"name": tool, "arguments": arguments}));
         assert_ne!(result["isError"], true, "{tool}: {result}");
         result["structuredContent"].clone()
     }
 
-    /// Runs our program with these words, as its shell tool does. Standard input is a terminal when one is named.
+    /// Runs Handover with these words, as the client's shell tool does. Standard input is the terminal when one is
+    /// given.
     pub(crate) fn shell(&mut self, words: &[&str], terminal: Option<&Path>) -> ShellRan {
         self.number += 1;
         let file = |what: &str| self.folder.path().join(format!("{}.{what}", self.number));
@@ -106,7 +107,7 @@ impl AgentClient {
         ShellRan { code: code.trim().parse().unwrap(), out: text(out), err: text(err) }
     }
 
-    /// Ends the server; the client goes on.
+    /// Ends the server. The client keeps running.
     pub(crate) fn end_server(&mut self) {
         drop(self.input.take());
         writeln!(self.commands, "wait \"$server\"").unwrap();

@@ -1,33 +1,35 @@
-//! A stand-in for an agent's client: a small program that starts `handover mcp`. The server records the process that started
-//! it, and everything below that process is below an agent; so it is never the test itself.
+//! A stand-in for an agent's client: a small program that starts `handover mcp`. The server records the process that
+//! started it, and all processes below that one count as below an agent. Therefore the test itself must not start the
+//! server.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// A server's number is there as soon as it is started; a machine that is busy may take this long.
+/// The longest wait for the server's process number. It is usually there at once, but a busy machine may take this
+/// long.
 const START_MAX: std::time::Duration = std::time::Duration::from_secs(60);
 
-/// Starts what comes after the name of a file, on the pipes it was given, and writes its number into the file. What the shell
-/// itself says of a server that was killed is nobody's to read.
+/// Starts the command after the file name with its own pipes, and writes the process number into the file. The messages
+/// of the shell about a killed server are discarded.
 const SCRIPT: &str = r#"
 file=$1; shift; exec 3<&0 4>&2 2> /dev/null
 "$@" <&3 2>&4 3<&- 4>&- &
 echo $! > "$file.half"; mv "$file.half" "$file"; wait $!
 "#;
 
-/// A stand-in and the server below it.
+/// A stand-in, and the server below it.
 #[derive(Debug)]
 pub(crate) struct StandIn {
     pub(crate) child: Child,
-    /// The server's number.
+    /// The server's process number.
     pub(crate) server: u32,
     _folder: tempfile::TempDir,
 }
 
 impl StandIn {
-    /// Starts a server below a stand-in. The pipes are set by `pipes`, on the stand-in: the server has the same ones.
+    /// Starts a server below a stand-in. `pipes` sets the pipes of the stand-in, and the server inherits them.
     pub(crate) fn start(server: &Command, pipes: impl FnOnce(&mut Command)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("server");
@@ -53,13 +55,15 @@ impl StandIn {
         let _ended = kill_process(Pid::from_raw(self.server.cast_signed()).unwrap(), signal);
     }
 
-    /// Waits until the server has ended. The stand-in ends with its code, or with 128 and the number of its signal.
+    /// Waits until the server has ended. The stand-in exits with the server's code, or with 128 plus the number of its
+    /// signal.
     pub(crate) fn wait(&mut self) -> ExitStatus {
         self.child.wait().unwrap()
     }
 }
 
-/// A test that fails leaves no process behind. A stand-in that has ended has seen the end of its server.
+/// Ends the server, so that a failed test leaves no process behind. A stand-in that has ended saw the end of its
+/// server.
 impl Drop for StandIn {
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {

@@ -1,14 +1,14 @@
-//! A person at a terminal: a pseudo-terminal on standard input, and nothing of an agent in the environment.
+//! A person at a terminal: a pseudo-terminal on standard input, and no sign of an agent in the environment.
 
 use std::fs::File;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The other side of a terminal. The terminal is there as long as this is.
+/// The other end of a terminal. The terminal exists as long as this value.
 #[derive(Debug)]
 pub(crate) struct Terminal {
     _outer: std::os::fd::OwnedFd,
-    /// Where a program finds it.
+    /// The path under which a program can open the terminal.
     pub(crate) path: PathBuf,
 }
 
@@ -25,17 +25,18 @@ impl Terminal {
         Self { _outer: outer, path: std::ffi::OsStr::from_bytes(name.as_bytes()).into() }
     }
 
-    /// Seats whoever runs the program at this terminal.
+    /// Connects the program's standard input to this terminal.
     pub(crate) fn seat(&self, program: &mut Command) {
         use std::os::unix::fs::OpenOptionsExt as _;
 
-        // It must not become the terminal of the test.
+        // The terminal must not become the controlling terminal of the test.
         let flags = rustix::fs::OFlags::NOCTTY.bits().cast_signed();
         program.stdin(File::options().read(true).write(true).custom_flags(flags).open(&self.path).unwrap());
     }
 }
 
-/// Takes everything out of a program's environment that says it runs below an agent, or that decides for a person.
+/// Removes all variables from a program's environment that say that it runs below an agent, or that decide for a
+/// person.
 pub(crate) fn unmark(program: &mut Command) {
     for mark in handover::below::marks() {
         program.env_remove(mark);

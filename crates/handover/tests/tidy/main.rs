@@ -1,7 +1,7 @@
-//! Holds the repository to the shape of the house: layers, names, sizes, words and documents.
+//! Checks the structure of the repository: layers, names, sizes, words and documents.
 //!
-//! The rules are the tables at the top, each row with its reason. Below them is what applies them to a
-//! tree of files, the test that does so for this repository, and a test of every rule on a bad sample.
+//! The rules are the tables at the top, each row with its reason. Below them is the code that applies them to a tree of
+//! files, the test of this repository, and a test of every rule with a bad sample.
 
 mod self_test;
 mod text;
@@ -12,19 +12,19 @@ use std::{fmt, fs, io};
 
 use text::*;
 
-/// A crate exists only where the compiler must keep two things apart; everything else is a module.
+/// All crates. A crate exists only when the compiler must keep two parts separate; everything else is a module.
 const CRATES: &[&str] = &["engine", "wire", "store", "agents", "gate", "git", "mcp", "handover"];
 
-/// Manifests that are no crates of the house, each with the reason why.
+/// Manifests outside of the workspace, each with the reason.
 const OUTSIDE: &[(&str, &str)] =
     &[("fuzz/Cargo.toml", "needs a nightly compiler, so it stands outside of the workspace")];
 
-/// What the manifest of a crate may name.
+/// The dependencies that the manifest of a crate may name.
 struct Layer {
     name: &'static str,
-    /// The only dependencies it may be built with, if that is limited.
+    /// The only dependencies that it may be built with, if they are limited.
     only: Option<&'static [&'static str]>,
-    /// Crates of this workspace it must not know, not even in its tests.
+    /// Crates of this workspace that it must not use, not even in its tests.
     never: &'static [&'static str],
     reason: &'static str,
 }
@@ -78,19 +78,18 @@ const LAYERS: &[Layer] = &[
 struct Ban {
     texts: &'static [&'static str],
     part: Part,
-    /// A folder ends with a slash, with `*` for any one name in it; `*` at the start means any path
-    /// with this end.
+    /// A folder ends with a slash, with `*` for one name in it. `*` at the start means any path with this end.
     places: &'static [&'static str],
-    /// Places among these where the texts may occur, each with the reason why.
+    /// Exceptions among these places, each with the reason.
     except: &'static [(&'static str, &'static str)],
     reason: &'static str,
 }
 
 #[derive(Clone, Copy)]
 enum Part {
-    /// What the compiler reads: a comment may name a thing in order to say that it is not here.
+    /// Only the code: a comment may name a thing in order to say that it is not here.
     Code,
-    /// Comments as well.
+    /// The code and the comments.
     Everything,
 }
 
@@ -204,11 +203,10 @@ const BANS: &[Ban] = &[
     },
 ];
 
-/// Names that say nothing about the domain, so everything ends up behind them.
+/// Names that say nothing about the domain, so that they attract unrelated code.
 const NAMES: &[&str] = &["utils", "common", "helpers", "types", "models", "imp", "manager"];
 
-/// How many lines a file may have; the first row that fits counts. A `#[cfg(test)]` module at the end
-/// is free.
+/// The most lines of a file; the first matching row counts. A `#[cfg(test)]` module at the end does not count.
 const LENGTHS: &[(&str, usize)] = &[
     ("crates/handover/src/main.rs", 60),
     // Stores that released programs wrote.
@@ -220,12 +218,12 @@ const LENGTHS: &[(&str, usize)] = &[
     ("*.rs", 500),
 ];
 
-/// Something wrong with the text of one file, found without looking at any other.
+/// A rule about the text of one file, checked without other files.
 struct Look {
     places: &'static [&'static str],
-    /// The lines where it is wrong, counted from 1.
+    /// Returns the lines that break the rule, counted from 1.
     find: fn(&str) -> Vec<usize>,
-    /// A text in which it is wrong somewhere.
+    /// A text that breaks the rule.
     sample: &'static str,
     reason: &'static str,
 }
@@ -253,11 +251,11 @@ const LOOKS: &[Look] = &[
     },
 ];
 
-/// Folders that are not ours to judge, wherever they are.
+/// Folders that are never checked.
 const SKIPPED: &[&str] = &["target", ".git"];
 
-/// The files of a repository: path from its root, with slashes, and text. Text that no rule reads is
-/// left empty.
+/// The files of a repository: the path from its root, with slashes, and the text. The text is empty when no rule reads
+/// it.
 type Tree = BTreeMap<String, String>;
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -309,7 +307,7 @@ fn crates(tree: &Tree) -> Vec<Complaint> {
     missing.chain(extra).collect()
 }
 
-/// One dependency as a manifest names it.
+/// One dependency of a manifest.
 struct Dependency {
     line: usize,
     name: String,
@@ -337,7 +335,7 @@ fn dependencies(manifest: &str) -> Vec<Dependency> {
         let text = text.trim();
         if let Some(header) = text.strip_prefix('[') {
             table = header.trim_end_matches(']');
-            // [dependencies.name]
+            // The form `[dependencies.name]`.
             if let Some((_, name)) = table.rsplit_once("dependencies.") {
                 let only_tests = table.contains("dev-dependencies");
                 found.push(Dependency { line, name: name.to_owned(), only_tests });
@@ -347,7 +345,7 @@ fn dependencies(manifest: &str) -> Vec<Dependency> {
         {
             let key = key.trim().trim_matches('"');
             let key = key.split('.').next().unwrap_or(key);
-            // name = { package = "real-name" }
+            // The form `name = { package = "real-name" }`.
             let real = value.split_once("package = \"").and_then(|(_, rest)| rest.split('"').next());
             let name = real.unwrap_or(key).to_owned();
             found.push(Dependency { line, name, only_tests: table.contains("dev-dependencies") });
@@ -403,7 +401,7 @@ fn length(path: &str, text: &str) -> Option<Complaint> {
     (counted > *most).then(|| complaint(path, most + 1, reason))
 }
 
-/// Where the module of tests begins that the file ends with.
+/// Returns the line at which the test module at the end of a file starts.
 fn tests_start(lines: &[&str]) -> Option<usize> {
     let start = lines.iter().rposition(|line| *line == "#[cfg(test)]")?;
     let module = lines[start..].iter().position(|line| !line.starts_with("#["))? + start;
@@ -443,7 +441,7 @@ fn links(tree: &Tree, path: &str, text: &str) -> Vec<Complaint> {
     found
 }
 
-/// The lines of a document outside of code blocks, without what is between backticks.
+/// Returns the lines of a document outside of code blocks, without the text between backticks.
 fn prose(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut in_block = false;
@@ -457,7 +455,7 @@ fn prose(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Targets of `[text](target)` and `[text]: target` that are files, without an anchor.
+/// Returns the targets of `[text](target)` and `[text]: target` that are files, without anchors.
 fn link_targets(line: &str) -> Vec<String> {
     let inline = line.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     let reference = line.trim_start().strip_prefix('[').and_then(|rest| rest.split_once("]: "));
@@ -467,7 +465,7 @@ fn link_targets(line: &str) -> Vec<String> {
     paths.filter(|path| !path.is_empty() && !path.contains(':')).map(str::to_owned).collect()
 }
 
-/// The path from the root of the repository, or nothing if it leads outside.
+/// Returns the path from the root of the repository, or `None` when it leads outside.
 fn resolve(folder: &str, target: &str) -> Option<String> {
     let from_root = target.starts_with('/');
     let start = if from_root { "" } else { folder };

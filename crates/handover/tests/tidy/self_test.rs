@@ -1,8 +1,8 @@
-//! That every rule finds what it is there for.
+//! Tests that every rule finds its violations.
 
 use super::*;
 
-/// A path that fits the place.
+/// Returns a path that matches the place.
 fn path_in(place: &str) -> String {
     match place.strip_prefix('*') {
         Some(end) => format!("crates/wire/src/sample{end}"),
@@ -11,14 +11,14 @@ fn path_in(place: &str) -> String {
     }
 }
 
-/// A repository without fault, and the files given.
+/// Returns a repository without problems, plus the given files.
 fn tree_with(files: &[(&str, &str)]) -> Tree {
     let manifests = CRATES.iter().map(|name| (format!("crates/{name}/Cargo.toml"), String::new()));
     let given = files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned()));
     manifests.chain(given).collect()
 }
 
-/// The complaints about a repository with these files are at the places wanted and nowhere else.
+/// Checks that a repository with these files has complaints at exactly these places.
 #[track_caller]
 fn check(files: &[(&str, &str)], wanted: &[&str]) {
     let found = complaints(&tree_with(files));

@@ -1,4 +1,4 @@
-//! Finding things in texts, and places in the tree.
+//! Searches in texts, and matches paths of the repository.
 
 pub(crate) fn without_module_doc(text: &str) -> Vec<usize> {
     if text.starts_with("//! ") { Vec::new() } else { vec![1] }
@@ -21,7 +21,7 @@ pub(crate) fn over_140_columns(text: &str) -> Vec<usize> {
 }
 
 pub(crate) fn lines_where(text: &str, wrong: impl Fn(&str) -> bool) -> Vec<usize> {
-    // Not `lines`, which would hide a carriage return.
+    // `lines` would hide a carriage return.
     let lines = text.split('\n').enumerate();
     lines.filter(|(_, line)| wrong(line)).map(|(index, _)| index + 1).collect()
 }
@@ -30,7 +30,7 @@ pub(crate) fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines().enumerate().map(|(index, line)| (index + 1, line))
 }
 
-/// The lines on which a word of the table begins.
+/// Returns the lines on which a word of the table starts.
 pub(crate) fn lines_with(text: &str, word: &str) -> Vec<usize> {
     let (first, last) = word.split_once(" … ").unwrap_or((word, ""));
     let mut found: Vec<usize> = Vec::new();
@@ -40,7 +40,7 @@ pub(crate) fn lines_with(text: &str, word: &str) -> Vec<usize> {
             found.push(line_of(text, at));
         }
     }
-    // `use std::{fs, io};` names std::fs as well.
+    // The form `use std::{fs, io};` also names `std::fs`.
     if let Some(module) = word.strip_prefix("std::") {
         for at in positions(text, "use std::{") {
             let statement = text[at..].split(';').next().unwrap_or_default();
@@ -56,7 +56,7 @@ pub(crate) fn line_of(text: &str, at: usize) -> usize {
     text[..at].matches('\n').count() + 1
 }
 
-/// Where a word stands by itself: `XXX` is not in `XXXX`, nor `println!` in `eprintln!`.
+/// Returns the positions of a whole word: `XXX` is not found in `XXXX`, nor `println!` in `eprintln!`.
 pub(crate) fn positions(text: &str, word: &str) -> Vec<usize> {
     let part_of_name = |c: char| c.is_alphanumeric() || c == '_';
     let stands_alone = |at: &usize| {
@@ -67,7 +67,7 @@ pub(crate) fn positions(text: &str, word: &str) -> Vec<usize> {
     text.match_indices(word).map(|(at, _)| at).filter(stands_alone).collect()
 }
 
-/// The text of a Rust file with its line comments cut off; other files are returned as they are.
+/// Returns the text of a Rust file without line comments. Returns other files unchanged.
 pub(crate) fn code_of(path: &str, text: &str) -> String {
     if path.ends_with(".rs") {
         text.lines().map(|line| &line[..comment_start(line)]).collect::<Vec<_>>().join("\n")

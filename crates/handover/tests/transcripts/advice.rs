@@ -1,5 +1,5 @@
-//! The advice of every refusal can be followed: `scripts/advice.txt` follows it as an agent does, `TYPED` as a person at a
-//! terminal does. No advice leads back to the refusal that gave it.
+//! Checks that the advice of every refusal can be followed: `scripts/advice.txt` follows it as an agent, `TYPED` as a
+//! person at a terminal. No advice leads to the same refusal again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,15 +12,15 @@ use super::script::{self, Answer, Step, What};
 use super::suggestion;
 use super::terminal::Terminal;
 
-/// Codes that `advice.txt` leaves out although a script has them.
+/// Codes that are missing in `advice.txt` although a script has them.
 const LEFT_OUT: &[(&str, &str)] = &[
     ("INBOX_FULL", "it takes a thousand messages; bounds.txt has it"),
     ("VERIFICATION_REQUIRED", "its advice is a command that checks a folder; the tests of verification give it"),
     ("ROUNDS_USED_UP", "reviews.txt follows its advice"),
 ];
 
-/// Commands that are refused at a person's terminal: the code, the command, and the words that complete the first command of
-/// the advice. The completed command must succeed.
+/// Commands that are refused at a person's terminal: the code, the command, and the words that complete the first
+/// command of the advice. The completed command must succeed.
 const TYPED: &[(&str, &str, &str)] = &[
     ("APPROVAL_NOT_FOUND", "approval show ap_000000000000", ""),
     ("TURN_NOT_FOUND", "turn show tn_000000000000", ""),
@@ -38,7 +38,7 @@ const TYPED: &[(&str, &str, &str)] = &[
     ("INVALID_STATE", "workflow start $workflow", "$workflow"),
 ];
 
-/// A call that was refused, and what its caller was told.
+/// A refused call, with the suggestion that its caller got.
 struct RefusedCall<'a> {
     step: &'a Step,
     tool: &'a str,
@@ -58,7 +58,7 @@ fn tools(text: &str) -> Vec<&'static Tool> {
     text.split(|letter: char| !letter.is_ascii_lowercase() && letter != '_').filter_map(Tool::find).collect()
 }
 
-/// Returns the commands of ours that a text names, without the program's name.
+/// Returns the Handover commands that a text names, without the program's name.
 fn commands(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).filter_map(|quoted| quoted.strip_prefix("handover ")).collect()
 }
@@ -95,8 +95,8 @@ fn the_next_call_follows_the_advice_and_is_not_refused_for_the_same_reason() {
     assert_eq!(missing, Vec::<&&str>::new(), "codes without a row in advice.txt");
 }
 
-/// A client with the default tools can follow what the default tools say. Where it lacks the review tools, it is told something
-/// else.
+/// A client that has only the default tools can follow the advice of these tools. Without the review tools it gets
+/// different advice.
 #[test]
 fn advice_names_only_tools_and_commands_that_the_reader_has() {
     let known: BTreeSet<String> = include_str!("../../src/cli/commands.txt")

@@ -1,6 +1,7 @@
-//! The same act gives the same answer through every door and on both databases. One table of transcripts drives them all.
+//! Checks that the same call gives the same answer over every interface and on both databases, from one set of
+//! transcripts.
 //!
-//! `scripts/README.txt` says how to read and change the scripts. `TRANSCRIPT=name` plays one of them.
+//! `scripts/README.txt` explains how to read and change the scripts. `TRANSCRIPT=name` plays one of them.
 #![expect(clippy::wildcard_enum_match_arm, reason = "of a JSON value the cases that matter are named")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::disallowed_methods, reason = "starts the program it tests, and bounds what it waits for")]
@@ -16,12 +17,12 @@ mod script;
 mod show;
 #[path = "../support/stand_in.rs"]
 mod stand_in;
-/// A suggestion in the words of the command line.
+/// Turns a suggestion into commands of the command line.
 #[path = "../../src/cli/advice.rs"]
 mod suggestion;
 #[path = "../support/terminal.rs"]
 mod terminal;
-/// The command for each tool, as the command line has it.
+/// The command for each tool, from the source of the command line.
 #[path = "../../src/cli/verbs.rs"]
 #[expect(dead_code, reason = "its words for people are not needed here")]
 mod verbs;
@@ -74,7 +75,7 @@ fn through_the_api_on_postgres() {
     play(Kind::Api, Database::Postgres);
 }
 
-/// Not a result: a client that calls it has not read the list.
+/// The answer is a protocol error and not a result, because a client that calls an unknown tool has not read the list.
 #[test]
 fn an_unknown_tool_is_an_error_of_the_protocol() {
     use door::stdio::Era;

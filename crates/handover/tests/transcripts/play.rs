@@ -1,4 +1,4 @@
-//! Plays the scripts through a door and compares whole answers.
+//! Plays the scripts through an interface and compares complete answers.
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,7 +14,7 @@ use super::schema;
 use super::script::{self, Answer, Script, Step, What, World};
 use super::show::Names;
 
-/// Where a door keeps what it is told.
+/// The database in which an interface stores its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Database {
     Memory,
@@ -22,13 +22,13 @@ pub(crate) enum Database {
     Postgres,
 }
 
-/// Two rows of one millisecond have no order, so the steps of a script are further apart than that.
+/// The pause between two steps. Two rows of the same millisecond have no order, so the steps must be further apart.
 const STEP: Duration = Duration::from_millis(2);
 
-/// Worlds that are played at the same time: most of a step is waiting for the disk or for a process.
+/// The number of worlds that are played at the same time: most of a step is waiting for the disk or for a process.
 const STAGES: usize = 3;
 
-/// What came of a world: which one, what was answered, what was not as it should be.
+/// The result of a world: its position, its answers, and the differences from the script.
 struct Played {
     script: usize,
     world: usize,
@@ -36,12 +36,12 @@ struct Played {
     problems: Vec<String>,
 }
 
-/// Plays everything this door can have. With `UPDATE` set, the library writes its answers into the scripts.
+/// Plays all worlds that this interface can play. With `UPDATE` set, the library writes its answers into the scripts.
 pub(crate) fn play(kind: Kind, database: Database) {
     let only = std::env::var("TRANSCRIPT").ok();
     let mut scripts = script::all();
     scripts.retain(|script| only.as_ref().is_none_or(|only| *only == script.name));
-    // No advice depends on the database, and each world costs a schema there.
+    // The advice does not depend on the database, and each world needs a schema in PostgreSQL.
     scripts.retain(|script| database != Database::Postgres || script.name != "advice");
     let all = scripts
         .iter()
@@ -94,7 +94,7 @@ struct Stage {
     door: Box<dyn Door>,
     beside: Option<Library>,
     problems: Vec<String>,
-    /// Last, so that everything in it has ended.
+    /// Dropped last, when everything that uses the folder has ended.
     _folder: tempfile::TempDir,
 }
 
@@ -123,7 +123,7 @@ impl Stage {
         }
     }
 
-    /// The answers, covered, up to the step that could not be done.
+    /// Plays a world. Returns the answers, with variable values replaced, up to the first step that failed.
     fn play(&mut self, name: &str, world: &World) -> Vec<Option<Answer>> {
         if uses_repository(world) {
             let path = repository(&self.place.folder);
@@ -150,7 +150,7 @@ impl Stage {
         answers
     }
 
-    /// Does one step and returns its answer, covered.
+    /// Does one step and returns its answer, with variable values replaced.
     fn step(&mut self, step: &Step) -> Option<Answer> {
         pause();
         match &step.what {
@@ -188,7 +188,7 @@ impl Stage {
         let mut last = None;
         for number in 1..=step.times {
             let arguments = filled.replace("%n%", &number.to_string());
-            // Who registers is not that agent yet.
+            // A caller that registers is not that agent yet.
             let agent = self.agents.get(name).filter(|_| tool != "agent_register").cloned();
             let who = Who { name, agent: agent.as_deref() };
             let answer = if step.except.iter().any(|except| except.is_for(self.kind.name())) {
@@ -218,7 +218,7 @@ impl Stage {
     }
 }
 
-/// The order of members counts, too.
+/// Returns an answer as text, because the order of members also counts.
 fn shown(answer: Option<&Answer>) -> String {
     answer.map_or_else(|| "nothing".to_owned(), Answer::show)
 }
@@ -235,7 +235,7 @@ fn at(value: &Value, path: &str) -> Option<String> {
 }
 
 fn pause() {
-    // There is no event to wait for: time itself must pass.
+    // There is no event to wait for, so sleep.
     std::thread::sleep(STEP);
 }
 
@@ -247,7 +247,7 @@ fn uses_repository(world: &World) -> bool {
     })
 }
 
-/// A repository with one commit on `main`.
+/// Creates a repository with one commit on `main`, and returns its path.
 fn repository(folder: &Path) -> String {
     let path = folder.join("repo");
     std::fs::create_dir(&path).unwrap();
@@ -274,6 +274,6 @@ fn git(folder: &Path, words: &[String]) -> String {
 
 fn place_for(name: &str) -> String {
     let url = schema_of(&format!("transcript_{}", name.replace('-', "_")));
-    // Nothing dies here, so nothing waits for the disk.
+    // This test kills no process, so commits need not wait for the disk.
     format!("{url}%20-csynchronous_commit%3Doff")
 }

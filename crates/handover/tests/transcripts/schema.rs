@@ -1,4 +1,4 @@
-//! What every reply, refusal and list of tools is held to, whichever door it came through.
+//! The checks of every reply, refusal and list of tools, over all interfaces.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -13,7 +13,7 @@ fn value(value: &wire::json::Value) -> Value {
     serde_json::from_str(&value.to_string()).unwrap()
 }
 
-/// A reply is what the tool's published schema says.
+/// Checks that a reply fits the tool's published schema.
 pub(crate) fn check_reply(tool: &str, reply: &Value) {
     let known = REPLIES.get_or_init(|| {
         let validator = |tool: &'static Tool| (tool.name, jsonschema::validator_for(&value(&tool.reply())).unwrap());
@@ -23,7 +23,8 @@ pub(crate) fn check_reply(tool: &str, reply: &Value) {
     assert_eq!(problems, Vec::<String>::new(), "{tool} replies against its schema: {reply}");
 }
 
-/// `{code, message, recoverable, suggestion, details?}`, and a refusal of arguments names its fields.
+/// Checks that a refusal is `{code, message, recoverable, suggestion, details?}`, and that a refusal of arguments names
+/// its fields.
 pub(crate) fn check_refusal(tool: &str, refusal: &Value) {
     let members = refusal.as_object().unwrap();
     let names: Vec<&str> = members.keys().map(String::as_str).collect();
@@ -44,7 +45,8 @@ pub(crate) fn check_refusal(tool: &str, refusal: &Value) {
     }
 }
 
-/// Every tool, with schemas of objects and what it does to the state; the schema of replies is the one they are checked against.
+/// Checks that the list has every tool, with object schemas and its effect on the state. The schema of replies is the
+/// one that replies are checked against.
 pub(crate) fn check_catalog(list: &Value) {
     let listed = list["tools"].as_array().unwrap();
     let names: Vec<&str> = listed.iter().filter_map(|tool| tool["name"].as_str()).collect();

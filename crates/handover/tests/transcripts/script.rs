@@ -1,6 +1,6 @@
-//! Transcripts as files: read, and written again with the answers that were found.
+//! Transcript files: reads them, and writes them again with the answers of a run.
 //!
-//! `scripts/README.txt` says how to read them.
+//! `scripts/README.txt` explains their format.
 
 use std::path::{Path, PathBuf};
 
@@ -8,17 +8,17 @@ use serde_json::Value;
 
 use super::show;
 
-/// One file.
+/// One transcript file.
 #[derive(Debug)]
 pub(crate) struct Script {
     pub(crate) path: PathBuf,
     pub(crate) name: String,
     pub(crate) worlds: Vec<World>,
-    /// Lines before the first world.
+    /// The lines before the first world.
     preface: Vec<String>,
 }
 
-/// A story with a store of its own.
+/// A sequence of steps with its own store.
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) title: String,
@@ -27,11 +27,11 @@ pub(crate) struct World {
     head: Vec<String>,
 }
 
-/// Doors that cannot do something.
+/// Interfaces that cannot do a step or a world.
 #[derive(Debug, Clone)]
 pub(crate) struct Except {
     doors: Vec<String>,
-    /// These are the only ones that can.
+    /// True when the listed interfaces are the only ones that can.
     only: bool,
 }
 
@@ -41,7 +41,7 @@ impl Except {
     }
 }
 
-/// A paragraph.
+/// One step: a paragraph of the file.
 #[derive(Debug)]
 pub(crate) struct Step {
     pub(crate) line: usize,
@@ -50,7 +50,7 @@ pub(crate) struct Step {
     pub(crate) except: Vec<Except>,
     pub(crate) times: u32,
     pub(crate) answer: Option<Answer>,
-    /// As it is written, without the answer.
+    /// The lines as they are written, without the answer.
     lines: Vec<String>,
 }
 
@@ -67,7 +67,7 @@ pub(crate) enum What {
         tool: String,
         arguments: String,
     },
-    /// The connection of somebody ends.
+    /// Ends the connection of a caller.
     Close {
         who: String,
     },
@@ -83,7 +83,7 @@ pub(crate) enum What {
     Trust {
         folder: String,
     },
-    /// Only words.
+    /// A paragraph of text without a step.
     Nothing,
 }
 
@@ -114,7 +114,7 @@ impl Answer {
     }
 }
 
-/// The scripts, in the order of their names.
+/// Returns the scripts, sorted by name.
 pub(crate) fn all() -> Vec<Script> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts/scripts");
     let entries = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
@@ -151,7 +151,7 @@ fn world(lines: Vec<String>) -> World {
     World { title, except, steps: Vec::new(), head: lines }
 }
 
-/// `not api, command: why` or `only library: why`
+/// Parses `not api, command: why` or `only library: why`.
 fn except(line: &str) -> Option<Except> {
     let (only, rest) = match line.strip_prefix("not ") {
         Some(rest) => (false, rest),
@@ -210,7 +210,7 @@ fn what(text: &str) -> What {
 }
 
 impl Script {
-    /// The whole file, with the answers that are in it now.
+    /// Returns the text of the whole file with the current answers.
     pub(crate) fn text(&self) -> String {
         let mut paragraphs = vec![self.preface.join("\n")];
         for world in &self.worlds {

@@ -1,16 +1,16 @@
-//! Answers as people read them: what hangs on time and chance is covered, and the rest is wrapped.
+//! Formats answers for readers: replaces values that depend on time or random numbers, and wraps the lines.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-/// Columns of a line.
+/// The columns of a line.
 const WIDTH: usize = 118;
 
-/// Times lie between 2020 and 2096; no other number of a reply is that large.
+/// The range of times: from 2020 to 2096. No other number of a reply is that large.
 const TIMES: std::ops::Range<i64> = 1_577_000_000_000..4_000_000_000_000;
 
-/// What is given by name, and by which value it goes in this world.
+/// The names of saved values in this world, with their values.
 #[derive(Debug, Default)]
 pub(crate) struct Names(BTreeMap<String, String>);
 
@@ -20,14 +20,14 @@ impl Names {
         self.0.insert(name.to_owned(), value);
     }
 
-    /// The values for the names.
+    /// Replaces names by values.
     pub(crate) fn fill(&self, text: &str) -> String {
         let mut names: Vec<(&String, &String)> = self.0.iter().collect();
         names.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
         names.into_iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value))
     }
 
-    /// The names for the values; times and whatever has no name is told by its kind.
+    /// Replaces values by names. Times and values without a name are replaced by their kind.
     pub(crate) fn cover(&self, tool: &str, value: &Value) -> Value {
         let mut covered = self.covered(value);
         match (tool, &mut covered) {
@@ -72,7 +72,7 @@ impl Names {
         values.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
         let mut text = text.to_owned();
         for (name, value) in values {
-            // A short value may be a part of anything.
+            // A short value may be part of other words, so it must match the whole text.
             text = if value.len() >= 12 {
                 text.replace(value, name)
             } else if text == *value {
@@ -85,7 +85,7 @@ impl Names {
     }
 }
 
-/// The commit in the name of a removed branch, `refs/handover/removed/<time>-<commit>/NAME`.
+/// Replaces the commit in the name of a removed branch, `refs/handover/removed/<time>-<commit>/NAME`.
 fn cover_commit(text: &str) -> String {
     let Some((before, (commit, after))) =
         text.split_once("<time>-").and_then(|(before, rest)| Some((before, rest.split_once('/')?)))
@@ -104,7 +104,7 @@ fn cover_member(members: &mut Map<String, Value>, name: &str, is: fn(&Value) -> 
 
 const PREFIXES: [&str; 12] = ["wf", "tk", "ag", "cp", "ws", "rp", "tmpl", "msg", "thr", "ses", "tok", "ap"];
 
-/// Covers ids, times and aliases word by word. An id of nothing but zeros belongs to nobody and stays.
+/// Replaces ids, times and aliases word by word. Keeps an id of only zeros, because it does not exist in any store.
 fn words(text: &str) -> String {
     let mut out = String::new();
     let mut word = String::new();
@@ -141,7 +141,7 @@ fn covered_word(word: &str) -> String {
     if is_alias { "<alias>".to_owned() } else { word.to_owned() }
 }
 
-/// JSON on one line when it fits behind what stands before it, else member by member.
+/// Formats JSON on one line when it fits after `before` columns, else member by member.
 pub(crate) fn wrapped(value: &Value, before: usize) -> String {
     let mut out = String::new();
     wrap(value, before, 0, &mut out);
@@ -167,7 +167,7 @@ fn wrap(value: &Value, before: usize, depth: usize, out: &mut String) {
     }
 }
 
-/// Short members share lines; a long one gets lines of its own.
+/// Formats members. Short members share lines; a long one gets its own lines.
 fn wrap_members(members: &Map<String, Value>, depth: usize, out: &mut String) {
     let inner = "  ".repeat(depth + 1);
     out.push_str("{\n");
@@ -198,7 +198,7 @@ fn wrap_members(members: &Map<String, Value>, depth: usize, out: &mut String) {
     out.push_str(&format!("\n{}}}", "  ".repeat(depth)));
 }
 
-/// JSON on one line, with blanks where people expect them.
+/// Formats JSON on one line, with spaces after colons and commas.
 pub(crate) fn line(value: &Value) -> String {
     match value {
         Value::Array(items) => format!("[{}]", items.iter().map(line).collect::<Vec<_>>().join(", ")),

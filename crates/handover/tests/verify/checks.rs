@@ -1,4 +1,4 @@
-//! Every way a check can end.
+//! Tests every way in which a check can end.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ fn held_to(checks: Vec<Check>) -> Contract {
     Contract { checks, ..contract(OutputType::File) }
 }
 
-/// One check, and nothing of it lives afterwards.
+/// Runs one check, and asserts that no process of it is alive afterwards.
 async fn run(scene: &Scene, check: Check) -> Checked {
     let verified = scene.verify(&held_to(vec![check]), &Facts::default()).await;
     assert_eq!(scene.living(), Vec::<String>::new());
@@ -33,7 +33,7 @@ async fn how_a_check_ends_is_kept() {
         (Check { seconds: 1, ..shell("sleep 1000") }, Ended::TimedOut, None, quiet),
         (Check { seconds: 1, ..shell("trap '' TERM; while :; do sleep 1; done") }, Ended::TimedOut, None, quiet),
         (shell("while :; do echo 0123456789; done"), Ended::TooMuchOutput, None, 10_000),
-        // More than allowed is a failure, whatever its exit code.
+        // Too much output is a failure, regardless of the exit code.
         (shell("head -c 20000 /dev/zero"), Ended::TooMuchOutput, None, 10_000),
     ];
     for (check, ended, exit_code, output_bytes_max) in cases {
@@ -95,7 +95,7 @@ async fn nothing_of_a_check_outlives_it() {
     ] {
         let scene = Scene::new();
         let found = run(&scene, shell(script)).await;
-        // It said that all is well; what it left is told.
+        // The check passed, but the report says that it left a process behind.
         assert_eq!((found.exit_code, found.leaked), (Some(0), true), "{script}");
     }
 }
@@ -123,7 +123,7 @@ async fn all_checks_run_in_their_order_and_are_shown() {
     assert_eq!(verified.evidence.commit.as_deref(), Some("c0ffee"));
 }
 
-/// Dropped in the middle, and run again in the same folder.
+/// A verification is dropped in the middle, and another one runs in the same folder.
 #[tokio::test]
 async fn a_verification_that_is_dropped_cuts_its_check_off() {
     let scene = Scene::new();
@@ -134,7 +134,7 @@ async fn a_verification_that_is_dropped_cuts_its_check_off() {
         _ = scene.verify(&contract, &facts) => panic!("it does not end by itself"),
         rung = begun => rung.unwrap(),
     }
-    // Not waiting for its end: whoever comes next does.
+    // Do not wait for the end of the first check: the next verification does.
     let again = scene.verify(&held_to(vec![shell("echo again")]), &Facts::default()).await;
     assert_eq!(again.evidence.checks[0].tail, "again");
     assert_eq!(scene.living(), Vec::<String>::new());
@@ -158,7 +158,7 @@ async fn a_check_whose_host_was_killed_is_no_verdict() {
     assert!(matches!(host::ended(&scene.hosts().join("check-1")).unwrap().unwrap().how, End::Lost { .. }));
 }
 
-/// The one parent that is none of them: our host.
+/// Returns the only parent that is not among these processes: the host.
 fn parent(living: &[String]) -> rustix::process::Pid {
     let parent = |pid: &String| {
         let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;

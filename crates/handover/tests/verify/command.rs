@@ -1,4 +1,4 @@
-//! `handover task verify`, as an agent in a terminal and a person call it.
+//! Tests `handover task verify`, called by an agent in a terminal and by a person.
 #![expect(clippy::disallowed_methods, reason = "starts the program it tests, and git")]
 
 use std::fs;
@@ -14,7 +14,7 @@ use crate::agent_client::AgentClient;
 const SETTINGS: &str = "[contract.code]\nschema = \"contracts/report.json\"\n\
                         checks = [{ command = [\"sh\", \"-c\", \"echo checked; test -e pass\"], seconds = 60 }]\n";
 
-/// A repository with a trusted contract, and a task that `quinn` holds.
+/// A repository with an accepted contract, and a task that `quinn` holds.
 struct Site {
     folder: TempDir,
     task: String,
@@ -77,7 +77,7 @@ impl Site {
         serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{arguments:?} {output:?}"))
     }
 
-    /// Exit code and reply.
+    /// Runs the command. Returns the exit code and the reply.
     fn verify(&self, arguments: &[&str]) -> (i32, Value) {
         self.verify_below(arguments, None)
     }
@@ -156,7 +156,7 @@ fn who_may_not_verify_is_told_why() {
     assert_eq!(verify(&["--agent-id", "quinn"], None), "1 NOT_TRUSTED");
     assert_eq!(site.task()["status"], "pending", "nothing happened");
     site.trust();
-    // Another check is not run before a person accepted it: the accepted one judges.
+    // A new check does not run before a person accepted it: the accepted check still decides.
     let other = "[contract.code]\nchecks = [{ command = [\"touch\", \"owned\"] }]\n";
     fs::write(site.root().join(".handover/config.toml"), other).unwrap();
     fs::remove_file(site.root().join("pass")).unwrap();
@@ -167,7 +167,7 @@ fn who_may_not_verify_is_told_why() {
     assert_eq!(verify(&["--agent-id", "quinn"], None), "0 ", "a script of a person may");
 }
 
-/// Below an agent's client the task is verified for the agent that the client registered, and for no other.
+/// Below an agent's client, a command verifies a task only for the agent that the client registered.
 #[test]
 fn an_agent_verifies_what_it_holds() {
     let site = Site::new(&held_to_code());
@@ -195,7 +195,7 @@ fn an_agent_verifies_what_it_holds() {
     assert_eq!(site.task()["status"], "completed");
 }
 
-/// A command outside of agents verifies for the agents of the command line, and in no other agent's name.
+/// A command outside of agents verifies only for the agents of the command line.
 #[test]
 fn a_script_verifies_for_no_agent_that_is_at_home_elsewhere() {
     let site = Site::new(&held_to_code());
@@ -213,7 +213,7 @@ fn a_script_verifies_for_no_agent_that_is_at_home_elsewhere() {
     assert_eq!((&task["status"], &task["assigned_agent_id"]), (&json!("pending"), &zoe["id"]), "{task}");
 }
 
-/// The target of `make` is the check, so a Makefile that the agent changed is a changed check.
+/// The target of `make` is the check, so a Makefile that the agent changed counts as a changed check.
 #[test]
 fn a_makefile_that_was_changed_counts_after_a_person_saw_it() {
     let site = Site::new(&held_to_code());
@@ -233,7 +233,7 @@ fn a_makefile_that_was_changed_counts_after_a_person_saw_it() {
     assert_eq!(site.task()["status"], "pending");
 }
 
-/// The agent changed the script that judges it: a person is asked, and then it counts.
+/// The agent changed the script that checks it: a person must look at it before it counts.
 #[test]
 fn a_check_that_was_changed_counts_after_a_person_saw_it() {
     let site = Site::new(&held_to_code());
@@ -276,7 +276,7 @@ fn what_needs_an_evaluator_is_left_to_the_runner() {
     assert_eq!(code(&found), (1, "CONTRACT_UNUSABLE"), "{found:?}");
 }
 
-/// With an evaluator, as the runner will have one.
+/// A verification with an evaluator, as the runner does it.
 #[tokio::test]
 async fn an_evaluator_decides_or_nothing_is_recorded() {
     let site = Site::new(&json!({"type": "file", "output_ref_required": true, "evaluate": "Is it good?"}));
@@ -324,7 +324,7 @@ async fn an_evaluator_decides_or_nothing_is_recorded() {
     assert_eq!(found, expected);
 }
 
-/// In a linked worktree, with a commit for a pull request, and for a person to read.
+/// The command works in a linked worktree, with a commit for a pull request, and with output for a person.
 #[test]
 fn it_works_where_it_is_called() {
     let site = Site::new(&json!({"type": "pr", "schema_ref": "code", "output_ref_required": true}));

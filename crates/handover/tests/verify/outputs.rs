@@ -1,4 +1,4 @@
-//! What is said of outputs: which codes, and what is kept.
+//! Tests the codes for outputs, and the evidence that is stored.
 
 use std::os::unix::fs::symlink;
 
@@ -52,7 +52,7 @@ async fn files_are_there_and_long_enough() {
         (&free, names("report.md"), "pass Some(\"report.md\")"),
         (&free, names("huge"), "pass Some(\"huge\")"),
         (&free, names("bytes"), "pass Some(\"bytes\")"),
-        // Nobody had to name it, but what is named must be there.
+        // The output need not be named, but a named output must exist.
         (&free, names("nothing"), "OUTPUT_MISSING"),
         (&free, names("link"), "OUTPUT_NOT_A_FILE"),
         (&free, names("away/passwd"), "OUTPUT_NOT_A_FILE"),
@@ -61,7 +61,7 @@ async fn files_are_there_and_long_enough() {
         (&required, changed(&["a", "b"]), "OUTPUT_REF_AMBIGUOUS"),
         (&required, changed(&["report.md"]), "pass Some(\"report.md\")"),
         (&required, changed(&["link"]), "OUTPUT_NOT_A_FILE"),
-        // Characters, not bytes.
+        // The length counts characters, not bytes.
         (&of_five, names("report.md"), "pass Some(\"report.md\")"),
         (&of_six, names("report.md"), "OUTPUT_TOO_SHORT"),
         (&of_six, Facts::default(), "OUTPUT_REF_MISSING"),
@@ -97,7 +97,7 @@ async fn json_fits_its_schema() {
         (&held, "bad.json", "SCHEMA_MISMATCH"),
         (&held, "report.md", "OUTPUT_NOT_JSON"),
         (&held, "deep.json", "OUTPUT_NOT_JSON"),
-        // A contract may serve outputs that are no JSON.
+        // A contract may be used for outputs that are not JSON.
         (&other, "report.md", "pass Some(\"report.md\")"),
     ];
     for (contract, name, expected) in cases {
@@ -107,7 +107,7 @@ async fn json_fits_its_schema() {
     assert_eq!(codes(&scene, &plain, &Facts::default()).await, "pass None");
 }
 
-/// With real git: what a branch changed, and what a folder that is no repository says.
+/// Tests with real git: the changes of a branch, and the answer for a folder that is not a repository.
 #[tokio::test]
 async fn the_tree_says_what_changed_since_the_base() {
     let scene = Scene::new();

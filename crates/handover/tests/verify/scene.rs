@@ -1,4 +1,4 @@
-//! A worktree, a folder for hosts, and a contract that is held up to what is there.
+//! A worktree, a folder for hosts, and the verification of a contract in them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -36,7 +36,7 @@ impl Scene {
         self.folder.path().canonicalize().unwrap().join("worktree")
     }
 
-    /// Where the hosts of the checks have their folders.
+    /// Returns the folder of the checks' hosts.
     pub(crate) fn hosts(&self) -> PathBuf {
         self.folder.path().join("hosts")
     }
@@ -45,7 +45,7 @@ impl Scene {
         fs::write(self.worktree().join(path), content).unwrap();
     }
 
-    /// Ends when a check has written to `bell` in the worktree.
+    /// Returns a task that ends when a check has written to `bell` in the worktree.
     pub(crate) fn bell(&self) -> tokio::task::JoinHandle<()> {
         let path = self.worktree().join("bell");
         rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
@@ -75,7 +75,7 @@ impl Scene {
         verify(contract, facts, place, progress).await
     }
 
-    /// Every process that lives and belongs to these checks.
+    /// Returns the live processes that belong to these checks.
     pub(crate) fn living(&self) -> Vec<String> {
         let mark = format!("HANDOVER_TURN={}", self.turn);
         let names = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -87,7 +87,7 @@ impl Scene {
     }
 }
 
-/// An output of this type, and nothing wanted of it.
+/// Returns a contract for an output of this type, without requirements.
 pub(crate) fn contract(kind: OutputType) -> Contract {
     let (evaluate, schema, checks, scripts) = (None, None, Vec::new(), None);
     Contract { kind, output_ref_required: false, min_length: 0, evaluate, schema, checks, scripts }
@@ -97,7 +97,7 @@ pub(crate) fn check(command: &[&str]) -> Check {
     Check { command: command.iter().map(|&word| word.to_owned()).collect(), seconds: 60 }
 }
 
-/// A check that is a line of shell.
+/// Returns a check that runs a line of shell.
 pub(crate) fn shell(script: &str) -> Check {
     check(&["sh", "-c", script])
 }

@@ -1,4 +1,4 @@
-//! The command line: a process for each step.
+//! Plays steps on the command line: one process per step.
 
 use serde_json::Value;
 use wire::lifecycle::Tool;
@@ -35,7 +35,7 @@ impl Door for CommandLine {
     }
 }
 
-/// Gives the command that stands for a tool.
+/// Runs the command that corresponds to a tool.
 pub(crate) fn run(program: &mut std::process::Command, tool: &str, arguments: &Value) -> Answer {
     let words = words(tool, arguments);
     let output = program.args(&words).output().unwrap();
@@ -55,13 +55,13 @@ pub(crate) fn run(program: &mut std::process::Command, tool: &str, arguments: &V
     }
 }
 
-/// Where a connection stands for its agent, an option names it.
+/// Adds the option that names the agent, for tools whose other interfaces know it from the connection.
 fn name_agent(who: Who<'_>, tool: &str, arguments: &mut Value) {
     let (Some(agent), Some(members)) = (who.agent, arguments.as_object_mut()) else { return };
     let schema = Tool::find(tool).unwrap().arguments();
     let fields: &[&str] = match tool {
         "agent_get" | "agent_update" | "agent_unregister" => &["id"],
-        // Whose roles count there is asked for, never implied.
+        // This tool filters by an agent's roles only on request.
         "workflow_next_tasks" => return,
         _ => &["agent_id", "sender_id"],
     };
@@ -81,7 +81,7 @@ fn words(tool: &str, arguments: &Value) -> Vec<String> {
     for (name, value) in members.iter().filter(|(name, _)| !verb.places.contains(&name.as_str())) {
         let option = format!("--{}", name.replace('_', "-"));
         match value {
-            // A flag's value is joined to it.
+            // The value of a flag is joined to it with `=`.
             Value::Bool(yes) => words.push(format!("{option}={yes}")),
             Value::Array(items) if items.iter().all(Value::is_string) => {
                 words.extend(items.iter().flat_map(|item| [option.clone(), plain(item)]));
@@ -90,7 +90,7 @@ fn words(tool: &str, arguments: &Value) -> Vec<String> {
         }
     }
     let given = verb.places.iter().map_while(|place| members.get(*place));
-    // What comes now is no option, even when it looks like one.
+    // The words after `--` are arguments, even when they look like options.
     words.push("--".to_owned());
     for value in given {
         match value {

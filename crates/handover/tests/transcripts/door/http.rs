@@ -1,4 +1,4 @@
-//! `handover serve`: the API, and MCP over HTTP. The client is our own, a dozen lines over a socket.
+//! Plays steps over `handover serve`: the API, and MCP over HTTP. The HTTP client is a dozen lines over a socket.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,13 +14,13 @@ use crate::schema;
 use crate::script::Answer;
 use crate::terminal::Terminal;
 
-/// A server, and the tokens of those who call.
+/// A server, and the tokens of its callers.
 pub(crate) struct Server {
     process: Child,
-    /// Kept open: what the server prints has somewhere to go.
+    /// Kept open, so that the server can print.
     _output: BufReader<ChildStdout>,
     address: String,
-    /// Makes agents' tokens.
+    /// The admin token, which can make tokens for agents.
     pub(crate) admin: String,
     place: Place,
     tokens: HashMap<String, String>,
@@ -59,7 +59,8 @@ impl Server {
         Self { process, _output: output, address, admin, place: place.clone(), tokens: HashMap::new() }
     }
 
-    /// Everybody has a token. The machine's makes agents' tokens, a person at a terminal makes the others.
+    /// Returns the token of a caller. The machine's token makes tokens for agents; a person at a terminal makes the
+    /// others.
     fn token(&mut self, who: Who<'_>) -> String {
         if let Some(token) = self.tokens.get(who.name) {
             return token.clone();
@@ -73,7 +74,7 @@ impl Server {
         self.made_token(&json!({"name": name, "shared": true}))["token"].as_str().unwrap().to_owned()
     }
 
-    /// Makes an agent's token: its id, its secret and its agent.
+    /// Makes a token for an agent. Returns its id, its secret and its agent.
     pub(crate) fn made_token(&self, asked: &Value) -> Value {
         let admin = format!("Bearer {}", self.admin);
         let made = self.send("POST", "/api/v1/tokens", &[("Authorization", &admin)], &asked.to_string());
@@ -140,7 +141,7 @@ fn unchunked(mut bytes: &[u8]) -> Vec<u8> {
     }
 }
 
-/// `POST /api/v1/tools/{tool}`
+/// The endpoint `POST /api/v1/tools/{tool}`.
 pub(super) struct Api(Server);
 
 impl Api {
@@ -172,7 +173,8 @@ impl Door for Api {
     }
 }
 
-/// Here a key comes in a header, which HTTP has for it; what is none stays an argument, to be refused as one.
+/// Removes the idempotency key from the arguments, because HTTP has a header for it. An invalid key stays, so that the
+/// server refuses it.
 fn key_of(arguments: &mut Value) -> Option<String> {
     let members = arguments.as_object_mut()?;
     let key = members.get("idempotency_key")?.as_str().filter(|key| !key.trim().is_empty())?.to_owned();
@@ -180,7 +182,7 @@ fn key_of(arguments: &mut Value) -> Option<String> {
     Some(key)
 }
 
-/// The refusal inside of a problem (RFC 9457), after the frame was looked at.
+/// Returns the refusal inside a problem document (RFC 9457), after checking the fields around it.
 fn without_frame(status: u16, mut value: Value) -> Value {
     let code = value["code"].as_str().unwrap_or_else(|| panic!("status {status}: {value}")).to_owned();
     let right = match code.as_str() {
@@ -197,14 +199,14 @@ fn without_frame(status: u16, mut value: Value) -> Value {
     value
 }
 
-/// `/mcp`
+/// The endpoint `/mcp`.
 pub(super) struct Mcp {
     server: Server,
     era: Era,
-    /// Names of sessions, in the old era.
+    /// The session ids by caller, in the old protocol version.
     sessions: HashMap<String, String>,
     last: u64,
-    /// For people: over MCP nobody is one.
+    /// The library, for steps of people: no caller over MCP is a person.
     beside: Option<Library>,
 }
 
@@ -242,7 +244,7 @@ impl Mcp {
     }
 }
 
-/// What `/mcp` and the API answer to a call of a tool that is not there.
+/// Returns the answers of `/mcp` and the API to the call of an unknown tool.
 pub(crate) fn unknown_tool(place: &Place) -> [Value; 3] {
     let person = Who { name: "person", agent: None };
     let over_mcp = |era: Era| {
@@ -259,7 +261,7 @@ pub(crate) fn unknown_tool(place: &Place) -> [Value; 3] {
     [over_mcp(Era::Old), over_mcp(Era::New), json!([api.status, api.json()["code"]])]
 }
 
-/// The answer, whether it comes as JSON or as an event of a stream.
+/// Returns the answer, from a JSON body or from the last event of a stream.
 fn spoken(response: &Response) -> Value {
     let text = String::from_utf8_lossy(&response.body);
     let event = text.lines().rfind(|line| line.starts_with("data:")).map(|line| line.trim_start_matches("data:"));

@@ -1,4 +1,4 @@
-//! The desk as a library.
+//! Plays steps on the desk, as a library.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,23 +17,23 @@ use crate::script::Answer;
 pub(crate) struct Library {
     desk: Desk,
     runtime: tokio::runtime::Runtime,
-    /// Connections; `None` for a helper that stands beside another door and has none.
+    /// The connections by caller; `None` when this only helps another interface.
     sessions: Option<HashMap<String, SessionId>>,
 }
 
 impl Library {
-    /// A door of its own.
+    /// Opens the library as an interface with its own connections.
     pub(super) fn alone(place: &Place) -> Self {
         let mut library = Self::beside(place);
         library.sessions = Some(HashMap::new());
         library
     }
 
-    /// On the store of another door, for what that door cannot do.
+    /// Opens the library on the store of another interface, for steps that the interface cannot do.
     pub(crate) fn beside(place: &Place) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let store = runtime.block_on(store::open(&place.store, 7)).unwrap();
-        // As the program finds it from there; only what a script puts there makes it a project.
+        // Find the root like the program does: the folder is a project only if a script makes it one.
         let root = handover::place::root(&place.folder);
         let surroundings = Surroundings {
             state: root.is_some().then(|| place.folder.join("state")),
@@ -55,7 +55,7 @@ impl Library {
             }
             None => {
                 let agent = who.agent.map(|agent| agent.parse().unwrap());
-                // The step is the agent's own, which this process knows.
+                // The step belongs to the caller's agent, whose id this process knows.
                 let bound = agent.is_some();
                 Visitor { rights: who.rights(), agent, bound, owner: who.name.to_owned(), ..Visitor::person() }
             }

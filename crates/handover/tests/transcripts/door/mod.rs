@@ -1,4 +1,4 @@
-//! The doors a transcript is played through.
+//! The interfaces (doors) through which a transcript is played.
 
 pub(crate) mod command;
 pub(crate) mod http;
@@ -14,24 +14,24 @@ pub(crate) use library::Library;
 use crate::script::Answer;
 use crate::terminal::unmark;
 
-/// The names by which scripts speak of doors.
+/// The names of the interfaces in scripts.
 pub(crate) const NAMES: [&str; 7] = ["library", "stdio", "modern", "api", "session", "single", "command"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The desk itself.
+    /// The desk itself, without an interface.
     Library,
-    /// `handover mcp`, as clients of 2025-11-25 speak.
+    /// `handover mcp` in the MCP version of 2025-11-25.
     Stdio,
-    /// `handover mcp`, as clients of 2026-07-28 speak: each request says all of itself.
+    /// `handover mcp` in the MCP version of 2026-07-28: each request is complete without a session.
     Modern,
-    /// `POST /api/v1/tools/{tool}`
+    /// The endpoint `POST /api/v1/tools/{tool}`.
     Api,
     /// `/mcp` in a session.
     Session,
-    /// `/mcp` without one, as clients of 2026-07-28 speak.
+    /// `/mcp` without a session, as in the MCP version of 2026-07-28.
     Single,
-    /// `handover NOUN VERB --json`, a process for each step.
+    /// `handover NOUN VERB --json`, one process per step.
     Command,
 }
 
@@ -49,17 +49,17 @@ impl Kind {
     }
 }
 
-/// Who calls.
+/// The caller of a step.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Who<'a> {
     /// The name of the connection.
     pub(crate) name: &'a str,
-    /// The agent that was last registered by it.
+    /// The agent that the connection registered last.
     pub(crate) agent: Option<&'a str>,
 }
 
 impl Who<'_> {
-    /// What the person who let it in lets it do.
+    /// Returns the rights of the caller.
     pub(crate) fn rights(&self) -> Rights {
         match self.name {
             "person" => Rights::Person,
@@ -68,7 +68,7 @@ impl Who<'_> {
         }
     }
 
-    /// The word for that on a command line and in a token.
+    /// Returns the name of these rights on a command line and in a token.
     fn scope(&self) -> &'static str {
         match self.name {
             "person" => "person",
@@ -78,10 +78,10 @@ impl Who<'_> {
     }
 }
 
-/// Where a world is played.
+/// The place in which a world is played.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
-    /// An empty folder that belongs to no repository.
+    /// An empty folder outside of any repository.
     pub(crate) folder: PathBuf,
     pub(crate) store: String,
 }
@@ -89,11 +89,11 @@ pub(crate) struct Place {
 pub(crate) trait Door {
     fn call(&mut self, who: Who<'_>, tool: &str, arguments: &str) -> Answer;
 
-    /// The connection ends, and what that does is done when this returns.
+    /// Ends the connection. The effects of its end are complete when this returns.
     fn close(&mut self, who: &str);
 }
 
-/// A door that opens for the first visitor: what a person puts into the folder before that is there by then.
+/// An interface that starts at its first call, so that files that a script creates before that exist by then.
 pub(crate) struct Lazy {
     kind: Kind,
     place: Place,
@@ -133,7 +133,7 @@ fn open(kind: Kind, place: &Place) -> Box<dyn Door> {
     }
 }
 
-/// The program that is tested, in a folder, with a store.
+/// Returns the command of the tested program, in a folder, with a store.
 pub(crate) fn program(folder: &Path, store: &str) -> std::process::Command {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_handover"));
     command.current_dir(folder).env("HANDOVER_STORE", store).env("XDG_DATA_HOME", folder);

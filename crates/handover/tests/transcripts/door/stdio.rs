@@ -1,4 +1,4 @@
-//! `handover mcp`: lines of JSON-RPC, in the words of both eras.
+//! Plays steps over `handover mcp`: lines of JSON-RPC, in both protocol versions.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -13,9 +13,9 @@ use crate::stand_in::StandIn;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Era {
-    /// 2025-11-25: a connection is opened, then used.
+    /// Version 2025-11-25: a connection is opened first, then used.
     Old,
-    /// 2026-07-28: each request says who asks and in which version.
+    /// Version 2026-07-28: each request names its caller and the version.
     New,
 }
 
@@ -49,7 +49,8 @@ pub(super) struct Stdio {
     place: Place,
     era: Era,
     clients: HashMap<String, Client>,
-    /// For people and coordinators: over a pipe nobody is a person, and a coordinator is named by a project's settings.
+    /// The library, for steps of people and coordinators: no caller over a pipe is a person, and the project's settings
+    /// name the coordinators.
     beside: Option<Library>,
 }
 
@@ -96,7 +97,7 @@ impl Client {
         client
     }
 
-    /// Starts a server with more words, and opens the connection.
+    /// Starts a server with additional arguments, and opens the connection.
     pub(crate) fn open(place: &Place, era: Era, more: &[&str]) -> Self {
         let mut command = program(&place.folder, &place.store);
         command.args(["mcp", "--tools", "full"]).args(more);
@@ -114,7 +115,6 @@ impl Client {
         client
     }
 
-    /// Calls a tool.
     pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Answer {
         answer(tool, &self.ask("tools/call", json!({"name": tool, "arguments": arguments})))
     }
@@ -148,7 +148,7 @@ impl Client {
         }
     }
 
-    /// A client that goes closes the pipe; what that does is done when the process has ended.
+    /// Closes the pipe, as a client does. The effects of the end are complete when the process has ended.
     pub(crate) fn end(mut self) {
         drop(self.input.take());
         let status = self.process.wait();
@@ -156,7 +156,7 @@ impl Client {
     }
 }
 
-/// What a pipe answers to a call of a tool that is not there.
+/// Returns the answer of a pipe to the call of an unknown tool.
 pub(crate) fn unknown_tool(place: &Place, era: Era) -> Value {
     let mut client = Client::start(place, era);
     let said = client.exchange(&era.request(9, "tools/call", json!({"name": "task_frobnicate", "arguments": {}})));
@@ -164,7 +164,7 @@ pub(crate) fn unknown_tool(place: &Place, era: Era) -> Value {
     said["error"].clone()
 }
 
-/// What a result says, held to the rules of results.
+/// Returns the answer in a result, after checking the rules for results.
 pub(crate) fn answer(tool: &str, result: &Value) -> Answer {
     let blocks = result["content"].as_array().unwrap();
     assert_eq!(blocks.len(), 1, "{tool}: one block of text: {result}");
