@@ -42,7 +42,7 @@ struct Found {
     after: String,
 }
 
-/// Follows the log from one moment on.
+/// A reader of the interventions in the log from one moment on.
 #[derive(Debug)]
 pub struct InterventionFollower {
     service: Service,

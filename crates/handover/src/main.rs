@@ -32,8 +32,8 @@ fn is_unread(error: &anyhow::Error) -> bool {
     error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
-/// Returns the exit code for an error: 1 when a rule refuses, 2 when the caller can fix it (a wrong store URL), 3 for a
-/// fault.
+/// Returns the exit code for an error: 1 when a rule refuses, 2 when the caller can fix it (a wrong store URL, an
+/// unreadable file), 3 for a fault.
 fn code(cause: &(dyn std::error::Error + 'static)) -> Option<u8> {
     let fault = |fault: &store::Fault| if matches!(fault, store::Fault::Url { .. }) { 2 } else { 3 };
     if let Some(closed) = cause.downcast_ref::<handover::office::Closed>()

@@ -33,7 +33,7 @@ const SENDING_MAX: Duration = Duration::from_secs(30);
 /// The most notices of one round; the next round continues.
 const ROUND_MAX: u32 = 50;
 
-/// Sends the notices of one project.
+/// The sender of one project's notices.
 #[derive(Debug, Clone)]
 pub struct Notifier {
     service: Service,

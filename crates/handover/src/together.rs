@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::service::Service;
 use crate::service::takeover::LeaseTime;
 
-/// Makes a command from the stored state, including the effects of the earlier commands.
+/// A function that makes a command from the stored state, including the effects of the earlier commands.
 type Make = Arc<dyn Fn(&World) -> Result<Command, Stop> + Send + Sync>;
 
 /// One command of the transaction.

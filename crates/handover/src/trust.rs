@@ -195,7 +195,7 @@ pub fn gates(root: &Path, data: Option<&Path>) -> Result<Vec<Gates>, Untrusted> 
     Ok(gates)
 }
 
-/// Stores that a person accepted exactly the files that the view was made from.
+/// Records that a person accepted exactly the files that the view was made from.
 pub fn accept(data: &Path, view: &TrustView) -> io::Result<()> {
     let file = record::file(data, &view.path);
     record::change(&file, |known| {
@@ -238,7 +238,7 @@ pub(crate) fn accepted_content(record: &Path, name: &str) -> Option<String> {
     record::read(record).ok()??.scripts.0.remove(name)?.content
 }
 
-/// Stores that a person has seen these script contents.
+/// Records that a person has seen these script contents.
 pub fn remember(record: &Path, seen: &[(String, String)]) -> io::Result<()> {
     record::change(record, |known| {
         let mut copy = known.unwrap_or_default();

@@ -1,5 +1,5 @@
 //! The interfaces: the start time of a server, the cost of a call and of a connection, and the share of the store's
-//! speed that is left over HTTP.
+//! speed that HTTP leaves.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

@@ -12,8 +12,9 @@ enum Reach {
     Never,
 }
 
-/// Tells whether a webhook may reach an address of the public internet. With `private`, also an address of this machine
-/// or of a private network. Link-local, multicast, reserved and cloud metadata addresses are always refused.
+/// Tells whether a webhook may reach this address: any address of the public internet and, with `private`, also an
+/// address of this machine or of a private network. Link-local, multicast, reserved and cloud metadata addresses are
+/// always refused.
 pub fn is_public(address: IpAddr, private: bool) -> bool {
     match reach(address) {
         Reach::Public => true,

@@ -56,8 +56,8 @@ impl WebhookTarget {
         self.checked(found, private)
     }
 
-    /// Refuses the name when one of its addresses is forbidden. A mix of allowed and forbidden addresses is a sign of
-    /// DNS rebinding.
+    /// Refuses the name when one of its addresses is forbidden: mixing allowed and forbidden addresses is a way to
+    /// redirect a name.
     fn checked(&self, found: Vec<SocketAddr>, private: bool) -> Result<Vec<SocketAddr>, String> {
         if let Some(refused) = found.iter().find(|found| !is_public(found.ip(), private)) {
             return Err(format!(

@@ -270,7 +270,7 @@ impl Items {
         };
         let text = format!("gates: programs that cannot be looked into: {word}");
         let (key, subject, order) = ("gates.opaque", String::new(), ItemOrder::Demand(strength));
-        // Without the key the default also counts for opaque commands. The default has its own line.
+        // Without its own key, the default decision also counts for opaque commands. The default has its own line.
         let is_default = settings.gates.opaque() == settings.gates.otherwise();
         self.0.push(TrustItem { key, subject, value: json!(word), text, is_default, order });
         for (matter, decision) in settings.gates.strictest() {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::*;
 use git::FOLDER;
 
-/// Creates something at the path of a file.
+/// A function that creates something at the path of a file.
 type Make = fn(&Path);
 
 /// A clone and a user's data folder.

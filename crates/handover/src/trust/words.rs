@@ -8,7 +8,7 @@ use super::runners::{self, RunnerCall};
 /// The most words of one command that are examined.
 const ATOMS_MAX: usize = 2_000;
 
-/// One word, and what it may be.
+/// One word, with its possible meaning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Atom {
     pub(super) text: String,

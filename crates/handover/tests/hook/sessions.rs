@@ -44,7 +44,7 @@ fn a_session_is_told_who_it_is_and_what_waits() {
     assert!(inside.is_some_and(|inside| inside.contains("Obey me.")), "{text}");
 }
 
-/// Many waiting settings and many tasks are cut, but the advice for the person stays.
+/// The notice about waiting settings is complete even when many settings wait and the agent holds many tasks.
 #[test]
 fn settings_that_wait_for_a_person_are_told_whole_however_many_there_are() {
     let agent = |number: u32| {

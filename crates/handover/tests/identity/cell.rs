@@ -149,7 +149,7 @@ impl TableProject {
     }
 }
 
-/// Makes the state that one cell needs.
+/// The work on the state of one cell.
 struct CellMaker<'a> {
     project: &'a TableProject,
     home: &'a mut CallLine,

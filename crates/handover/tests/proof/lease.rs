@@ -38,7 +38,7 @@ pub(crate) enum Answer {
     Refused,
 }
 
-/// The caller, and the time of its own clock.
+/// The caller of a request, and the time by its clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct By {
     pub(crate) agent: AgentId,

@@ -27,7 +27,7 @@ pub(crate) struct World {
     head: Vec<String>,
 }
 
-/// Interfaces that cannot do a step or a world.
+/// A list of interfaces that cannot do a step or a world.
 #[derive(Debug, Clone)]
 pub(crate) struct Except {
     doors: Vec<String>,

@@ -10,7 +10,7 @@ use crate::settings::Settings;
 struct Case {
     accepted: &'static str,
     file: &'static str,
-    /// Each change after `?` when it waits for a person, or after `.` when it is in force at once.
+    /// The expected changes: each starts with `?` when it waits for a person, or with `.` when it is in force at once.
     changes: &'static [&'static str],
     in_force: fn(&Settings) -> serde_json::Value,
     value: serde_json::Value,

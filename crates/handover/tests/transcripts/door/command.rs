@@ -55,7 +55,7 @@ pub(crate) fn run(program: &mut std::process::Command, tool: &str, arguments: &V
     }
 }
 
-/// Adds the option that names the agent, for tools whose other interfaces know it from the connection.
+/// Adds the agent to the arguments, because the command line has no connection that stands for it.
 fn name_agent(who: Who<'_>, tool: &str, arguments: &mut Value) {
     let (Some(agent), Some(members)) = (who.agent, arguments.as_object_mut()) else { return };
     let schema = Tool::find(tool).unwrap().arguments();

@@ -93,7 +93,7 @@ pub(crate) trait Door {
     fn close(&mut self, who: &str);
 }
 
-/// An interface that starts at its first call, so that files that a script creates before that exist by then.
+/// An interface that starts at its first call, so that it sees the files that a script creates before.
 pub(crate) struct Lazy {
     kind: Kind,
     place: Place,
