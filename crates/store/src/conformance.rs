@@ -1,4 +1,5 @@
-//! What every store must do. A backend's tests call these with a store of their own; each panics where the store fails.
+//! The checks that every store must pass. A backend's tests call them with a store they opened; a check panics when the
+//! store fails.
 //!
 //! The measure is the engine's own [`engine::tables::Tables`]: the same commands, run there without any database, must
 //! give the same answers and leave the same state.
@@ -37,7 +38,7 @@ pub use tampering::{EditedEntries, finds_every_edit};
 pub use transfer::{refuses_bad_exports, same_after_transfer};
 pub use wake::wakes;
 
-/// One command as it reaches a store.
+/// A command with its caller and stamp, as a store receives it.
 #[derive(Debug, Clone)]
 pub struct Order {
     pub caller: Caller,
@@ -50,7 +51,7 @@ impl Order {
         Self { caller, command, stamp: Stamp { now: Timestamp(now), seed } }
     }
 
-    /// What is given to [`Store::transact`].
+    /// Returns the job for [`Store::transact`] that decides this command.
     pub fn job(&self) -> Job {
         let Self { caller, command, stamp } = self.clone();
         Job {
@@ -61,7 +62,7 @@ impl Order {
     }
 }
 
-/// A small command that is always accepted once: it makes a repository of that number known.
+/// Returns a small command that is accepted once: it registers the repository with this number.
 pub fn small(number: u64) -> Order {
     let command = Command::RegisterRepository { path: small_path(number), name: None };
     let now = 1_700_000_000_000 + i64::try_from(number).unwrap_or(0);
@@ -72,14 +73,14 @@ fn small_path(number: u64) -> String {
     format!("/small/{number}")
 }
 
-/// Whether that small command was done.
+/// Tells whether the store holds the repository that [`small`] registers under this number.
 pub async fn has_small(store: &dyn Store, number: u64) -> bool {
     let path = small_path(number);
     let world = must(store.look(vec![Need::RepositoryAt(path.clone())], Arc::new(|_| Vec::new())).await, "look");
     world.paths.get(&path).is_some_and(Option::is_some)
 }
 
-/// Everything that one open, empty store must do.
+/// Runs all checks that need one open, empty store.
 pub async fn exercise(store: &dyn Store) {
     wake::wakes(store, store).await;
     failure::leaves_nothing(store).await;
@@ -90,13 +91,15 @@ pub async fn exercise(store: &dyn Store) {
     failure::leaves_nothing(store).await;
 }
 
-/// A random script gives the same answers, and leaves the same state, as the engine's own tables. The store is empty.
+/// Runs a random script on an empty store and checks that the answers and the state equal those of the engine's own
+/// tables.
 pub async fn same_results(store: &dyn Store, seed: u64, steps: usize) {
     let (oracle, _) = same_results_from(store, Oracle::default(), seed, steps).await;
     journal::is_sound(store, &oracle).await;
 }
 
-/// Returns where it stands and the commands that were never accepted.
+/// Runs the script from the oracle's state. Returns the oracle after it, and the names of the commands that were never
+/// accepted.
 async fn same_results_from(
     store: &dyn Store,
     mut oracle: Oracle,
@@ -116,7 +119,7 @@ async fn same_results_from(
     (oracle, script.never_accepted())
 }
 
-/// The same command here and there, with the same answer and the same events.
+/// Runs a command on the store and on the oracle, and checks that reply and events are equal.
 async fn lock_step(store: &dyn Store, oracle: &mut Oracle, order: &Order, at: &str) -> Change {
     let expected = oracle.act(order);
     let found = must(store.transact(order.job()).await, &format!("{at}: {order:?}"));
@@ -124,12 +127,12 @@ async fn lock_step(store: &dyn Store, oracle: &mut Oracle, order: &Order, at: &s
     found
 }
 
-/// Runs a command that the machine must not fail at; the rules may still refuse it.
+/// Runs a command. A fault of the store ends the test; the rules may still refuse the command.
 pub async fn act(store: &dyn Store, order: &Order) -> Change {
     must(store.transact(order.job()).await, &format!("{order:?}"))
 }
 
-/// Every row of a store with the place of its table.
+/// Returns every row of a store, each with the index of its table.
 pub async fn rows(store: &dyn Store) -> Vec<(usize, Row)> {
     let all = Arc::new(Mutex::new(Vec::new()));
     let into = Arc::clone(&all);
@@ -142,7 +145,7 @@ pub async fn rows(store: &dyn Store) -> Vec<(usize, Row)> {
     std::mem::take(&mut *all.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// The value, or the end of the test with what failed.
+/// Returns the value of a result. An error ends the test with the name of the failed action.
 #[track_caller]
 pub fn must<T, E: Debug>(result: Result<T, E>, doing: &str) -> T {
     match result {

@@ -1,10 +1,10 @@
-//! The machine failed: nothing of the command happened, unless the fault says that this is not known.
+//! Faults: the machine failed. The command had no effect, unless the fault says that this is not known.
 
-/// Every variant keeps its cause.
+/// A failure of the machine. Every variant keeps its cause.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The database could not do it: disk full, input/output error, constraint, out of memory.
+    /// The database failed: disk full, input/output error, constraint, out of memory.
     #[error("the database failed")]
     Sqlite(#[from] rusqlite::Error),
     #[error("the database server failed")]
@@ -18,11 +18,11 @@ pub enum Fault {
         #[source]
         cause: std::io::Error,
     },
-    /// Somebody holds the write queue for too long, for example a stopped process.
+    /// Another process, for example a stopped one, holds the write queue for too long.
     #[error("waited {seconds} seconds for another process to finish writing")]
     Busy { seconds: u64 },
-    /// The connection broke or the disk failed while the change was being made durable, and its fate could not be found
-    /// out.
+    /// The connection broke or the disk failed while the change was being made durable. The store could not find out
+    /// whether the change was committed.
     #[error("the database failed at the moment of committing; look before repeating")]
     Unknown(#[source] Box<Self>),
     /// A row that the rules could not have written.
@@ -39,7 +39,7 @@ pub enum Fault {
     /// The store is being closed, or its thread is gone.
     #[error("the store is closed")]
     Closed,
-    /// A rule went wrong; nothing was written.
+    /// A rule failed; no rows were written.
     #[error("a decision failed: {what}")]
     Bug { what: String },
 }

@@ -1,4 +1,4 @@
-//! What Handover remembers: three backends behind one small port.
+//! The store: keeps the state and the log of Handover in three backends behind one small trait.
 //!
 //! A backend does two things: it answers needs (`load` says with which statement) and it runs the writes of a change
 //! (`record` says which). Rules are in the engine, SQL is in `sql`, columns are in `row`; a backend knows
@@ -41,16 +41,17 @@ pub use watch::Watch;
 
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send + 'a>>;
 
-/// A decision: pure, so a backend may run it as often as it must.
+/// A decision. It is pure, so a backend may run it as often as necessary.
 pub type Step = Arc<dyn Fn(&World) -> Result<Change, Vec<Need>> + Send + Sync>;
 
-/// A question: what else must be loaded before it can be answered. Nothing more when the list is empty.
+/// A question about the state. It returns the needs that are still to be loaded; an empty list means that it can be
+/// answered.
 pub type Question = Arc<dyn Fn(&World) -> Vec<Need> + Send + Sync>;
 
-/// One command on its way to the store.
+/// A command that is handed to the store.
 #[derive(Clone)]
 pub struct Job {
-    /// What is surely needed; the step may ask for more.
+    /// The needs that are certain; the step may ask for more.
     pub needs: Vec<Need>,
     pub now: Timestamp,
     pub step: Step,
@@ -62,7 +63,7 @@ impl Job {
     }
 }
 
-/// Runs a rule. One that panics must not take the store with it: the call fails as a bug, others go on.
+/// Runs a rule. When it panics, the call fails as a bug, and the store and other calls continue.
 fn guarded<T>(rule: impl FnOnce() -> T) -> Result<T, Fault> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(rule)).map_err(|panic| {
         let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
@@ -77,65 +78,68 @@ impl std::fmt::Debug for Job {
     }
 }
 
-/// The port. An answer to [`Store::transact`] means that the change is durable and seen by everyone who asks after it.
+/// The trait of all backends. An answer of [`Store::transact`] means that the change is durable and that every later
+/// call sees it.
 pub trait Store: Send + Sync {
-    /// Loads, decides and records in one transaction. A fault means that nothing happened, except [`Fault::Unknown`].
+    /// Loads, decides and records in one transaction. A fault means that the command had no effect, except
+    /// [`Fault::Unknown`].
     fn transact(&self, job: Job) -> Answer<'_, Change>;
 
-    /// Loads for reading, as of one moment. Never waits for a writer.
+    /// Loads the needs for reading, as of one moment. Never waits for a writer.
     fn look(&self, needs: Vec<Need>, question: Question) -> Answer<'_, World>;
 
-    /// Entries of all topics after a cursor, each topic in order. Following misses nothing.
+    /// Returns entries of all topics after a cursor, each topic in order. A follower misses no entry.
     fn follow(&self, after: Cursor, limit: u32) -> Answer<'_, Page>;
 
-    /// Where one stands who has followed everything there is.
+    /// Returns the cursor after the newest entry.
     fn end(&self) -> Answer<'_, Cursor>;
 
-    /// Entries of one topic after a number.
+    /// Returns the entries of one topic after a number.
     fn topic(&self, topic: String, after: i64, limit: u32) -> Answer<'_, Vec<Entry>>;
 
-    /// Heads of topics after a name, in the order of their names.
+    /// Returns the heads of the topics after a name, in the order of their names.
     fn heads(&self, after: String, limit: u32) -> Answer<'_, Vec<Head>>;
 
-    /// The head of one topic.
+    /// Returns the head of one topic.
     fn head(&self, topic: String) -> Answer<'_, Option<Head>>;
 
-    /// The first entry of a topic that has no head.
+    /// Returns the topic and number of the first entry whose topic has no head.
     fn headless(&self) -> Answer<'_, Option<(String, i64)>>;
 
-    /// Wakes after changes, also by other processes. A hint: the log is the truth.
+    /// Returns a watch that wakes after changes, also after changes by other processes. A wake-up is only a hint; read
+    /// the log for the facts.
     fn watch(&self) -> Watch;
 
-    /// What the database itself finds wrong with its file; nothing when all is well.
+    /// Returns the defects that the database itself finds in its file. The list is empty when there are no defects.
     fn integrity(&self) -> Answer<'_, Vec<String>>;
 
-    /// Returns the time of the database server. `None` when the database has no clock of its own. The caller measures with
-    /// it how far the clock of this host is off; the value reaches no rule, row or event.
+    /// Returns the time of the database server, or `None` when the database has no clock. The caller measures with it
+    /// how far the clock of this host is off; no rule, row or event sees the value.
     fn server_time(&self) -> Answer<'_, Option<Timestamp>> {
         Box::pin(std::future::ready(Ok(None)))
     }
 
-    /// Returns a text that names this store on its server, however its address is spelled: the same for two addresses of
-    /// one store, another one for a copy. `None` when the store is a file, whose place names it.
+    /// Returns a text that identifies this store on its server. Two addresses of one store give the same text; a copy
+    /// gives another one. Returns `None` when the store is a file, which its path identifies.
     fn server_identity(&self) -> Answer<'_, Option<String>> {
         Box::pin(std::future::ready(Ok(None)))
     }
 
-    /// Gives every row to the sink, as of one moment.
+    /// Passes every row to the sink, as of one moment.
     fn dump(&self, sink: Sink) -> Answer<'_, ()>;
 
-    /// Takes every row from the source, all or nothing. Refused when the store holds anything.
+    /// Inserts every row of the source, all or none. Fails when the store is not empty.
     fn fill(&self, source: Source) -> Answer<'_, ()>;
 }
 
-/// Takes rows of a table (by its place in the list of tables).
+/// Receives rows of a table, which is given by its index in the list of tables.
 pub type Sink = Box<dyn FnMut(usize, Vec<Row>) -> Result<(), Fault> + Send>;
 
-/// Gives rows of a table, `None` at the end.
+/// Returns the next rows of a table with the table's index, and `None` at the end.
 pub type Source = Box<dyn FnMut() -> Result<Option<(usize, Vec<Row>)>, Fault> + Send>;
 
-/// Opens what a URL names: `postgres://…`, `memory:`, else an SQLite file, whose folder is made when it is missing. `seed`
-/// is any random number.
+/// Opens the store of a URL: `postgres://…`, `memory:`, else an SQLite file, whose folder is created when it is
+/// missing. `seed` is any random number.
 pub async fn open(url: &str, seed: u64) -> Result<Arc<dyn Store>, Fault> {
     if url.starts_with("postgres://") || url.starts_with("postgresql://") {
         return Ok(Arc::new(Postgres::open(url, seed).await?));
@@ -146,14 +150,14 @@ pub async fn open(url: &str, seed: u64) -> Result<Arc<dyn Store>, Fault> {
     let path = std::path::Path::new(url.strip_prefix("sqlite:").unwrap_or(url));
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         let mut maker = std::fs::DirBuilder::new();
-        // What lies in it is its owner's: the store, a token.
+        // Only the owner may read this folder: it holds the store and a token.
         std::os::unix::fs::DirBuilderExt::mode(&mut maker, 0o700);
         maker.recursive(true).create(folder).map_err(Fault::file("make the folder", folder))?;
     }
     Ok(Arc::new(Sqlite::open(path, seed).await?))
 }
 
-/// Answers a pure question from the store: loads until it has what it asks for.
+/// Answers a pure question from the store. Loads until the question asks for no more needs.
 pub async fn view<T, F>(store: &dyn Store, needs: Vec<Need>, ask: F) -> Result<Result<T, Refusal>, Fault>
 where
     F: Fn(&World) -> Result<T, Stop> + Send + Sync + Clone + 'static,

@@ -1,4 +1,4 @@
-//! A need as a statement, and its rows as a part of the world.
+//! Turns a need into a statement, and the rows of its answer into a part of the world.
 
 mod list;
 
@@ -15,7 +15,7 @@ fn bound(limit: usize) -> Value {
     Value::Int(i64::try_from(limit).unwrap_or(i64::MAX))
 }
 
-/// The one bounded query that answers a need.
+/// Returns the one bounded query that answers a need.
 #[expect(clippy::too_many_lines, reason = "one match that names every need")]
 pub(crate) fn query(need: &Need) -> Statement {
     let one = |sql, key: Value| Statement::new(sql, [key]);
@@ -120,7 +120,7 @@ pub(crate) fn query(need: &Need) -> Statement {
     }
 }
 
-/// Puts the rows that answered a need into the world.
+/// Adds the rows that answer a need to the world.
 #[expect(clippy::wildcard_enum_match_arm, reason = "`World::knows` names every need; what has no row is a fact")]
 pub(crate) fn absorb(need: &Need, rows: Vec<Vec<Value>>, world: &mut World) -> Result<(), Fault> {
     match need {

@@ -1,4 +1,4 @@
-//! Topics: ordered, append-only logs with a running hash, and the proof that nobody changed them.
+//! Topics: ordered, append-only logs with a running hash, which proves that no entry was changed.
 //!
 //! The hash of an entry is SHA-256 over seven fields, each as its length (eight bytes, big-endian) and its bytes: the
 //! previous hash (32 bytes), the topic, the number, the time (both as decimal text), the type, the sender, and the body
@@ -10,14 +10,14 @@ use sha2::{Digest, Sha256};
 use crate::fault::Fault;
 use crate::value::{Columns, Value};
 
-/// What the first entry of a topic links to.
+/// The previous hash of the first entry of a topic.
 pub const ZERO_HASH: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 /// One entry of a topic.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Entry {
     pub topic: String,
-    /// From 1, without gaps.
+    /// The number of the entry in its topic, from 1, without gaps.
     pub seq: i64,
     pub at: Timestamp,
     #[serde(rename = "type")]
@@ -28,7 +28,7 @@ pub struct Entry {
     pub hash: String,
 }
 
-/// Where a topic stands.
+/// The last number, hash and time of a topic.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Head {
     pub topic: String,
@@ -47,7 +47,8 @@ impl Head {
         Ok(Self { topic: row.text()?, seq: row.int()?, hash: row.text()?, at: row.time()? })
     }
 
-    /// The next entry. A command is stamped before it waits, so the later of its time and the topic's is recorded.
+    /// Appends an entry and returns it. A command gets its stamp before it waits, so the entry's time is the later of
+    /// the stamp and the topic's last time.
     pub(crate) fn append(&mut self, kind: &str, sender: &str, body: String, now: Timestamp) -> Entry {
         let mut entry = Entry {
             topic: self.topic.clone(),
@@ -80,13 +81,13 @@ impl Entry {
         })
     }
 
-    /// What its hash must be, from its own fields.
+    /// Returns the hash that the entry must have, computed from its fields.
     pub fn computed_hash(&self) -> String {
         self.hash_at(self.seq)
     }
 
-    /// How far from its number its hash is right: 0 where it belongs, `None` when it is right nowhere near. `last` is
-    /// the highest number that is possible.
+    /// Returns how far the entry is from the number at which its hash is right. Returns 0 when the hash is right at its
+    /// present number, and `None` when it is right at no number within reach. `last` is the highest possible number.
     pub(crate) fn distance(&self, last: i64) -> Option<i64> {
         const REACH: i64 = 10_000;
         if self.hash == self.computed_hash() {
@@ -114,7 +115,7 @@ impl Entry {
     }
 }
 
-/// Where a follower of all topics stands. Opaque to callers; it stays valid across restarts.
+/// The position of a follower of all topics. Callers do not look inside; a cursor stays valid across restarts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Cursor {
     pub(crate) generation: i64,
@@ -139,11 +140,11 @@ impl std::str::FromStr for Cursor {
     }
 }
 
-/// Entries of all topics in an order that keeps each topic's, and where to go on.
+/// Entries of all topics, each topic in its order, and the cursor for the next page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
     pub entries: Vec<Entry>,
-    /// Where one stands after each of them.
+    /// The cursor after each of the entries.
     pub places: Vec<Cursor>,
     pub next: Cursor,
 }
@@ -158,7 +159,8 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     text
 }
 
-/// Text that is no hash (somebody changed it) stands for its own bytes, which never equal a hash's.
+/// Returns the 32 bytes of a hash. Text that is not a hash (a changed entry) becomes its own bytes, which never equal a
+/// hash.
 fn unhex(text: &str) -> Vec<u8> {
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let bytes = text.as_bytes().chunks(2).map(|pair| Some((digit(*pair.first()?)? << 4) | digit(*pair.get(1)?)?));
@@ -166,14 +168,15 @@ fn unhex(text: &str) -> Vec<u8> {
 }
 
 impl Cursor {
-    /// A cursor of another store, or of this one before it was restored, begins anew: twice is better than never.
+    /// Returns the cursor for this generation. A cursor of another store, or of this store before a restore, starts
+    /// from the beginning: reading an entry twice is better than missing it.
     pub(crate) fn in_generation(self, generation: i64) -> Self {
         if self.generation == generation { self } else { Self { generation, xid: 0, pos: 0 } }
     }
 }
 
 impl Cursor {
-    /// The row of an end statement.
+    /// Reads the row of an end statement.
     pub(crate) fn read(generation: i64, rows: Vec<Vec<Value>>) -> Result<Self, Fault> {
         let Some(row) = rows.into_iter().next() else { return Ok(Self { generation, xid: 0, pos: 0 }) };
         let mut columns = Columns::new("event", row);
@@ -182,7 +185,7 @@ impl Cursor {
 }
 
 impl Page {
-    /// Rows of a follow statement.
+    /// Reads the rows of a follow statement.
     pub(crate) fn read(after: Cursor, rows: Vec<Vec<Value>>) -> Result<Self, Fault> {
         let mut next = after;
         let mut entries = Vec::with_capacity(rows.len());

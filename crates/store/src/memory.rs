@@ -1,4 +1,4 @@
-//! A store without a disk: the engine's own tables behind a lock. For tests and for trying things out.
+//! A store without a disk: the engine's own tables behind a lock. It is for tests and for first experiments.
 
 pub(crate) mod rows;
 
@@ -29,7 +29,8 @@ pub struct Memory {
     generation: i64,
 }
 
-/// Counts down, so that a cursor of one is none of another, nor of a database.
+/// The generation of the next store. It counts down from -1, so that a cursor never fits another memory store or a
+/// database.
 static GENERATION: AtomicI64 = AtomicI64::new(-1);
 
 impl Default for Memory {
@@ -41,7 +42,7 @@ impl Default for Memory {
 
 impl Memory {
     fn contents(&self) -> MutexGuard<'_, Contents> {
-        // Writes are applied after everything that can fail, so a panic elsewhere leaves whole contents.
+        // All writes are applied after the last step that can fail. So a panic elsewhere leaves the contents complete.
         self.contents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

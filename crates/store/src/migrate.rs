@@ -3,7 +3,7 @@
 use crate::fault::Fault;
 use crate::sql::Dialect;
 
-/// The schema this program writes.
+/// The number of the schema that this program writes.
 pub(crate) const SCHEMA: i64 = 9;
 
 const MIGRATIONS: &[&str] = &[
@@ -18,7 +18,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0009_sorted.sql"),
 ];
 
-/// The scripts that bring a database from a schema to ours, each with the number it leads to.
+/// Returns the scripts that bring a database from schema `found` to ours, each with the number of its schema.
 pub(crate) fn pending(found: i64, dialect: &Dialect) -> Result<Vec<(i64, String)>, Fault> {
     if found > SCHEMA {
         return Err(Fault::Newer { found, known: SCHEMA });

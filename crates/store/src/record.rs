@@ -1,4 +1,4 @@
-//! What a change writes: rows as the fold says, and the log's entries.
+//! Turns a change into statements: the rows of the fold, and the log's entries.
 
 use engine::plan::Piece;
 use engine::task::Detail;
@@ -11,17 +11,17 @@ use crate::sql;
 use crate::table::{self, Table};
 use crate::value::{Statement, Value, text};
 
-/// One thing for a backend to run.
+/// An operation that a backend runs.
 #[derive(Debug)]
 pub(crate) enum Op {
     Run(Statement),
-    /// Many rows of one table. One round trip a row would be slow on a server.
+    /// Many rows of one table. One round trip for each row would be slow on a server.
     Insert(&'static Table, Vec<Vec<Value>>),
-    /// Tasks with all that belongs to them.
+    /// Tasks that are deleted, with all rows that belong to them.
     DropTasks(Vec<String>),
 }
 
-/// The rows of a change. The world is brought up to date on the way.
+/// Returns the operations that write the rows of a change, and updates the world.
 pub(crate) fn rows(world: &mut World, change: &Change, now: Timestamp) -> Result<Vec<Op>, Fault> {
     let mut ops = Vec::new();
     for write in fold(world, &change.events, now) {
@@ -104,7 +104,7 @@ fn insert(piece: &Piece, author: Option<Actor>, ops: &mut Vec<Op>) {
     }
 }
 
-/// The topics a change writes to, each once.
+/// Returns the topics to which a change writes, each once.
 pub(crate) fn topics(change: &Change) -> Vec<Topic> {
     let mut topics: Vec<Topic> = change.events.iter().filter_map(engine::Event::topic).collect();
     topics.sort_unstable();
@@ -112,7 +112,7 @@ pub(crate) fn topics(change: &Change) -> Vec<Topic> {
     topics
 }
 
-/// The entries a change appends to one topic, and its new head.
+/// Returns the entries that a change appends to one topic, and the topic's new head.
 pub(crate) fn entries(
     change: &Change,
     topic: &Topic,

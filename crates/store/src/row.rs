@@ -1,4 +1,4 @@
-//! State to columns and back, once for every database.
+//! Converts state to columns and back, once for every database.
 
 pub(crate) mod review;
 pub(crate) mod turn;
@@ -92,7 +92,7 @@ pub(crate) fn read_workflow_detail(row: Vec<Value>) -> Result<(engine::id::Workf
     Ok((id, detail))
 }
 
-/// status, holder, lease_since, lease_until, actor, note, block_kind, block_role
+/// Returns the columns status, holder, lease_since, lease_until, actor, note, block_kind and block_role.
 fn state(state: &State) -> [Value; 8] {
     let lease = state.lease();
     let (actor, note): (Option<&Actor>, Option<&String>) = match state {
@@ -169,7 +169,7 @@ pub(crate) fn task(row: &Task, author: Option<Actor>) -> Vec<Value> {
     values
 }
 
-/// What changes in a task's life: the values of `sql::UPDATE_TASK`.
+/// Returns the values of `sql::UPDATE_TASK`: the columns that change while a task exists.
 pub(crate) fn task_update(row: &Task) -> Vec<Value> {
     let mut values = Vec::with_capacity(15);
     values.extend([row.attempt.into(), row.crashes.into(), row.checkpoints.into(), optional(row.workspace)]);
@@ -324,7 +324,7 @@ pub(crate) fn read_mailbox(row: Vec<Value>) -> Result<Mailbox, Fault> {
     Ok(Mailbox { owner: row.parsed()?, sequence: row.count()?, unread: row.count()? })
 }
 
-/// state, state_at
+/// Returns the columns state and state_at.
 pub(crate) fn message_state(state: MessageState) -> [Value; 2] {
     match state {
         MessageState::Unread => ["unread".into(), Value::Null],

@@ -1,20 +1,20 @@
 //! Every statement, once: the same text for SQLite and PostgreSQL, `$n` parameters, TEXT and BIGINT only.
 //!
-//! No rule is written here. A statement finds bounded rows by key or index, or writes rows as they are told.
-//! What differs between the databases is the handful of words in [`Dialect`].
+//! No rule is written here. A statement finds bounded rows by key or index, or writes rows with the given values.
+//! [`Dialect`] holds the few words that differ between the databases.
 //!
 //! Parameters first appear in the order of their numbers, because SQLite counts them by appearance.
 
-/// Where the two databases need different words.
+/// The words that differ between the two databases.
 #[derive(Debug)]
 pub(crate) struct Dialect {
-    /// A text that is compared by bytes.
+    /// The type of a text column that is compared by bytes.
     pub(crate) text: &'static str,
-    /// The global position of an event.
+    /// The type of the column with the global position of an event.
     pub(crate) pos: &'static str,
-    /// Keeps a table in its key.
+    /// The words that store a table inside its key.
     pub(crate) keyed: &'static str,
-    /// Put before lines of a migration that only PostgreSQL runs.
+    /// The prefix of the lines in a migration that only PostgreSQL runs.
     pub(crate) postgres: &'static str,
     pub(crate) append_event: &'static str,
     pub(crate) follow: &'static str,
@@ -26,7 +26,7 @@ pub(crate) const SQLITE: Dialect = Dialect {
     keyed: "WITHOUT ROWID",
     postgres: "-- ",
     append_event: "INSERT INTO event (topic, seq, at, type, sender, body, prev, hash, xid) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)",
-    // One writer at a time: the position alone is the order of commits.
+    // Only one writer runs at a time, so the position alone is the order of commits.
     follow: "SELECT topic, seq, at, type, sender, body, prev, hash, xid, pos FROM event WHERE $1 >= 0 AND pos > $2 \
              ORDER BY pos LIMIT $3",
 };
@@ -38,8 +38,8 @@ pub(crate) const POSTGRES: Dialect = Dialect {
     postgres: "",
     append_event: "INSERT INTO event (topic, seq, at, type, sender, body, prev, hash, xid) \
                    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, pg_current_xact_id()::text::bigint)",
-    // Nothing below the oldest running transaction can appear any more, and a transaction gets its number only after it
-    // holds the topic's lock, so within a topic this is the order of the sequence numbers.
+    // No entry below the oldest running transaction can appear later. A transaction gets its number only after it holds
+    // the topic's lock. So within a topic this is the order of the sequence numbers.
     follow: "SELECT topic, seq, at, type, sender, body, prev, hash, xid, pos FROM event \
              WHERE (xid, pos) > ($1, $2) AND xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint \
              ORDER BY xid, pos LIMIT $3",
@@ -57,7 +57,7 @@ pub(crate) const DETAIL: &str = "SELECT task, description, brief, plan, context,
      FROM task_detail WHERE task = $1";
 pub(crate) const WORKFLOW: &str = "SELECT id, name, status, parallel_max, lease_ms, lock_owner, lock_since, lock_until, \
      draft_token, draft_until, tasks, open, sequence, created, updated FROM workflow WHERE id = $1";
-/// For a database that is a trip away: what comes with a task.
+/// The workflow of a task, loaded together with the task to save a round trip to the server.
 pub(crate) const WORKFLOW_OF_TASK: &str = "SELECT id, name, status, parallel_max, lease_ms, lock_owner, lock_since, \
      lock_until, draft_token, draft_until, tasks, open, sequence, created, updated FROM workflow \
      WHERE id = (SELECT workflow FROM task WHERE id = $1)";
@@ -90,8 +90,8 @@ pub(crate) const TOPIC: &str = "SELECT name, seq, hash, at FROM topic WHERE name
 
 // Many rows, bounded.
 pub(crate) const SLUG: &str = "SELECT id FROM agent WHERE slug = $1";
-/// Endings of digits only, the highest number first. Ten digits are as many as a number of ours has; those that are
-/// still too high are passed over by the reader.
+/// Slugs whose ending has only digits, the highest number first. Our numbers have at most ten digits; the reader skips
+/// endings that are still too high.
 pub(crate) const SLUG_ENDINGS: &str = "SELECT slug FROM agent WHERE slug > $1 AND slug < $2 \
      AND ltrim(substr(slug, length($1) + 1), '0123456789') = '' AND length(slug) <= length($1) + 10 \
      ORDER BY CAST(substr(slug, length($1) + 1) AS BIGINT) DESC LIMIT 64";
@@ -107,10 +107,10 @@ pub(crate) const ROLE_HOLDERS: &str = "SELECT id FROM agent WHERE role = $1 AND 
 pub(crate) const AGENTS: &str = "SELECT id FROM agent WHERE left_at IS NULL AND (CAST($1 AS TEXT) IS NULL OR role = $1) \
      AND (CAST($2 AS TEXT) IS NULL OR runtime = $2) AND (CAST($3 AS TEXT) IS NULL OR workflow = $3) ORDER BY id LIMIT $4";
 pub(crate) const HELD: &str = "SELECT id FROM task WHERE holder = $1 AND holder IS NOT NULL ORDER BY id LIMIT $2";
-/// In the order of the index of held tasks, of which there are few.
+/// Ordered like the index of held tasks, of which there are few.
 pub(crate) const HELD_IN: &str = "SELECT id FROM task WHERE workflow = $1 AND workspace = $2 AND holder IS NOT NULL \
      ORDER BY holder, id LIMIT $3";
-/// A row when there is one more than the number.
+/// Returns a row when an agent holds more tasks than the given number.
 pub(crate) const HOLDS_MOST: &str =
     "SELECT 1 FROM task WHERE holder = $1 AND holder IS NOT NULL ORDER BY id LIMIT 1 OFFSET $2";
 pub(crate) const LOCKED_BY: &str =
@@ -193,7 +193,8 @@ pub(crate) const DETACH: &str = "DELETE FROM attachment WHERE workflow = $1 AND 
 pub(crate) const DROP_TEMPLATE: &str = "DELETE FROM template WHERE id = $1";
 pub(crate) const ANSWERED: &str = "UPDATE message SET answer = $1 WHERE id = $2";
 pub(crate) const MARK: &str = "UPDATE message SET state = $1, state_at = $2 WHERE id = $3";
-/// Keys whose owner begins with a text: `!` follows the space behind an agent's id.
+/// Deletes the keys whose owner begins with an agent's id and a space. `!` is the character after the space, so it
+/// bounds the range.
 pub(crate) const END_KEYS: &str = "DELETE FROM kept_answer WHERE owner >= $1 AND owner < $2";
 pub(crate) const FORGET_KEYS: &str = "DELETE FROM kept_answer WHERE (owner, act, idempotency_key) IN (\
      SELECT owner, act, idempotency_key FROM kept_answer WHERE until <= $1 ORDER BY until LIMIT 1000)";
@@ -251,7 +252,7 @@ pub(crate) const HEADS: &str = "SELECT name, seq, hash, at FROM topic WHERE name
 pub(crate) const HEADLESS: &str = "SELECT e.topic, e.seq FROM event e LEFT JOIN topic t ON t.name = e.topic \
      WHERE t.name IS NULL ORDER BY e.topic, e.seq LIMIT 1";
 
-// Whether a row is there.
+// Statements that check whether a row exists.
 pub(crate) const IS_ENTRY: &str = "SELECT seq FROM event WHERE topic = $1 AND seq = $2 AND hash = $3";
 pub(crate) const IS_TASK: &str = "SELECT id FROM task WHERE id = $1";
 pub(crate) const IS_DEPENDENCY: &str = "SELECT task FROM dependency WHERE task = $1 AND depends_on = $2";
@@ -261,14 +262,15 @@ pub(crate) const SCHEMA_TABLE: &str =
     "CREATE TABLE IF NOT EXISTS handover_meta (name TEXT PRIMARY KEY, value BIGINT NOT NULL)";
 /// The one statement that reads the server's clock: `Store::server_time`.
 pub(crate) const SERVER_TIME: &str = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
-/// A server's identifier is made when its data folder is; the numbers of the database and the table tell stores on it apart.
+/// The identifier of a server, made together with its data folder. The numbers of the database and the table
+/// distinguish the stores on one server.
 pub(crate) const SERVER_IDENTIFIER: &str = "SELECT system_identifier::text FROM pg_control_system()";
 pub(crate) const STORE_NUMBERS: &str = "SELECT (SELECT oid FROM pg_database WHERE datname = current_database())::text \
      || '/' || 'handover_meta'::regclass::oid::text";
 pub(crate) const META: &str = "SELECT value FROM handover_meta WHERE name = $1";
 pub(crate) const PUT_META: &str = "INSERT INTO handover_meta (name, value) VALUES ($1, $2) \
      ON CONFLICT (name) DO UPDATE SET value = excluded.value";
-/// How often something was written only to overwrite what a failed commit left in the write-ahead log.
+/// Counts the writes that only overwrite the remains of a failed commit in the write-ahead log.
 pub(crate) const COUNT_MENDING: &str = "INSERT INTO handover_meta (name, value) VALUES ('mended', 1) \
      ON CONFLICT (name) DO UPDATE SET value = handover_meta.value + 1";
 
@@ -278,7 +280,7 @@ mod tests {
     #[test]
     fn parameters_appear_in_order() {
         let source = include_str!("sql.rs").split("#[cfg(test)]").next().unwrap_or_default();
-        // Lists are put together from parts with parameters of their own.
+        // Lists are built from parts that contain parameters.
         let lists = include_str!("sql/list.rs")
             .replace("workflow_filter!()", "$1 $2 $3 $4 $5 $6 $7 $8 $9")
             .replace("eight!()", "$1 $2 $3 $4 $5 $6 $7 $8");

@@ -1,4 +1,4 @@
-//! The tables and their columns, once: what is inserted, exported and imported.
+//! The tables and their columns, once for insert, export and import.
 
 use std::sync::LazyLock;
 
@@ -7,9 +7,9 @@ use std::sync::LazyLock;
 pub(crate) struct Table {
     pub(crate) name: &'static str,
     pub(crate) columns: &'static [&'static str],
-    /// What an export is ordered by.
+    /// The columns by which an export is ordered.
     pub(crate) order: &'static str,
-    /// The insert of one row.
+    /// The statement that inserts one row.
     pub(crate) insert: LazyLock<String>,
 }
 
@@ -21,12 +21,12 @@ macro_rules! tables {
             order: $order,
             insert: LazyLock::new(|| insert_sql($name, &[$(stringify!($column)),*], 1)),
         };)*
-        /// Everything that is stored, in the order in which it is exported.
+        /// All tables, in the order in which they are exported.
         pub(crate) static TABLES: &[&Table] = &[$(&$table),*];
     };
 }
 
-/// `INSERT INTO table (…) VALUES ($1, …), (…)` for a number of rows.
+/// Returns `INSERT INTO table (…) VALUES ($1, …), (…)` for a number of rows.
 pub(crate) fn insert_sql(table: &str, columns: &[&str], rows: usize) -> String {
     use std::fmt::Write as _;
     let mut sql = format!("INSERT INTO {table} ({}) VALUES ", columns.join(", "));
@@ -42,7 +42,8 @@ pub(crate) fn insert_sql(table: &str, columns: &[&str], rows: usize) -> String {
     sql
 }
 
-// A migration adds its columns at the end of a table's list, so that rows of older exports are the beginning of a row.
+// A migration adds its columns at the end of a table's list, so that a row of an older export is the beginning of a new
+// row.
 tables! {
     WORKFLOW = "workflow" by "id" {
         id name status parallel_max lease_ms lock_owner lock_since lock_until draft_token draft_until tasks open sequence

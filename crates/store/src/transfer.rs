@@ -1,4 +1,4 @@
-//! Export and import: everything, as one JSON line a row, the same for every backend.
+//! Export and import: all rows, one JSON line each, the same for every backend.
 //!
 //! ```text
 //! {"handover":"export","schema":1}
@@ -7,8 +7,8 @@
 //! {"end":1234,"sha256":"…"}
 //! ```
 //!
-//! The last line counts the rows and has the hash of every line before it, so that a file that was cut short, put in
-//! another order or changed on its way is refused.
+//! The last line counts the rows and has the hash of every line before it. So a file that was cut short, reordered or
+//! changed is refused.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
@@ -53,7 +53,7 @@ struct Footer {
     sha256: String,
 }
 
-/// The hash of the lines so far.
+/// The hash of all lines until now.
 #[derive(Default)]
 struct Seal(Sha256);
 
@@ -72,7 +72,7 @@ fn refused(problem: impl Into<String>) -> Fault {
     Fault::Import { problem: problem.into() }
 }
 
-/// An export in the making.
+/// An export that is being written.
 struct Outlet<W> {
     out: W,
     count: u64,
@@ -91,7 +91,7 @@ fn written(result: std::io::Result<()>) -> Result<(), Fault> {
     result.map_err(|cause| Fault::File { action: "write the export to", path: "the output".into(), cause })
 }
 
-/// Writes everything, as of one moment. Returns the number of rows.
+/// Writes all rows, as of one moment. Returns the number of rows.
 pub async fn export<W: Write + Send + 'static>(store: &dyn Store, out: W) -> Result<u64, Fault> {
     let shared = Arc::new(Mutex::new(Outlet { out, count: 0, seal: Seal::default() }));
     let writer = Arc::clone(&shared);
@@ -118,7 +118,7 @@ pub async fn export<W: Write + Send + 'static>(store: &dyn Store, out: W) -> Res
     Ok(outlet.count)
 }
 
-/// Reads an export into an empty store, all or nothing: a file that was cut short is refused.
+/// Reads an export into an empty store, all or nothing. A file that was cut short is refused.
 pub async fn import<R: BufRead + Send + 'static>(store: &dyn Store, input: R) -> Result<(), Fault> {
     let mut lines = input.lines().enumerate();
     let mut next = move || -> Result<Option<(usize, String)>, Fault> {
@@ -177,12 +177,12 @@ pub async fn import<R: BufRead + Send + 'static>(store: &dyn Store, input: R) ->
     if schema == SCHEMA {
         return store.fill(source).await;
     }
-    // An older export passes through a database of its own schema, which the usual migrations bring up to date.
+    // An older export is loaded into an in-memory database of its schema, which the usual migrations bring up to date.
     let upgraded = tokio::task::spawn_blocking(move || crate::sqlite::upgrade(schema, source)).await;
     store.fill(upgraded.map_err(|error| Fault::Bug { what: error.to_string() })??).await
 }
 
-/// Returns the schema of an export by its first line.
+/// Returns the schema of an export from its first line.
 fn schema_of(first: &str) -> Result<i64, Fault> {
     let header = serde_json::from_str::<Header>(first).ok();
     let header = header
@@ -198,7 +198,7 @@ fn schema_of(first: &str) -> Result<i64, Fault> {
     Ok(schema)
 }
 
-/// The schema of version 0.1.0, the first whose exports are read.
+/// The schema of version 0.1.0, the first version whose exports can be read.
 const SCHEMA_OLDEST: i64 = 7;
 
 fn read_line(number: usize, line: &str, schema: i64) -> Result<(usize, Row), Fault> {
@@ -217,8 +217,8 @@ fn read_line(number: usize, line: &str, schema: i64) -> Result<(usize, Row), Fau
     Ok((table, Row(values.collect())))
 }
 
-/// Rows come table by table, each in the order of its key, and the entries of each topic in theirs. Otherwise the
-/// databases would fail in words of their own, or keep the log in another order.
+/// Checks the order of an import's rows: table by table, each by its key, and the entries of each topic by their
+/// numbers. Otherwise the databases would report different errors, or keep the log in another order.
 #[derive(Default)]
 struct Order {
     table: usize,

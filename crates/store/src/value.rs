@@ -1,4 +1,4 @@
-//! What goes into and comes out of a statement, the same for every database.
+//! The parameters and results of statements, the same for every database.
 
 use std::str::FromStr;
 
@@ -13,7 +13,7 @@ pub(crate) enum Value {
     Text(String),
 }
 
-/// One statement with its values. The text is always a constant, so that a backend can keep it prepared.
+/// A statement with its values. The text is always a constant, so that a backend can keep it prepared.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Statement {
     pub(crate) sql: &'static str,
@@ -83,7 +83,7 @@ where
     }
 }
 
-/// Anything that is written by its `Display`.
+/// Returns an item as text, written by its `Display`.
 pub(crate) fn text(item: impl std::fmt::Display) -> Value {
     Value::Text(item.to_string())
 }
@@ -92,12 +92,12 @@ pub(crate) fn optional(item: Option<impl std::fmt::Display>) -> Value {
     item.map_or(Value::Null, text)
 }
 
-/// A list as JSON; an empty one as null, so that partial indexes can leave it out.
+/// Returns a list as JSON. An empty list becomes null, so that partial indexes can leave it out.
 pub(crate) fn list<T: serde::Serialize>(items: &[T]) -> Value {
     if items.is_empty() { Value::Null } else { serde_json::to_string(items).map_or(Value::Null, Value::Text) }
 }
 
-/// Reads a row column by column, in order. What does not fit is a damaged row and says which column.
+/// Reads a row column by column, in order. A value that does not fit is a [`Fault::Damaged`] that names the column.
 #[derive(Debug)]
 pub(crate) struct Columns {
     table: &'static str,
@@ -178,7 +178,7 @@ impl Columns {
         }
     }
 
-    /// A word of a fixed list.
+    /// Reads a word of a fixed list.
     pub(crate) fn word<T>(&mut self, parse: impl Fn(&str) -> Option<T>) -> Result<T, Fault> {
         let text = self.text()?;
         match parse(&text) {

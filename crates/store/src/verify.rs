@@ -1,4 +1,4 @@
-//! Verifying the log: the first entry that was changed, removed, inserted or moved, by name.
+//! Verifies the log and names the first entry that was changed, removed, inserted or moved.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use crate::Store;
 use crate::fault::Fault;
 use crate::log::{Entry, Head, ZERO_HASH};
 
-/// What is wrong with a topic, at its first wrong entry.
+/// The first wrong entry of a topic, and the kind of tampering.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     pub topic: String,
@@ -34,29 +34,31 @@ impl std::fmt::Display for Finding {
     }
 }
 
-/// Checks one topic as its entries come by, in order of their numbers.
+/// Checks one topic, entry by entry, in the order of their numbers.
 #[derive(Debug)]
 struct Verifier<'a> {
     topic: &'a str,
     head: Option<&'a Head>,
-    /// Heads kept elsewhere that the log must still contain.
+    /// Heads that were kept elsewhere, which the log must still contain.
     kept: Vec<&'a Head>,
     seq: i64,
     hash: String,
 }
 
-/// What seems wrong. Some of it shows only when it is known whether an entry stands elsewhere, too.
+/// A suspected tampering. Some kinds are certain only when it is known whether the topic has the entry at another
+/// place.
 #[derive(Debug, PartialEq, Eq)]
 enum Doubt {
     Certain(Tampering),
-    /// Removed, unless the entry with this hash stands elsewhere: then moved.
+    /// The entry with this hash was removed; or moved, if the topic has it at another place.
     Missing(String),
-    /// Moved here, unless the entry with this hash stands where it belongs: then this is a copy, inserted.
+    /// The entry with this hash was moved here; or it is an inserted copy, if the topic has it at another place, too.
     Stray(String),
 }
 
 impl Verifier<'_> {
-    /// Takes the next entry, or says what is wrong with it. The one behind it tells a changed entry from an inserted one.
+    /// Takes the next entry, or returns its tampering. The entry behind it distinguishes a changed entry from an
+    /// inserted one.
     fn take(&mut self, entry: &Entry, behind: Option<&Entry>) -> Result<(), (i64, Doubt)> {
         let next = self.seq + 1;
         if entry.seq < next || self.head.is_some_and(|head| head.seq < next) {
@@ -72,34 +74,38 @@ impl Verifier<'_> {
     }
 
     fn judge(&self, entry: &Entry, behind: Option<&Entry>) -> Option<Doubt> {
-        // The entry behind, sound in itself wherever it belongs, links to the one before this: nothing stood in between. One
-        // whose link alone was changed to that is not sound, and is found when its turn comes.
+        // The entry behind is genuine (its hash fits some number) and links to the entry before this one. So no entry
+        // stood in between. If only its link was forged, its hash does not fit, and it is found when it is checked
+        // itself.
         let skips = |behind: &Entry| behind.prev == self.hash && behind.distance(self.last()).is_some();
         let skipped = behind.is_some_and(skips);
         match entry.distance(self.last()) {
-            // It belongs further on, so either it was brought here or what stood here is gone.
+            // The entry belongs at a higher number. Either it was moved here, or the entry that stood here was removed.
             Some(1..) if skipped => Some(Doubt::Stray(entry.hash.clone())),
             Some(1..) => Some(Doubt::Missing(entry.prev.clone())),
             Some(_) | None if skipped => Some(Doubt::Certain(Tampering::Inserted)),
             Some(0) if entry.prev == self.hash => {
-                // Sound in itself, but what follows is sound, too, and links to something else: rewritten, hash and all.
+                // The hash of this entry is right, but the next entry is sound and links to a different hash. So this
+                // entry was rewritten together with its hash.
                 let linked = |behind: &Entry| behind.seq != entry.seq + 1 || behind.prev == entry.hash;
                 let rewritten = behind.is_some_and(|behind| !linked(behind) && behind.distance(self.last()) == Some(0));
                 let unlike_kept = self.kept.iter().any(|kept| kept.seq == entry.seq && kept.hash != entry.hash);
                 (rewritten || unlike_kept).then_some(Doubt::Certain(Tampering::Changed))
             }
-            // Where it belongs stands another, which was found sound: this is a copy, put over what stood here.
+            // An entry that belongs at a lower number is a copy, because the entry there was already found sound. The
+            // copy replaced the entry that stood here.
             Some(_) | None => Some(Doubt::Certain(Tampering::Changed)),
         }
     }
 
-    /// No entry had a higher number, unless more than half of the topic is gone.
+    /// Returns a bound for the numbers of this topic's entries. It holds unless more than half of the topic was
+    /// removed.
     fn last(&self) -> i64 {
         let heads = self.head.into_iter().chain(self.kept.iter().copied());
         heads.map(|head| head.seq).max().unwrap_or(0).saturating_mul(2).saturating_add(100)
     }
 
-    /// At the end: the head must be the last entry, and every kept head must have come by.
+    /// Checks the end of the topic: the head must be the last entry, and the log must reach every kept head.
     fn finish(&self) -> Result<(), (i64, Doubt)> {
         let heads = self.head.into_iter().chain(self.kept.iter().copied());
         if heads.map(|head| head.seq).max().unwrap_or(0) > self.seq {
@@ -112,7 +118,8 @@ impl Verifier<'_> {
     }
 }
 
-/// What verification went through, and the first wrong entry of each wrong topic.
+/// The result of a verification: the numbers of checked topics and entries, and the first wrong entry of each wrong
+/// topic.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Verdict {
     pub topics: u64,
@@ -120,8 +127,8 @@ pub struct Verdict {
     pub findings: Vec<Finding>,
 }
 
-/// Recomputes every hash of every topic. `kept` are heads that were written down earlier: against them a log that was
-/// rewritten from some point on, or shortened, is found out, too.
+/// Recomputes every hash of every topic. `kept` are heads that were saved earlier: they also show a log that was
+/// shortened, or rewritten from some entry to its end.
 pub async fn verify(store: &dyn Store, kept: &[Head]) -> Result<Verdict, Fault> {
     let mut verdict = Verdict::default();
     let mut after = String::new();
@@ -160,7 +167,7 @@ async fn verify_topic(
     let mut verifier = Verifier { topic, head, kept, seq: 0, hash: ZERO_HASH.to_owned() };
     verdict.topics += 1;
     let mut waiting: Vec<Entry> = Vec::new();
-    // Numbers begin with 1, but who inserts need not keep to that.
+    // Numbers begin with 1, but an inserted entry may have a lower one.
     let mut after = i64::MIN;
     let checked = loop {
         let page = store.topic(topic.to_owned(), after, PAGE).await?;
@@ -168,7 +175,7 @@ async fn verify_topic(
         let is_last = page.len() < PAGE as usize;
         after = page.last().map_or(after, |entry| entry.seq);
         waiting.extend(page);
-        // The last entry of a page waits for the one behind it.
+        // The last entry of a page is checked together with the next page, because it needs the entry behind it.
         let ready = if is_last { waiting.len() } else { waiting.len().saturating_sub(1) };
         verdict.entries += u64::try_from(ready).unwrap_or(u64::MAX);
         let checked = (0..ready).try_for_each(|at| verifier.take(&waiting[at], waiting.get(at + 1)));
@@ -189,7 +196,7 @@ async fn verify_topic(
     Ok(())
 }
 
-/// An entry with this hash is in the topic, at another place than this.
+/// Tells whether the topic has an entry with this hash at another number than `but`.
 async fn stands(store: &dyn Store, topic: &str, hash: &str, but: Option<i64>) -> Result<bool, Fault> {
     let mut after = i64::MIN;
     loop {

@@ -1,17 +1,17 @@
-//! Waking those who wait for a change.
+//! Wakes callers that wait for a change.
 
 use std::time::Duration;
 
 use tokio::sync::watch;
 
-/// Counts changes. Who waits is woken after one that it has not seen.
+/// Waits for changes of a store. It wakes after a change that it has not seen.
 #[derive(Debug)]
 pub struct Watch {
     receiver: watch::Receiver<u64>,
 }
 
 impl Watch {
-    /// Waits for a change since the last call, at most so long. `false` when the time ran out.
+    /// Waits at most `at_most` for a change since the last call. Returns `false` when the time ran out.
     pub async fn changed(&mut self, at_most: Duration) -> bool {
         match tokio::time::timeout(at_most, self.receiver.changed()).await {
             Ok(Ok(())) => true,
@@ -19,13 +19,13 @@ impl Watch {
         }
     }
 
-    /// Forgets what has changed so far.
+    /// Marks all changes until now as seen.
     pub fn mark_seen(&mut self) {
         self.receiver.mark_unchanged();
     }
 }
 
-/// The other end, kept by a store.
+/// The sending end of the watches, kept by a store.
 #[derive(Debug, Clone)]
 pub(crate) struct Bell {
     sender: watch::Sender<u64>,

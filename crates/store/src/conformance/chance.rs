@@ -1,4 +1,4 @@
-//! Chance as a value: a seeded generator (SplitMix64), so that a run is repeated from its seed.
+//! A seeded random generator (SplitMix64), so that a run can be repeated from its seed.
 
 use std::collections::BTreeMap;
 
@@ -22,12 +22,12 @@ impl Chance {
         (u128::from(self.word()) << 64) | u128::from(self.word())
     }
 
-    /// From 0 up to and without `end`; 0 when there is nothing.
+    /// Returns a number from 0 up to, but not including, `end`; returns 0 when `end` is 0.
     pub(super) fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.word() % u64::try_from(end.max(1)).unwrap_or(1)).unwrap_or(0)
     }
 
-    /// From `low` up to and with `high`.
+    /// Returns a number from `low` to `high`, both included.
     pub(super) fn between(&mut self, low: u32, high: u32) -> u32 {
         low + u32::try_from(self.word() % (u64::from(high - low) + 1)).unwrap_or(0)
     }
@@ -44,7 +44,7 @@ impl Chance {
         from.keys().nth(self.below(from.len())).cloned()
     }
 
-    /// One of a list that is never empty.
+    /// Returns one word of a list that must not be empty.
     pub(super) fn word_of(&mut self, words: &[&str]) -> String {
         words.get(self.below(words.len())).copied().unwrap_or_default().to_owned()
     }

@@ -147,7 +147,7 @@ impl Script {
                 let any = self.chance.pick(WorkflowStatus::ALL);
                 let status = self.chance.pick(legal).filter(|_| self.chance.percent(90)).or(any);
                 let status = status.unwrap_or(WorkflowStatus::Paused);
-                // Mostly on: where nothing can be claimed, little else happens.
+                // Mostly start and resume: in a workflow where no task can be claimed, few other commands are accepted.
                 let courses = [Course::Start, Course::Resume, Course::Resume, Course::Suspend];
                 match self.chance.pick(&courses).filter(|_| self.chance.percent(25)) {
                     Some(course) => Command::Steer { workflow, course },
@@ -174,7 +174,7 @@ impl Script {
         (caller, command)
     }
 
-    /// At once or in pieces, the steps in any order.
+    /// Returns a command that sets a plan at once or in pieces, with the steps in any order.
     fn set_plan(&mut self, tables: &Tables, workflow: WorkflowId) -> Command {
         let prefix = self.new_name("plan");
         let planned = plans::tasks(&mut self.chance, &format!("{prefix}."), tables);
@@ -192,7 +192,7 @@ impl Script {
             2 | 3 => Command::BeginPlan { workflow, token },
             4 | 5 => Command::ClearDraft { workflow, token },
             6 => {
-                // In pieces, the tasks first, as a door splits a large plan.
+                // The tasks come first, as in a large plan that the service splits.
                 let tasks_only = Piece { tasks: piece.tasks.clone(), edges: Vec::new() };
                 Command::StagePlan { workflow, token, piece: Arc::new(tasks_only) }
             }

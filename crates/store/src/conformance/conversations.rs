@@ -1,4 +1,4 @@
-//! What clients' hooks tell, with random but mostly sensible arguments.
+//! Commands that clients' hooks send, with random but mostly sensible arguments.
 
 use engine::agent::Origin;
 use engine::approval::{Request, Source};
@@ -17,7 +17,7 @@ const PARTS: [&str; 3] = ["p1", "p2", "p3"];
 const CALLS: [&str; 3] = ["t1", "t2", "t3"];
 const PROMPTS: [&str; 3] = ["q1", "q2", ""];
 
-/// Where in its client somebody may live.
+/// Returns a random place in a client where an agent may run: a conversation, a part of it, a call.
 pub(super) fn origin(chance: &mut Chance) -> Origin {
     Origin {
         conversation: chance.percent(80).then(|| chance.word_of(&CONVERSATIONS)),

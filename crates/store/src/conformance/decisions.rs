@@ -1,4 +1,5 @@
-//! Races for approvals: two who use one, two who decide, and time that is over meanwhile. There is one winner each time.
+//! Races for approvals: two callers use the same one, two people decide it, or its time ends during the race. Each race
+//! has one winner.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -56,7 +57,7 @@ impl Field {
         found.map(|row| row.state.status()).unwrap_or_else(|| panic!("{approval} is gone"))
     }
 
-    /// The same asked by everybody at once is one approval.
+    /// Lets all callers ask for the same approval at once, and checks that one approval is created.
     async fn askers(self: &Arc<Self>, agent: AgentId, words: &str) -> ApprovalId {
         let words = words.to_owned();
         let found = self
@@ -74,7 +75,7 @@ impl Field {
         found.into_iter().next().unwrap_or(ApprovalId::LAST)
     }
 
-    /// One of them sends the notice.
+    /// Lets all callers take the notice of an approval, and checks that one of them gets it.
     async fn senders(self: &Arc<Self>, approval: ApprovalId) {
         let taken = self
             .all(|field, place| async move {
@@ -87,7 +88,7 @@ impl Field {
         assert_eq!(taken, [approval], "one sender");
     }
 
-    /// Half of them say yes, half no: one is heard.
+    /// Lets half of the callers approve and half reject, and checks that one decision is accepted.
     async fn deciders(self: &Arc<Self>, approval: ApprovalId) {
         let heard = self
             .all(|field, place| async move {
@@ -107,7 +108,8 @@ impl Field {
         assert_eq!(heard, [self.status(approval).await], "one decision");
     }
 
-    /// Everybody has the right fingerprint, somebody takes the approval back meanwhile: it is used once, or not at all.
+    /// Lets all callers use an approval with the right fingerprint while a person revokes it, and checks that it is
+    /// used at most once.
     async fn consumers(self: &Arc<Self>, agent: AgentId, words: &str) {
         let approval = self.asked(agent, words).await;
         let decide = Command::DecideApproval { approval, decision: Decision::Approve };
@@ -136,7 +138,8 @@ impl Field {
         assert_eq!(used, [self.status(approval).await], "one use, or none");
     }
 
-    /// At the moment its time is over, half still use it and half see that it is over: one of the two happens.
+    /// Lets half of the callers use an approval at the moment it expires, while the other half ends it. Checks that one
+    /// of the two happens.
     async fn expiry(self: &Arc<Self>, agent: AgentId, words: &str) {
         let approval = self.asked(agent, words).await;
         let decide = self.order(person(), Command::DecideApproval { approval, decision: Decision::Approve });
@@ -170,7 +173,8 @@ impl Field {
         assert_eq!(ended, [self.status(approval).await], "used or over, and once");
     }
 
-    /// One claim waits for many answers, which come at the same time: the last of them lets it go on, whichever that is.
+    /// Lets one claim wait for many approvals that are decided at the same time. The last decision resumes the task, in
+    /// any order.
     async fn several(self: &Arc<Self>, agent: AgentId, round: usize) {
         let (_, tasks) = self.workflow(create(None), vec![PlanTask::named(format!("asks {round}"))]).await;
         let task = tasks[0];
@@ -198,7 +202,7 @@ impl Field {
         assert_eq!(found, Some((Status::InProgress, answers)), "every answer is there, and it goes on");
     }
 
-    /// Everybody wants a gated task: one gets it with the one approval there is.
+    /// Lets all callers claim a gated task, and checks that one claim succeeds with the only approval.
     async fn gate(self: &Arc<Self>, agents: &[AgentId], round: usize) {
         let gated = PlanTask { gate: true, ..PlanTask::named(format!("gated {round}")) };
         let (_, tasks) = self.workflow(create(None), vec![gated]).await;
@@ -214,7 +218,7 @@ impl Field {
         let approval = asked[0];
         assert!(asked.iter().all(|other| *other == approval), "one gate was asked for: {asked:?}");
         let agents = Arc::new(agents.to_vec());
-        // Somebody decides in the middle of it.
+        // One caller approves while the others claim.
         let won = self
             .all(|field, place| {
                 let agent = agents[place];
@@ -240,7 +244,7 @@ impl Field {
             .await;
         let mut winners: usize = won.into_iter().sum();
         if winners == 0 {
-            // All of them came before the yes.
+            // All claims came before the approval.
             let change = self.act(0, Caller::agent(agents[0]), Command::Claim { task }).await;
             winners += usize::from(matches!(change.reply, Ok(Reply::Claimed { .. })));
         }

@@ -1,4 +1,4 @@
-//! What fails or is refused leaves nothing behind, and the store works afterwards.
+//! Checks that a command that fails or is refused leaves no rows behind, and that the store works afterwards.
 
 use std::sync::Arc;
 
@@ -63,7 +63,8 @@ fn refused() -> Vec<Order> {
     commands.into_iter().map(|(caller, command)| Order::new(caller, command, 1, 1)).collect()
 }
 
-/// An agent registers and gets two messages, the second with an older stamp: it takes the later time.
+/// Checks that the store works: an agent registers and gets two messages. The second has an older stamp and takes the
+/// later time.
 async fn works(store: &dyn Store) {
     let before = rows(store).await.len();
     let seed = u128::try_from(before).unwrap_or(0) << 64;

@@ -1,4 +1,4 @@
-//! The log of a store: gapless topics, hashes that anybody can recompute, and a tail that misses nothing.
+//! Checks the log of a store: topics without gaps, hashes that anyone can recompute, and followers that miss no entry.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -50,7 +50,8 @@ async fn topics_are_whole(store: &dyn Store, oracle: &Oracle) {
     }
 }
 
-/// Numbers from 1 without gaps, times that never run back, and the hash as documented, computed here on its own.
+/// Checks the entries of one topic: numbers from 1 without gaps, times that never go back, and the documented hash,
+/// which is computed here independently.
 pub(super) fn check_chain(entries: &[Entry]) {
     let mut prev = ZERO_HASH.to_owned();
     let mut at = Timestamp(0);
@@ -98,7 +99,7 @@ async fn heads_are_listed(store: &dyn Store, oracle: &Oracle) {
     }
 }
 
-/// Follows from a cursor until so many entries came. A server may show the last ones a moment later.
+/// Follows from a cursor until `count` entries came. A server may show the last entries a moment later.
 pub(super) async fn follow(store: &dyn Store, mut cursor: Cursor, limit: u32, count: usize) -> Vec<(Entry, Cursor)> {
     let mut watch = store.watch();
     let mut found = Vec::new();
@@ -122,7 +123,7 @@ async fn tail_gives_everything(store: &dyn Store, expected: &[Entry]) {
         let found = follow(store, Cursor::default(), limit, expected.len()).await;
         assert!(found.iter().map(|(entry, _)| entry).eq(expected), "the tail in pages of {limit}");
     }
-    // From any place.
+    // Following starts from any cursor.
     let one_by_one = follow(store, Cursor::default(), 1, expected.len().min(300)).await;
     for (place, (_, cursor)) in one_by_one.iter().enumerate().step_by(17) {
         let rest = follow(store, *cursor, 97, expected.len() - place - 1).await;
@@ -147,7 +148,7 @@ async fn cursors_are_texts(store: &dyn Store, count: usize) {
     assert_eq!(anew.first().map(|(entry, _)| entry), page.entries.first(), "a cursor of another store begins anew");
 }
 
-/// Each topic comes in order and without gaps, each entry once.
+/// Checks that each topic comes in order and without gaps, and each entry once.
 pub(super) fn check_tail(entries: &[Entry]) {
     let mut topics: BTreeMap<&str, i64> = BTreeMap::new();
     for entry in entries {

@@ -1,4 +1,5 @@
-//! Every kind of list, with the edges: from the beginning, after the first, after the last, nothing, one, all.
+//! Every kind of list, with its edge cases: from the beginning, after the first entry, after the last, no entry, one,
+//! all.
 
 use engine::Timestamp;
 use engine::approval::{Approval, ApprovalStatus};

@@ -1,4 +1,5 @@
-//! Every kind of need, asked directly, with the edges: nothing there, the first, the last, one more, no limit.
+//! Every kind of need, asked directly, with its edge cases: no row, the first, the last, one more than the limit, no
+//! limit.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use engine::{Need, Timestamp, World};
 use super::must;
 use crate::Store;
 
-/// The store answers every need as the tables do, all at once and one by one.
+/// Checks that the store answers every need like the tables, all at once and one by one.
 pub(super) async fn same_answers(store: &dyn Store, tables: &Tables, now: Timestamp) {
     let needs = all(tables, now);
     if look(store, needs.clone()).await == expected(tables, &needs) {
@@ -39,7 +40,7 @@ fn expected(tables: &Tables, needs: &[Need]) -> World {
     world
 }
 
-/// The first and last keys, some between, and keys that are not there.
+/// Returns the first and last keys, some keys between them, and the given keys that do not exist.
 pub(super) fn some<K: Clone>(keys: impl Iterator<Item = K>, strangers: impl IntoIterator<Item = K>) -> Vec<K> {
     let all: Vec<K> = keys.collect();
     let step = all.len().div_ceil(12).max(1);
@@ -112,7 +113,8 @@ fn of_task(tables: &Tables, id: TaskId, needs: &mut Vec<Need>) {
     }
 }
 
-/// Before all, now, and exactly when leases end.
+/// Returns the moments to ask for: the beginning of time, now, the end of time, and the ends of leases with the
+/// millisecond before each.
 fn moments(tables: &Tables, now: Timestamp) -> Vec<Timestamp> {
     let ends = tables.tasks.values().filter_map(|task| task.state.lease()).map(|lease| lease.until);
     let around = some(ends, []).into_iter().flat_map(|end| [Timestamp(end.0 - 1), end]);
@@ -150,7 +152,7 @@ fn of_agents(tables: &Tables, needs: &mut Vec<Need>) {
     let slugs = some(tables.agents.values().map(|agent| agent.slug.clone()), ["bob", "kim", "none"].map(str::to_owned));
     for slug in slugs {
         needs.extend([Need::Slug(slug.clone()), Need::SlugNumber(slug.clone())]);
-        // What stands before a number, as when a name comes a second time.
+        // Also ask for the text before a number, as a registration with a repeated name does.
         if let Some((base, _)) = slug.rsplit_once('-') {
             needs.push(Need::SlugNumber(base.to_owned()));
         }

@@ -1,4 +1,4 @@
-//! What a store should answer and hold: the engine's tables and a log, without a database.
+//! The expected answers and contents of a store: the engine's tables and a log, without a database.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,7 @@ pub(super) struct Oracle {
 }
 
 impl Oracle {
-    /// Begins where a store stands.
+    /// Returns an oracle with the present contents of a store.
     pub(super) async fn of(store: &dyn Store) -> Self {
         let text = Text::default();
         must(export(store, text.clone()).await, "export");
@@ -38,7 +38,7 @@ impl Oracle {
         &self.contents.heads
     }
 
-    /// Decides on the tables and writes to them what the fold says.
+    /// Decides on the tables and applies the writes of the fold to them.
     pub(super) fn act(&mut self, order: &Order) -> Change {
         let job = order.job();
         let contents = &mut self.contents;
@@ -81,7 +81,7 @@ impl Oracle {
     }
 }
 
-/// An export in memory.
+/// An export that is kept in memory.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Text(Arc<Mutex<Vec<u8>>>);
 
@@ -102,7 +102,7 @@ impl std::io::Write for Text {
     }
 }
 
-/// What one database cannot be asked, no other may be.
+/// Checks that no need holds a zero byte. PostgreSQL does not accept one, so no store may be asked with one.
 fn check_needs(needs: &[Need], order: &Order) {
     let odd = needs.iter().find(|need| format!("{need:?}").contains("\\0"));
     assert!(odd.is_none(), "{order:?} asks for a text with a zero byte, which PostgreSQL does not take: {odd:?}");

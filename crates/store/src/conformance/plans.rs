@@ -1,4 +1,4 @@
-//! Random plans and texts, with everything a database might get wrong about them.
+//! Random plans and texts, with the values that a database might store wrongly.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub(super) const ROLES: [&str; 4] = ["worker", "infra", "pm", "ba"];
 pub(super) const SKILLS: [&str; 3] = ["rust", "sql", "Ä\"ö"];
 const GLOBS: [&str; 6] = ["src/**", "src/a.rs", "src/b/*.rs", "docs/{a,b}.md", "docs/a.md", "*.toml"];
 
-/// Mostly plain; sometimes what quoting, encoding or sorting gets wrong, and now and then what is refused.
+/// Returns a mostly plain text. Some texts are difficult to quote, encode or sort, and a few are refused.
 pub(super) fn text(chance: &mut Chance) -> String {
     match chance.below(24) {
         0 => "O'Brien said \"no\"; -- $1 \\ %s".to_owned(),
@@ -48,7 +48,7 @@ pub(super) fn maybe_json(chance: &mut Chance) -> Option<Json> {
     chance.percent(25).then(|| json(chance))
 }
 
-/// One task that may wait for any of `earlier`.
+/// Returns a task that may depend on any task of `earlier`.
 pub(super) fn task(chance: &mut Chance, name: String, earlier: &[String], tables: &Tables) -> PlanTask {
     let mut task = PlanTask::named(name);
     for _ in 0..chance.below(3) {
@@ -77,7 +77,7 @@ pub(super) fn task(chance: &mut Chance, name: String, earlier: &[String], tables
     task
 }
 
-/// A whole plan; now and then with a cycle, which is refused.
+/// Returns the tasks of a whole plan. A few plans have a cycle and are refused.
 pub(super) fn tasks(chance: &mut Chance, prefix: &str, tables: &Tables) -> Vec<PlanTask> {
     let mut names: Vec<String> = Vec::new();
     let mut tasks_made = Vec::new();
@@ -94,7 +94,8 @@ pub(super) fn tasks(chance: &mut Chance, prefix: &str, tables: &Tables) -> Vec<P
     tasks_made
 }
 
-/// The rows of a plan; none when it is refused, which a door does before anything is sent.
+/// Returns the rows of a plan, or `None` when the plan is refused. The service refuses such a plan before it sends any
+/// piece.
 pub(super) fn rows(tasks: Vec<PlanTask>, workflow: WorkflowId, now: Timestamp, seed: u128) -> Option<Piece> {
     let place = Place { workflow, sequence: 0, now, existing: &BTreeMap::new() };
     Plan::whole(tasks).ok()?.lay_out(&place, &mut Ids::new(seed)).ok()

@@ -1,4 +1,4 @@
-//! Races: many callers on separate connections, after the same things at once. A fault must never reach a caller.
+//! Races: many callers on separate connections want the same things at once. No caller may see a fault.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -21,7 +21,7 @@ const STORES: usize = 8;
 pub(super) const CALLERS: usize = 16;
 const NOW: i64 = 1_700_000_000_000;
 
-/// Opens eight stores on the same data and races on them; one more follows the log all the while.
+/// Opens eight stores on the same data and races on them. One more store follows the log during the races.
 pub async fn exercise_race<F, O>(open: F)
 where
     F: Fn() -> O,
@@ -51,7 +51,8 @@ where
     assert_eq!(tail, record, "the follower saw what was written");
 }
 
-/// Follows with small pages until it has as many as were written, and nothing more comes. `written` is told at the end.
+/// Follows the log in small pages until it has as many entries as were written and no more come. `written` is set at
+/// the end of the races.
 async fn tail(store: Arc<dyn Store>, written: Arc<AtomicUsize>) -> Vec<Entry> {
     let (mut watch, mut cursor, mut found) = (store.watch(), Cursor::default(), Vec::new());
     let mut patience = 1_200;
@@ -86,7 +87,8 @@ impl Field {
         act(self.stores[place % STORES].as_ref(), &self.order(caller, command)).await
     }
 
-    /// The same for every caller at once, each on the store of its number; the answers in the callers' order.
+    /// Runs the work for every caller at once, each on the store of its number. Returns the answers in the order of the
+    /// callers.
     pub(super) async fn all<T, W, O>(self: &Arc<Self>, work: W) -> Vec<T>
     where
         W: Fn(Arc<Self>, usize) -> O,
@@ -115,7 +117,7 @@ impl Field {
         (workflow, ids)
     }
 
-    /// The same name for all: each gets a slug of its own.
+    /// Registers all callers under the same name, and checks that each agent gets a different slug.
     async fn registrations(self: &Arc<Self>) -> Vec<AgentId> {
         let found = self
             .all(|field, place| async move {
@@ -134,7 +136,7 @@ impl Field {
         found.iter().filter_map(|found| found.first()).map(|(agent, _)| *agent).collect()
     }
 
-    /// Everybody wants every task: each is won once.
+    /// Lets all callers claim all tasks, and checks that each task is claimed once.
     async fn claims(self: &Arc<Self>, agents: &[AgentId]) {
         let names = (0..100).map(|number| PlanTask::named(format!("task {number}")));
         let (_, tasks) = self.workflow(create(None), names.collect()).await;
@@ -162,7 +164,8 @@ impl Field {
         assert!(winners.values().all(|count| *count == 1), "and by one only: {winners:?}");
     }
 
-    /// Two dependencies of one task are completed at the same moment: it is freed once, by one of them.
+    /// Completes two dependencies of one task at the same moment, and checks that one of the two completions frees the
+    /// task, once.
     async fn dependencies(self: &Arc<Self>, agents: &[AgentId]) {
         let triples = CALLERS;
         let mut planned = Vec::new();
@@ -211,7 +214,8 @@ impl Field {
         assert_eq!(open, u32::try_from(triples).ok(), "the counter of open tasks");
     }
 
-    /// All write to one mailbox: numbers without gaps, in the order in which they lie there.
+    /// Sends messages from all callers to one mailbox, and checks that they are numbered without gaps, in the order of
+    /// the mailbox.
     async fn messages(self: &Arc<Self>, to: AgentId) {
         let sent = self
             .all(|field, place| async move {
@@ -236,7 +240,8 @@ impl Field {
         assert!(found.iter().map(|message| message.sequence).eq(sent), "what was sent is there");
     }
 
-    /// Everybody answers a question in words of their own: one answer is given, the others come too late.
+    /// Lets all callers answer a question, each with a different text. One answer is accepted; the others come too
+    /// late.
     async fn answers(self: &Arc<Self>, agent: AgentId) {
         let (_, tasks) = self.workflow(create(None), vec![PlanTask::named("ask")]).await;
         let task = tasks[0];
@@ -266,7 +271,8 @@ impl Field {
         assert!(found.iter().map(|message| message.id).eq(given), "the agent was told once: {found:?}");
     }
 
-    /// The same key from all: one workflow, the same answer to everybody.
+    /// Sends the same idempotency key from all callers, and checks that one workflow is created and every caller gets
+    /// the same answer.
     async fn keys(self: &Arc<Self>) {
         let answers = self
             .all(|field, place| async move {
@@ -293,14 +299,14 @@ impl Field {
         }
     }
 
-    /// At most three tasks of this workflow run at once.
+    /// Checks that at most three tasks of a workflow run at once when its limit is three.
     async fn limit(self: &Arc<Self>, agents: &[AgentId]) {
         let names = (0..30).map(|number| PlanTask::named(format!("task {number}")));
         let (workflow, _) = self.workflow(create(Some(3)), names.collect()).await;
         assert_eq!(self.claim_next(workflow, agents).await, 3, "claims under a limit of three");
     }
 
-    /// Tasks that change the same files do not run at once.
+    /// Checks that tasks that change the same files do not run at once.
     async fn touches(self: &Arc<Self>, agents: &[AgentId]) {
         let task =
             |number| PlanTask { touches: vec!["src/**".to_owned()], ..PlanTask::named(format!("task {number}")) };
@@ -323,7 +329,7 @@ impl Field {
         claimed.into_iter().filter(|claimed| *claimed).count()
     }
 
-    /// All entries by topic. The log verifies.
+    /// Returns the entries of all topics, and checks that the log verifies.
     async fn record(&self) -> Vec<Entry> {
         let store = self.stores[5].as_ref();
         let heads = must(store.heads(String::new(), u32::MAX).await, "heads");

@@ -43,7 +43,7 @@ impl Script {
             .and_then(|id| tables.reviews.get(&id).cloned())
     }
 
-    /// Whoever may speak for it, mostly.
+    /// Returns, in most cases, a caller that may act for the review.
     fn of_review(&mut self, tables: &Tables, review: Option<&Review>) -> Caller {
         let agent: Option<AgentId> = match review.map(|review| (review.gate, review.by)) {
             Some((Some(gate), _)) => tables.tasks.get(&gate.task).and_then(engine::task::Task::holder),

@@ -1,4 +1,4 @@
-//! A random script of all commands: who asks for what, and when.
+//! A random script of all commands, each with its caller and time.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -13,7 +13,7 @@ use super::Order;
 use super::chance::Chance;
 use super::plans::text;
 
-/// Every command, as it is called in the code.
+/// The names of all commands, as in the code.
 const ALL: [&str; 67] = [
     "Register",
     "Heartbeat",
@@ -124,7 +124,7 @@ impl Script {
             (self.with_key(caller), command)
         };
         let order = Order::new(caller, command, self.now, self.chance.seed());
-        // A door sends each piece of a plan once.
+        // The service sends each piece of a plan once, so a piece is never repeated.
         if order.command.is_final() {
             self.recent.push_back(order.clone());
         }
@@ -148,7 +148,8 @@ impl Script {
         ALL.into_iter().filter(|name| !self.accepted.contains(*name)).collect()
     }
 
-    /// Mostly forward, sometimes far, sometimes back: stamps are taken before commands queue, and clocks jump.
+    /// Moves the clock: mostly forward, sometimes far, sometimes back. Stamps are taken before commands queue, and
+    /// clocks jump.
     fn pass_time(&mut self) {
         let step = i64::from(match self.chance.below(100) {
             0..60 => self.chance.between(0, 500),
@@ -159,7 +160,7 @@ impl Script {
         self.now += if self.chance.percent(12) { -step.min(20_000) } else { step };
     }
 
-    /// The same request as before, with its key.
+    /// Returns an earlier request again, with its key.
     fn again(&mut self) -> (Caller, Command) {
         let place = self.chance.below(self.recent.len());
         let order = self.recent[place].clone();
@@ -179,7 +180,7 @@ impl Script {
         }
     }
 
-    /// Who asks: an agent by name or by its connection, a runner, a person, a coordinator, a timer.
+    /// Returns a random caller: an agent by name or by its connection, a runner, a person, a coordinator or a timer.
     pub(super) fn caller(&mut self, tables: &Tables) -> Caller {
         let rights = match self.chance.below(20) {
             0..14 => Rights::Agent,
@@ -196,7 +197,7 @@ impl Script {
         Caller { agent, session, lock_owner, alive, ..Caller::with_rights(rights) }
     }
 
-    /// The holder of a task, most of the time; else anyone.
+    /// Returns the holder of a task in most cases, else any caller.
     pub(super) fn holder(&mut self, tables: &Tables, task: &Task) -> Caller {
         match task.holder() {
             Some(holder) if self.chance.percent(80) => {
@@ -226,13 +227,13 @@ impl Script {
         self.sessions[place]
     }
 
-    /// A connection that ends is followed by another.
+    /// Ends a random connection and replaces it with a new one. Returns the connection that ended.
     pub(super) fn end_session(&mut self) -> SessionId {
         let place = self.chance.below(self.sessions.len());
         std::mem::replace(&mut self.sessions[place], SessionId::next(&mut self.ids))
     }
 
-    /// One of the last workflows, which are those where something still happens.
+    /// Returns a workflow, mostly one that is running, because commands on a finished workflow do little.
     pub(super) fn workflow(&mut self, tables: &Tables) -> WorkflowId {
         let running = |id: &WorkflowId| tables.workflows.get(id).is_some_and(|found| found.status.is_running());
         let running: Vec<WorkflowId> = tables.workflows.keys().copied().filter(running).collect();

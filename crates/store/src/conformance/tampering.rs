@@ -11,8 +11,8 @@ use crate::Tampering::{Changed, Inserted, Moved, Removed};
 use crate::log::{Entry, Head, ZERO_HASH};
 use crate::{Store, Tampering, verify};
 
-/// Every kind of entry a log can have, but for `dependencies_kept`, which random commands write too rarely: it needs a task
-/// that is skipped between a protected one and a dependent.
+/// Every kind of entry that a log can have, except `dependencies_kept`. Random commands write that one too rarely: it
+/// needs a task that is skipped between a protected task and a dependent.
 const KINDS: [&str; 46] = [
     "agent_updated",
     "answered",
@@ -61,12 +61,12 @@ const KINDS: [&str; 46] = [
     "workspace_created",
     "workspace_updated",
 ];
-/// The topic to which an intruder brings entries of others.
+/// The topic to which an intruder moves entries of other topics.
 const ELSEWHERE: &str = "elsewhere";
-/// More than it takes to see every kind.
+/// A number of steps that is more than enough to get every kind of entry.
 const STEPS_MAX: usize = 12_000;
 
-/// How many entries of each topic are edited.
+/// The entries of each topic that are edited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EditedEntries {
     All,
@@ -74,8 +74,8 @@ pub enum EditedEntries {
     EachKind,
 }
 
-/// Makes every kind of edit at the chosen entries and returns how many edits were found. The store is empty; `run` runs a
-/// statement on its database past it.
+/// Makes every kind of edit at the chosen entries and returns the number of edits that were found. The store is empty;
+/// `run` runs a statement directly on its database, without the store.
 pub async fn finds_every_edit<F, O>(store: &dyn Store, chosen: EditedEntries, run: F) -> usize
 where
     F: Fn(String) -> O,
@@ -93,7 +93,8 @@ where
     found
 }
 
-/// A log of real commands with every kind of entry, cut behind what is needed for that.
+/// Returns a log of real commands with every kind of entry. Each topic is cut after the last entry that is needed for
+/// that.
 async fn real_log<F, O>(store: &dyn Store, run: &F) -> BTreeMap<String, Vec<Entry>>
 where
     F: Fn(String) -> O,
@@ -115,7 +116,7 @@ where
     }
     let found = kinds(oracle.entries());
     assert!(found.iter().map(String::as_str).eq(KINDS), "the kinds of the log: {found:?}");
-    // Of each kind the entry that stands nearest to the beginning of its topic.
+    // Take the entry of each kind that is nearest to the beginning of its topic.
     let mut cuts: BTreeMap<String, i64> = BTreeMap::new();
     for kind in KINDS {
         let nearest = oracle
@@ -156,7 +157,7 @@ fn set(entry: &Entry, change: &str) -> String {
     format!("UPDATE event SET {change} WHERE {}", at(entry))
 }
 
-/// All fields as they are in `entry`, wherever the row stands now.
+/// Returns the statement that gives all fields of `entry` to the row that stands at `place`.
 fn restore(entry: &Entry, place: &Entry) -> String {
     let Entry { topic, seq, at: time, kind, sender, body, prev, hash } = entry;
     let fields = format!(
@@ -199,7 +200,7 @@ fn placed(entry: &Entry, seq: i64) -> Entry {
     Entry { seq, ..entry.clone() }
 }
 
-/// One edit of one topic, how it is taken back, and the entry that verification must name.
+/// An edit of one topic, the statements that undo it, and the entry that verification must name.
 struct LogEdit {
     /// The number of the entry at which the edit begins.
     at: i64,
@@ -236,9 +237,9 @@ where
     F: Fn(String) -> O,
     O: Future<Output = ()>,
 {
-    /// Makes every edit of every topic. Verification judges each topic for itself, so each round edits all topics, one edit in
-    /// each, looks once, and takes the edits back. With `kept` the edited log is sound in itself, and heads that were kept
-    /// elsewhere show the edit.
+    /// Makes every edit of every topic. Verification checks each topic separately, so each round edits all topics, one
+    /// edit in each, verifies once, and undoes the edits. With `kept` the edited log is consistent in itself, and only
+    /// heads that were kept elsewhere show the edit.
     async fn check(&self, how: &str, kept: bool, edits: impl Fn(&[Entry]) -> Vec<LogEdit>) -> usize {
         self.is_sound(&format!("nothing, before {how}")).await;
         let of_topic = |entries: &Vec<Entry>| {
@@ -275,7 +276,7 @@ where
         count
     }
 
-    /// Returns the numbers of the entries that are edited, with the place behind the last one.
+    /// Returns the numbers of the entries that are edited, and the number after the last one.
     fn places(&self, entries: &[Entry]) -> BTreeSet<i64> {
         let mut kinds = BTreeSet::new();
         let is_chosen = |entry: &&Entry| kinds.insert(entry.kind.clone()) || self.chosen == EditedEntries::All;
@@ -284,7 +285,7 @@ where
         places
     }
 
-    /// In one transaction, which is one wait for the disk.
+    /// Runs the statements in one transaction, because each transaction waits for the disk.
     async fn all(&self, statements: Vec<String>) {
         (self.run)(format!("BEGIN; {}; COMMIT", statements.join("; "))).await;
     }
@@ -322,7 +323,7 @@ fn fields(entries: &[Entry]) -> Vec<LogEdit> {
     edits
 }
 
-/// The topics' entries must have different numbers elsewhere, because a topic has each number once.
+/// Moves entries to another topic. They need different numbers there, because a topic has each number once.
 fn topics(entries: &[Entry]) -> Vec<LogEdit> {
     let mut edits = Vec::new();
     for entry in entries {
@@ -355,7 +356,7 @@ fn orders(entries: &[Entry]) -> Vec<LogEdit> {
     edits
 }
 
-/// A forged entry with a sound link at every place, the rest renumbered and the head with it.
+/// Inserts a forged entry with a correct link at every place, renumbers the entries after it and adjusts the head.
 fn insertions(entries: &[Entry]) -> Vec<LogEdit> {
     let mut edits = Vec::new();
     for (number, entry) in entries.iter().enumerate() {
@@ -393,7 +394,7 @@ fn heads(entries: &[Entry]) -> Vec<LogEdit> {
     ]
 }
 
-/// A log that ends earlier, or was rewritten to its end, is sound in itself.
+/// Shortens the log, or rewrites it to its end. Such a log is consistent in itself.
 fn endings(entries: &[Entry]) -> Vec<LogEdit> {
     let Some(last) = entries.last() else { return Vec::new() };
     let mut edits = Vec::new();

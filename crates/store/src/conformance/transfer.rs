@@ -1,4 +1,4 @@
-//! Export and import: the same state in another store, or none of it.
+//! Checks of export and import: another store gets the same state, or no part of it.
 
 use std::io::Cursor;
 
@@ -6,7 +6,7 @@ use super::oracle::Text;
 use super::{must, rows};
 use crate::{Fault, Store, export, import};
 
-/// Everything of one store, put into an empty one, is the same there; a second time it is refused.
+/// Exports one store into an empty one and checks that the rows are the same there. A second import is refused.
 pub async fn same_after_transfer(from: &dyn Store, to: &dyn Store) {
     let expected = rows(from).await;
     let text = exported(from).await;
@@ -25,7 +25,8 @@ async fn exported(store: &dyn Store) -> Vec<u8> {
     text.take()
 }
 
-/// An export that was cut, reordered or changed is refused, and the empty store stays empty and usable.
+/// Checks that an export that was cut, reordered or changed is refused, and that the empty store stays empty and
+/// usable.
 pub async fn refuses_bad_exports(from: &dyn Store, empty: &dyn Store) {
     let text = must(String::from_utf8(exported(from).await), "an export is text");
     let lines: Vec<&str> = text.lines().collect();
@@ -58,7 +59,7 @@ fn bad_exports(lines: &[&str]) -> Vec<(&'static str, String)> {
     twice.insert(middle, lines[middle]);
     let mut half = join(&lines[..middle]);
     half.truncate(half.len() - 20);
-    // A number in a row, one higher: still a row that could be.
+    // A row with one changed number and key, which is still a valid row.
     let event = lines[last - 1].replacen("\"seq\":", "\"seq\":1", 1).replacen("[\"", "[\"x", 1);
     vec![
         ("of nothing", String::new()),

@@ -48,7 +48,7 @@ impl Script {
         }
     }
 
-    /// A task somebody holds, by whom, and in which attempt.
+    /// Returns a claimed task, its holder and its attempt.
     pub(super) fn held(&mut self, tables: &Tables) -> Option<(TaskId, AgentId, u32)> {
         let held: Vec<_> =
             tables.tasks.values().filter_map(|task| Some((task.id, task.holder()?, task.attempt))).collect();
@@ -114,7 +114,8 @@ impl Script {
         (runner(Some(holder)), Command::RecordVerification(Box::new(found)))
     }
 
-    /// An approval lives for minutes, so whoever has one mostly uses it at once.
+    /// Returns a command that uses an approved request. An approval is valid for minutes, so the script uses it mostly
+    /// at once.
     pub(super) fn use_of_what_was_given(&mut self, tables: &Tables) -> Option<(Caller, Command)> {
         let now = self.at();
         let is_usable = |row: &&Approval| {
@@ -132,7 +133,7 @@ impl Script {
     }
 
     fn approval(&mut self, tables: &Tables) -> (Caller, Command) {
-        // One that can still be decided or used, mostly.
+        // Choose mostly an approval that can still be decided or used.
         let open = tables.approvals.values().filter(|row| row.state.until().is_some());
         let given = tables.approvals.values().filter(|row| row.state.status() == ApprovalStatus::Approved);
         let likely: Vec<ApprovalId> = open.chain(given).map(|row| row.id).collect();
@@ -201,7 +202,7 @@ impl Script {
         self.chance.pick(Channel::ALL).unwrap_or(Channel::Command)
     }
 
-    /// Mostly for a task that has a gate and that nobody holds.
+    /// Asks for the approval of a gate, mostly for a gated task without a holder.
     fn ask_gate(&mut self, tables: &Tables) -> (Caller, Command) {
         let gated: Vec<_> = tables.tasks.values().filter(|task| task.gate && task.holder().is_none()).collect();
         let task = self.chance.pick(&gated).map(|task| (task.id, task.attempt + 1));

@@ -1,11 +1,12 @@
-//! Who waits for a change is woken.
+//! Checks that a waiting caller is woken by a change.
 
 use std::time::Duration;
 
 use super::{act, small};
 use crate::Store;
 
-/// A change through one store wakes who waits at another (or the same) on the same data.
+/// Checks that a change through one store wakes a caller that waits at another store (or the same one) on the same
+/// data.
 pub async fn wakes(writer: &dyn Store, waiter: &dyn Store) {
     let mut watch = waiter.watch();
     for number in 0..3 {

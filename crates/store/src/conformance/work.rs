@@ -41,7 +41,7 @@ impl Script {
                 Command::ReplanTask { task: id, attempt, reason: text(&mut self.chance), plan: json(&mut self.chance) }
             }
             11 => {
-                // Only a runner says so, for whom it runs.
+                // Only a runner reports a crash, on behalf of the task's holder.
                 let caller = Caller { agent: task.holder().or(caller.agent), ..Caller::with_rights(Rights::Runner) };
                 let reason = text(&mut self.chance);
                 return (caller, Command::Crash { task: id, attempt: task.attempt, reason });
@@ -49,14 +49,14 @@ impl Script {
             7 | 8 => Command::Release { task: id, attempt, reason: maybe_text(&mut self.chance) },
             _ => Command::Move { task: id, attempt, to: self.target(task) },
         };
-        // Only a runner sees a program crash, and it is that of the holder.
+        // Only a runner sees a program crash, and only the program of the holder.
         if matches!(command, Command::Crash { .. }) && self.chance.percent(60) {
             return (Caller { agent: task.holder(), ..Caller::with_rights(Rights::Runner) }, command);
         }
         (caller, command)
     }
 
-    /// A claim that ended by the clock, taken back by its holder.
+    /// Returns a command by which the last holder takes back a claim whose lease expired.
     fn regain(&mut self, tables: &Tables) -> Option<(Caller, Command)> {
         let lapsed = |task: &Task| {
             let last = tables.checkpoints.get(&(task.id, task.checkpoints))?;
@@ -100,7 +100,7 @@ impl Script {
         }
     }
 
-    /// Mostly a move that the table of moves has.
+    /// Returns a target, mostly one that is legal for the task's status.
     fn target(&mut self, task: &Task) -> Target {
         let legal = self.chance.pick(task.status().targets()).filter(|_| self.chance.percent(90));
         let status = legal.or_else(|| self.chance.pick(Status::ALL)).unwrap_or(Status::Pending);
@@ -140,7 +140,7 @@ impl Script {
         (caller, command)
     }
 
-    /// A person answers: mostly a question, mostly one that nobody has answered.
+    /// Returns an answer by a person, mostly to a question, and mostly to one without an answer.
     fn answer(&mut self, tables: &Tables) -> (Caller, Command) {
         let open: Vec<MessageId> =
             tables.messages.values().filter(|row| row.is_open_question()).map(|row| row.id).collect();

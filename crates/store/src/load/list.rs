@@ -1,4 +1,4 @@
-//! A list as a statement, and its rows as a fact.
+//! Turns a list into a statement, and its rows into a fact.
 
 mod review;
 mod turn;
@@ -16,7 +16,8 @@ use crate::row;
 use crate::sql::list as sql;
 use crate::value::{Columns, Statement, Value, optional, text};
 
-/// The words of a filter in as many places as the statement has; none stands for all.
+/// Returns the words of a filter, repeated to as many places as the statement has. An empty filter stands for all
+/// words.
 fn words<T: Copy>(chosen: &[T], all: &[T], word: impl Fn(T) -> &'static str) -> Vec<Value> {
     let chosen = if chosen.is_empty() { all } else { chosen };
     let Some(first) = chosen.first() else { return Vec::new() };
@@ -24,7 +25,7 @@ fn words<T: Copy>(chosen: &[T], all: &[T], word: impl Fn(T) -> &'static str) -> 
     places.map(|found| word(*found).into()).collect()
 }
 
-/// Behind everything there is.
+/// A position after every row.
 const LAST: (i64, &str) = (i64::MAX, "~");
 
 fn before<I: ToString>(after: Option<&(Timestamp, I)>) -> [Value; 2] {

@@ -1,4 +1,4 @@
-//! Connections: the pool, TLS, and how values travel.
+//! Connections: the pool, TLS, and the encoding of values.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -12,11 +12,12 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use crate::fault::Fault;
 use crate::value::Value;
 
-/// Connections of one process. More would wait for the same locks and disk.
+/// The maximum number of connections of one process. More of them would only wait for the same locks and disk.
 const CONNECTIONS_MAX: usize = 16;
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 
-/// A transaction that is left open holds back everyone who follows the log, and a lock that is never given is a fault.
+/// Bounds a session. An open transaction holds back every follower of the log, so it is ended; a lock that is not
+/// granted in time is a fault.
 const SESSION: &str = "-c idle_in_transaction_session_timeout=30s -c lock_timeout=30s";
 
 pub(super) fn config(url: &str) -> Result<Config, Fault> {
@@ -33,7 +34,7 @@ pub(super) fn config(url: &str) -> Result<Config, Fault> {
     Ok(config)
 }
 
-/// What stands between the scheme and the host may be a secret.
+/// Returns the URL without the part between scheme and host, which may hold a secret.
 fn without_password(url: &str) -> String {
     match (url.split_once("://"), url.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://…@{rest}"),
@@ -41,7 +42,7 @@ fn without_password(url: &str) -> String {
     }
 }
 
-/// TLS as the URL's `sslmode` asks for, with the certificates the system trusts.
+/// Returns TLS with the certificates that the system trusts. The URL's `sslmode` says whether it is used.
 pub(super) fn tls() -> Result<MakeRustlsConnect, Fault> {
     let mut roots = rustls::RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);

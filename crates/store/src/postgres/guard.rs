@@ -1,4 +1,5 @@
-//! Which locks a transaction takes before it reads: one name for each thing that must not change meanwhile.
+//! The locks that a transaction takes before it reads: one name for each thing that must not change during the
+//! transaction.
 //!
 //! They are advisory locks, taken sorted and before anything gives the transaction its number. So there is one lock order
 //! and no deadlock, and within a topic the order of transaction numbers is the order of entries (docs/decisions/0001).
@@ -10,7 +11,7 @@ use engine::{Need, Topic};
 
 use crate::value::{Statement, Value};
 
-/// Names that are known, and things whose workflow or owner the server looks up in the same statement.
+/// The names to lock, and the rows whose workflow or owner the server looks up in the same statement.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Guards {
     names: BTreeSet<String>,
@@ -19,7 +20,8 @@ pub(super) struct Guards {
     messages: BTreeSet<String>,
 }
 
-/// The lists become arrays first, because a search by an array uses the index whatever the server knows of the table.
+/// Takes the locks. The lists become arrays first: a search by an array uses the index, regardless of the server's
+/// statistics about the table.
 const LOCK: &str = "SELECT name, pg_advisory_xact_lock(key)::text FROM (\
      SELECT name, hashtextextended(name, 0) AS key FROM (\
      SELECT json_array_elements_text($1::text::json) AS name \
@@ -47,7 +49,7 @@ fn topic_name(topic: &Topic) -> String {
 }
 
 impl Guards {
-    /// Adds what a need must have. Returns whether that is new.
+    /// Adds the locks of a need. Returns whether one of them is new.
     pub(super) fn add(&mut self, need: &Need) -> bool {
         let workflow = |id: &engine::id::WorkflowId| format!("workflows/{id}");
         match need {
@@ -100,8 +102,8 @@ impl Guards {
             | Need::TemplateNamed(_)
             | Need::Token(_)
             | Need::List(engine::list::List::Tokens { .. }) => self.names.insert("registry".to_owned()),
-            // Slugs never change and are unique in the table; a race for a new one ends in a retry. The others are lists of
-            // ids whose rows are read again under their own locks.
+            // A slug never changes and is unique in the table; a race for a new slug ends in a retry. The other needs
+            // are lists of ids whose rows are read again under their own locks.
             Need::Slug(_)
             | Need::SlugNumber(_)
             | Need::CalledAgents(_)
@@ -119,7 +121,7 @@ impl Guards {
         self.names.insert(topic_name(topic));
     }
 
-    /// The one statement that takes them all, sorted, and returns their names.
+    /// Returns the one statement that takes all locks in sorted order and returns their names.
     pub(super) fn lock(&self) -> Statement {
         let list =
             |names: &BTreeSet<String>| Value::Text(serde_json::to_string(names).unwrap_or_else(|_| "[]".to_owned()));
@@ -131,7 +133,7 @@ impl Guards {
     }
 }
 
-/// The names that are locked.
+/// The names of the locks that are held.
 #[derive(Debug, Default)]
 pub(super) struct Held(BTreeSet<String>);
 
@@ -144,7 +146,7 @@ impl Held {
         Self(rows.into_iter().filter_map(name).collect())
     }
 
-    /// The lock of a need is held already, through something that was locked by another name.
+    /// Tells whether the lock of a need is already held, because something else locked the same name.
     pub(super) fn covers(&self, need: &Need, world: &engine::World) -> bool {
         let mut guards = Guards::default();
         guards.add(need);

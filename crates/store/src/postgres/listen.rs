@@ -1,7 +1,8 @@
-//! Waking over the server: NOTIFY after commits, LISTEN while somebody waits, and a slow look beside it.
+//! Waking through the server: NOTIFY after commits, LISTEN while a caller waits, and a slow poll in addition.
 //!
-//! A notification inside the transaction would make all commits wait for each other, so it is sent after them, a few
-//! milliseconds' worth at a time. It is a hint: a process that dies before sending it is made up for by the slow look.
+//! A notification inside the transaction would make all commits wait for each other. So it is sent after the commits, once
+//! for all commits of a few milliseconds. A notification is a hint: when a process dies before it sends one, the slow poll
+//! finds the change.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -18,9 +19,10 @@ use crate::fault::Fault;
 use crate::sql;
 use crate::watch::{Bell, Watch};
 
-/// Commits so close together share a notification.
+/// The time in which commits share one notification.
 const GATHER: Duration = Duration::from_millis(5);
-/// How often the log is looked at in case a notification was lost, and how long a lost connection stays down.
+/// The time between two polls of the log, in case a notification was lost. A lost connection is also retried after this
+/// time.
 const LOOK: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -52,7 +54,7 @@ impl Wire {
         Ok(Self { bell: Bell::new(), dirty, pool, config, tls, listening: AtomicBool::new(false), runtime })
     }
 
-    /// Something was committed here.
+    /// Wakes the local callers and the sender after a commit of this process.
     pub(super) fn changed(&self) {
         self.bell.ring();
         self.dirty.notify_one();
@@ -66,7 +68,8 @@ impl Wire {
         watch
     }
 
-    /// The last entry a follower can see now: it moves, too, when an old transaction ends that held entries back.
+    /// Returns the position of the last entry that a follower can see now. It also moves when an old transaction ends
+    /// that held entries back.
     async fn frontier(&self) -> Option<(i64, i64)> {
         let client = connect(&self.pool).await.ok()?;
         let rows = client.query(sql::FRONTIER, &[]).await.ok()?;
@@ -76,12 +79,12 @@ impl Wire {
 
 impl Drop for Wire {
     fn drop(&mut self) {
-        // The sender looks whether anybody is left.
+        // Wakes the sender, which ends when the store is gone.
         self.dirty.notify_one();
     }
 }
 
-/// Tells other processes, as long as the store lives.
+/// Notifies other processes as long as the store exists.
 async fn notify(pool: Pool, dirty: Weak<Notify>) {
     while let Some(waiting) = dirty.upgrade() {
         waiting.notified().await;
@@ -91,13 +94,13 @@ async fn notify(pool: Pool, dirty: Weak<Notify>) {
         }
         tokio::time::sleep(GATHER).await;
         if let Ok(client) = connect(&pool).await {
-            // A lost notification is made up for by the listeners' slow look.
+            // The slow poll of the listeners replaces a lost notification.
             let _ = client.batch_execute("NOTIFY handover").await;
         }
     }
 }
 
-/// Rings when another process notifies, or when the slow look finds something new.
+/// Rings the bell when another process notifies, or when the slow poll finds a new entry.
 async fn listen(wire: Weak<Wire>) {
     let mut last = None;
     loop {
@@ -136,7 +139,7 @@ async fn listen(wire: Weak<Wire>) {
                 }
             }
             drop(strong);
-            // Ends early when the connection does.
+            // The wait ends early when the connection ends.
             let _ = tokio::time::timeout(LOOK, &mut receiving).await;
         }
         receiving.abort();

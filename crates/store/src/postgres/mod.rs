@@ -1,4 +1,4 @@
-//! PostgreSQL: a pool of connections, advisory locks instead of a single writer, retries, LISTEN and NOTIFY.
+//! The PostgreSQL store: a pool of connections, advisory locks instead of a single writer, retries, LISTEN and NOTIFY.
 //! See docs/decisions/0001.
 
 mod connection;
@@ -25,7 +25,7 @@ use crate::{Answer, Job, Question, Sink, Source, Store, guarded, load, sql};
 use listen::Wire;
 use transaction::{Open, connect};
 
-/// How long a command is tried before its caller is told that the server is away.
+/// The longest time that a command is retried before the caller gets the fault that the server is not available.
 const WAIT_MAX: Duration = Duration::from_secs(30);
 
 pub struct Postgres {
@@ -41,8 +41,8 @@ impl std::fmt::Debug for Postgres {
 }
 
 impl Postgres {
-    /// Connects and brings the database to our schema. Any number of processes may do so at once. `seed` is any random
-    /// number; it tells a new store's cursors from those of another.
+    /// Connects and brings the database to our schema. Any number of processes may do this at once. `seed` is any
+    /// random number; it distinguishes the cursors of a new store from those of another one.
     pub async fn open(url: &str, seed: u64) -> Result<Self, Fault> {
         let config = connection::config(url)?;
         let pool = connection::pool(config.clone())?;
@@ -125,7 +125,7 @@ impl Postgres {
     }
 }
 
-/// Under a lock, because two first starts would create the same tables. Returns the store's generation.
+/// Migrates under a lock, because two first starts would create the same tables. Returns the store's generation.
 async fn migrate(client: &Object, seed: u64) -> Result<i64, Fault> {
     client.batch_execute("BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('handover migration', 0))").await?;
     client.batch_execute(sql::SCHEMA_TABLE).await?;
@@ -138,7 +138,8 @@ async fn migrate(client: &Object, seed: u64) -> Result<i64, Fault> {
         Some(generation) => generation,
         None => i64::from(u32::try_from(seed >> 33).unwrap_or(1).max(1)),
     };
-    // After a restore into a younger server the stored numbers lie in its future: begin anew, and tell old cursors so.
+    // After a restore into a younger server, the stored transaction numbers are in its future. Reset them, and make old
+    // cursors invalid by a new generation.
     let future = "SELECT max(xid) >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint FROM event";
     if client.query_one(future, &[]).await?.try_get::<_, Option<bool>>(0)?.unwrap_or(false) {
         client.batch_execute("UPDATE event SET xid = 0").await?;
@@ -208,7 +209,7 @@ impl Store for Postgres {
 
     fn integrity(&self) -> Answer<'_, Vec<String>> {
         Box::pin(async move {
-            // The server checks its own pages; that it answers is what can be asked of it.
+            // The server checks its own pages. This only checks that the server answers.
             transaction::again(|| self.read(Statement::new(sql::META, ["schema".into()]))).await?;
             Ok(Vec::new())
         })
@@ -216,7 +217,7 @@ impl Store for Postgres {
 
     fn server_time(&self) -> Answer<'_, Option<Timestamp>> {
         Box::pin(async move {
-            // Not tried again: the caller measures how long the answer takes.
+            // There is no retry, because the caller measures the time until the answer.
             let rows = self.read(Statement::new(sql::SERVER_TIME, [])).await?;
             let now = rows.into_iter().next().map(|row| Columns::new("server time", row).int()).transpose()?;
             Ok(now.map(Timestamp))
@@ -228,7 +229,8 @@ impl Store for Postgres {
             rows.into_iter().next().map(|row| Columns::new("server identity", row).text()).transpose()
         };
         Box::pin(async move {
-            // A server may keep its identifier to itself; its stores are told apart by their numbers then.
+            // A server may refuse to show its identifier; then only the numbers of database and table identify the
+            // store.
             let server = self.read(Statement::new(sql::SERVER_IDENTIFIER, [])).await.and_then(text).unwrap_or_default();
             let numbers = text(transaction::again(|| self.read(Statement::new(sql::STORE_NUMBERS, []))).await?)?;
             Ok(numbers.map(|numbers| format!("{}/{numbers}", server.unwrap_or_default())))

@@ -1,4 +1,5 @@
-//! Statements sent one behind the other without waiting, so that a transaction is three trips and not ten.
+//! Sends statements one after the other without waiting for answers, so that a transaction takes three round trips
+//! instead of ten.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -17,8 +18,8 @@ use crate::value::{Statement, Value};
 type Rows = Vec<Vec<Value>>;
 type Waiting<'a, T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send + 'a>>;
 
-/// Runs statements in order over one connection; they are all on their way before the first answer is back. The first
-/// fault is the cause of the others, so it is the one that is told.
+/// Runs statements in order over one connection; all of them are sent before the first answer is back. Returns the
+/// first fault, because it is the cause of the others.
 pub(super) async fn run(client: &Object, first: Option<&str>, statements: &[Statement]) -> Result<Vec<Rows>, Fault> {
     let mut prepared = Vec::with_capacity(statements.len());
     for statement in statements {
@@ -48,7 +49,7 @@ fn parameters(values: &[Value]) -> Vec<&(dyn ToSql + Sync)> {
     values.iter().map(|value| value as &(dyn ToSql + Sync)).collect()
 }
 
-/// Polls in the order of the list, which is the order in which a connection sends.
+/// Polls the futures in the order of the list, because the connection sends statements in the order of the polls.
 async fn in_order<T>(waiting: Vec<Waiting<'_, T>>) -> Result<Vec<T>, Fault> {
     let mut slots: Vec<Result<_, Result<T, Fault>>> = waiting.into_iter().map(Ok).collect();
     poll_fn(|context| {
@@ -67,8 +68,8 @@ async fn in_order<T>(waiting: Vec<Waiting<'_, T>>) -> Result<Vec<T>, Fault> {
     slots.into_iter().filter_map(Result::err).collect()
 }
 
-/// Runs writes and a last statement, whose number it returns. Single statements are pipelined; large inserts go in rows of a few fixed numbers, so that each text is
-/// prepared once.
+/// Runs writes and a last statement, and returns the number that the last statement gives. Single statements are
+/// pipelined. Large inserts use a few fixed numbers of rows, so that each statement is prepared once.
 pub(super) async fn write(client: &Object, ops: Vec<Op>, last: Statement) -> Result<Option<i64>, Fault> {
     let mut single = Vec::new();
     for op in ops {
@@ -104,7 +105,7 @@ pub(super) async fn write(client: &Object, ops: Vec<Op>, last: Statement) -> Res
 }
 
 const DROP_ROWS: usize = 50;
-/// Rows of one insert: 512 rows of the widest table stay below the limit of 65,535 parameters.
+/// The number of rows of one insert: 512 rows of the widest table stay below the limit of 65,535 parameters.
 const INSERT_ROWS: usize = 512;
 
 pub(super) async fn insert(client: &Object, table: &str, columns: &[&str], rows: &[Vec<Value>]) -> Result<(), Fault> {

@@ -1,4 +1,4 @@
-//! One command as one transaction: lock, load, decide, write, commit; again when the server asks for it.
+//! Runs one command as one transaction: lock, load, decide, write, commit. Retries when the server asks for it.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -14,18 +14,19 @@ use crate::log::Head;
 use crate::value::{Statement, Value};
 use crate::{Job, load, record, sql};
 
-/// Unique violations that may be a lost race; one that comes back so often is none.
+/// The number of unique violations that a command retries as lost races. A violation that comes back more often is a
+/// fault.
 const RACES_MAX: u32 = 16;
-/// The transaction's own number, to ask after its fate.
+/// Returns the number of the current transaction. `FATE` needs it to ask for the transaction's status.
 const XID: &str = "SELECT pg_current_xact_id()::text::bigint";
 const FATE: &str = "SELECT pg_xact_status($1::bigint::text::xid8)";
 
-/// How one try ended.
+/// The result of one try.
 enum Try {
     Done(Box<Change>),
-    /// It needs more locks than it took.
+    /// The try needs more locks than it took.
     Grow,
-    /// Nothing happened.
+    /// The try had no effect.
     Failed(Fault),
     /// The answer to the commit was lost.
     Unknown {
@@ -35,12 +36,13 @@ enum Try {
     },
 }
 
-/// How to find out later what became of a transaction.
+/// The data that shows later whether a transaction was committed.
 struct Trail {
-    /// Its number. A server that crashed gives the numbers of transactions it forgot to others, so one that is said to be
-    /// committed need not be ours.
+    /// The number of the transaction. After a crash, a server reuses the numbers of transactions that it lost. So a
+    /// committed transaction with this number may be a different one.
     xid: i64,
-    /// Finds a row that only ours can have written. Without one, the change may be made twice.
+    /// The statement that finds a row that only this transaction can have written. `None` when the change may be made
+    /// twice.
     witness: Option<Statement>,
 }
 
@@ -83,7 +85,8 @@ pub(super) async fn connect(pool: &Pool) -> Result<Object, Fault> {
     pool.get().await.map_err(|error| Fault::Pool(Box::new(error)))
 }
 
-/// A connection with a transaction open. Dropped in the middle (a caller went away), it is closed and not reused.
+/// A connection with an open transaction. When it is dropped before the end (the caller went away), the connection is
+/// closed and not reused.
 pub(super) struct Open {
     client: Option<Object>,
 }
@@ -97,7 +100,7 @@ impl Open {
         self.client.as_ref().ok_or(Fault::Closed)
     }
 
-    /// The transaction is over; the connection goes back to the pool.
+    /// Returns the connection to the pool, because the transaction is over.
     pub(super) fn keep(&mut self) {
         drop(self.client.take());
     }
@@ -137,7 +140,8 @@ async fn attempt(open: &mut Open, job: &Job, guards: &mut Guards) -> Try {
     }
 }
 
-/// Everything up to the commit. `None` when the locks do not suffice; the guards say what to take next time.
+/// Runs everything before the commit. Returns `None` when the locks do not suffice; the guards then hold the locks for
+/// the next try.
 async fn decide_and_write(
     open: &Open,
     job: &Job,
@@ -191,7 +195,8 @@ async fn decide_and_write(
     Ok(Some((change, xid.map(|xid| Trail { xid, witness }))))
 }
 
-/// A row of a plan's piece. It leaves no entry in the log, and writing it twice would fail.
+/// Returns a statement that finds a row of a plan's piece. Such a row leaves no entry in the log, and a second insert
+/// of it would fail.
 fn inserted(op: &record::Op) -> Option<Statement> {
     let record::Op::Insert(table, rows) = op else { return None };
     let row = rows.first()?;
@@ -202,8 +207,8 @@ fn inserted(op: &record::Op) -> Option<Statement> {
     }
 }
 
-/// Begins, locks and loads in one trip. With a task come its workflow and the head of that topic, which nearly every
-/// command about a task needs.
+/// Begins, locks and loads in one round trip. With a task it also loads the task's workflow and the head of that topic,
+/// which nearly every command about a task needs.
 async fn begin(client: &Object, job: &Job, guards: &Guards) -> Result<(World, Held, BTreeMap<String, Head>), Fault> {
     let mut statements = vec![guards.lock()];
     statements.extend(job.needs.iter().map(load::query));
@@ -248,7 +253,8 @@ async fn load_heads(client: &Object, topics: &[Topic], heads: &mut BTreeMap<Stri
     Ok(())
 }
 
-/// Asks a new connection what became of a transaction. While it is still under way, it waits for its end.
+/// Asks on a new connection whether a transaction was committed. While the transaction still runs, it waits for its
+/// end.
 async fn committed(pool: &Pool, trail: &Trail, fault: Fault) -> Result<bool, Fault> {
     let mut patience = Patience::new();
     let statement = Statement::new(FATE, [trail.xid.into()]);
@@ -256,14 +262,15 @@ async fn committed(pool: &Pool, trail: &Trail, fault: Fault) -> Result<bool, Fau
         let waited = match ask(pool, &statement).await {
             Ok(Some(Value::Text(fate))) if fate == "aborted" => return Ok(false),
             Ok(Some(Value::Text(fate))) if fate == "committed" => match &trail.witness {
-                // Renewing, or keeping an answer, again is as good as having done it once.
+                // Without a witness, the change only renewed something or kept an answer. Repeating it has the same
+                // effect.
                 None => return Ok(false),
                 Some(witness) => match ask(pool, witness).await {
                     Ok(found) => return Ok(found.is_some()),
                     Err(fault) => patience.wait(fault).await.map_err(|_| ()),
                 },
             },
-            // The server crashed and has not come to this number again.
+            // The server crashed and has not reached this number again. So the transaction was lost.
             Err(Fault::Postgres(error)) if error.code() == Some(&SqlState::INVALID_PARAMETER_VALUE) => {
                 return Ok(false);
             }
@@ -276,14 +283,14 @@ async fn committed(pool: &Pool, trail: &Trail, fault: Fault) -> Result<bool, Fau
     }
 }
 
-/// The first value of the first row.
+/// Returns the first value of the first row.
 async fn ask(pool: &Pool, statement: &Statement) -> Result<Option<Value>, Fault> {
     let client = connect(pool).await?;
     let answers = pipeline::run(&client, None, std::slice::from_ref(statement)).await?;
     Ok(answers.into_iter().flatten().flatten().next())
 }
 
-/// How long and how often a command is tried.
+/// The time and the tries that a command has used.
 struct Patience {
     began: Instant,
     races: u32,
@@ -296,7 +303,7 @@ impl Patience {
         Self { began: Instant::now(), races: 0, tries: 0 }
     }
 
-    /// Waits a little longer each time, or gives the fault back when trying again cannot help.
+    /// Waits a little longer each time. Returns the fault when a retry cannot help.
     async fn wait(&mut self, fault: Fault) -> Result<(), Fault> {
         match class(&fault) {
             Class::Final => return Err(fault),
@@ -319,9 +326,9 @@ impl Patience {
 }
 
 enum Class {
-    /// The server or the connection is away, or two transactions got in each other's way.
+    /// The server or the connection is not available, or two transactions conflict.
     Again,
-    /// Somebody else inserted the same key first; loading again will show it.
+    /// Another transaction inserted the same key first; the next load shows it.
     Race,
     Final,
 }
@@ -340,7 +347,7 @@ fn class(fault: &Fault) -> Class {
     }
 }
 
-/// The server ended the connection, is starting, stopping or full, or there is no answer at all.
+/// Tells whether the server ended the connection, is starting, stopping or full, or does not answer.
 pub(super) fn is_away(error: &tokio_postgres::Error) -> bool {
     match error.code() {
         None => error.is_closed() || error.as_db_error().is_none(),
@@ -352,7 +359,7 @@ pub(super) fn is_away(error: &tokio_postgres::Error) -> bool {
     }
 }
 
-/// Reads again when the connection or the server went away.
+/// Retries a read when the connection or the server was lost.
 pub(super) async fn again<T, F: Future<Output = Result<T, Fault>>>(read: impl Fn() -> F) -> Result<T, Fault> {
     let mut patience = Patience::new();
     loop {

@@ -1,4 +1,4 @@
-//! Reviews, rounds and findings to columns and back.
+//! Converts reviews, rounds and findings to columns and back.
 
 use engine::review::{
     Answered, Artifact, Decided, Decision, Finding, FindingState, Gate, Review, ReviewStatus, Round, RoundState,

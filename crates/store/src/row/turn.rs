@@ -1,4 +1,4 @@
-//! Turns, verifications, runners, project context and approvals to columns and back.
+//! Converts turns, verifications, runners, project context and approvals to columns and back.
 
 use engine::Actor;
 use engine::approval::{Approval, ApprovalState, ApprovalStatus, Request, Source, Waiting};
@@ -12,7 +12,8 @@ use engine::verification::{Verdict, Verification};
 use crate::fault::Fault;
 use crate::value::{Columns, Value, list, optional, text};
 
-/// Sums of a database are signed; what is larger was never spent.
+/// Returns an amount as a signed integer, the only kind that a database sums. Larger amounts become the maximum; they
+/// do not occur.
 pub(super) fn amount(number: u64) -> Value {
     Value::Int(i64::try_from(number).unwrap_or(i64::MAX))
 }

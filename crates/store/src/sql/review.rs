@@ -1,4 +1,4 @@
-//! Reviews, their rounds and what they found.
+//! The statements for reviews, their rounds and their findings.
 
 macro_rules! review_columns {
     () => {

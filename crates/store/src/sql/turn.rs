@@ -1,4 +1,4 @@
-//! Turns, verifications, runners, project context and approvals.
+//! The statements for turns, verifications, runners, project context and approvals.
 
 macro_rules! turn_columns {
     () => {
@@ -31,7 +31,7 @@ pub(crate) const SPENT_ON_TASK: &str = "SELECT CAST(sum(usd_micros) AS BIGINT), 
      CAST(sum(ms) AS BIGINT), CAST(sum(turns) AS BIGINT) FROM turn WHERE task = $1 AND ended IS NOT NULL";
 pub(crate) const SPENT_ON_WORKFLOW: &str = "SELECT CAST(sum(usd_micros) AS BIGINT), CAST(sum(tokens) AS BIGINT), \
      CAST(sum(ms) AS BIGINT), CAST(sum(turns) AS BIGINT) FROM turn WHERE workflow = $1 AND ended IS NOT NULL";
-/// Everything but how it ended is told once.
+/// Inserts a turn, or updates how it ended. The other columns never change.
 pub(crate) const PUT_TURN: &str = "INSERT INTO turn (id, task, workflow, agent, attempt, number, purpose, adapter, runner, \
      started, ended, ending, reason, conversation, usd_micros, tokens, ms, turns, tool_calls, stream, stream_bytes, verdict) \
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22) \
@@ -85,7 +85,7 @@ pub(crate) const OPEN_APPROVALS: &str =
     concat!(approval_columns!(), "WHERE task = $1 AND status IN ('pending', 'approved') ORDER BY asked, id LIMIT $2");
 pub(crate) const OVERDUE_APPROVALS: &str =
     concat!(approval_columns!(), "WHERE until <= $1 AND status IN ('pending', 'approved') ORDER BY asked, id LIMIT $2");
-/// What was asked is told once.
+/// Inserts an approval, or updates its status. The columns of the request never change.
 pub(crate) const PUT_APPROVAL: &str = "INSERT INTO approval (id, source, agent, workflow, task, attempt, operation, content, \
      scope, directory, risk, rollback, verification, fingerprint, asked, status, until, actor, decided, reason, shown, \
      used_by, used) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, \

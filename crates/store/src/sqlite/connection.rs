@@ -1,4 +1,4 @@
-//! Connections: how they are set up, and how statements run on them.
+//! Connections: their settings, and how statements run on them.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use crate::fault::Fault;
 use crate::value::{Statement, Value};
 use crate::{migrate, sql};
 
-/// What a connection is for.
+/// The settings of a connection, for the writer or for a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Settings {
-    /// Pages kept in memory, in KiB.
+    /// The size of the page cache, in KiB.
     cache_kib: u32,
     writes: bool,
 }
@@ -24,15 +24,16 @@ impl Settings {
     pub(super) const READER: Self = Self { cache_kib: 2 * 1024, writes: false };
 }
 
-/// Statements kept prepared: about as many as there are.
+/// The number of statements that stay prepared: about as many as there are.
 const PREPARED_MAX: usize = 128;
-/// SQLite's own lock is waited for in short steps, at most about ten seconds in all. Between our own processes the queue
-/// comes first, so this is for checkpoints, recovery and foreign tools.
+/// The step in which a connection waits for SQLite's own lock, at most about ten seconds in all. Our processes wait in
+/// the queue first, so this wait is for checkpoints, recovery and foreign tools.
 const BUSY_STEP: Duration = Duration::from_millis(1);
 const BUSY_STEPS: i32 = 10_000;
 pub(super) const BUSY_MAX: Duration = Duration::from_secs(10);
 
-/// Makes the file before SQLite does, which would let everybody read it. Its companions get the same mode.
+/// Creates the file with mode 0600 before SQLite creates it readable for all users. SQLite's companion files get the
+/// same mode.
 pub(super) fn make(path: &Path) -> Result<(), Fault> {
     let mut options = std::fs::File::options();
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -42,8 +43,8 @@ pub(super) fn make(path: &Path) -> Result<(), Fault> {
     }
 }
 
-/// Opens a file and, for writing, brings it to our schema. The caller holds the queue when it writes. Returns the number
-/// that tells this store's cursors from another's.
+/// Opens a file and, for writing, brings it to our schema. A caller that writes must hold the queue. Returns the
+/// generation, which distinguishes this store's cursors from those of another store.
 pub(super) fn open(path: &Path, settings: Settings, seed: Option<u64>) -> Result<(Connection, i64), Fault> {
     #[expect(clippy::disallowed_methods, reason = "the one place that opens a file")]
     let mut connection = Connection::open(path)?;
@@ -52,7 +53,7 @@ pub(super) fn open(path: &Path, settings: Settings, seed: Option<u64>) -> Result
         tries < BUSY_STEPS
     }))?;
     connection.set_prepared_statement_cache_capacity(PREPARED_MAX);
-    // Plans that do not look at what is bound: otherwise some statements are planned anew whenever it changes.
+    // Query plans ignore the bound values. Otherwise SQLite plans some statements again whenever a value changes.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     let set = |name: &str, value: &dyn ToSql| connection.pragma_update(None, name, value);
     set("synchronous", &"FULL")?;
@@ -114,8 +115,8 @@ impl ToSql for Value {
     }
 }
 
-/// A connection for one transaction. It keeps the statements it used at hand: to find one by its text costs a good part of
-/// what a small statement costs.
+/// A connection during one transaction. It keeps the statements that it used, because finding one by its text costs
+/// almost as much as running a small statement.
 pub(super) struct Session<'c> {
     connection: &'c Connection,
     prepared: Vec<(&'static str, CachedStatement<'c>)>,
@@ -164,7 +165,7 @@ fn bind(statement: &mut rusqlite::Statement<'_>, values: &[Value]) -> rusqlite::
     (1..).zip(values).try_for_each(|(place, value)| statement.raw_bind_parameter(place, value))
 }
 
-/// Gives the rows one by one, so that a whole table need not fit in memory.
+/// Passes the rows one by one, so that a whole table need not fit in memory.
 pub(super) fn each(
     prepared: &mut rusqlite::Statement<'_>,
     mut take: impl FnMut(Vec<Value>) -> Result<(), Fault>,

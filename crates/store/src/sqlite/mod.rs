@@ -1,5 +1,5 @@
-//! SQLite: one writer thread that gathers commands into one durable transaction, readers beside it, a queue between
-//! processes. See docs/decisions/0002 and 0003.
+//! The SQLite store: one writer thread that gathers commands into one durable transaction, separate readers, and a queue
+//! between processes. See docs/decisions/0002 and 0003.
 
 mod connection;
 mod mount;
@@ -29,10 +29,11 @@ use reply::{Others, Reply, Ticket};
 pub(crate) use upgrade::upgrade;
 use writer::{Request, Writer};
 
-/// What may be chosen at opening.
+/// The bounds that a caller may choose when it opens a store.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// How long a caller waits for its turn before it is told that another process blocks all writing.
+    /// The longest time that a caller waits for the writer. After it, the caller gets the fault that another process
+    /// blocks all writing.
     pub wait_max: Duration,
 }
 
@@ -42,14 +43,14 @@ impl Default for Options {
     }
 }
 
-/// Closing waits so long for the writer, which may itself wait for a process that is stopped.
+/// The longest time that closing waits for the writer. The writer itself may wait for a stopped process.
 const CLOSE_MAX: Duration = Duration::from_secs(1);
-/// Commands that may wait for the writer; more than this at once are a fault of their sender.
+/// The maximum number of commands that may wait for the writer. A sender that exceeds it gets a fault.
 const QUEUE_MAX: usize = 16_384;
-/// Other processes' changes are noticed so often while somebody waits.
+/// The time between two checks for changes by other processes, while a caller waits for changes.
 const POLL: Duration = Duration::from_millis(25);
 
-/// What the writer did since it was opened.
+/// Counters of the writer's work since the store was opened.
 #[derive(Debug, Default)]
 pub struct Statistics {
     commits: AtomicU64,
@@ -69,10 +70,11 @@ impl Statistics {
 pub struct Sqlite {
     path: PathBuf,
     options: Options,
-    /// Without a bound of its own: one that has makes room for all at once, a megabyte.
+    /// The sending end of an unbounded channel. A bounded channel allocates all its slots at once, a megabyte; `places`
+    /// bounds it instead.
     sender: Mutex<Option<Sender<Request>>>,
     places: Arc<Semaphore>,
-    /// Ends with the writer.
+    /// Disconnects when the writer ends.
     closed: Mutex<Receiver<()>>,
     readers: Arc<Readers>,
     bell: Bell,
@@ -88,17 +90,17 @@ impl std::fmt::Debug for Sqlite {
 }
 
 impl Sqlite {
-    /// Opens the file, making it on first use. Any number of processes may do so at once. `seed` is any random number;
-    /// it tells a new store's cursors from those of another.
+    /// Opens the file, and creates it on first use. Any number of processes may do this at once. `seed` is any random
+    /// number; it distinguishes the cursors of a new store from those of another one.
     pub async fn open(path: &Path, seed: u64) -> Result<Self, Fault> {
         Self::open_with(path, seed, Options::default()).await
     }
 
-    /// The same, with a choice of bounds.
+    /// Opens the file like [`Sqlite::open`], with chosen bounds.
     pub async fn open_with(path: &Path, seed: u64, options: Options) -> Result<Self, Fault> {
         let (answer, receiver) = oneshot::channel();
         let file = path.to_owned();
-        // A thread of its own: a runtime that ends would wait for one of its blocking threads, maybe for ever.
+        // Use a separate thread: at its end, a runtime waits for its blocking threads, possibly without end.
         let opening = move || drop(answer.send(Self::open_blocking(file, seed, options)));
         let thread = std::thread::Builder::new().name("handover-opener".to_owned()).spawn(opening);
         thread.map_err(Fault::file("start the opener of", path))?;
@@ -166,13 +168,13 @@ impl Sqlite {
         let answer = match tokio::time::timeout(self.options.wait_max, &mut receiver).await {
             Ok(answer) => answer,
             Err(_) if ticket.take() => return Err(Fault::Busy { seconds: self.options.wait_max.as_secs() }),
-            // The writer has begun it, so it will be done or not, and soon.
+            // The writer has started this command, so an answer comes soon.
             Err(_) => receiver.await,
         };
         answer.map_or(Err(Fault::Closed), |told| told.result)
     }
 
-    /// Starts the thread that looks for other processes' changes, if none runs.
+    /// Starts the thread that looks for changes by other processes, unless it runs already.
     fn start_poller(&self) {
         let mut running = self.poller.lock().unwrap_or_else(PoisonError::into_inner);
         if *running {
@@ -186,7 +188,7 @@ impl Sqlite {
 
 impl Drop for Sqlite {
     fn drop(&mut self) {
-        // Closing the channel ends the writer after what it has taken.
+        // Closing the channel ends the writer after the commands that it has already taken.
         drop(self.sender.lock().unwrap_or_else(PoisonError::into_inner).take());
         let _ = self.closed.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(CLOSE_MAX);
     }

@@ -1,8 +1,9 @@
-//! File systems on which SQLite loses data: locks and shared memory of a file on another machine are promises nobody keeps.
+//! File systems on which SQLite loses data: another machine does not reliably keep locks and shared memory of a file.
 
 use std::path::{Path, PathBuf};
 
-/// Types whose files lie on another machine. A type that only may be remote, such as plain `fuse`, is given the benefit.
+/// The types of file systems whose files are on another machine. A type that may be local or remote, such as plain
+/// `fuse`, is not listed.
 const REMOTE: &[&str] = &[
     "9p2000.L",
     "afs",
@@ -29,24 +30,26 @@ const REMOTE: &[&str] = &[
     "smbfs",
 ];
 
-/// The type of a remote file system that a path lies on. Where the kernel does not tell, nothing is known and nothing said.
+/// Returns the type of the remote file system that holds a path. Returns `None` for a local one, and when the kernel
+/// does not tell.
 pub(super) fn remote(path: &Path) -> Option<String> {
     let folder = existing(path)?;
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
     kind(&mounts, &folder).filter(|kind| REMOTE.contains(&kind.as_str()))
 }
 
-/// The nearest folder that exists, with links resolved: the file itself may be yet to come.
+/// Returns the nearest existing folder, with links resolved, because the file itself may not exist yet.
 fn existing(path: &Path) -> Option<PathBuf> {
     let absolute = std::path::absolute(path).ok()?;
     absolute.ancestors().find_map(|folder| folder.canonicalize().ok())
 }
 
-/// The type of the mount a folder lies on: the longest mount point that begins its path, and of equals the last.
+/// Returns the type of the mount that holds a folder: the longest mount point that begins its path, and the last one of
+/// equal length.
 fn kind(mounts: &str, folder: &Path) -> Option<String> {
     let mut found: Option<(usize, &str)> = None;
     for line in mounts.lines() {
-        // id parent device root point options ... - type source options
+        // The fields of a line: id parent device root point options ... - type source options
         let (Some(point), Some((_, behind))) = (line.split(' ').nth(4), line.split_once(" - ")) else { continue };
         let (Some(kind), point) = (behind.split(' ').next(), unescaped(point)) else { continue };
         let length = Path::new(&point).components().count();
@@ -57,7 +60,7 @@ fn kind(mounts: &str, folder: &Path) -> Option<String> {
     found.map(|(_, kind)| kind.to_owned())
 }
 
-/// Blanks and the like are written as three octal digits.
+/// Replaces the octal escapes of blanks, tabs, line ends and backslashes by the characters.
 fn unescaped(point: &str) -> String {
     ["\\040 ", "\\011\t", "\\012\n", "\\134\\"]
         .iter()

@@ -1,7 +1,7 @@
-//! The queue between processes: an exclusive lock on a file beside the database, held for one transaction.
+//! The queue between processes: an exclusive lock on a file next to the database, held for one transaction.
 //!
-//! SQLite's own lock is taken by whoever asks at the right moment, so under load some processes starve. The kernel hands
-//! this lock on in the order of asking, and takes it back from a process that dies.
+//! SQLite grants its own lock to the process that asks at the right moment, so under load some processes starve. The kernel
+//! grants this lock in the order of the requests, and releases it when its process dies.
 
 use std::fs::File;
 use std::path::Path;
@@ -14,7 +14,7 @@ pub(super) struct Queue {
     path: std::path::PathBuf,
 }
 
-/// Our turn; it ends when this is dropped.
+/// The right of this process to write; it ends when this value is dropped.
 #[derive(Debug)]
 pub(super) struct Turn<'a> {
     queue: &'a Queue,
@@ -26,14 +26,15 @@ impl Queue {
         path.push(".lock");
         let path = std::path::PathBuf::from(path);
         let mut options = File::options();
-        // Whoever could open it could keep everybody waiting.
+        // A user that could open this file could block all writers.
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.create(true).truncate(false).write(true).open(&path);
         let file = file.map_err(Fault::file("open the queue", &path))?;
         Ok(Self { file, path })
     }
 
-    /// Waits without bound; whoever asked for the work waits with one. `before` is called when there is something to wait for.
+    /// Waits without a limit; the caller that asked for the work has one. Calls `before` when the lock is not free at
+    /// once.
     pub(super) fn wait(&self, before: impl FnOnce()) -> Result<Turn<'_>, Fault> {
         if self.file.try_lock().is_ok() {
             return Ok(Turn { queue: self });
@@ -46,7 +47,7 @@ impl Queue {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        // The lock goes with the file in any case; nothing can be done about a failure here.
+        // The lock ends with the file in any case, and a failure here cannot be handled.
         let _ = self.queue.file.unlock();
     }
 }

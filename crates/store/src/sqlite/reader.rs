@@ -1,4 +1,4 @@
-//! Reading: connections of their own, so that nobody waits for a writer.
+//! Reading on separate connections, so that no reader waits for a writer.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,7 @@ use crate::value::{Columns, Statement, Value};
 use crate::watch::Bell;
 use crate::{Question, Sink, guarded, load, sql};
 
-/// Readers at once; each keeps a small cache.
+/// The maximum number of readers at once; each has a small cache.
 const READERS_MAX: usize = 8;
 
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Readers {
         open(&self.path, Settings::READER, None).map(|(connection, _)| connection)
     }
 
-    /// Runs a reading on a thread that may block, in one read transaction: everything is as of one moment.
+    /// Runs a read on a thread that may block, in one read transaction, so that it sees the state of one moment.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
@@ -69,7 +69,8 @@ pub(super) fn load(session: &mut Session<'_>, needs: &[Need], world: &mut World)
     Ok(())
 }
 
-/// Loads what a decision or question lacks. One that asks for what it was given would ask for ever.
+/// Loads the needs that a decision or question lacks. Fails when it asks only for known needs, because it would ask
+/// without end.
 pub(super) fn load_more(session: &mut Session<'_>, needs: &[Need], world: &mut World) -> Result<(), Fault> {
     if needs.iter().all(|need| world.knows(need)) {
         return Err(Fault::Bug { what: format!("a decision asks again for {needs:?}") });
@@ -95,7 +96,7 @@ pub(super) fn follow(connection: &Connection, after: Cursor, limit: u32) -> Resu
     Page::read(after, Session::new(connection).query(&Statement::new(sql::SQLITE.follow, values))?)
 }
 
-/// Looks at every page and every index. The first words that are not `ok` are told.
+/// Checks every page and every index. Returns the first lines that are not `ok`.
 pub(super) fn integrity(connection: &Connection) -> Result<Vec<String>, Fault> {
     let mut check = connection.prepare("PRAGMA integrity_check(20)")?;
     let rows = check.query_map([], |row| row.get::<_, String>(0))?;
@@ -141,7 +142,7 @@ pub(super) fn headless(connection: &Connection) -> Result<Option<(String, i64)>,
 
 pub(super) fn dump(connection: &Connection, sink: &mut Sink) -> Result<(), Fault> {
     for (place, table) in TABLES.iter().enumerate() {
-        // The first part of an event's order is the same for all here; without it the rows come as they lie.
+        // All events have the same first sort column here. Without it, SQLite reads the rows in their stored order.
         let order = if table.name == "event" { "pos" } else { table.order };
         let sql = format!("SELECT {} FROM {} ORDER BY {order}", table.columns.join(", "), table.name);
         let mut page = Vec::with_capacity(PAGE);
@@ -154,7 +155,7 @@ pub(super) fn dump(connection: &Connection, sink: &mut Sink) -> Result<(), Fault
     Ok(())
 }
 
-/// Rings when another connection has committed, as long as somebody listens.
+/// Rings the bell when another connection has committed, as long as a caller listens.
 pub(super) fn poll(readers: &Readers, bell: &Bell, running: &Mutex<bool>, every: Duration) {
     let connection = readers.connect();
     let version = || -> Option<i64> {
@@ -166,12 +167,12 @@ pub(super) fn poll(readers: &Readers, bell: &Bell, running: &Mutex<bool>, every:
             .and_then(|value| if let Value::Int(number) = value { Some(number) } else { None })
     };
     let mut last = version();
-    // What was committed between the wish to be woken and this first look would otherwise go unnoticed.
+    // A commit between the start of the watch and this first look would otherwise be missed.
     bell.ring();
     loop {
         std::thread::park_timeout(every);
         let found = version();
-        // Without an answer it is better to ring in vain than to miss a change.
+        // Without a version, ring: a needless wake-up is better than a missed change.
         if found != last || found.is_none() {
             last = found;
             bell.ring();

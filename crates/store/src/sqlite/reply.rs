@@ -1,4 +1,4 @@
-//! Where answers go: to each caller its own, and to a runtime all of one transaction at once.
+//! Delivers answers: one to each caller, and all answers of one transaction to a runtime at once.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,34 +8,35 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::fault::Fault;
 
-/// A command waits until the writer begins it or its caller takes it back, whoever comes first.
+/// A mark that decides whether the writer starts a command or the caller withdraws it first.
 #[derive(Debug, Default)]
 pub(super) struct Ticket(AtomicBool);
 
 impl Ticket {
-    /// Whether it still waited.
+    /// Takes the ticket. Returns whether this call was the first to take it.
     pub(super) fn take(&self) -> bool {
         !self.0.swap(true, Ordering::SeqCst)
     }
 }
 
-/// What a caller gets.
+/// The message that a caller receives.
 pub(super) struct Told<T> {
     pub(super) result: Result<T, Fault>,
-    /// Told when this is dropped, so also when the caller has gone.
+    /// The other callers of the transaction. They get their answers when this field is dropped, also when this caller
+    /// is gone.
     _others: Option<Others>,
 }
 
-/// Where an answer goes.
+/// The sending end for the answer to one caller.
 pub(super) struct Reply<T> {
     pub(super) answer: oneshot::Sender<Told<T>>,
     pub(super) ticket: Arc<Ticket>,
-    /// Among those that may wait, until there is an answer.
+    /// The place in the writer's queue, kept until the answer is sent.
     pub(super) _place: OwnedSemaphorePermit,
 }
 
 impl<T> Reply<T> {
-    /// Whether somebody still waits for it; from then on it cannot be taken back.
+    /// Tells whether the caller still waits. If so, the command can no longer be withdrawn.
     pub(super) fn begin(&self) -> bool {
         !self.answer.is_closed() && self.ticket.take()
     }
@@ -45,21 +46,22 @@ impl<T> Reply<T> {
     }
 
     fn send_with(self, result: Result<T, Fault>, others: Option<Others>) {
-        // Who went away in the meantime does not want to know.
+        // A caller that is gone needs no answer, so the result is ignored.
         let _ = self.answer.send(Told { result, _others: others });
     }
 }
 
 type Due = (Reply<Change>, Change);
 
-/// Answers that are not given yet, to callers of the same transaction. To wake a runtime from another thread takes a system
-/// call, so the writer wakes the first caller only, who wakes the others from within, for next to nothing. Whoever drops
-/// this first tells them: the writer keeps one, too, so they never depend on a caller that is not polled.
+/// The answers of one transaction that are not delivered yet. Waking a runtime from another thread takes a system call.
+/// So the writer wakes only the first caller, and that caller wakes the others inside the runtime at almost no cost.
+/// The first caller and the writer share this list, and the first drop delivers it. So the others never depend on a
+/// caller that is not polled.
 #[derive(Default)]
 pub(super) struct Others(Arc<Mutex<Vec<Due>>>);
 
 impl Others {
-    /// Answers the first; what is returned tells the others when it is dropped.
+    /// Answers the first caller. The returned value answers the others when it is dropped.
     pub(super) fn after_first(due: impl Iterator<Item = Due>) -> Self {
         let mut due = due;
         let Some((first, change)) = due.next() else { return Self::default() };
@@ -71,7 +73,7 @@ impl Others {
 
 impl Drop for Others {
     fn drop(&mut self) {
-        // Not under the lock: a waker may do anything.
+        // Release the lock first, because a waker may run any code.
         let due = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         due.into_iter().for_each(|(reply, change)| reply.send(Ok(change)));
     }

@@ -1,4 +1,4 @@
-//! Rows of an older schema, brought up to date by the migrations themselves, in a database that lives in memory.
+//! Brings rows of an older schema up to date by running the migrations on them in an in-memory database.
 
 use rusqlite::Connection;
 
@@ -8,7 +8,7 @@ use crate::stored_row::Row;
 use crate::table::{TABLES, insert_sql};
 use crate::{Source, migrate, sql};
 
-/// Returns the rows as the present schema has them.
+/// Returns the rows in the present schema.
 pub(crate) fn upgrade(schema: i64, mut source: Source) -> Result<Source, Fault> {
     let connection = Connection::open_in_memory()?;
     let scripts = migrate::pending(0, &sql::SQLITE)?;

@@ -1,4 +1,4 @@
-//! The writer: one thread that takes what waits, runs it in one transaction, and answers after the commit.
+//! The writer: one thread that takes the waiting commands, runs them in one transaction, and answers after the commit.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -35,16 +35,17 @@ pub(super) struct Writer {
     pub(super) queue: Arc<Queue>,
     pub(super) bell: Bell,
     pub(super) statistics: Arc<Statistics>,
-    /// Whom the last batch has not told yet, as far as we know.
+    /// The callers of the last batch that possibly have no answer yet. Dropping this value answers them.
     pub(super) untold: Others,
 }
 
-/// Commands in one transaction: enough to make the commit cheap, few enough to keep the wait short.
+/// The maximum number of commands in one transaction: enough to make the commit cheap, few enough to keep the wait
+/// short.
 const BATCH_MAX: usize = 128;
-/// Callers that were just answered tend to come back at once; so long the writer waits for them.
+/// The time that the writer waits for callers that it just answered, because they often come back at once.
 const GATHER: Duration = Duration::from_micros(50);
 
-/// So long the writer stays awake after its last batch.
+/// The time that the writer stays awake after its last batch.
 const AWAKE: Duration = Duration::from_micros(100);
 
 type Waiting = (Job, Reply<Change>);
@@ -67,8 +68,8 @@ impl Writer {
         }
     }
 
-    /// The next request. Who was just answered often asks again at once, and to be woken for that takes longer than to stay
-    /// awake; a thread that has something to do goes first.
+    /// Waits for the next request. A caller that was just answered often asks again at once, and waking a thread takes
+    /// longer than staying awake. So the writer stays awake for a moment and yields to threads that have work.
     fn next(&mut self, requests: &Receiver<Request>) -> Result<Request, RecvError> {
         #[expect(clippy::disallowed_methods, reason = "bounds how long it stays awake")]
         let began = std::time::Instant::now();
@@ -85,12 +86,12 @@ impl Writer {
         }
     }
 
-    /// Runs a batch and answers each caller. One that fails does not spoil the others.
+    /// Runs a batch and answers each caller. A command that fails does not affect the others.
     fn commit(&mut self, mut batch: Vec<Waiting>) {
         let queue = Arc::clone(&self.queue);
-        // Who has an answer must not wait for other processes.
+        // A caller whose answer is ready must not wait for other processes.
         let turn = queue.wait(|| self.untold = Others::default());
-        // Whoever gave up while we waited must not find its command done later.
+        // A command whose caller gave up during the wait must not run.
         batch.retain(|(_, reply)| reply.begin());
         if batch.is_empty() {
             return;
@@ -115,14 +116,14 @@ impl Writer {
         };
         self.mend();
         if busy {
-            // Somebody else than us holds SQLite's own lock; to wait as long again for each one helps nobody.
+            // A foreign program holds SQLite's own lock. Waiting again for each command would not help.
             drop(turn);
             batch.into_iter().for_each(|(_, reply)| reply.send(Err(Fault::Busy { seconds: BUSY_MAX.as_secs() })));
             return;
         }
         let mut answers = Vec::with_capacity(batch.len());
         for job in jobs {
-            // Re-running a few commands is cheaper than a savepoint around each.
+            // Running a few commands again is cheaper than a savepoint around each.
             match transaction(&self.connection, &[job]) {
                 Ok(mut changes) => {
                     self.count(1);
@@ -149,7 +150,7 @@ impl Writer {
         self.statistics.commands.fetch_add(u64::try_from(commands).unwrap_or(0), Ordering::Relaxed);
     }
 
-    /// After a failure: roll back, and open anew when even that fails.
+    /// Rolls back after a failure, and opens a new connection when the rollback fails.
     fn mend(&mut self) {
         if self.connection.is_autocommit() || self.connection.execute_batch("ROLLBACK").is_ok() {
             return;
@@ -159,8 +160,9 @@ impl Writer {
         }
     }
 
-    /// Mends, and says what the caller can be told. Whatever is written next overwrites what a failed commit left in the
-    /// write-ahead log; when nothing can be written, a later start may find it there, and nobody knows.
+    /// Rolls back and returns the fault for the caller. A failed commit may leave pages in the write-ahead log, which
+    /// the next write overwrites. When no write succeeds, a later start may find them there as committed, so the fault
+    /// becomes [`Fault::Unknown`].
     fn settle(&mut self, failure: Failure) -> Fault {
         self.mend();
         if failure.left_behind && overwrite(&self.connection).is_err() {
@@ -172,7 +174,7 @@ impl Writer {
 
     fn fill(&mut self, mut source: Source, reply: Reply<()>) {
         let queue = Arc::clone(&self.queue);
-        // A whole table takes long.
+        // Filling a whole store takes long, so answer the last batch first.
         self.untold = Others::default();
         let turn = queue.wait(|| ());
         if !reply.begin() {
@@ -187,13 +189,14 @@ impl Writer {
     }
 }
 
-/// Takes what waits. When that is little after a large batch, it lets the callers that were just answered come back: two
-/// groups of callers then take turns, one in the transaction and one on its way, instead of one command and all others.
+/// Takes the waiting commands. When they are few after a large batch, it waits for the callers that were just answered.
+/// Two groups of callers then alternate, one in the transaction and one on its way. Otherwise a single command would
+/// alternate with all others.
 fn gather(first: Waiting, requests: &Receiver<Request>, last: usize) -> (Vec<Waiting>, Option<(Source, Reply<()>)>) {
     let mut batch = vec![first];
     let mut other = drain(&mut batch, requests);
     if other.is_none() && batch.len() < last / 2 {
-        // One sleep, because to be woken for each command would cost more than it brings.
+        // Sleep once, because waking up for each command costs more than it gains.
         std::thread::park_timeout(GATHER);
         other = drain(&mut batch, requests);
     }
@@ -216,10 +219,10 @@ fn is_busy(fault: &Fault) -> bool {
     error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy)
 }
 
-/// Why a transaction failed.
+/// The fault of a transaction, and whether it left pages behind.
 struct Failure {
     fault: Fault,
-    /// All of its pages may stand in the write-ahead log: recovery would take it for committed.
+    /// All pages of the transaction may be in the write-ahead log, where recovery would treat it as committed.
     left_behind: bool,
 }
 
@@ -229,7 +232,7 @@ impl<F: Into<Fault>> From<F> for Failure {
     }
 }
 
-/// All of them or none.
+/// Runs all jobs in one transaction, or none of them.
 fn transaction(connection: &Connection, jobs: &[&Job]) -> Result<Vec<Change>, Failure> {
     connection.execute_batch("BEGIN IMMEDIATE")?;
     let mut batch = Batch { session: Session::new(connection), heads: BTreeMap::new(), kept: World::default() };
@@ -237,26 +240,27 @@ fn transaction(connection: &Connection, jobs: &[&Job]) -> Result<Vec<Change>, Fa
     for head in batch.heads.values() {
         batch.session.run(&Statement::new(sql::PUT_TOPIC, record::head_values(head)))?;
     }
-    // Before the commit, because a statement in use would keep it from ending.
+    // Drop the batch before the commit, because a statement in use would prevent the commit.
     drop(batch);
     commit(connection)?;
     Ok(changes)
 }
 
-/// What the commands of one transaction share. Nobody else writes until it ends, so what one of them left is what the next
-/// one finds.
+/// The state that the commands of one transaction share. No other connection writes until the transaction ends, so each
+/// command finds the rows that the one before it left.
 struct Batch<'c> {
     session: Session<'c>,
-    /// Written once for all commands.
+    /// The heads of the topics, written once for all commands.
     heads: BTreeMap<String, Head>,
-    /// Workflows and agents, which most commands ask for and whose rows are only ever written whole, from the world. Of
-    /// tasks this is not true: a plan shifts and drops them by statement.
+    /// Workflows and agents. Most commands need them, and their rows are always written whole, from the world. Tasks
+    /// are not kept, because a plan shifts and deletes them by statement.
     kept: World,
 }
 
 fn commit(connection: &Connection) -> Result<(), Failure> {
     connection.execute_batch("COMMIT").map_err(|error| {
-        // The page that completes a transaction is written last, so a failed write has not written it; a failed fsync has.
+        // SQLite writes the page that completes a transaction last. So after a failed write this page is missing, and
+        // after a failed fsync it may be there.
         let unwritten = error.sqlite_error().is_some_and(|error| {
             error.code == ErrorCode::DiskFull || error.extended_code == rusqlite::ffi::SQLITE_IOERR_WRITE
         });
@@ -264,10 +268,10 @@ fn commit(connection: &Connection) -> Result<(), Failure> {
     })
 }
 
-/// Writes something that changes nothing anybody reads.
+/// Writes a value that no reader uses, to overwrite the remains of a failed commit.
 fn overwrite(connection: &Connection) -> Result<(), Fault> {
     connection.execute_batch("BEGIN IMMEDIATE")?;
-    // A value that does not change would not be written.
+    // The value must change, because SQLite does not write an unchanged one.
     Session::new(connection).run(&Statement::new(sql::COUNT_MENDING, []))?;
     Ok(connection.execute_batch("COMMIT")?)
 }
