@@ -1,19 +1,19 @@
-//! Where the work of a workflow goes: a branch of its own, into which the heads of its tasks are merged.
+//! The branches of a workflow: the workflow's branch, into which the heads of its tasks' branches are merged.
 //!
 //! ```text
 //! base ── handover/<workflow> ─────────────●───────────────●──>      moved only by compare-and-swap
 //!               └── handover/<task>-<attempt> ──●── head ──┘         a worktree each
 //! ```
 //!
-//! A task's branch cannot be `handover/<workflow>/<task>`: git keeps the workflow's branch as a file where that would
-//! need a folder. Ids differ in their prefix, so the two kinds never meet.
+//! A task's branch cannot be `handover/<workflow>/<task>`, because git stores the workflow's branch as a file where that name
+//! needs a folder. Ids of workflows and tasks have different prefixes, so the two kinds of branches never collide.
 //!
-//! Merging touches no worktree: git computes the merged tree from commits, and the branch moves only from the tip that
-//! was merged with. Two mergers at once cost one of them a second try, never a commit. Everything here may be done
-//! again after a stop: what is committed is clean, what is merged is found merged.
+//! A merge changes no worktree: git computes the merged tree from commits, and the branch moves only from the tip that was
+//! merged. Of two mergers at once, one has to retry; no commit is lost. Every function here may be repeated after a stop:
+//! committed work is found clean, and merged work is found merged.
 //!
-//! Needs git 2.38 or later (`merge-tree --write-tree`). No program that a configuration names is run: neither hooks
-//! nor monitors nor signing; a file behind a filter is left to whoever may run it, and a merge driver's file conflicts.
+//! This module needs git 2.38 or later (`merge-tree --write-tree`). No program that a configuration names is run: no hook, no
+//! monitor, no signing. A file behind a filter stays uncommitted, and a file with a merge driver conflicts.
 
 mod bring;
 mod commit;
@@ -36,12 +36,12 @@ pub use merge::{is_merged, merge};
 pub use room::workspace;
 
 pub const PREFIX: &str = "handover";
-/// What of a message git gets in one argument.
+/// The maximum length of a commit message, which git gets in one argument.
 const MESSAGE_BYTES_MAX: usize = 64 << 10;
-/// How many paths an answer lists.
+/// The maximum number of paths that an answer lists.
 const PATHS_MAX: usize = 200;
 
-/// A task's worktree and what should be checked out in it.
+/// The worktree of a task, and the branch that must be checked out in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Workspace {
     /// Any folder of the repository that the worktree must belong to.
@@ -50,29 +50,29 @@ pub struct Workspace {
     pub branch: String,
 }
 
-/// In whose name a commit is made: `name <slug@handover>`.
+/// The author of a commit: `name <slug@handover>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Author {
     pub name: String,
     pub slug: String,
 }
 
-/// What to bring into a branch.
+/// A head to merge into a branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Merge {
     pub repository: PathBuf,
-    /// The workflow's.
+    /// The branch of the workflow.
     pub branch: String,
-    /// A whole commit.
+    /// The full hash of a commit.
     pub head: String,
     pub message: String,
     pub author: Author,
 }
 
-/// What became of what an agent left in its worktree.
+/// The result of a commit of the work that an agent left in its worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Committed {
-    /// There was nothing to commit but, perhaps, what is left.
+    /// There was no work to commit, except possibly the files in `left`.
     Clean {
         head: String,
         left: Vec<Left>,
@@ -81,14 +81,14 @@ pub enum Committed {
         head: String,
         left: Vec<Left>,
     },
-    /// Files of a merge still have their conflict; nothing was committed. Where no marker shows it, `git add` says that
-    /// it is mended.
+    /// Files of a merge still have a conflict, so no commit was made. For a conflict without markers, `git add` says
+    /// that it is fixed.
     Unmended {
         paths: Vec<String>,
     },
 }
 
-/// Not committed by us; the agent may do it itself.
+/// A path that we did not commit. The agent may commit it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Left {
     pub path: String,
@@ -97,13 +97,13 @@ pub struct Left {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
-    /// A repository in the worktree: its commit may be nowhere else.
+    /// A repository inside the worktree. Its commit may exist only there.
     Submodule,
-    /// Its content goes through a program that a configuration names.
+    /// The content of the file passes through a program that a configuration names.
     Filter,
 }
 
-/// What became of a head that was to come into a branch.
+/// The result of a merge of a head into a branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Merged {
     Already {
@@ -115,23 +115,24 @@ pub enum Merged {
     Merge {
         tip: String,
     },
-    /// Nothing changed in a branch; a worktree has the markers.
+    /// The branch did not change. After a merge in a worktree, that worktree has the conflict markers.
     Conflict {
         paths: Vec<String>,
-        /// There are others than these.
+        /// There are more paths than these.
         more: bool,
     },
-    /// The head has something below `.handover/state`, which is never an agent's to write; nothing changed.
+    /// The head has a file below `.handover/state`, where agents may never write. The branch did not change.
     HasState {
         path: String,
     },
-    /// Somebody looks at the branch there; it would change under their feet, so nothing changed.
+    /// A worktree has the branch checked out. The merge would change files under its user, so the branch did not
+    /// change.
     CheckedOut {
         path: PathBuf,
     },
 }
 
-/// A workflow's branch.
+/// The branch of a workflow and its tip.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     pub branch: String,
@@ -146,8 +147,8 @@ pub fn task_branch(task: &str, attempt: u32) -> String {
     format!("{PREFIX}/{task}-{attempt}")
 }
 
-/// The branch of a workflow, made from the base when it is not there: a branch, tag or commit, else what the main
-/// worktree has checked out.
+/// Returns the branch of a workflow, and creates it when it does not exist. It starts from the base (a branch, tag or
+/// commit), else from the commit that the main worktree has checked out.
 pub async fn line(git: &Git, repository: &Path, workflow: &str, base: Option<&str>) -> Result<Line, Problem> {
     check_id("workflow", workflow)?;
     let repository = Repository::find(git, repository).await?;
@@ -158,10 +159,10 @@ pub async fn line(git: &Git, repository: &Path, workflow: &str, base: Option<&st
     }
     let base = repository.base(git, base).await?;
     let arguments = ["update-ref", "-m", "handover: workflow", "--create-reflog", "--end-of-options"];
-    // An empty old value: it must not exist.
+    // The empty old value means that the branch must not exist.
     let made = Call::write(&repository.home, &arguments).and(&name).and(&base.commit).and("").run(git).await?;
     match repository.commit(git, &name).await? {
-        // Also when another was faster.
+        // This is also the result when another process created the branch first.
         Some(tip) => Ok(Line { branch, tip }),
         None if repository.commit(git, &reference(PREFIX)).await?.is_some() => Err(Problem::input(
             "branch",
@@ -171,7 +172,7 @@ pub async fn line(git: &Git, repository: &Path, workflow: &str, base: Option<&st
     }
 }
 
-/// The worktree that has a branch checked out.
+/// Returns the worktree that has a branch checked out.
 pub async fn standing(git: &Git, repository: &Path, branch: &str) -> Result<Option<Workspace>, Problem> {
     let found = Repository::find(git, repository).await?;
     let name = reference(branch);
@@ -179,7 +180,7 @@ pub async fn standing(git: &Git, repository: &Path, branch: &str) -> Result<Opti
     Ok(entry.map(|entry| Workspace { repository: repository.to_owned(), path: entry.path, branch: branch.to_owned() }))
 }
 
-/// Deletes a branch that no worktree has checked out and whose work is in the workflow's.
+/// Deletes a branch when its work is in the workflow's branch. No worktree may have it checked out.
 pub async fn forget(git: &Git, repository: &Path, (line, branch): (&Line, &str), now_ms: i64) -> Result<(), Problem> {
     let repository = Repository::find(git, repository).await?;
     match repository.commit(git, &reference(branch)).await? {
@@ -191,12 +192,13 @@ pub async fn forget(git: &Git, repository: &Path, (line, branch): (&Line, &str),
 }
 
 impl Author {
-    /// What git would cut out of a name, and what would end the variable, is gone.
+    /// Sets author and committer for a call. Removes the characters that git would cut from a name, and those that
+    /// would end the variable.
     fn environment(&self, call: Call) -> Call {
         let name: String =
             self.name.chars().map(|c| if c.is_control() || "<>".contains(c) { ' ' } else { c }).collect();
         let name = name.trim();
-        // A name that is only punctuation is none for git.
+        // Git does not accept a name that has only punctuation.
         let has_letter = name.chars().any(char::is_alphanumeric);
         let (name, mail) = (if has_letter { name } else { &self.slug }, format!("{}@{PREFIX}", self.slug));
         let call = call.env("GIT_AUTHOR_NAME", name).env("GIT_AUTHOR_EMAIL", &mail);
@@ -212,7 +214,7 @@ fn check_id(field: &'static str, id: &str) -> Result<(), Problem> {
     Err(Problem::input(field, "must be up to 100 of the characters A-Z, a-z, 0-9, _ and -"))
 }
 
-/// A message is given by us but may quote an agent.
+/// Checks the message and the author. We write the message, but it may quote an agent.
 fn check_words(message: &str, author: &Author) -> Result<(), Problem> {
     check_id("author", &author.slug)?;
     if message.trim().is_empty() || message.contains('\0') || message.len() > MESSAGE_BYTES_MAX {

@@ -1,4 +1,5 @@
-//! Attends a process until it ends: bounded in time and output, and nothing it started outlives a timeout.
+//! Waits for a process until it ends, with bounds on time and output. After a timeout, it also ends the processes that
+//! this one started.
 
 use std::io;
 use std::time::Duration;
@@ -7,18 +8,19 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Child;
 use tokio::time::timeout;
 
-/// A repository with 20,000 worktrees can still be listed.
+/// The maximum length of the output, enough to list a repository with 20,000 worktrees.
 const STDOUT_BYTES_MAX: usize = 8 << 20;
 const STDERR_BYTES_MAX: usize = 16 << 10;
-/// How long a process that was asked to end may clean up after itself.
+/// The time that a process has to clean up after it was asked to end.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// What a process started may outlive it and keep its output open; that is not waited for.
+/// The time to wait for the rest of the output. A process may leave children that keep its output open, and those are
+/// not waited for.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// How it ended.
+/// The way in which a process ended.
 #[derive(Debug)]
 pub(super) enum End {
-    /// There is no code when a signal ended it.
+    /// The process ended; `code` is `None` when a signal ended it.
     Finished {
         code: Option<i32>,
         out: Kept,
@@ -28,7 +30,7 @@ pub(super) enum End {
     Lost(io::Error),
 }
 
-/// The beginning of a stream; the rest is read, so that its writer can go on, and dropped.
+/// The beginning of a stream. The rest is read, so that the writer is not blocked, and dropped.
 #[derive(Debug)]
 pub(super) struct Kept {
     pub(super) bytes: Vec<u8>,
@@ -57,7 +59,7 @@ pub(super) async fn attend(child: &mut Child, limit: Duration) -> End {
                 signal(child, Signal::Ask);
             }
             let patience = if ended.is_err() { FAREWELL } else { LAST_WORDS };
-            // Either all have closed their end, or we do not listen any longer.
+            // After this, either all writers have closed the stream, or the rest is ignored.
             drop(timeout(patience, &mut reading).await);
         }
         ended
@@ -91,12 +93,12 @@ impl Kept {
 
 #[derive(Clone, Copy)]
 enum Signal {
-    /// Git removes what it has half made.
+    /// Asks the process to end; git then deletes its unfinished files.
     Ask,
     Kill,
 }
 
-/// To the whole group. The child was not waited for yet, so its number is still its own.
+/// Sends a signal to the whole process group. The child is not waited for yet, so its pid is still valid.
 fn signal(child: &mut Child, signal: Signal) {
     let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
     let signal = match signal {
@@ -104,7 +106,7 @@ fn signal(child: &mut Child, signal: Signal) {
         Signal::Kill => rustix::process::Signal::KILL,
     };
     if let Some(pid) = pid {
-        // A group that is gone is what we want.
+        // A group that has already ended is the wanted result, so the error is ignored.
         let _ = rustix::process::kill_process_group(pid, signal);
     }
 }

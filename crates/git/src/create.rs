@@ -1,10 +1,10 @@
-//! Makes a branch and its worktree, or nothing.
+//! Creates a branch and its worktree, or neither.
 //!
 //! ```text
 //! branch (fails if there)  ->  folder (fails if there)  ->  git worktree add
-//!          \________________________ \______________________ on failure, what this call made goes again
+//!          \________________________ \______________________ on failure, this call deletes what it created
 //! ```
-//! The branch comes first, so that of two callers with the same name the second is told that the branch exists.
+//! The branch comes first, so that the second of two callers with the same name learns that the branch exists.
 
 use std::path::{Path, PathBuf};
 
@@ -41,7 +41,7 @@ pub(crate) async fn create(git: &Git, request: &Request) -> Result<Made, Problem
     }
 }
 
-/// An empty old value says that the branch must not exist; git compares and writes under its own lock.
+/// Creates the branch. An empty old value means that it must not exist; git compares and writes under its own lock.
 async fn make_branch(git: &Git, repository: &Repository, branch: &str, base: &Base) -> Result<(), Problem> {
     let arguments = ["update-ref", "-m", "handover: created", "--create-reflog", "--end-of-options"];
     let call = Call::write(&repository.home, &arguments).and(reference(branch)).and(&base.commit).and("");
@@ -63,7 +63,7 @@ async fn make_branch(git: &Git, repository: &Repository, branch: &str, base: &Ba
     }
 }
 
-/// A branch `a` when `a/b` is wanted, or the other way round.
+/// Returns a branch that prevents this one: a branch `a` when `a/b` is wanted, or the other way round.
 async fn in_the_way(git: &Git, repository: &Repository, branch: &str) -> Result<Option<String>, Problem> {
     for (end, _) in branch.match_indices('/') {
         if repository.commit(git, &reference(&branch[..end])).await?.is_some() {
@@ -75,7 +75,7 @@ async fn in_the_way(git: &Git, repository: &Repository, branch: &str) -> Result<
     Ok(Some(below.text()).filter(|name| !name.is_empty()))
 }
 
-/// Takes the folder and has git check the branch out in it. `ours` says what was made, also when this fails.
+/// Creates the folder and checks the branch out in it. `ours` gets the folder that was created, also when this fails.
 async fn fill(
     git: &Git,
     repository: &Repository,
@@ -84,7 +84,7 @@ async fn fill(
 ) -> Result<PathBuf, Problem> {
     let root = folder::root(&repository.home, request.root.as_deref())?;
     let path = folder::reserve(&root, &name::folder(&request.branch))?;
-    // A worktree that git still lists here is not the one we make: leave its registration alone.
+    // Git still lists another worktree at this path, so leave its registration alone.
     if is_listed(git, repository, &path).await.inspect_err(|_| drop(std::fs::remove_dir(&path)))? {
         drop(std::fs::remove_dir(&path));
         return Err(Problem::PathTaken { path, by: Occupant::Registration });
@@ -99,7 +99,7 @@ async fn is_listed(git: &Git, repository: &Repository, path: &Path) -> Result<bo
     Ok(repository.worktrees(git).await?.iter().any(|entry| entry.path == path))
 }
 
-/// Takes back a worktree that was not finished.
+/// Removes a worktree that was not finished.
 pub async fn undo(git: &Git, repository: &Repository, path: PathBuf) -> Result<(), Problem> {
     match undo_folder(git, repository, path).await {
         None => Ok(()),
@@ -109,7 +109,7 @@ pub async fn undo(git: &Git, repository: &Repository, path: PathBuf) -> Result<(
     }
 }
 
-/// First the folder, which we made; git then forgets a worktree that is not there.
+/// Removes the folder first, which we created. Git then deletes the registration of a worktree without a folder.
 async fn undo_folder(git: &Git, repository: &Repository, path: PathBuf) -> Option<String> {
     let folder = path.clone();
     let gone = tokio::task::spawn_blocking(move || match std::fs::remove_dir_all(&folder) {

@@ -1,4 +1,4 @@
-//! The folder that holds the worktrees, and a free place in it.
+//! The root folder of the worktrees, and the free folders in it.
 
 use std::fs;
 use std::io::{self, ErrorKind, Write};
@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use super::problem::{Occupant, Problem};
 
-/// Below the home of the repository.
+/// The default root, below the home of the repository.
 const DEFAULT: [&str; 3] = [".handover", "state", "worktrees"];
 
-/// Makes the root if it is not there. Its own links are followed once, here; a path beneath it has none.
+/// Creates the root if it does not exist, and returns it with its links resolved. A path below it has no links.
 ///
-/// A root that somebody configured may be a link. The default one lies in a folder that a repository can fill, so there
-/// every part must be a real folder.
+/// A configured root may be a link. The default root is in a folder that a repository can fill, so every part of it must be
+/// a real folder.
 pub(super) fn root(home: &Path, configured: Option<&Path>) -> Result<PathBuf, Problem> {
     let state = home.join(DEFAULT[0]).join(DEFAULT[1]);
     let wanted = configured.map(|root| home.join(root)).unwrap_or_else(|| state.join(DEFAULT[2]));
@@ -29,7 +29,7 @@ pub(super) fn root(home: &Path, configured: Option<&Path>) -> Result<PathBuf, Pr
     wanted.canonicalize().map_err(|error| unusable(&wanted, &error))
 }
 
-/// Takes a place directly beneath the root. Only one can, because making a folder that exists fails.
+/// Creates a folder directly below the root. Only one caller succeeds, because creating a folder that exists fails.
 pub(super) fn reserve(root: &Path, name: &str) -> Result<PathBuf, Problem> {
     let path = root.join(name);
     if path.parent() != Some(root) || path.file_name().is_none_or(|last| last != name) {
@@ -45,7 +45,7 @@ pub(super) fn reserve(root: &Path, name: &str) -> Result<PathBuf, Problem> {
     }
     match path.canonicalize() {
         Ok(real) if real == path => Ok(path),
-        // The root was replaced by a link in this instant: the folder we made is somewhere else.
+        // The root was replaced by a link at this moment, so the new folder is somewhere else.
         Ok(_) | Err(_) => {
             drop(fs::remove_dir(&path));
             Err(Problem::PathTaken { path, by: Occupant::Link })
@@ -53,7 +53,7 @@ pub(super) fn reserve(root: &Path, name: &str) -> Result<PathBuf, Problem> {
     }
 }
 
-/// What is at a path, without following it.
+/// Returns the kind of file at a path, without following a link.
 pub(super) fn occupant(path: &Path) -> io::Result<Occupant> {
     let kind = fs::symlink_metadata(path)?.file_type();
     Ok(if kind.is_symlink() {
@@ -79,7 +79,7 @@ fn make(folder: &Path) -> Result<(), Problem> {
     }
 }
 
-/// State is nobody's to commit: its folder says so to git.
+/// Writes a `.gitignore` into the state folder, because the state must not be committed.
 fn ignore(state: &Path) -> io::Result<()> {
     match fs::File::create_new(state.join(".gitignore")) {
         Ok(mut file) => file.write_all(b"*\n"),

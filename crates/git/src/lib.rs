@@ -1,9 +1,9 @@
-//! Git worktrees of our own: made on a new branch, looked at, and removed without losing work.
+//! Git worktrees for tasks: created on a new branch, inspected, and removed without losing work.
 //!
-//! Needs git 2.31 or later. The caller records what [`create`] returns and gives it back to [`remove`]; nothing is
-//! kept here. A call that was begun is finished even if nobody waits for its answer any longer, so a caller that goes
-//! away leaves no half-made worktree. A process that is killed can leave one that nobody recorded: its branch is then
-//! `BRANCH_EXISTS`, with the place where it is checked out.
+//! This crate needs git 2.31 or later. It keeps no record: the caller records the result of [`create`] and passes it to
+//! [`remove`]. A call that has started is finished even when its caller is dropped, so a caller that goes away leaves no
+//! unfinished worktree. A killed process can leave a worktree without a record. A later call then gets `BRANCH_EXISTS`, with
+//! the place where the branch is checked out.
 
 pub mod branch;
 mod child;
@@ -27,25 +27,25 @@ pub use program::{Git, TIME_LIMIT_DEFAULT};
 
 /// The folder of a project's settings and state, in its root.
 pub const FOLDER: &str = ".handover";
-/// The folder of what this machine keeps. No commit and no merge has a file of it.
+/// The folder of the state of this machine. No commit and no merge contains a file of it.
 pub const STATE: &str = ".handover/state";
 
-/// What to make.
+/// A branch and worktree to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// Any folder of the repository; a linked worktree stands for the repository it belongs to.
+    /// Any folder of the repository; a linked worktree stands for its repository.
     pub repository: PathBuf,
-    /// Where worktrees are, relative to the main worktree; else its `.handover/state/worktrees`.
+    /// The root of the worktrees, relative to the main worktree; the default is `.handover/state/worktrees`.
     pub root: Option<PathBuf>,
     pub branch: String,
-    /// A branch, tag or commit; else what the main worktree has checked out.
+    /// The branch, tag or commit to start from; the default is the commit that the main worktree has checked out.
     pub base: Option<String>,
 }
 
-/// What was made, to be recorded.
+/// A created worktree, with the values that the caller records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Made {
-    /// Without links, directly beneath the root.
+    /// The path without links, directly below the root.
     pub path: PathBuf,
     pub branch: String,
     /// The name of the base if it has one, else its commit.
@@ -53,26 +53,26 @@ pub struct Made {
     pub base_commit: String,
 }
 
-/// What to remove: the words of the record.
+/// A worktree to remove, with the recorded values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Removal {
     pub repository: PathBuf,
     pub path: PathBuf,
     pub branch: String,
-    /// Where the work should have come to; else the branch of the main worktree.
+    /// The branch that should contain the work; the default is the branch of the main worktree.
     pub base: Option<String>,
-    /// The commit that brought the work into the base, for a squash.
+    /// The commit that brought the work into the base, when the work was squashed.
     pub merge_commit: Option<String>,
-    /// Deletes uncommitted changes and ignores a lock. The branch is judged as without it.
+    /// Deletes uncommitted changes and ignores a lock. The decision about the branch does not depend on it.
     pub force: bool,
-    /// The present time in Unix milliseconds: a deleted branch can be restored for 30 days from then.
+    /// The present time in Unix milliseconds. A deleted branch can be restored for 30 days from this time.
     pub now_ms: i64,
 }
 
-/// What became of a worktree and its branch.
+/// The result of a removal, for the worktree and its branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Removed {
-    /// Also true when somebody had removed it by hand.
+    /// True also when a person had already removed the worktree.
     pub worktree_removed: bool,
     pub branch: Branch,
 }
@@ -87,7 +87,7 @@ pub enum Branch {
     Kept(Kept),
 }
 
-/// Why there was no branch to delete, or it stays.
+/// The reasons why a branch is not deleted, or does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kept {
     Gone,
@@ -102,12 +102,12 @@ pub enum Kept {
     MergeBeforeBranch {
         merge: String,
     },
-    /// The merge commit is no merge of the branch, and its files lack changes of the branch.
+    /// The merge commit is not a merge of the branch, and its files lack changes of the branch.
     MergeLacks {
         merge: String,
         file: Option<String>,
     },
-    /// There is nothing to compare with.
+    /// There is no base to compare with.
     BaseNotFound,
     CheckedOut {
         path: PathBuf,
@@ -117,47 +117,47 @@ pub enum Kept {
     },
 }
 
-/// What a worktree has checked out.
+/// The branch, commit and changes of a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
-    /// None when a commit is checked out without a branch.
+    /// The branch; `None` when a commit is checked out without a branch.
     pub branch: Option<String>,
-    /// None before the first commit.
+    /// The commit; `None` before the first commit.
     pub head: Option<String>,
     pub tree: Tree,
 }
 
-/// Ignored files do not count.
+/// Tells whether a worktree has uncommitted changes. Ignored files do not count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tree {
     Clean,
-    /// Up to twenty names; `more` when there are others.
+    /// Uncommitted changes: up to twenty file names, and `more` when there are others.
     Dirty {
         files: Vec<String>,
         more: bool,
     },
 }
 
-/// Makes a branch and a worktree for it, or nothing.
+/// Creates a branch and a worktree for it, or neither.
 pub async fn create(git: &Git, request: &Request) -> Result<Made, Problem> {
     let (git, request) = (git.clone(), request.clone());
     finish(async move { create::create(&git, &request).await }).await
 }
 
-/// Removes what was recorded, if git lists exactly that. Asked again, it answers the same.
+/// Removes the recorded worktree, if git lists exactly that one. A repeated call gives the same answer.
 ///
-/// Ignored files are not work: they do not make a worktree dirty and are deleted with it.
+/// Ignored files do not count as work: they do not make a worktree dirty, and they are deleted with it.
 pub async fn remove(git: &Git, removal: &Removal) -> Result<Removed, Problem> {
     let (git, removal) = (git.clone(), removal.clone());
     finish(async move { remove::remove(&git, &removal).await }).await
 }
 
-/// Of the root of a worktree, the main one or a linked one.
+/// Returns the state of a worktree, the main one or a linked one, from its root.
 pub async fn state(git: &Git, path: &Path) -> Result<State, Problem> {
     status::state(git, path).await
 }
 
-/// Runs to the end also when the caller is dropped.
+/// Runs the work to its end, also when the caller is dropped.
 async fn finish<T: Send + 'static>(
     work: impl Future<Output = Result<T, Problem>> + Send + 'static,
 ) -> Result<T, Problem> {

@@ -1,21 +1,22 @@
-//! Names of branches, bases and commits, and the folder of a branch.
+//! Names of branches, bases and commits, and the folder name of a branch.
 //!
-//! Checked here first, so that the answer says what is wrong with a name; git has the last word.
+//! Names are checked here first, so that the error names the mistake. Git makes the final decision.
 
 use super::problem::Problem;
 use wire::visible::is_hidden;
 
-/// Leaves room for `.lock` behind a name and for the longer folder name within 255 bytes.
+/// The maximum length of a name. It leaves room for `.lock` after the name, and for the longer folder name within 255
+/// bytes.
 const NAME_BYTES_MAX: usize = 200;
 const FOLDER_BYTES_MAX: usize = 240;
-/// What git takes as the beginning of a commit's name.
+/// The minimum number of digits that git accepts for an abbreviated commit hash.
 const HEX_MIN: usize = 4;
-/// SHA-1 and SHA-256.
+/// The lengths of full hashes: SHA-1 and SHA-256.
 const HEX_WHOLE: [usize; 2] = [40, 64];
-/// How many file names an answer lists.
+/// The maximum number of file names that an answer lists.
 pub const NAMES_SHOWN_MAX: usize = 20;
 
-/// A name for a new branch.
+/// Checks a name for a new branch.
 pub fn check_branch(name: &str) -> Result<(), Problem> {
     let wrong = |problem: &str| Err(Problem::input("branch", problem));
     check("branch", name)?;
@@ -34,7 +35,7 @@ pub fn check_branch(name: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// A name of something to start from or to compare with: no expressions, so that it means one thing only.
+/// Checks the name of a base. Expressions are refused, so that the name has one meaning.
 pub fn check_base(name: &str) -> Result<(), Problem> {
     check("base_branch", name)
 }
@@ -47,10 +48,10 @@ pub fn check_commit(name: &str) -> Result<(), Problem> {
     Err(Problem::input("merge_commit", format!("must be a commit: {HEX_MIN} to {} hex digits", HEX_WHOLE[1])))
 }
 
-/// The folder of a branch: `/` as `--`, and different branches have different folders.
+/// Returns the folder name of a branch: `/` becomes `--`, and different branches get different folders.
 ///
-/// A hyphen beside another one or beside a slash would read as a slash (`a--b`, `a/b`); it is written `~-`. No branch
-/// name has a `~`, so names without such hyphens keep the simple form and meet none of the others.
+/// A hyphen next to another hyphen or a slash would read like a slash (`a--b`, `a/b`), so it becomes `~-`. No branch name
+/// contains `~`. So names without such hyphens keep the simple form, and no two names give the same folder.
 pub fn folder(branch: &str) -> String {
     let marks = |b: Option<&u8>| matches!(b, Some(b'-' | b'/'));
     let bytes = branch.as_bytes();
@@ -67,7 +68,7 @@ pub fn folder(branch: &str) -> String {
     folder
 }
 
-/// Git's rules for the name of a reference, and no invisible characters.
+/// Checks git's rules for the name of a reference, and refuses invisible characters.
 fn check(field: &'static str, name: &str) -> Result<(), Problem> {
     let problem = if name.is_empty() {
         "must not be empty".to_owned()
@@ -129,7 +130,7 @@ mod tests {
                 name.push(['a', '-', '/'][rest % 3]);
                 rest /= 3;
             }
-            // Shorter names too: what is before the last letter.
+            // Cut the trailing letters to one `a`, so that shorter names are tested, too.
             let name = name.trim_end_matches('a').to_owned() + "a";
             if check_branch(&name).is_err() {
                 continue;

@@ -1,16 +1,16 @@
-//! Why a worktree was not made or removed, and what to do next. Codes are stable and append-only.
+//! The reasons why a worktree was not created or removed, and what to do next. Codes are stable and append-only.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use super::name::NAMES_SHOWN_MAX;
 
-/// Git's own words are kept, and no more of them than a person reads.
+/// The maximum length of git's own message that is kept, about as much as a person reads.
 const STDERR_CHARS_MAX: usize = 2_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
-    /// The branch is there already, perhaps made by another process an instant ago.
+    /// The branch already exists, perhaps because another process has just created it.
     BranchExists {
         branch: String,
         checked_out: Option<PathBuf>,
@@ -23,12 +23,12 @@ pub enum Problem {
         path: PathBuf,
     },
     BaseNotFound(MissingBase),
-    /// Something is where the worktree would be.
+    /// A file or folder is at the path of the worktree.
     PathTaken {
         path: PathBuf,
         by: Occupant,
     },
-    /// The worktree root cannot be made or used.
+    /// The root of the worktrees cannot be created or used.
     PathUnusable {
         path: PathBuf,
         problem: String,
@@ -37,7 +37,7 @@ pub enum Problem {
         path: PathBuf,
         dirt: Dirt,
     },
-    /// Git does not list what we recorded, so it is not ours to remove.
+    /// Git does not list the recorded worktree, so we must not remove it.
     WorkspaceNotOurs {
         path: PathBuf,
         problem: String,
@@ -56,24 +56,24 @@ pub enum Problem {
     },
 }
 
-/// Why there is nothing to start a branch from.
+/// The reasons why a branch has no commit to start from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MissingBase {
     NoCommits,
     Unknown { base: String },
 }
 
-/// What is at a path that should be free.
+/// The kinds of files at a path that should be free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Occupant {
     Folder,
     File,
     Link,
-    /// Git has a worktree registered there whose folder is gone.
+    /// Git has a worktree registered at this path whose folder is missing.
     Registration,
 }
 
-/// What would be lost with a worktree. Ignored files are no dirt: they are deleted with it.
+/// Work that would be lost with a worktree. Ignored files do not count; they are deleted with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Dirt {
     /// Uncommitted changes and untracked files; `more` when there are others than these.
@@ -84,11 +84,11 @@ pub enum Dirt {
     Locked {
         reason: String,
     },
-    /// Git removes a worktree with checked-out submodules only by force, for they may hold work.
+    /// Git removes a worktree with checked-out submodules only by force, because they may hold work.
     Submodules,
 }
 
-/// Code, whether the caller can mend its request and try again, and what to do next.
+/// The code, whether the caller can fix its request and retry, and what to do next.
 struct Row(&'static str, bool, &'static str);
 
 impl Problem {
@@ -173,7 +173,7 @@ impl Problem {
         Self::GitFailed { command: command.to_owned(), stderr: readable(stderr) }
     }
 
-    /// A failure that left something behind says what.
+    /// Adds the names of the files that a failure left behind.
     pub(crate) fn with_remains(self, remains: &[String]) -> Self {
         if remains.is_empty() {
             return self;
@@ -239,7 +239,7 @@ impl fmt::Display for Dirt {
     }
 }
 
-/// Foreign text, bounded; characters that hide are shown.
+/// Returns foreign text with a bounded length and with hidden characters shown.
 pub(crate) fn readable(text: &str) -> String {
     let lines = text.trim().lines().map(str::trim_end).filter(|line| !line.is_empty());
     let text = lines.map(wire::visible::one_line).collect::<Vec<_>>().join("\n");

@@ -1,8 +1,8 @@
-//! The only place that runs git: without a shell, hooks, prompts or pager, bounded in time and output.
+//! Runs git, as the only place that does: without a shell, hooks, prompts or pager, with bounds on time and output.
 //!
-//! A program that a repository's configuration names as a filter (for example for large files) still runs when files
-//! are checked out; git cannot be told to leave it out without changing what the files contain. Such a configuration
-//! is never part of a clone: somebody set it on this machine.
+//! A filter program that a repository's configuration names (for example for large files) still runs at a checkout. Git
+//! cannot skip it without changing the content of the files. Such a configuration never comes with a clone: a user of this
+//! machine set it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -16,16 +16,17 @@ use tokio::process::Command;
 use super::child::{self, End};
 use super::problem::Problem;
 
-/// A large repository is checked out in this time; nothing waits for git longer.
+/// The longest time that one git call may take, enough to check out a large repository.
 pub const TIME_LIMIT_DEFAULT: Duration = Duration::from_secs(60);
-/// An entry is filled or removed within a millisecond, on a busy machine within a second or two.
+/// The maximum number of tries. Another git fills or removes a registration within a millisecond, on a busy machine
+/// within a second or two.
 const TRIES_MAX: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(25);
 
-/// Settings that hold whatever the user's or the repository's configuration says.
+/// Settings that override the user's and the repository's configuration.
 const SETTINGS: &[&str] = &[
     "core.hooksPath=/dev/null",
-    // Newer gits also run hooks that a configuration names: these are the events of our commands.
+    // Newer versions of git also run hooks that a configuration names. These are the events of our commands.
     "hook.post-checkout.enabled=false",
     "hook.post-index-change.enabled=false",
     "hook.reference-transaction.enabled=false",
@@ -37,14 +38,14 @@ const SETTINGS: &[&str] = &[
     "hook.post-merge.enabled=false",
     "core.fsmonitor=false",
     "submodule.recurse=false",
-    // Who loses a race for a branch waits for the winner, and then is told that the branch exists.
+    // The loser of a race for a branch waits for the winner, and then learns that the branch exists.
     "core.filesRefLockTimeout=10000",
-    // Untracked files are work, also for those who do not want to see them.
+    // Untracked files are work, also for users who hide them.
     "status.showUntrackedFiles=normal",
 ];
 
-/// Of what is set for git in our environment, these stay: where its configuration and its parts are, and how it
-/// reaches a remote. All others could lead it to another repository, index or program.
+/// The git variables of our environment that stay: where its configuration and its parts are, and how it reaches a
+/// remote. All others could direct it to another repository, index or program.
 const KEPT: &[&str] = &[
     "GIT_CONFIG_GLOBAL",
     "GIT_CONFIG_SYSTEM",
@@ -56,13 +57,13 @@ const KEPT: &[&str] = &[
     "GIT_SSL_CAINFO",
 ];
 
-/// Which git to run, and how long one call of it may take.
+/// The git program, and the bounds of its calls.
 #[derive(Debug, Clone)]
 pub struct Git {
     pub program: PathBuf,
     pub time_limit: Duration,
-    /// What every git has as its standard input, which none of them reads. A lock on it lasts until the last of them has
-    /// ended, also when we were killed.
+    /// The standard input of every git process, which none of them reads. A lock on it lasts until the last of them has
+    /// ended, also when this process was killed.
     pub held: Option<Arc<File>>,
 }
 
@@ -72,41 +73,41 @@ impl Default for Git {
     }
 }
 
-/// One call: a folder, and the arguments as an array.
+/// One call of git: a folder, and the arguments as a list.
 #[derive(Debug)]
 pub struct Call {
     folder: PathBuf,
     access: Access,
     reach: Reach,
     arguments: Vec<OsString>,
-    /// Stronger than every configuration file.
+    /// Settings that override every configuration file.
     settings: Vec<(String, String)>,
     environment: Vec<(&'static str, String)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Access {
-    /// Takes no locks, so that it disturbs nobody.
+    /// Takes no locks, so that it does not disturb other processes.
     Read,
     Write,
 }
 
-/// Where git looks for the repository.
+/// The place where git looks for the repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
     Upwards,
-    /// A worktree whose `.git` is gone must not be taken for the repository around it.
+    /// Looks only in the given folder: a worktree without `.git` must not be mistaken for the repository around it.
     HereOnly,
 }
 
-/// What git said. A status other than zero is left to the caller.
+/// The output of a git call. The caller decides about an exit code other than zero.
 #[derive(Debug)]
 pub struct Output {
     command: String,
     code: Option<i32>,
     pub stdout: Vec<u8>,
     pub stderr: String,
-    /// There was more than we keep.
+    /// The output was longer than the part that is kept.
     pub cut: bool,
 }
 
@@ -145,7 +146,7 @@ impl Call {
         self
     }
 
-    /// Again and again while git is only disturbed by another.
+    /// Runs the call, and retries while another git disturbs it.
     pub async fn run(self, git: &Git) -> Result<Output, Problem> {
         let mut tries = 1;
         loop {
@@ -159,7 +160,8 @@ impl Call {
     }
 
     async fn run_once(&self, git: &Git) -> Result<Output, Problem> {
-        // A missing folder and a missing program look the same to the one who starts it.
+        // Starting a process gives the same error for a missing folder and for a missing program, so check the folder
+        // first.
         if !self.folder.is_dir() {
             return Err(Problem::NotARepository { path: self.folder.clone() });
         }
@@ -195,7 +197,7 @@ impl Call {
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_ASKPASS", "")
             .env("GCM_INTERACTIVE", "never");
-        // Not as an argument: the name of a driver may contain anything.
+        // The settings are not arguments, because the name of a driver may contain any character.
         command.env("GIT_CONFIG_COUNT", self.settings.len().to_string());
         for (number, (name, value)) in self.settings.iter().enumerate() {
             command.env(format!("GIT_CONFIG_KEY_{number}"), name).env(format!("GIT_CONFIG_VALUE_{number}"), value);
@@ -213,12 +215,12 @@ impl Call {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
-        // A group of its own, so that what it started ends with it.
+        // Use a separate process group, so that the processes that git starts end with it.
         command.process_group(0);
         command
     }
 
-    /// The command without its options and values, for messages.
+    /// Returns the command without its options and values, for messages.
     fn name(&self) -> String {
         let words = self.arguments.iter().map_while(|word| word.to_str().filter(|word| !word.starts_with('-')));
         words.take(2).collect::<Vec<_>>().join(" ")
@@ -230,9 +232,9 @@ impl Output {
         self.code == Some(0)
     }
 
-    /// Returns whether another git disturbed this one. Git reads the entries of all worktrees before it does anything
-    /// with one. It fails when another git has made an entry and not filled it yet, or removes one at this moment. It has
-    /// changed nothing then.
+    /// Tells whether another git disturbed this call. Git reads the registrations of all worktrees before it works with
+    /// one. It fails when another git has created a registration and not filled it yet, or is removing one. In that
+    /// case it has changed nothing.
     fn is_disturbed(&self) -> bool {
         let is_about_entry = |line: &str| {
             let is_unread = line.contains("failed to read ") || line.contains("Invalid path ");
@@ -245,7 +247,7 @@ impl Output {
         self.code
     }
 
-    /// Without the line's end.
+    /// Returns the output without the line break at its end.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.stdout).trim_end_matches(['\r', '\n']).to_owned()
     }
@@ -254,7 +256,7 @@ impl Output {
         Problem::failed(&self.command, &self.stderr)
     }
 
-    /// Success and all of the output, or else what git said.
+    /// Returns the complete output of a successful call, or else git's error message.
     pub fn whole(self) -> Result<Self, Problem> {
         if !self.is_success() {
             return Err(self.failure());

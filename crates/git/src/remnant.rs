@@ -1,4 +1,4 @@
-//! Cleans up after a git that was killed: its locks, and a worktree that it had half made.
+//! Cleans up after a git process that was killed: its locks, and an unfinished worktree.
 //!
 //! ```text
 //! refs/heads/BRANCH.lock        a reference was being written
@@ -6,7 +6,7 @@
 //! worktrees/NAME/locked         "initializing": the worktree was being made
 //! worktrees/NAME                without `commondir`, `gitdir` or `HEAD`: its registration was being written
 //! ```
-//! A registration that is not complete makes every other git of the repository fail, so it must not stay.
+//! An incomplete registration makes every other git call in the repository fail, so it must be removed.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -17,17 +17,18 @@ use super::problem::Problem;
 use super::program::Git;
 use super::repository::{Repository, reference};
 
-/// What git writes into the lock of a worktree while it makes it.
+/// The reason that git writes into the lock of a worktree while it creates the worktree.
 const UNFINISHED: &str = "initializing";
-/// The files without which a registration is not complete.
+/// The files of a complete registration.
 const REGISTRATION: [&str; 3] = ["commondir", "gitdir", "HEAD"];
-/// No lock lies deeper in a registration.
+/// The maximum depth of a lock in a registration.
 const DEPTH_MAX: u32 = 4;
-/// A lock that others may hold counts as left behind when it did not change for so long. Our gits wait as long for it.
+/// The time after which an unchanged lock counts as left behind. Our git calls wait for a lock as long.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Removes what a killed git left of one branch and its worktree. No git of the caller may be at work on that branch.
+/// Removes the remains that a killed git left of one branch and its worktree. No git of the caller may be working on
+/// that branch.
 pub async fn clean_up(git: &Git, repository: &Path, root: Option<&Path>, branch: &str) -> Result<(), Problem> {
     let repository = Repository::find(git, repository).await?;
     let folder = super::folder::root(&repository.home, root)?.join(name::folder(branch));
@@ -39,7 +40,8 @@ pub async fn clean_up(git: &Git, repository: &Path, root: Option<&Path>, branch:
     }
 }
 
-/// Removes the locks of branches below this prefix and of the packed references that no living git holds. Returns them.
+/// Removes locks that no living git holds: those of the branches below this prefix and of the packed references.
+/// Returns the removed locks.
 pub async fn clean_shared(git: &Git, repository: &Path, prefix: &str) -> Result<Vec<PathBuf>, Problem> {
     let repository = Repository::find(git, repository).await?;
     let held = shared_locks(&repository.common, prefix);
@@ -53,7 +55,7 @@ pub async fn clean_shared(git: &Git, repository: &Path, prefix: &str) -> Result<
         tokio::time::sleep(LOOK).await;
         waited += LOOK;
     }
-    // A git that works here for so long may be its owner, whatever the lock looks like.
+    // A git that works here for so long may own the lock, even when the lock did not change.
     if is_git_at_work(&repository.home) {
         return Ok(Vec::new());
     }
@@ -61,7 +63,7 @@ pub async fn clean_shared(git: &Git, repository: &Path, prefix: &str) -> Result<
     Ok(left.filter(|path| fs::remove_file(path).is_ok()).collect())
 }
 
-/// Returns whether git has begun to make the worktree at this path and did not come to an end.
+/// Tells whether git started to create the worktree at this path and did not finish.
 pub fn is_unfinished(path: &Path) -> bool {
     let Ok(link) = fs::read_to_string(path.join(".git")) else { return false };
     let Some(folder) = link.trim_end().strip_prefix("gitdir: ") else { return false };
@@ -75,7 +77,7 @@ fn is_initializing(registration: &Path) -> bool {
 fn clean_branch(common: &Path, folder: &Path, branch: &str) -> std::io::Result<()> {
     gone(fs::remove_file(common.join(format!("{}.lock", reference(branch)))))?;
     let Some(registration) = registration(common, folder) else {
-        // A folder that git has not registered: it was reserved, and perhaps linked already.
+        // Git has not registered this folder: it was only reserved, and possibly linked.
         let link = folder.join(".git");
         let entries = fs::read_dir(folder).map(|entries| entries.flatten().map(|entry| entry.path()).collect());
         let entries: Vec<PathBuf> = entries.unwrap_or_default();
@@ -86,34 +88,34 @@ fn clean_branch(common: &Path, folder: &Path, branch: &str) -> std::io::Result<(
     };
     let is_complete = REGISTRATION.iter().all(|name| !is_empty(&registration.join(name)));
     if is_complete && !is_initializing(&registration) {
-        // An index that lost its content in a crash of the machine is made again from the files.
+        // An index that lost its content in a crash of the machine is created again from the files.
         if registration.join("index").exists() && is_empty(&registration.join("index")) {
             gone(fs::remove_file(registration.join("index")))?;
         }
         return remove_locks(&registration, DEPTH_MAX);
     }
-    // Nobody has worked there yet. The folder goes first: as long as the registration is there, both are found again.
+    // No agent has worked there yet. Remove the folder first: while the registration exists, both are found again.
     gone(fs::remove_dir_all(folder))?;
     gone(fs::remove_dir_all(&registration))?;
-    // Git removes the folder of all registrations with the last of them.
+    // Git removes the folder of all registrations together with the last one.
     let _others = fs::remove_dir(common.join("worktrees"));
     Ok(())
 }
 
-/// Returns the registration of the worktree at a path, also one that git has only begun to write.
+/// Returns the registration of the worktree at a path, also one that git has only started to write.
 fn registration(common: &Path, folder: &Path) -> Option<PathBuf> {
     let link = folder.join(".git");
     let entries = fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
     let is_ours = |path: &PathBuf| match fs::read_to_string(path.join("gitdir")) {
-        // Relative to the registration, where git is told to write it so.
+        // The path is relative to the registration when git is configured to write it so.
         Ok(text) if !text.trim().is_empty() => plain(&path.join(text.trim_end())) == link,
-        // Git names a registration like the folder, with a number behind it when that name is taken.
+        // Git names a registration like the folder, with a number after it when that name is taken.
         Ok(_) | Err(_) => path.file_name() == folder.file_name(),
     };
     entries.map(|entry| entry.path()).find(is_ours)
 }
 
-/// Resolves the steps upwards in a path, also of one that is not there any more.
+/// Resolves `..` in a path, also in one that no longer exists.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -142,7 +144,7 @@ fn remove_locks(folder: &Path, depth: u32) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Treats what is not there as removed.
+/// Treats a missing file as removed.
 fn gone(result: std::io::Result<()>) -> std::io::Result<()> {
     match result {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
@@ -150,7 +152,7 @@ fn gone(result: std::io::Result<()>) -> std::io::Result<()> {
     }
 }
 
-/// By what one lock is told from a later one of the same name.
+/// The properties that distinguish a lock from a later one with the same name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct LockSeen {
     modified: Option<std::time::SystemTime>,
@@ -169,7 +171,7 @@ fn shared_locks(common: &Path, prefix: &str) -> Vec<PathBuf> {
     branches.map(|entry| entry.path()).filter(is_lock).chain(packed).collect()
 }
 
-/// Returns whether a git works in the repository, as far as the system shows the folders of processes.
+/// Tells whether a git process works in the repository, as far as the system shows the folders of processes.
 fn is_git_at_work(home: &Path) -> bool {
     let is_git = |process: &Path| {
         let name = fs::read_to_string(process.join("comm")).unwrap_or_default();

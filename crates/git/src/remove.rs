@@ -1,4 +1,4 @@
-//! Removes a worktree that git lists as we recorded it, and its branch when nothing is lost with it.
+//! Removes a worktree that git lists as recorded, and its branch when no work is lost with it.
 
 use std::path::Path;
 
@@ -12,19 +12,19 @@ use super::squash::{self, SquashContent};
 use super::status;
 use super::{Branch, Kept, Removal, Removed, State, Tree};
 
-/// What to do with the branch, decided before anything is removed.
+/// The decision about the branch, made before anything is removed.
 enum Plan {
     Keep(Kept),
     Delete { tip: String },
 }
 
-/// The recorded worktree, as it is found.
+/// The recorded worktree, as found on disk and in git's list.
 enum Found {
     Listed {
         entry: Entry,
         folder: Presence,
     },
-    /// Neither git nor the disk has it: somebody removed it by hand.
+    /// Neither git nor the disk has the worktree: a person removed it.
     Gone,
 }
 
@@ -52,12 +52,12 @@ pub(super) async fn remove(git: &Git, removal: &Removal) -> Result<Removed, Prob
         remove_folder(git, &repository, removal).await?;
     }
     let branch = settle(git, &repository, removal, plan).await;
-    // Old references cost little; the next removal deletes those that are left.
+    // Old references cost little. The next removal deletes those that are left.
     let _left = removed::prune(git, &repository, removal.now_ms).await;
     Ok(Removed { worktree_removed: true, branch })
 }
 
-/// Only a linked worktree at exactly this path, with this branch.
+/// Finds the linked worktree at exactly this path with exactly this branch. Any other worktree is not ours.
 fn find(repository: &Repository, entries: &[Entry], removal: &Removal) -> Result<Found, Problem> {
     let path = &removal.path;
     let not_ours = |problem: String| Err(Problem::WorkspaceNotOurs { path: path.clone(), problem });
@@ -130,7 +130,8 @@ async fn plan(git: &Git, repository: &Repository, entries: &[Entry], removal: &R
         Err(Problem::BaseNotFound(_)) => return Ok(Plan::Keep(Kept::BaseNotFound)),
         Err(problem) => return Err(problem),
     };
-    // A branch is no evidence for itself, nor is a commit that happens to be checked out without a branch.
+    // A branch does not prove that its own work is merged. Neither does a commit that happens to be checked out without
+    // a branch.
     if base.name == removal.branch || (removal.base.is_none() && base.name == base.commit) {
         return Ok(Plan::Keep(Kept::BaseNotFound));
     }
@@ -147,7 +148,7 @@ async fn plan(git: &Git, repository: &Repository, entries: &[Entry], removal: &R
     judge_squash(git, repository, (&base.commit, &tip), merge).await
 }
 
-/// Decides by the files, because a squash has other commits than the branch.
+/// Decides by the content of the files, because a squash has other commits than the branch.
 async fn judge_squash(
     git: &Git,
     repository: &Repository,
@@ -164,15 +165,15 @@ async fn judge_squash(
         Ok(SquashContent::Whole) => Plan::Delete { tip: tip.to_owned() },
         Ok(SquashContent::NothingToHold) => Plan::Keep(Kept::MergeLacks { merge, file: None }),
         Ok(SquashContent::Lacks { file }) => Plan::Keep(Kept::MergeLacks { merge, file: Some(file) }),
-        // What cannot be compared is not deleted, and the worktree can be removed all the same.
+        // A branch that cannot be compared is kept. The worktree can still be removed.
         Err(problem) => Plan::Keep(Kept::Failed { problem: problem.to_string() }),
     })
 }
 
-/// Git looks for changes once more, so that what is written in this instant is not lost either.
+/// Removes the folder. Git checks for changes once more, so that files written at this moment are not lost.
 async fn remove_folder(git: &Git, repository: &Repository, removal: &Removal) -> Result<(), Problem> {
     let path = &removal.path;
-    // Given twice, it also removes a locked one.
+    // A second `--force` also removes a locked worktree.
     let force: &[&str] = if removal.force { &["--force", "--force"] } else { &[] };
     let arguments = [&["worktree", "remove"], force, &["--"]].concat();
     let output = Call::write(&repository.home, &arguments).and(path).run(git).await?;
@@ -191,7 +192,7 @@ async fn remove_folder(git: &Git, repository: &Repository, removal: &Removal) ->
     Err(output.failure())
 }
 
-/// The worktree is gone by now, so a branch that stays is no error.
+/// Deletes or keeps the branch. The worktree is already removed, so a branch that stays is not an error.
 async fn settle(git: &Git, repository: &Repository, removal: &Removal, plan: Plan) -> Branch {
     match plan {
         Plan::Keep(why) => Branch::Kept(why),

@@ -5,14 +5,14 @@ use super::program::{Call, Git};
 use super::repository::Repository;
 
 const PREFIX: &str = "refs/handover/removed/";
-/// How long a deleted branch can be restored.
+/// The number of days for which a deleted branch can be restored.
 pub const KEPT_DAYS: i64 = 30;
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 /// Each removal deletes at most this many old references, so that one call stays short.
 const PRUNED_MAX: usize = 200;
 const TIP_CHARS: usize = 12;
 
-/// Deletes a branch if it still is at `tip`, and returns the reference under which its commits stay reachable.
+/// Deletes a branch if its tip is still `tip`, and returns the reference under which its commits stay reachable.
 pub async fn retire_branch(
     git: &Git,
     repository: &Repository,

@@ -1,4 +1,4 @@
-//! What git knows of a repository: its home, its worktrees, its commits.
+//! Reads a repository through git: its home, its worktrees, its commits.
 
 use std::path::{Path, PathBuf};
 
@@ -6,12 +6,12 @@ use super::name;
 use super::problem::{MissingBase, Problem};
 use super::program::{Call, Git, Output};
 
-/// A repository, whichever of its worktrees it was found from.
+/// A repository, found from any of its worktrees.
 #[derive(Debug)]
 pub struct Repository {
-    /// The main worktree, or the bare repository itself; `place` finds the same folder.
+    /// The main worktree, or the bare repository. `place` of the `handover` crate finds the same folder.
     pub home: PathBuf,
-    /// Where git keeps what all worktrees share.
+    /// The folder in which git keeps the data that all worktrees share.
     pub common: PathBuf,
 }
 
@@ -19,15 +19,15 @@ pub struct Repository {
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Entry {
     pub path: PathBuf,
-    /// The whole name, `refs/heads/…`; none when a commit is checked out.
+    /// The full name, `refs/heads/…`; `None` when a commit is checked out without a branch.
     pub branch: Option<String>,
     pub locked: Option<String>,
 }
 
-/// What a branch starts from, or should have come to.
+/// The commit that a branch starts from, or into which its work should be merged.
 #[derive(Debug)]
 pub struct Base {
-    /// A branch or another name that moves, else the commit.
+    /// The name of a branch or another reference, else the commit.
     pub name: String,
     pub commit: String,
 }
@@ -55,14 +55,14 @@ impl Repository {
         let (common, own) = (canonical(common)?, canonical(own)?);
         let home = match (common.file_name(), common.parent()) {
             (Some(name), Some(parent)) if name == ".git" => parent.to_owned(),
-            // A submodule, or a repository that is kept apart from its worktree.
+            // This is a submodule, or a repository that is stored apart from its worktree.
             _ if own == common && bare == b"false" => Self::top(git, &folder).await?.unwrap_or_else(|| common.clone()),
             _ => common.clone(),
         };
         Ok(Self { home, common })
     }
 
-    /// The root of the worktree; none inside of the repository's own folder.
+    /// Returns the root of the worktree; `None` inside the repository's own folder.
     async fn top(git: &Git, folder: &Path) -> Result<Option<PathBuf>, Problem> {
         let arguments = ["rev-parse", "--path-format=absolute", "--show-toplevel"];
         let output = Call::read(folder, &arguments).run(git).await?;
@@ -70,7 +70,7 @@ impl Repository {
         Ok(if output.is_success() { found.canonicalize().ok() } else { None })
     }
 
-    /// Git's own opinion of a name for a branch.
+    /// Asks git whether it allows a name for a branch.
     pub async fn allows(&self, git: &Git, branch: &str) -> Result<(), Problem> {
         let output = Call::read(&self.home, &["check-ref-format", "--branch"]).and(branch).run(git).await?;
         if output.is_success() && output.text() == branch {
@@ -79,12 +79,12 @@ impl Repository {
         Err(Problem::input("branch", "is not a name that git allows for a branch"))
     }
 
-    /// All worktrees, the main one first.
+    /// Returns all worktrees, the main one first.
     pub async fn worktrees(&self, git: &Git) -> Result<Vec<Entry>, Problem> {
         let list = ["worktree", "list", "--porcelain"];
         let output = Call::read(&self.home, &list).and("-z").run(git).await?;
-        // Wrong usage: gits before 2.36 do not know `-z`. A line break in a path could then show an entry that is not
-        // there, and git would refuse to remove it.
+        // Exit code 129 means wrong usage: git before 2.36 does not know `-z`. Without it, a line break in a path could
+        // show an entry that does not exist, and git would refuse to remove it.
         if output.code() == Some(129) {
             return Ok(entries(&Call::read(&self.home, &list).run(git).await?.whole()?, b'\n'));
         }
@@ -97,11 +97,11 @@ impl Repository {
         Ok(if output.is_success() { Some(output.text()) } else { None })
     }
 
-    /// The named base, or what the main worktree has checked out.
+    /// Returns the named base, or the one that the main worktree has checked out.
     pub async fn base(&self, git: &Git, base: Option<&str>) -> Result<Base, Problem> {
         let Some(name) = base.filter(|base| *base != "HEAD") else { return self.head(git).await };
         name::check_base(name)?;
-        // A branch is meant, even when a tag has the same name.
+        // The name means the branch, even when a tag has the same name.
         if let Some(commit) = self.commit(git, &reference(name)).await? {
             return Ok(Base { name: name.to_owned(), commit });
         }
@@ -141,7 +141,7 @@ impl Repository {
         }
     }
 
-    /// Returns where two lines of work parted, or None when they have no commit in common.
+    /// Returns the last common commit of two branches, or `None` when they have none.
     pub async fn fork(&self, git: &Git, one: &str, other: &str) -> Result<Option<String>, Problem> {
         let output = Call::read(&self.home, &["merge-base", "--end-of-options"]).and(one).and(other).run(git).await?;
         match output.code() {
@@ -151,14 +151,14 @@ impl Repository {
         }
     }
 
-    /// Deletes the branch if it is still where we saw it.
+    /// Deletes the branch if its tip is still `tip`.
     pub async fn delete_branch(&self, git: &Git, branch: &str, tip: &str) -> Result<(), Problem> {
         let call = Call::write(&self.home, &["update-ref", "-d", "--end-of-options"]);
         call.and(reference(branch)).and(tip).run(git).await?.whole().map(drop)
     }
 }
 
-/// Blocks of `key value` items, with an empty item after each block.
+/// Parses blocks of `key value` items, with an empty item after each block.
 fn entries(output: &Output, separator: u8) -> Vec<Entry> {
     let mut entries = Vec::new();
     for item in output.stdout.split(|b| *b == separator) {

@@ -1,8 +1,8 @@
 //! Decides whether a squash commit holds everything that a branch changed.
 //!
-//! Git's merge is not asked: attributes and configuration could name a driver that reports success without merging. The
-//! files are compared one by one instead, and a file that both sides changed is merged by `git merge-file`, which reads no
-//! attributes.
+//! Git's own merge is not used, because attributes and configuration could name a driver that reports success without
+//! merging. Instead the files are compared one by one, and a file that both sides changed is merged by `git merge-file`,
+//! which reads no attributes.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -13,10 +13,10 @@ use super::problem::Problem;
 use super::program::{Call, Git};
 use super::repository::Repository;
 
-/// Files that were changed on both sides. Each takes four calls of git.
+/// The maximum number of files that both sides changed. Each takes four calls of git.
 const MERGED_FILES_MAX: usize = 200;
 
-/// The answer, with the first file that the squash lacks.
+/// The result of the comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SquashContent {
     /// The squash holds every change of the branch.
@@ -90,7 +90,7 @@ async fn differences(
     Ok(found)
 }
 
-/// Tells whether a file that differs in the squash has the branch's change all the same, beside changes of others.
+/// Tells whether a file that differs in the squash still has the branch's change, next to changes of others.
 async fn holds(git: &Git, repository: &Repository, [before, after, squashed]: [&TreeFile; 3]) -> Result<bool, Problem> {
     if ![before, after, squashed].iter().all(|file| file.is_plain()) {
         return Ok(false);
@@ -115,7 +115,7 @@ async fn holds(git: &Git, repository: &Repository, [before, after, squashed]: [&
     for file in &files {
         call = call.and(file.path());
     }
-    // Zero is a merge without conflicts. A merge that changes nothing shows that the change is there.
+    // Exit code 0 means a merge without conflicts. When the merge changes nothing, the squash already has the change.
     let output = call.run(git).await?;
     Ok(output.is_success() && !output.cut && texts.first() == Some(&output.stdout))
 }

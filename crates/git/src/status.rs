@@ -1,4 +1,4 @@
-//! What a worktree has checked out, and whether anything in it is not committed.
+//! Reads the branch and commit of a worktree, and whether it has uncommitted changes.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub(super) async fn state(git: &Git, path: &Path) -> Result<State, Problem> {
     Ok(parse(&output.stdout))
 }
 
-/// Items are ended by a zero byte; a moved file is followed by its old name.
+/// Parses the status. Each item ends with a zero byte; a renamed file is followed by its old name.
 fn parse(bytes: &[u8]) -> State {
     let mut state = State { branch: None, head: None, tree: Tree::Clean };
     let (mut files, mut more) = (Vec::new(), false);
@@ -35,7 +35,7 @@ fn parse(bytes: &[u8]) -> State {
         } else if let Some(branch) = item.strip_prefix("# branch.head ") {
             state.branch = Some(branch.to_owned()).filter(|branch| branch != "(detached)");
         }
-        // How many fields stand before the name.
+        // The number of fields before the name.
         let fields = match item.bytes().next() {
             Some(b'?') => 1,
             Some(b'1') => 8,

@@ -1,4 +1,4 @@
-//! One SQLite file in one process: batches, readers, damage, other schemas.
+//! Tests of one SQLite file in one process: batches, readers, damage, other schemas.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use store::conformance::{self, Order, act, has_small, must, small};
 use store::{Fault, Job, Options, Sqlite, Store};
 
-/// A foreign connection to the file, as a tool would have.
+/// Opens a foreign connection to the file, as another tool would.
 #[expect(clippy::disallowed_methods, reason = "a test looks at the file from outside")]
 fn foreign(path: &std::path::Path) -> Connection {
     must(Connection::open(path), "a foreign connection")
@@ -32,7 +32,7 @@ async fn one_failing_command_does_not_spoil_the_others_of_its_batch() {
     let path = folder.path().join("a.db");
     let store = open(&path).await;
     act(store.as_ref(), &small(0)).await;
-    // While the queue is held, everything gathers behind the first one.
+    // While the queue is held, all commands gather behind the first one.
     let queue = queue(&path);
     must(queue.lock(), "hold the queue");
     let send = |job: Job| {
@@ -61,7 +61,7 @@ async fn one_failing_command_does_not_spoil_the_others_of_its_batch() {
     assert_eq!((verdict.entries, verdict.findings), (40, Vec::new()), "only what was answered is logged");
 }
 
-/// A row that breaks a check, a row that is there already, and a step that panics.
+/// Returns jobs that fail: a row that breaks a check, a row that exists already, and a step that panics.
 fn bad_jobs() -> Vec<(&'static str, Job)> {
     let id = WorkflowId::next(&mut Ids::new(9));
     let change = |open: u32| {
@@ -185,7 +185,7 @@ async fn a_newer_schema_is_refused() {
     act(open(&path).await.as_ref(), &small(1)).await;
 }
 
-/// What each schema added to the one before. Without it a file is one of that one.
+/// Statements that remove the additions of each schema, so that a file gets the schema before it.
 const SINCE: &[&str] = &[
     "DROP TABLE token; DROP INDEX workflow_created; DROP INDEX task_plan; DROP INDEX task_group; DROP INDEX task_since; \
      DROP INDEX task_stuck; DROP INDEX agent_created; DROP INDEX repository_created; \
@@ -214,7 +214,7 @@ const SINCE: &[&str] = &[
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_of_an_older_schema_is_brought_up_to_date() {
-    // Tables change their text when a column goes and comes back, indexes do not.
+    // The text of a table changes when a column is dropped and added again; the text of an index does not.
     let schema = |connection: &Connection| -> Vec<String> {
         let text = "SELECT name || CASE type WHEN 'index' THEN ' ' || coalesce(sql, '') ELSE '' END FROM sqlite_master ORDER BY name";
         let mut all = must(connection.prepare(text), "prepare");
@@ -241,7 +241,7 @@ async fn a_file_of_an_older_schema_is_brought_up_to_date() {
     }
 }
 
-/// What a row is changed to, and what is asked for then.
+/// The update that damages a row, and the table that is read then.
 const DAMAGE: &[(&str, &str)] = &[
     ("task SET status = 'nonsense'", "task"),
     ("task SET status = 'completed', actor = NULL", "task"),
@@ -271,7 +271,7 @@ async fn a_damaged_row_is_a_fault_with_a_name() {
     let (workflow, task) = planned(store.as_ref()).await;
     let damaged = foreign(&path);
     must(damaged.execute_batch("PRAGMA ignore_check_constraints = ON; PRAGMA writable_schema = ON"), "prepare");
-    // Columns that may not be null are so by the table's own word, which a damaged file does not keep.
+    // A damaged file need not respect NOT NULL, so remove it from the tables.
     let lax = "UPDATE sqlite_schema SET sql = replace(sql, ' NOT NULL,', ',') WHERE name IN ('task', 'workflow')";
     must(damaged.execute_batch(&format!("{lax}; PRAGMA writable_schema = RESET")), "loosen the tables");
     for (change, table) in DAMAGE {

@@ -1,6 +1,6 @@
-//! The store on PostgreSQL does what every store must do.
+//! Runs the checks that every store must pass on PostgreSQL.
 
-// The binary's tests have it, too: a bound in seconds grows with the load of the machine.
+// The tests of the `handover` binary share this module: it extends a bound in seconds when the machine is loaded.
 #[path = "../../handover/tests/proof/busy.rs"]
 mod busy;
 mod server;

@@ -1,6 +1,7 @@
-//! Several processes on one SQLite file. The others are this same test binary, told by the environment what to do.
+//! Tests of several processes on one SQLite file. The other processes run this same test binary; the environment gives
+//! them their role.
 
-// The binary's tests have it, too: a bound in seconds grows with the load of the machine.
+// The tests of the `handover` binary share this module: it extends a bound in seconds when the machine is loaded.
 #[path = "../../handover/tests/proof/busy.rs"]
 mod busy;
 
@@ -13,15 +14,15 @@ use std::time::{Duration, Instant, SystemTime};
 use store::conformance::{act, has_small, must, small};
 use store::{Cursor, Fault, Options, Sqlite, Store};
 
-/// These tests measure and each needs the whole machine, so they go one after the other.
+/// Makes the tests run one after the other, because each measures time and needs the whole machine.
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 const ROLE: &str = "HANDOVER_TEST_CHILD";
 
-/// Another process. It begins each part when it is told to, and says what it did in lines that begin with `@`.
+/// Another process. It starts each part when the test orders it, and reports in lines that begin with `@`.
 struct Other {
     child: Child,
-    /// It ends when this does.
+    /// The input of the process. The process ends when this is closed.
     orders: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
 }
@@ -48,7 +49,7 @@ impl Other {
         must(writeln!(orders, "{order}").and_then(|()| orders.flush()), "tell another process");
     }
 
-    /// The next line it says.
+    /// Returns the next line that the process reports.
     fn hear(&mut self) -> String {
         let mut line = String::new();
         loop {
@@ -79,7 +80,8 @@ impl Other {
 }
 
 impl Drop for Other {
-    /// A test that fails leaves nobody behind, not even a stopped one. One that has ended is not there to be killed.
+    /// Kills the process, also a stopped one, so that a failed test leaves no process behind. Killing an ended process
+    /// fails, which is fine.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -102,14 +104,14 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Microseconds that mean the same in every process of this machine.
+/// Returns microseconds since the epoch, which are comparable between the processes of this machine.
 #[expect(clippy::disallowed_methods, reason = "measures how long something takes")]
 fn wall() -> u64 {
     let since = must(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH), "the clock");
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// What another process does. In a plain run of the tests it does nothing.
+/// Runs the role of another process. Without a role in the environment it does nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_other_process() {
     let Ok(role) = std::env::var(ROLE) else { return };
@@ -187,7 +189,7 @@ async fn processes_share_the_file_fairly() {
     let _alone = ALONE.lock().await;
     let folder = must(tempfile::tempdir(), "a folder");
     let mut best = 0.0_f64;
-    // A busy machine may hold one process up; that is not the queue's doing, so it gets three tries.
+    // A busy machine may delay one process. The queue is not the cause of that, so the test has three tries.
     for round in 0..3 {
         let path = folder.path().join(format!("{round}.db"));
         let mut others = start_all("write", &path, 8);
@@ -207,8 +209,8 @@ async fn processes_share_the_file_fairly() {
     panic!("the slowest process got {best:.2} of the mean");
 }
 
-/// While the test holds the queue, others ask one after the other, each when the one before is seen to wait. Then they must
-/// come in that order.
+/// Checks that processes get the queue in the order in which they ask. The test holds the queue while the others ask,
+/// each one when the one before it is seen to wait.
 #[tokio::test(flavor = "multi_thread")]
 async fn processes_come_in_the_order_in_which_they_ask() {
     let _alone = ALONE.lock().await;
@@ -222,7 +224,7 @@ async fn processes_come_in_the_order_in_which_they_ask() {
     let (mut cursor, mut next) = (Cursor::default(), 0_i64);
     for round in 0..5 {
         must(queue.lock(), "hold the queue");
-        // Another first one in every round, so that it is not the order of the processes.
+        // Each round starts with another process, so that the order is not simply that of the processes.
         others.rotate_left(1);
         for (waiting, (other, number)) in others.iter_mut().zip(next..).enumerate() {
             other.tell(&number.to_string());
@@ -231,7 +233,7 @@ async fn processes_come_in_the_order_in_which_they_ask() {
         must(queue.unlock(), "let them go");
         others.iter_mut().for_each(|other| assert_eq!(other.hear(), "done"));
         let page = must(store.follow(cursor, 100).await, "follow");
-        // A small command's time tells its number.
+        // The time of a small command shows its number.
         let found: Vec<i64> = page.entries.iter().map(|entry| entry.at.0 % 1_000).collect();
         assert_eq!(found, (next..next + 6).collect::<Vec<i64>>(), "round {round}");
         (cursor, next) = (page.next, next + 6);
@@ -239,7 +241,7 @@ async fn processes_come_in_the_order_in_which_they_ask() {
     others.into_iter().for_each(Other::end);
 }
 
-/// The kernel lists who waits for a lock, by the file's number.
+/// Waits until so many processes wait for the queue. The kernel lists them by the file's inode number.
 async fn wait_for_waiters(queue: &std::fs::File, count: usize) {
     use std::os::unix::fs::MetadataExt;
     let file = format!(":{} ", must(queue.metadata(), "the queue").ino());
@@ -255,7 +257,8 @@ async fn wait_for_waiters(queue: &std::fs::File, count: usize) {
     }
 }
 
-/// From the moment at which another process knows that its last write is durable, to the moment at which we saw it.
+/// Measures from the moment at which another process knows that its last write is durable to the moment at which this
+/// one sees it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_by_another_process_is_seen_within_a_tenth_of_a_second() {
     let _alone = ALONE.lock().await;
@@ -287,7 +290,7 @@ async fn a_change_by_another_process_is_seen_within_a_tenth_of_a_second() {
     assert!(u128::from(p95) <= bound, "the last commit of a burst was seen after so many milliseconds: {late:?}");
 }
 
-/// Waits until so many entries came, by being woken only, and says when.
+/// Waits until `count` entries came, only by being woken. Returns the time and the cursor after them.
 async fn see(store: Arc<Sqlite>, mut cursor: Cursor, count: u64) -> (u64, Cursor) {
     let mut watch = store.watch();
     let mut left = usize::try_from(count).unwrap_or(0);
@@ -314,7 +317,7 @@ async fn a_stopped_process_is_a_fault_after_a_bound_and_nothing_once_it_goes_on(
     other.tell("go");
     assert_eq!(other.hear(), "begun");
     let queue = must(std::fs::File::options().write(true).open(path.with_extension("db.lock")), "the queue");
-    // Stopped at random moments until one of them is in the middle of a transaction.
+    // Stop the process at random moments until it stops in the middle of a transaction.
     let mut tries = 0;
     loop {
         other.signal("-STOP");

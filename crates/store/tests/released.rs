@@ -1,7 +1,7 @@
-//! Stores that released versions made are opened by this one, and nothing of them is lost.
+//! Checks that this version opens stores of released versions without losing any row.
 //!
-//! `fixtures/VERSION` has a store of that version as an SQLite file, as a dump of PostgreSQL and as an export; `make` in that
-//! folder says how they were made. All three have the same rows.
+//! `fixtures/VERSION` has a store of that version as an SQLite file, as a dump of PostgreSQL and as an export. The script
+//! `make` in that folder shows how they were made. All three have the same rows.
 
 use std::collections::BTreeSet;
 use std::io::Cursor;
@@ -109,7 +109,7 @@ fn rows(export: &str) -> Vec<Row> {
     export.lines().map(line).filter_map(row).collect()
 }
 
-/// The heads that version 0.1.0 wrote: whatever happens to a store, its log must lead to them.
+/// Returns the heads that version 0.1.0 wrote. The log of a store must always contain them.
 fn heads() -> Vec<store::Head> {
     let head = |(table, values): Row| {
         let text = |place: usize| values[place].as_str().unwrap_or_default().to_owned();
@@ -141,7 +141,8 @@ async fn exported(store: &dyn Store) -> String {
     must(String::from_utf8(bytes), "an export is text")
 }
 
-/// Every kind of row and of log entry is read, the log is the one of version 0.1.0, and the store works. Returns its export.
+/// Checks that every kind of row and log entry is read, that the log is the one of version 0.1.0, and that the store
+/// works. Returns the store's export.
 async fn is_whole(store: &dyn Store, what: &str) -> String {
     let export = exported(store).await;
     let rows = rows(&export);
@@ -165,7 +166,7 @@ async fn imported(store: &dyn Store) {
     must(store::import(store, Cursor::new(read("store.jsonl"))).await, "import");
 }
 
-/// How many rows of each table of version 0.1.0 there are.
+/// Returns the number of rows in each table of version 0.1.0.
 fn counts(export: &str) -> Vec<(&'static str, usize)> {
     let rows = rows(export);
     TABLES.iter().map(|name| (*name, rows.iter().filter(|(table, _)| table == name).count())).collect()
@@ -187,7 +188,7 @@ async fn a_file_and_an_export_of_0_1_0_become_the_same_store() {
     assert_eq!(is_whole(&memory, "the import into memory").await, from_export);
 }
 
-/// Opening it a second time changes nothing.
+/// Checks that opening the file a second time changes no row.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_of_0_1_0_is_migrated_once() {
     let folder = must(tempfile::tempdir(), "a folder");
@@ -214,7 +215,7 @@ async fn a_dump_and_an_export_of_0_1_0_become_the_same_store_on_postgres() {
     empty.remove().await;
 }
 
-/// A follower gets the log of a dump on a server whose transactions are numbered otherwise.
+/// Checks that a follower gets the whole log of a dump, on a server whose transactions have other numbers.
 async fn followed(store: &dyn Store) {
     let expected = must(store::verify(store, &[]).await, "verify").entries;
     let (mut cursor, mut found, mut watch) = (store::Cursor::default(), 0, store.watch());
@@ -232,7 +233,7 @@ async fn followed(store: &dyn Store) {
     assert_eq!(found, expected, "entries that a follower gets");
 }
 
-/// A database of its own, because a dump names the schema it was made in.
+/// A separate database, because a dump names the schema in which it was made.
 struct Database {
     url: String,
     name: String,

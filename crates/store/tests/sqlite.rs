@@ -1,11 +1,11 @@
-//! The store on SQLite and in memory does what every store must do.
+//! Runs the checks that every store must pass on SQLite and in memory.
 
 use std::sync::Arc;
 
 use store::conformance::{self, must};
 use store::{Memory, Sqlite, Store};
 
-/// Three, or as many as `HANDOVER_TEST_SEEDS` says.
+/// Returns three seeds, or as many as `HANDOVER_TEST_SEEDS` says.
 fn seeds() -> std::ops::Range<u64> {
     let wanted = std::env::var("HANDOVER_TEST_SEEDS").ok().and_then(|text| text.parse().ok());
     2..2 + wanted.unwrap_or(3)

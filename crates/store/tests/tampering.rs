@@ -1,4 +1,5 @@
-//! Somebody edits the log in the file. Verification names the first entry that was changed, removed, inserted or moved.
+//! An intruder edits the log in the file. Verification names the first entry that was changed, removed, inserted or
+//! moved.
 
 use std::path::Path;
 
@@ -11,13 +12,13 @@ use store::{Entry, Head, Sqlite, Store, Tampering, verify};
 const TOPIC: &str = "registry";
 const LAST: i64 = 12;
 
-/// What an intruder does to the topic, whose entries are 1 to 12.
+/// An edit by an intruder of a topic with the entries 1 to 12, and the expected findings.
 struct Case {
     what: &'static str,
     edit: fn(&Intruder),
-    /// Found from the file alone.
+    /// The finding from the file alone.
     alone: Option<(i64, Tampering)>,
-    /// Found when the head was written down elsewhere beforehand.
+    /// The finding when the head was saved elsewhere before the edit.
     kept: Option<(i64, Tampering)>,
 }
 
@@ -25,7 +26,7 @@ const fn case(what: &'static str, edit: fn(&Intruder), found: (i64, Tampering)) 
     Case { what, edit, alone: Some(found), kept: Some(found) }
 }
 
-/// What only a kept head shows.
+/// Returns a case that only a kept head reveals.
 const fn hidden(what: &'static str, edit: fn(&Intruder), found: (i64, Tampering)) -> Case {
     Case { what, edit, alone: None, kept: Some(found) }
 }
@@ -180,7 +181,7 @@ const CASES: &[Case] = &[
     case("the last moved on", |file| file.renumber(LAST, LAST + 1), (LAST, Moved)),
 ];
 
-/// Somebody with write access to the file.
+/// A person with write access to the file.
 struct Intruder(Connection);
 
 impl Intruder {
@@ -205,7 +206,7 @@ impl Intruder {
         self.set(from, &format!("seq = {to}"));
     }
 
-    /// Moves a range of numbers, beginning where there is room.
+    /// Renumbers a range of entries, starting at the end where numbers are free.
     fn shift(&self, first: i64, last: i64, by: i64) {
         let mut range: Vec<i64> = (first..=last).collect();
         if by > 0 {
@@ -237,7 +238,7 @@ impl Intruder {
         must(self.0.query_row(sql, params![TOPIC, seq], read), "an entry")
     }
 
-    /// An entry that was never written by us.
+    /// Returns an entry that the store never wrote.
     fn forged(&self, seq: i64) -> Entry {
         Entry { seq, body: "{\"event\":\"forged\"}".to_owned(), ..self.entry(4) }
     }
@@ -249,14 +250,14 @@ impl Intruder {
         must(self.0.execute(sql, params![topic, seq, at.0, kind, sender, body, prev, hash]), "insert");
     }
 
-    /// One that links to the entry before it and has the right hash.
+    /// Inserts a forged entry that links to the entry before it and has the right hash.
     fn insert_sound(&self, seq: i64) {
         let mut entry = Entry { prev: self.entry(seq - 1).hash, ..self.forged(seq) };
         entry.hash = entry.computed_hash();
         self.insert(&entry);
     }
 
-    /// Changes the first body, and gives all of them links and hashes that fit.
+    /// Changes the first body of a range, and gives all entries of the range matching links and hashes.
     fn rewrite(&self, first: i64, last: i64) {
         for seq in first..=last {
             let mut entry = self.entry(seq);
@@ -324,14 +325,14 @@ async fn an_entry_in_another_topic_and_a_missing_head_are_found() {
     assert_eq!(texts().await, ["registry entry 1 was inserted"]);
 }
 
-/// Every field of every entry of a log that has every kind of entry, and every other way to change it.
+/// Makes every edit at every entry of a log that has every kind of entry, and checks that each edit is found.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_of_a_real_log_can_be_changed_unseen() {
     let folder = must(tempfile::tempdir(), "a folder");
     let path = folder.path().join("a.db");
     let store = must(Sqlite::open(&path, 1).await, "open");
     let file = Intruder::into(&path);
-    // Nothing dies here.
+    // No process dies in this test, so the disk need not be synced.
     file.run("PRAGMA synchronous = OFF");
     let run = |statement: String| {
         file.run(&statement);

@@ -1,4 +1,4 @@
-//! Brings the workflow's branch into a task's worktree, for the agent to mend what conflicts.
+//! Merges the workflow's branch into a task's worktree, so that the agent can fix the conflicts.
 
 use super::look::{Look, look, names};
 use super::merge::{commit, conflict};
@@ -8,8 +8,8 @@ use crate::program::{Call, Git};
 use crate::repository::Repository;
 use crate::{Dirt, Problem};
 
-/// Merges in the worktree, which must be clean, and leaves a conflict there with its markers; `commit` then makes the
-/// merge. A merge that was begun before is not begun again: what is still unmerged is the answer.
+/// Merges in the worktree, which must be clean, and leaves a conflict there with its markers; `commit` then creates the
+/// merge. When a merge is already in progress, it starts no new one and returns the paths that are still unmerged.
 pub async fn bring(
     git: &Git,
     line: &Line,
@@ -19,7 +19,7 @@ pub async fn bring(
 ) -> Result<Merged, Problem> {
     check_words(message, author)?;
     let mut quiet = quiet(git, &workspace.path).await?;
-    // Options for the branch could name a strategy, which is a program.
+    // Options for the branch could name a merge strategy, which is a program.
     quiet.settings.push((format!("branch.{}.mergeOptions", workspace.branch), String::new()));
     let before = look(git, workspace, &quiet).await?;
     if before.merging.is_some() {

@@ -1,4 +1,4 @@
-//! Commits what an agent left in its worktree.
+//! Commits the work that an agent left in its worktree.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -11,10 +11,11 @@ use super::{Author, Committed, Left, Why, Workspace, check_words};
 use crate::Problem;
 use crate::program::{Call, Git};
 
-/// Names that are passed to git in one call.
+/// The maximum number of names that are passed to git in one call.
 const LEFT_MAX: usize = 500;
 
-/// Everything that is not ignored, a begun merge with both its parents. Done again, it finds nothing to do.
+/// Commits everything that is not ignored; a merge in progress gets both its parents. A repeated call finds no work to
+/// commit.
 pub async fn commit(git: &Git, workspace: &Workspace, message: &str, author: &Author) -> Result<Committed, Problem> {
     check_words(message, author)?;
     let quiet = quiet(git, &workspace.path).await?;
@@ -58,8 +59,9 @@ pub async fn commit(git: &Git, workspace: &Workspace, message: &str, author: &Au
     Ok(Committed::Commit { head: head.text(), left })
 }
 
-/// A file without the markers of a conflict that is not simply our side. Of a conflict that has no markers (a binary
-/// file, one that a side removed) only `git add` or `git rm` says that it is mended, and then it is not unmerged.
+/// Tells whether the conflict of a file is fixed: the file has no markers and is not simply our side. A conflict
+/// without markers (a binary file, or a file that one side removed) is fixed only by `git add` or `git rm`, and then
+/// the file is not unmerged.
 async fn is_mended(git: &Git, workspace: &Workspace, file: &Unmerged) -> Result<bool, Problem> {
     let path = workspace.path.join(&file.path);
     let is_file = path.symlink_metadata().is_ok_and(|data| data.is_file());

@@ -1,4 +1,4 @@
-//! What is in a task's worktree, and that it is the one we mean.
+//! Reads the state of a task's worktree, and checks that it is the worktree we mean.
 
 use std::path::{Path, PathBuf};
 
@@ -8,28 +8,28 @@ use crate::Problem;
 use crate::program::{Call, Git};
 use crate::repository::{Repository, path, reference};
 
-/// Names that are passed to git in one call.
+/// The maximum number of names that are passed to git in one call.
 const CHUNK: usize = 500;
 
 #[derive(Debug, Default)]
 pub(super) struct Look {
-    /// Staged by the agent itself, whatever it is: its own decision.
+    /// Paths that the agent staged; the agent decided this, so they are committed.
     pub(super) staged: Vec<PathBuf>,
-    /// Changed, new, gone or unmerged and not staged, without the submodules.
+    /// Paths that are changed, new, deleted or unmerged, and not staged; without submodules.
     pub(super) changed: Vec<PathBuf>,
     pub(super) unmerged: Vec<Unmerged>,
-    /// Changed submodules, and repositories that are none.
+    /// Changed submodules, and nested repositories that are not submodules.
     pub(super) nested: Vec<PathBuf>,
-    /// A merge was begun in it and not committed.
+    /// The commit of a merge that was started in the worktree and not committed.
     pub(super) merging: Option<String>,
     pub(super) head: String,
 }
 
-/// A path of a merge that nobody has staged yet.
+/// A path of a merge that is not staged yet.
 #[derive(Debug)]
 pub(super) struct Unmerged {
     pub(super) path: PathBuf,
-    /// What our side has; none when a side has removed it.
+    /// The object of our side; `None` when one side removed the file.
     pub(super) ours: Option<String>,
 }
 
@@ -54,7 +54,7 @@ pub(super) async fn look(git: &Git, workspace: &Workspace, quiet: &Quiet) -> Res
                 look.head = text.strip_prefix("# branch.oid ").map_or(look.head, str::to_owned);
                 branch = text.strip_prefix("# branch.head ").map(str::to_owned).or(branch);
             }
-            // With every file listed, what is still a folder is a repository.
+            // The status lists every single file, so an entry that is a folder is a repository.
             Some(b'?') if item.ends_with(b"/") => look.nested.push(path(&item[2..item.len() - 1])),
             Some(b'?') => look.changed.push(path(&item[2..])),
             Some(b'1') => look.add(item, 8),
@@ -76,7 +76,7 @@ pub(super) async fn look(git: &Git, workspace: &Workspace, quiet: &Quiet) -> Res
 }
 
 impl Look {
-    /// `1 XY sub …` and `u XY sub …`, with as many fields before the name.
+    /// Adds an item `1 XY sub …` or `u XY sub …`, with `fields` fields before the name.
     fn add(&mut self, item: &[u8], fields: usize) {
         let mut words = item.splitn(fields + 1, |byte| *byte == b' ');
         let (Some(letters), Some(sub)) = (words.nth(1), words.next()) else { return };
@@ -91,7 +91,7 @@ impl Look {
 }
 
 impl Unmerged {
-    /// `u XY sub m1 m2 m3 mW h1 h2 h3 path`
+    /// Parses an item `u XY sub m1 m2 m3 mW h1 h2 h3 path`.
     fn parse(item: &[u8]) -> Option<Self> {
         let words: Vec<&[u8]> = item.splitn(11, |byte| *byte == b' ').collect();
         let [_, letters, _, _, _, _, _, _, ours, _, name] = words[..] else { return None };
@@ -101,7 +101,7 @@ impl Unmerged {
     }
 }
 
-/// Those that pass through a filter which is switched off.
+/// Returns the paths that pass through a filter that is switched off.
 pub(super) async fn filtered(
     git: &Git,
     workspace: &Workspace,
@@ -128,7 +128,7 @@ pub(super) async fn filtered(
     Ok(found)
 }
 
-/// An agent may have led its worktree to another repository.
+/// Checks that the worktree belongs to the repository. An agent may have redirected it to another one.
 async fn check(git: &Git, workspace: &Workspace) -> Result<(), Problem> {
     let lost = || Problem::NotARepository { path: workspace.path.clone() };
     let repository = Repository::find(git, &workspace.repository).await?;

@@ -1,4 +1,4 @@
-//! Merges a head into a branch without any worktree.
+//! Merges a head into a branch without a worktree.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -9,11 +9,11 @@ use crate::Problem;
 use crate::program::{Call, Git, Output};
 use crate::repository::{Repository, reference};
 
-/// Each lost race means that another merged; so many at once have no workflow to work for.
+/// The maximum number of tries. Each lost race means that another merge succeeded, and no workflow has so many merges
+/// at once.
 const TRIES_MAX: u32 = 50;
 
-/// Brings a commit into a branch. The branch moves only from the tip that was looked at; the caller may hold a lock,
-/// but need not.
+/// Merges a commit into a branch. The branch moves only from the tip that was read, so the caller need not hold a lock.
 pub async fn merge(git: &Git, request: &Merge) -> Result<Merged, Problem> {
     let Merge { message, author, .. } = request;
     check_words(message, author)?;
@@ -52,7 +52,7 @@ pub async fn merge(git: &Git, request: &Merge) -> Result<Merged, Problem> {
         if moved.is_success() {
             return Ok(merged);
         }
-        // Another has moved it: its work is merged with next time.
+        // Another merge moved the branch; the next try starts from its tip.
         if commit(git, &repository, &name).await? == tip {
             return Err(moved.failure());
         }
@@ -60,7 +60,7 @@ pub async fn merge(git: &Git, request: &Merge) -> Result<Merged, Problem> {
     Err(Problem::failed("update-ref", "the branch moves faster than it can be merged into"))
 }
 
-/// Whether a commit is in a branch already.
+/// Tells whether a branch already contains a commit.
 pub async fn is_merged(git: &Git, request: &Merge) -> Result<bool, Problem> {
     let repository = Repository::find(git, &request.repository).await?;
     let tip = commit(git, &repository, &reference(&request.branch)).await?;
@@ -68,7 +68,7 @@ pub async fn is_merged(git: &Git, request: &Merge) -> Result<bool, Problem> {
     repository.contains(git, &tip, &head).await
 }
 
-/// Where two lines of work parted.
+/// Returns the last common commit of two branches.
 pub(super) async fn fork(git: &Git, repository: &Repository, one: &str, other: &str) -> Result<String, Problem> {
     let call = Call::read(&repository.home, &["merge-base", "--end-of-options"]).and(one).and(other);
     Ok(call.run(git).await?.whole()?.text())
@@ -90,7 +90,7 @@ async fn checked_out(git: &Git, repository: &Repository, name: &str) -> Result<O
     Ok(entries.into_iter().find(|entry| entry.branch.as_deref() == Some(name)).map(|entry| entry.path))
 }
 
-/// The merged tree, or what is in the way of it.
+/// Returns the merged tree, or the conflict that prevents it.
 fn tree(output: &Output) -> Result<Result<String, Merged>, Problem> {
     let text = String::from_utf8_lossy(&output.stdout);
     let mut items = text.split('\0').filter(|item| !item.is_empty());

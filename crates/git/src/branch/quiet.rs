@@ -1,4 +1,4 @@
-//! Keeps the programs that a configuration names from running.
+//! Prevents git from running programs that a configuration names.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::path::Path;
 use crate::Problem;
 use crate::program::{Call, Git};
 
-/// Whatever files say.
+/// Settings that override every configuration file.
 const FIXED: &[(&str, &str)] = &[
     ("commit.gpgSign", "false"),
     ("merge.verifySignatures", "false"),
     ("merge.autoStash", "false"),
-    // Would pass every file through its filter.
+    // This setting would pass every file through its filter.
     ("merge.renormalize", "false"),
     ("merge.default", "text"),
     ("rerere.enabled", "false"),
@@ -19,24 +19,24 @@ const FIXED: &[(&str, &str)] = &[
     ("maintenance.auto", "false"),
     ("i18n.commitEncoding", "UTF-8"),
 ];
-/// Nobody has so many drivers; each takes some room in the environment of a call.
+/// The maximum number of drivers. More do not occur in practice, and each takes space in the environment of a call.
 const DRIVERS_MAX: usize = 200;
 
-/// For every call: settings, and the filters that are switched off by them.
+/// The settings for every call, and the filters that they switch off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Quiet {
     pub settings: Vec<(String, String)>,
     pub filters: BTreeSet<String>,
 }
 
-/// The names of drivers can only be learnt from the configuration.
+/// Returns the settings for a folder. Reads the configuration, because only it has the names of the drivers.
 pub async fn quiet(git: &Git, folder: &Path) -> Result<Quiet, Problem> {
     let mut quiet = Quiet { settings: Vec::new(), filters: BTreeSet::new() };
     quiet.settings.extend(FIXED.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     let arguments = ["config", "--null", "--name-only", "--get-regexp"];
     let named = r"^(filter|merge)\..*\.(clean|smudge|process|driver)$";
     let output = Call::read(folder, &arguments).and(named).run(git).await?;
-    // One: there are none.
+    // Exit code 1 means that the configuration has no drivers.
     let output = if output.code() == Some(1) { return Ok(quiet) } else { output.whole()? };
     let text = String::from_utf8_lossy(&output.stdout);
     let mut drivers = BTreeSet::new();
@@ -58,7 +58,7 @@ pub async fn quiet(git: &Git, folder: &Path) -> Result<Quiet, Problem> {
         }
         quiet.settings.push((format!("filter.{name}.required"), "false".to_owned()));
     }
-    // An empty one would count as a merge that kept our side; this one says that it could not merge.
+    // An empty driver would count as a merge that kept our side. This one reports that it could not merge.
     quiet.settings.extend(drivers.into_iter().map(|name| (format!("merge.{name}.driver"), "exit 1".to_owned())));
     Ok(quiet)
 }

@@ -1,4 +1,4 @@
-//! The worktree of a task: made, or found as a runner that was stopped left it.
+//! The worktree of a task: created, or found after a runner was stopped.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,22 +9,24 @@ use crate::remnant::is_unfinished;
 use crate::repository::{Repository, reference};
 use crate::{self as worktree, Made, Occupant, Problem, Request};
 
-/// How often we look whether a git has finished, and how often in all: a checkout of many files takes its time.
+/// The time between two checks whether a git process has finished. `LOOKS_MAX` bounds the checks; a checkout of many
+/// files takes long.
 const LOOK: Duration = Duration::from_millis(100);
 const LOOKS_MAX: u32 = 200;
-/// A git that fails clears what it made, which may take a moment as well.
+/// The maximum number of tries. A git process that fails deletes its files, which may also take a moment.
 const TRIES_MAX: u32 = 5;
 
-/// At the tip of its workflow's branch. One that a stopped runner made is found again, with what is in it. A git which that
-/// runner started may still be making it: it is waited for. What a git that died left half-made is undone; nobody has worked
-/// there yet.
+/// Returns the worktree of a task, at the tip of its workflow's branch. A worktree that a stopped runner made is found
+/// again, with its files. When a git process of that runner is still creating it, this function waits. When that git
+/// process died, its unfinished worktree is removed; no agent has worked there yet.
 pub async fn workspace(git: &Git, line: &Line, request: &Request) -> Result<Made, Problem> {
     let mut is_begun = false;
     for _ in 0..TRIES_MAX {
         let found = made_or_found(git, line, request).await;
         let path = match &found {
             Ok(made) if is_unfinished(&made.path) => &made.path,
-            // One in which git has only begun, or which it clears after a failure; any other is somebody's.
+            // Git has started to create this folder, or deletes it after a failure. Any other folder belongs to another
+            // user.
             Err(Problem::PathTaken { path, by: Occupant::Folder }) if is_begun || path.join(".git").is_file() => path,
             Ok(_) | Err(_) => return found,
         };
@@ -61,13 +63,13 @@ async fn made_or_found(git: &Git, line: &Line, request: &Request) -> Result<Made
             let Some(tip) = repository.commit(git, &reference(&branch)).await? else {
                 return worktree::create(git, &request).await;
             };
-            // A branch without work is one whose worktree was not made any more.
+            // A branch without work is left over from a worktree that was never created.
             if !repository.contains(git, &line.tip, &tip).await? {
                 return Err(Problem::BranchExists { branch, checked_out: None });
             }
             repository.delete_branch(git, &branch, &tip).await?;
             match worktree::create(git, &request).await {
-                // So is an empty folder; one with anything in it stays.
+                // An empty folder is left over, too; a folder with content stays.
                 Err(Problem::PathTaken { path, by: Occupant::Folder }) if std::fs::remove_dir(&path).is_ok() => {
                     worktree::create(git, &request).await
                 }

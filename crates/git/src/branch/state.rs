@@ -1,12 +1,13 @@
-//! The state of a project is never part of a branch: checked out, it would write over the token and the store.
+//! Keeps the state of a project out of branches: a checkout of it would overwrite the token and the store.
 
 use crate::Problem;
 use crate::program::{Call, Git};
 use crate::repository::Repository;
 use crate::{FOLDER, STATE};
 
-/// Returns the path below `.handover/state` that a commit has, if it has one. `.handover` itself must be a folder: a link in its
-/// place would lead the state elsewhere. Letters of another case count, because on some disks they are the same.
+/// Returns the path of `.handover/state` in a commit, if the commit has it. Also returns `.handover` when it is not a
+/// folder, because a link there would redirect the state. Upper and lower case count as equal, because some disks do
+/// not distinguish them.
 pub(super) async fn in_tree(git: &Git, repository: &Repository, commit: &str) -> Result<Option<String>, Problem> {
     for (kind, own) in entries(git, repository, commit).await? {
         if !own.eq_ignore_ascii_case(FOLDER) {
@@ -27,7 +28,7 @@ fn is_state(own: &str, name: &str) -> bool {
     format!("{own}/{name}").eq_ignore_ascii_case(STATE)
 }
 
-/// The kinds and names of what is in a tree: `mode kind hash\tname`.
+/// Returns the kind and name of each entry of a tree. Git prints `mode kind hash\tname`.
 async fn entries(git: &Git, repository: &Repository, tree: &str) -> Result<Vec<(String, String)>, Problem> {
     let call = Call::read(&repository.home, &["ls-tree", "-z", "--full-tree", "--end-of-options"]).and(tree);
     let output = call.run(git).await?.whole()?;

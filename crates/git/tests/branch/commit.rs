@@ -1,4 +1,4 @@
-//! What an agent leaves in its worktree: committed, ignored, or left to it.
+//! Tests of the files that an agent leaves in its worktree: committed, ignored, or left to the agent.
 
 use std::fs;
 
@@ -76,7 +76,7 @@ alone! {
         let Ok(Committed::Commit { left: found, .. }) = scene.commit(&workspace).await else { panic!() };
         assert!(found.contains(&nested()), "{found:?}");
         assert_eq!(git(&workspace.path, &["show", "--name-only", "--format="]), "mine");
-        // A submodule that is tracked and moved.
+        // Now the submodule is tracked, and its commit changes.
         git(&workspace.path, &["add", "nested"]);
         git(&workspace.path, &["commit", "--quiet", "-m", "as the agent wants"]);
         save(&workspace.path.join("nested"), "y", "y");
@@ -94,7 +94,7 @@ alone! {
         assert_eq!(code(&workspace).await, "WORKSPACE_NOT_OURS");
         let person = Workspace { path: scene.home.clone(), branch: "main".to_owned(), ..workspace.clone() };
         assert_eq!(code(&person).await, "WORKSPACE_NOT_OURS", "the person's own");
-        // Led to another repository by its `.git`.
+        // The worktree's `.git` file leads to another repository.
         git(&workspace.path, &["checkout", "--quiet", &workspace.branch]);
         let other = Scene::new();
         git(&other.home, &["branch", &workspace.branch]);
@@ -138,7 +138,7 @@ alone! {
         let before = head(&workspace);
         assert!(fs::read_to_string(workspace.path.join("a.txt")).unwrap().contains("<<<<<<< "));
         assert_eq!(scene.commit(&workspace).await, unmended);
-        // Our side alone could be a file that nobody looked at.
+        // Our side alone could be a file that the agent never looked at.
         fs::write(workspace.path.join("a.txt"), "OTHER\ntwo\nthree\n").unwrap();
         assert_eq!(scene.commit(&workspace).await, unmended);
         fs::remove_file(workspace.path.join("a.txt")).unwrap();

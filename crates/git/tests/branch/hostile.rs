@@ -1,4 +1,4 @@
-//! Configuration and attributes that would run programs.
+//! Tests with configuration and attributes that would run programs.
 
 use std::fs;
 
@@ -80,13 +80,13 @@ alone! {
         assert_eq!(scene.merge(&head).await, expected);
         assert_eq!(scene.bring(&other).await, expected);
         fs::write(other.path.join("a.txt"), "both").unwrap();
-        // The one whose driver did not run has no markers.
+        // The file whose driver did not run has no markers.
         let unmended = Committed::Unmended { paths: vec!["x.m".to_owned()] };
         assert_eq!(scene.commit(&other).await, Ok(unmended));
         fs::write(other.path.join("x.m"), "both").unwrap();
         let Ok(Committed::Commit { head, .. }) = scene.commit(&other).await else { panic!() };
         assert_eq!(scene.merge(&head).await, Ok(Merged::FastForward { tip: head.clone() }));
-        // And a merge that is clean.
+        // A merge without conflicts.
         fs::write(third.path.join("third"), "3").unwrap();
         let Ok(Committed::Commit { head, .. }) = scene.commit(&third).await else { panic!() };
         scene.merge(&head).await.unwrap();
@@ -97,7 +97,7 @@ alone! {
         assert!(matches!(scene.merge(&head).await, Ok(Merged::Merge { .. })));
         assert!(matches!(scene.bring(&third).await, Ok(Merged::FastForward { .. })));
         assert_eq!(fs::read_to_string(&mark).unwrap_or_default(), "");
-        // The same by hand, so that it is seen to bite.
+        // Run the same by hand, to show that the filter does run otherwise.
         fs::write(one.path.join("y.fa"), "more").unwrap();
         git(&one.path, &["add", "y.fa"]);
         assert!(fs::read_to_string(&mark).unwrap().contains("evil"));
@@ -128,7 +128,7 @@ alone! {
         }
         let Ok(Committed::Commit { .. }) = scene.commit(&workspace).await else { panic!() };
         assert_eq!(git(&workspace.path, &["status", "--porcelain"]), "");
-        // And where such a one is left out.
+        // The same when such a path is left out.
         fs::create_dir(workspace.path.join("-r*")).unwrap();
         git(&workspace.path.join("-r*"), &["init", "--quiet"]);
         save(&workspace.path.join("-r*"), "x", "x");

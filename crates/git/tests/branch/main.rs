@@ -1,4 +1,5 @@
-//! The branches of workflows and tasks with the real git: what is committed, merged and mended, and what never runs.
+//! Tests of the branches of workflows and tasks with the real git: commits, merges, conflicts, and programs that must
+//! not run.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

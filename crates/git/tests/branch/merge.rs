@@ -1,4 +1,4 @@
-//! Heads come into the workflow's branch; nobody's checkout changes.
+//! Tests of merges into the workflow's branch, which change no checkout.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ fn conflict(paths: &[&str]) -> Result<Merged, Problem> {
     Ok(Merged::Conflict { paths: paths.iter().map(|&path| path.to_owned()).collect(), more: false })
 }
 
-/// Everything of a checkout that a person would notice.
+/// Returns the parts of a checkout that a person would notice: commit, status and a file.
 fn checkout(path: &Path) -> (String, String, String) {
     let text = fs::read_to_string(path.join("a.txt")).unwrap();
     (git(path, &["rev-parse", "HEAD"]), git(path, &["status", "--porcelain", "--branch"]), text)
@@ -48,10 +48,10 @@ alone! {
         fs::write(one.path.join("work"), "work").unwrap();
         assert_eq!(scene.workspace("tk_1").await, one);
         assert!(one.path.join("work").exists());
-        // Only the branch was made.
+        // Only the branch was created.
         scene.git(&["branch", &task_branch("tk_2", 1)]);
         assert!(scene.workspace("tk_2").await.path.is_dir());
-        // A branch with work and no worktree is somebody's.
+        // A branch with work and without a worktree belongs to another user.
         save(&one.path, "work", "work");
         scene.git(&["worktree", "remove", one.path.to_str().unwrap()]);
         let request = Request { repository: scene.home.clone(), root: None, branch: one.branch.clone(), base: None };
@@ -75,7 +75,7 @@ alone! {
 
     fn what_a_dead_git_left_half_made_is_made_anew(scene) {
         let (one, other) = (scene.workspace("tk_1").await, scene.workspace("tk_2").await);
-        // Before and after it wrote which branch is checked out.
+        // Git died before, or after, it wrote which branch is checked out.
         git(&other.path, &["checkout", "--quiet", "--detach"]);
         for half in [&one, &other] {
             scene.git(&["worktree", "lock", "--reason", "initializing", half.path.to_str().unwrap()]);
@@ -169,7 +169,7 @@ alone! {
             for number in 0..2 {
                 let tree = scene.git(&["write-tree"]);
                 let blob = format!("{round}-{number}");
-                // A file of its own each, without a worktree.
+                // Each commit adds a different file, without a worktree.
                 let object = scene.beside(&blob);
                 fs::write(&object, &blob).unwrap();
                 let id = scene.git(&["hash-object", "-w", object.to_str().unwrap()]);

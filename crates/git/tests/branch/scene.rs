@@ -1,4 +1,4 @@
-//! A repository in a temporary folder with a workflow, and tests that see nothing of the user's configuration.
+//! A repository in a temporary folder with a workflow. The tests do not see the user's configuration.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ use tempfile::TempDir;
 
 pub(crate) use crate::git::{git, program, script};
 
-/// Set for the process in which the test itself runs.
+/// The variable that is set for the process in which the test itself runs.
 const INSIDE: &str = "HANDOVER_TEST_INSIDE";
 pub(crate) const WORKFLOW: &str = "wf_0123456789ab";
 
-/// Each test runs once more in a process of its own, because the environment is the process's.
+/// Runs each test again in a separate process, because the environment belongs to the process.
 macro_rules! alone {
     ($(fn $name:ident($scene:ident $(, $key:literal = $value:literal)*) $body:block)*) => {$(
         #[test]
@@ -92,7 +92,7 @@ impl Scene {
         commit(&self.git, workspace, "what the agent left", &author()).await
     }
 
-    /// To be brought into the workflow's branch.
+    /// Returns a request to merge a head into the workflow's branch.
     pub(crate) fn request(&self, head: &str) -> Merge {
         let branch = format!("handover/{WORKFLOW}");
         let (head, message) = (head.to_owned(), "merge the task".to_owned());
@@ -107,7 +107,7 @@ impl Scene {
         bring(&self.git, &self.line().await, workspace, "bring the others' work", &author()).await
     }
 
-    /// A file of the workflow's branch.
+    /// Returns the content of a file on the workflow's branch.
     pub(crate) fn shown(&self, file: &str) -> String {
         self.git(&["show", &format!("handover/{WORKFLOW}:{file}")])
     }
@@ -117,7 +117,7 @@ pub(crate) fn author() -> Author {
     Author { name: "Quinn <the> Tester".to_owned(), slug: "quinn".to_owned() }
 }
 
-/// Writes and commits everything, as a person or an agent does.
+/// Writes a file and commits everything, as a person or an agent does.
 pub(crate) fn save(folder: &Path, file: &str, text: &str) -> String {
     fs::write(folder.join(file), text).unwrap();
     git(folder, &["add", "--all"]);

@@ -1,4 +1,4 @@
-//! Stopped between any two calls of git, and begun again.
+//! Tests of a runner that is stopped between any two calls of git and started again.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::scene::{Scene, WORKFLOW, alone, git, runtime, save, script, this_test
 
 const HOME: &str = "HANDOVER_TEST_HOME";
 
-/// A runner's work on one task: done again, it goes on where it was.
+/// Does a runner's work on one task. When it is repeated, it continues where it stopped.
 async fn work(scene: &Scene) {
     let workspace = scene.workspace("tk_work").await;
     if git(&workspace.path, &["log", "--format=%s", "-1"]) == "a.txt" {
@@ -43,7 +43,7 @@ fn worked_in_a_process_of_its_own() {
     runtime().block_on(work(&scene));
 }
 
-/// Whether it was stopped before its call number so and so.
+/// Runs the work with a git that kills it at call number `stop`. Tells whether it was stopped.
 fn is_stopped(home: &Path, stop: u32) -> bool {
     let count = home.with_file_name("count");
     fs::write(&count, "0").unwrap();
@@ -60,7 +60,7 @@ fn is_stopped(home: &Path, stop: u32) -> bool {
 
 alone! {
     fn between_any_two_calls(_scene) {
-        // Four at a time: most of it is waiting for processes.
+        // Four run at a time, because most of the time is spent waiting for processes.
         for first in (1..).step_by(4) {
             let stops = first..first + 4;
             let ends: Vec<bool> = std::thread::scope(|threads| {
@@ -75,10 +75,11 @@ alone! {
     }
 }
 
-/// Stopped once and begun again, it is as if it had not been stopped. False when it was not.
+/// Checks that a run that is stopped once and started again has the same result as one without a stop. Returns false
+/// when the run was not stopped.
 fn goes_on(stop: u32) -> bool {
     let scene = Scene::new();
-    // The task began, and then another was faster with the same line.
+    // The task started, and then another task changed the same line first.
     runtime().block_on(async {
         let first = scene.workspace("tk_first").await;
         scene.workspace("tk_work").await;

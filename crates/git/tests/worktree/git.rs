@@ -1,4 +1,4 @@
-//! The real git, without this machine's settings, as people and agents use it beside us.
+//! Runs the real git without the settings of this machine, as people and agents use it next to us.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -19,7 +19,7 @@ pub(crate) fn git(folder: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// A program for git to start.
+/// Writes a program that git can start.
 pub(crate) fn script(path: &Path, text: &str) {
     fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();

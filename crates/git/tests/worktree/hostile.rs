@@ -1,4 +1,4 @@
-//! Names, links, hooks, filters and an environment that mean harm.
+//! Tests with hostile names, links, hooks, filters and environments.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,7 +9,7 @@ use git::{Git, Occupant, Problem, create, state};
 
 use crate::scene::{alone, git, names, script};
 
-/// Of these git refuses all but some that it would take for something else.
+/// Hostile names. Git refuses most of them and would misread the others.
 const NAMES: &[&str] = &[
     "",
     "-",
@@ -111,7 +111,7 @@ alone! {
         request.root = Some(scene.beside("link").join("trees"));
         let made = create(&scene.git, &request).await.unwrap();
         assert_eq!(made.path, scene.beside("disk/trees/b"));
-        // The recorded path has no links, so turning a part of it into one makes it another path.
+        // The recorded path has no links. When a part of it becomes a link, it is another path.
         fs::rename(scene.beside("disk"), scene.beside("moved")).unwrap();
         symlink(scene.beside("moved"), scene.beside("disk")).unwrap();
         let problem = scene.remove(&made).await.unwrap_err();
@@ -151,7 +151,7 @@ alone! {
             scene.remove(&made).await.unwrap();
             assert!(!mark.exists(), "{}", fs::read_to_string(&mark).unwrap());
         }
-        // They would have run.
+        // Without our settings the hooks run.
         scene.git(&["worktree", "add", "--quiet", scene.beside("w").to_str().unwrap()]);
         assert!(fs::read_to_string(&mark).unwrap().contains("post-checkout"));
     }
@@ -204,7 +204,7 @@ alone! {
     fn a_checkout_that_hangs_is_ended_with_all_it_started(scene) {
         let pid = scene.beside("pid");
         let sleeper = scene.beside("sleeper");
-        // It does not listen to a polite request.
+        // The program ignores SIGTERM.
         let text = format!("trap '' TERM\necho $$ > '{}'\nwhile :; do sleep 600 & wait $!; done", pid.display());
         script(&sleeper, &text);
         fs::write(scene.home.join(".gitattributes"), "*.txt filter=slow\n").unwrap();
@@ -218,7 +218,7 @@ alone! {
         assert_eq!(scene.remains(), ("main".to_owned(), String::new(), Vec::new()));
         let pid: i32 = fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
         let pid = rustix::process::Pid::from_raw(pid).unwrap();
-        // Killed; whoever adopts it takes it from the table in a moment.
+        // The process is killed; its new parent removes it from the process table in a moment.
         while rustix::process::test_kill_process(pid).is_ok() && !is_zombie(pid) {
             tokio::task::yield_now().await;
         }

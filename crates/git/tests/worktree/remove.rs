@@ -1,4 +1,4 @@
-//! Removing worktrees: nothing that is not ours, nothing that is not saved.
+//! Tests of removing worktrees: only ours are removed, and only when all work is saved.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -20,7 +20,7 @@ fn removed_reference(time_ms: i64, branch: &str, tip: &str) -> String {
     format!("refs/handover/removed/{time_ms}-{}/{branch}", &tip[..12])
 }
 
-/// Every reference of a removed branch.
+/// Returns the references of all removed branches.
 fn removed_references(scene: &Scene) -> Vec<String> {
     let listed = scene.git(&["for-each-ref", "--format=%(refname)", "refs/handover/removed"]);
     listed.lines().map(str::to_owned).collect()
@@ -39,7 +39,7 @@ fn has_branch(scene: &Scene, branch: &str) -> bool {
     scene.git(&["for-each-ref", &format!("refs/heads/{branch}")]).contains(branch)
 }
 
-/// A squash of the branch into main.
+/// Squashes the branch into main and returns the new commit.
 fn squash(scene: &Scene, branch: &str) -> String {
     scene.git(&["merge", "--quiet", "--squash", branch]);
     scene.git(&["commit", "--quiet", "-m", "squashed"]);
@@ -53,7 +53,7 @@ alone! {
         scene.git(&["merge", "--quiet", "--no-ff", "-m", "merged", "done"]);
         assert_eq!(scene.remove(&made).await, Ok(deleted(&made.branch, &tip)));
         assert_eq!(scene.remains(), ("main".to_owned(), String::new(), Vec::new()));
-        // Asked again, and the name can be used again.
+        // A repeated removal succeeds, and the name can be used again.
         assert_eq!(scene.remove(&made).await, Ok(kept(Kept::Gone)));
         scene.create("done").await.unwrap();
     }
@@ -127,8 +127,8 @@ alone! {
         assert!(has_branch(&scene, "work"));
     }
 
-    // Each case: the file before, on the branch and in the commit that is said to be its squash; and whether the squash
-    // holds the branch's change.
+    // Each case has the file before the branch, on the branch, and in the commit that is said to be its squash; and
+    // whether the squash holds the branch's change.
     fn a_squash_is_judged_by_what_its_files_hold(scene) {
         let many = |first: &str, last: &str| format!("{first}\n1\n2\n3\n4\n5\n6\n7\n{last}\n");
         let cases = [
@@ -201,7 +201,7 @@ alone! {
         scene.git(&["branch", "feature/one", &kept_as]);
         assert_eq!(scene.git(&["show", "feature/one:b.txt"]), "work");
         scene.git(&["branch", "-D", "feature/one"]);
-        // A name that is not ours stays for ever; ours goes with the first removal after the time is over.
+        // A reference with a foreign name stays. Ours is deleted by the first removal after 30 days.
         scene.git(&["update-ref", "refs/handover/removed/notes", &tip]);
         for (time_ms, is_left) in [(NOW + 30 * day, true), (NOW + 30 * day + 1, false)] {
             let other = scene.create("other").await.unwrap();
@@ -274,7 +274,7 @@ alone! {
         let dirt = Dirt::Locked { reason: "busy: 3 tests".to_owned() };
         let expected = Problem::WorkspaceDirty { path: made.path.clone(), dirt };
         assert_eq!(scene.remove(&made).await, Err(expected.clone()));
-        // It may be on a disk that is not there now.
+        // The worktree may be on a disk that is not mounted now.
         let hidden = scene.beside("hidden");
         fs::rename(&made.path, &hidden).unwrap();
         assert_eq!(scene.remove(&made).await, Err(expected));

@@ -1,4 +1,4 @@
-//! A repository in a temporary folder, and tests that see nothing of the user's configuration.
+//! A repository in a temporary folder. The tests do not see the user's configuration.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use tempfile::TempDir;
 
 pub(crate) use crate::git::{git, program, script};
 
-/// Set for the process in which the test itself runs.
+/// The variable that is set for the process in which the test itself runs.
 const INSIDE: &str = "HANDOVER_TEST_INSIDE";
 
-/// Each test runs once more in a process of its own, because the environment is the process's.
+/// Runs each test again in a separate process, because the environment belongs to the process.
 macro_rules! alone {
     ($(fn $name:ident($scene:ident $(, $key:literal = $value:literal)*) $body:block)*) => {$(
         #[test]
@@ -58,7 +58,7 @@ impl Scene {
         scene
     }
 
-    /// Another folder beside the main worktree.
+    /// Returns the path of another folder next to the main worktree.
     pub(crate) fn beside(&self, name: &str) -> PathBuf {
         self.folder.path().canonicalize().unwrap().join(name)
     }
@@ -106,7 +106,7 @@ impl Scene {
         self.home.join(".handover/state/worktrees")
     }
 
-    /// Everything that making a worktree could leave behind: branches, registrations, folders.
+    /// Returns everything that creating a worktree could leave behind: branches, registrations, folders.
     pub(crate) fn remains(&self) -> (String, String, Vec<String>) {
         let branches = self.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads"]);
         let registered = names(&self.home.join(".git/worktrees")).join(" ");
@@ -114,7 +114,7 @@ impl Scene {
     }
 }
 
-/// Sorted; none when there is no such folder.
+/// Returns the sorted names in a folder; an empty list when the folder does not exist.
 pub(crate) fn names(folder: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().to_str().unwrap().to_owned()).collect();

@@ -1,4 +1,4 @@
-//! Connections that are killed at random moments, under load.
+//! Tests with connections that are killed at random moments, under load.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use super::{Place, agents, alone, mailbox, message, shared};
 const WRITERS: u64 = 8;
 const MESSAGES: u64 = 60;
 
-/// Kills connections of a test by its name, and says how many.
+/// Kills the connections that match a condition, and returns their number.
 async fn kill(client: &Client, which: &str) -> usize {
     let sql = format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {which}");
     must(client.query(&sql, &[]).await, "kill").len()
@@ -33,7 +33,7 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_done_twice() {
             let mut killed = 0;
             while !over.load(Ordering::SeqCst) {
                 must(client.batch_execute("SELECT pg_sleep(0.005 + random() * 0.03)").await, "pause");
-                // Mostly one that is in the middle of something, at times all.
+                // Kill mostly connections that are in the middle of a command, sometimes all.
                 killed += kill(
                     &client,
                     "application_name = 'test_dying' AND (random() < 0.3 OR state = 'active' OR state LIKE 'idle in%')",
@@ -76,8 +76,9 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_done_twice() {
     assert_eq!(must(store::verify(store.as_ref(), &[]).await, "verify").findings, []);
 }
 
-/// With a standby that never answers, a commit is durable but is not acknowledged. Killed then, its connection takes the
-/// answer with it: the store must find out that the change was made, and not make it again.
+/// Checks that a change is not made twice when the answer to its commit is lost. With a standby that never answers, a
+/// commit is durable but not acknowledged. When the connection is killed then, the answer is lost, and the store must
+/// find out that the change was made.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_answer_to_a_commit_is_found_out() {
     let _alone = alone().await;
@@ -101,7 +102,7 @@ async fn a_lost_answer_to_a_commit_is_found_out() {
         while killed == 0 && !sending.is_finished() {
             killed = kill(&client, "application_name = 'test_fate' AND wait_event = 'SyncRep'").await;
         }
-        // The server takes a moment to begin to wait for its standby.
+        // The server needs a moment until it waits for its standby.
         if killed > 0 || sent > 1_000 {
             break sending;
         }

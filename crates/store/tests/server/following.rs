@@ -1,4 +1,4 @@
-//! Following the log while transactions pause, overlap and hold numbers of their own.
+//! Tests of following the log while transactions pause, overlap, and hold transaction numbers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use store::{Cursor, Entry, Store};
 
 use super::{Place, agents, alone, message, shared};
 
-/// Entries are slow to insert, and commits are slow to come. Between the first row, which gives the transaction its
-/// number, and the entries, which get positions, it takes a while: so numbers and positions are in different orders.
+/// Triggers that delay the inserts of entries and the commits. The first row gives the transaction its number, and the
+/// entries get positions a while later. So numbers and positions are in different orders.
 const PAUSES: &str = "CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS $$ \
      BEGIN PERFORM pg_sleep(random() * 0.015); RETURN NEW; END $$; \
      CREATE TRIGGER after_number AFTER INSERT ON message FOR EACH ROW EXECUTE FUNCTION pause(); \
@@ -71,7 +71,7 @@ async fn misses_nothing_while_transactions_pause() {
     assert_eq!((usize::try_from(verdict.entries), verdict.findings), (Ok(found.len()), Vec::new()));
 }
 
-/// Small pages, until everything came and nothing more comes.
+/// Follows the log in small pages until all entries came and no more come.
 async fn tail(place: Arc<Place>, expected: usize) -> Vec<Entry> {
     let store = place.open().await;
     let (mut watch, mut cursor, mut found, mut patience) = (store.watch(), Cursor::default(), Vec::new(), 3_000);
@@ -90,7 +90,7 @@ async fn tail(place: Arc<Place>, expected: usize) -> Vec<Entry> {
     }
 }
 
-/// Somebody else's transactions: each has a number before it waits for a topic that our writers want.
+/// Runs foreign transactions. Each has a number before it waits for a topic that our writers also want.
 async fn stranger(place: Arc<Place>, agents: Arc<Vec<AgentId>>, number: usize, over: Arc<AtomicBool>) {
     let client = place.plain().await;
     while !over.load(Ordering::SeqCst) {
@@ -100,8 +100,8 @@ async fn stranger(place: Arc<Place>, agents: Arc<Vec<AgentId>>, number: usize, o
     }
 }
 
-/// A commit that cannot be shown yet, because an older transaction is still open, is shown once that one has ended;
-/// nobody writes anything meanwhile that could wake the follower instead.
+/// Checks that a commit is shown as soon as the older open transaction that hid it has ended. No other write happens
+/// that could wake the follower instead.
 #[tokio::test(flavor = "multi_thread")]
 async fn is_woken_when_an_open_transaction_no_longer_holds_entries_back() {
     let _alone = alone().await;
@@ -117,7 +117,7 @@ async fn is_woken_when_an_open_transaction_no_longer_holds_entries_back() {
     let open = place.plain().await;
     must(open.batch_execute("BEGIN; SELECT pg_current_xact_id()").await, "an open transaction");
     act(&store, &message(agent, 1)).await;
-    // Longer than any wake-up about the commit itself takes.
+    // This is longer than any wake-up about the commit itself takes.
     while watch.changed(Duration::from_millis(2_500)).await {
         assert_eq!(must(follower.follow(cursor, 10).await, "follow").entries, [], "what could still be overtaken");
     }

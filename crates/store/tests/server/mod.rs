@@ -1,4 +1,4 @@
-//! The PostgreSQL server that `scripts/test` starts, a schema for each test, and what goes wrong with servers.
+//! The PostgreSQL server that `scripts/test` starts, a schema for each test, and tests of server failures.
 
 mod dying;
 mod following;
@@ -16,7 +16,8 @@ use store::{Postgres, Store};
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio_postgres::{Client, NoTls};
 
-/// A transaction that is left open holds back every follower on the server, so the test that does it runs alone.
+/// The lock of the server. An open transaction holds back every follower on the server, so the test that leaves one
+/// open runs alone.
 static SERVER: RwLock<()> = RwLock::const_new(());
 
 pub(crate) async fn shared() -> RwLockReadGuard<'static, ()> {
@@ -45,7 +46,8 @@ impl Place {
         place
     }
 
-    /// The server's URL with this schema; connections are called like it, so that they can be told from others.
+    /// Returns the server's URL with this schema. The connections carry its name, so that they can be told apart from
+    /// others.
     pub(crate) fn url(&self) -> String {
         let and = if self.server.contains('?') { '&' } else { '?' };
         format!("{}{and}options=-csearch_path%3D{}&application_name={}", self.server, self.name, self.name)
@@ -55,19 +57,19 @@ impl Place {
         must(Postgres::open(&self.url(), 11 << 40).await, "open")
     }
 
-    /// Does not wait for the disk: for long scripts in which nothing dies.
+    /// Opens a store that does not wait for the disk. It is for long scripts in which no process dies.
     pub(crate) async fn open_hasty(&self) -> Postgres {
         let url = self.url().replace("options=", "options=-csynchronous_commit%3Doff%20");
         must(Postgres::open(&url, 11 << 40).await, "open")
     }
 
-    /// A connection that knows nothing of the store.
+    /// Opens a connection outside of the store.
     pub(crate) async fn plain(&self) -> Client {
         plain(&self.url().replace("application_name=", "application_name=plain_")).await
     }
 }
 
-/// Agents with a mailbox, and so a topic, each.
+/// Registers agents. Each has a mailbox and therefore a topic.
 async fn agents(store: &dyn Store, count: u64) -> Vec<AgentId> {
     let mut agents = Vec::new();
     for number in 0..count {
@@ -85,14 +87,14 @@ async fn agents(store: &dyn Store, count: u64) -> Vec<AgentId> {
     agents
 }
 
-/// A message whose body says which it is.
+/// Returns a message whose body is its number.
 fn message(to: AgentId, number: u64) -> Order {
     let draft = Draft::text(MessageKind::Info, Priority::DEFAULT, number.to_string());
     let command = Command::Send { to: Recipients::One(Owner::Agent(to)), draft };
     Order::new(Caller::with_rights(Rights::Person), command, 1_000, (u128::from(number) << 64) + 5)
 }
 
-/// The bodies in a mailbox, in order; its numbers have no gaps.
+/// Returns the bodies in a mailbox, in order, and checks that the message numbers have no gaps.
 async fn mailbox(store: &dyn Store, owner: AgentId) -> Vec<u64> {
     let need = Need::Inbox { owner: Owner::Agent(owner), unread: false, after: 0, limit: 10_000 };
     let world = must(store.look(vec![need.clone()], Arc::new(|_| Vec::new())).await, "look");

@@ -1,4 +1,4 @@
-//! What the server refuses for the moment is tried again, and the caller never hears of it.
+//! Tests that the store retries when the server refuses a command for the moment, so that the caller does not notice.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,8 @@ use store::conformance::{act, has_small, must, small};
 
 use super::{Place, alone, shared};
 
-/// The server refuses two of three first tries, by a trigger that counts outside of transactions.
+/// Checks retries after serialization failures and deadlocks. A trigger that counts outside of transactions refuses two
+/// of three first tries.
 #[tokio::test(flavor = "multi_thread")]
 async fn serialization_failures_and_deadlocks_are_tried_again() {
     let _shared = shared().await;
@@ -34,8 +35,9 @@ async fn serialization_failures_and_deadlocks_are_tried_again() {
     }
 }
 
-/// A foreign session holds a row that we want and then wants a lock that we hold; the server ends one of the two, and by
-/// its patience that is ours.
+/// Checks the retry after a real deadlock. A foreign session holds a row that our command wants, and then wants a lock
+/// that our command holds. The server ends our transaction, because the foreign session has the longer deadlock
+/// timeout.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_real_deadlock_is_tried_again() {
     let _alone = alone().await;
@@ -57,7 +59,7 @@ async fn a_real_deadlock_is_tried_again() {
         }
         tokio::time::sleep(Duration::from_millis(2)).await;
     };
-    // Returns only when ours was ended: it holds this until then.
+    // This query returns only when the server ended our transaction, which holds the lock until then.
     must(foreign.query("SELECT pg_advisory_xact_lock($1)::text", &[&key]).await, "take its lock");
     must(foreign.batch_execute("COMMIT").await, "go away");
     must(ours.await, "our command");
