@@ -5,15 +5,16 @@
 //!               └── handover/<task>-<attempt> ──●── head ──┘         a worktree each
 //! ```
 //!
-//! A task's branch cannot be `handover/<workflow>/<task>`, because git stores the workflow's branch as a file where that name
-//! needs a folder. Ids of workflows and tasks have different prefixes, so the two kinds of branches never collide.
+//! A task's branch cannot be `handover/<workflow>/<task>`, because git stores the workflow's branch as a file where
+//! that name needs a folder. Ids of workflows and tasks have different prefixes, so the two kinds of branches never
+//! collide.
 //!
-//! A merge changes no worktree: git computes the merged tree from commits, and the branch moves only from the tip that was
-//! merged. Of two mergers at once, one has to retry; no commit is lost. Every function here may be repeated after a stop:
-//! committed work is found clean, and merged work is found merged.
+//! A merge changes no worktree: git computes the merged tree from commits, and the branch moves only from the tip that
+//! was merged. Of two mergers at once, one has to retry; no commit is lost. Every function here may be repeated after a
+//! stop: committed work is found clean, and merged work is found merged.
 //!
-//! This module needs git 2.38 or later (`merge-tree --write-tree`). No program that a configuration names is run: no hook, no
-//! monitor, no signing. A file behind a filter stays uncommitted, and a file with a merge driver conflicts.
+//! This module needs git 2.38 or later (`merge-tree --write-tree`). No program that a configuration names is run: no
+//! hook, no monitor, no signing. A file behind a filter stays uncommitted, and a file with a merge driver conflicts.
 
 mod bring;
 mod commit;
@@ -118,7 +119,7 @@ pub enum Merged {
     /// The branch did not change. After a merge in a worktree, that worktree has the conflict markers.
     Conflict {
         paths: Vec<String>,
-        /// There are more paths than these.
+        /// True when there are more paths than these.
         more: bool,
     },
     /// The head has a file below `.handover/state`, where agents may never write. The branch did not change.

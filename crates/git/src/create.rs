@@ -109,7 +109,8 @@ pub async fn undo(git: &Git, repository: &Repository, path: PathBuf) -> Result<(
     }
 }
 
-/// Removes the folder first, which we created. Git then deletes the registration of a worktree without a folder.
+/// Removes the folder, which we created. Git then deletes the registration of a worktree without a folder. Returns a
+/// description of anything that could not be removed.
 async fn undo_folder(git: &Git, repository: &Repository, path: PathBuf) -> Option<String> {
     let folder = path.clone();
     let gone = tokio::task::spawn_blocking(move || match std::fs::remove_dir_all(&folder) {

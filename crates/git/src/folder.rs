@@ -11,8 +11,8 @@ const DEFAULT: [&str; 3] = [".handover", "state", "worktrees"];
 
 /// Creates the root if it does not exist, and returns it with its links resolved. A path below it has no links.
 ///
-/// A configured root may be a link. The default root is in a folder that a repository can fill, so every part of it must be
-/// a real folder.
+/// A configured root may be a link. The default root is in a folder that a repository can fill, so every part of it
+/// must be a real folder.
 pub(super) fn root(home: &Path, configured: Option<&Path>) -> Result<PathBuf, Problem> {
     let state = home.join(DEFAULT[0]).join(DEFAULT[1]);
     let wanted = configured.map(|root| home.join(root)).unwrap_or_else(|| state.join(DEFAULT[2]));

@@ -1,9 +1,9 @@
 //! Git worktrees for tasks: created on a new branch, inspected, and removed without losing work.
 //!
 //! This crate needs git 2.31 or later. It keeps no record: the caller records the result of [`create`] and passes it to
-//! [`remove`]. A call that has started is finished even when its caller is dropped, so a caller that goes away leaves no
-//! unfinished worktree. A killed process can leave a worktree without a record. A later call then gets `BRANCH_EXISTS`, with
-//! the place where the branch is checked out.
+//! [`remove`]. A call that has started is finished even when its caller is dropped, so a caller that goes away leaves
+//! no unfinished worktree. A killed process can leave a worktree without a record. A later call then gets
+//! `BRANCH_EXISTS`, with the place where the branch is checked out.
 
 pub mod branch;
 mod child;

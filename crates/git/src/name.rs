@@ -50,8 +50,8 @@ pub fn check_commit(name: &str) -> Result<(), Problem> {
 
 /// Returns the folder name of a branch: `/` becomes `--`, and different branches get different folders.
 ///
-/// A hyphen next to another hyphen or a slash would read like a slash (`a--b`, `a/b`), so it becomes `~-`. No branch name
-/// contains `~`. So names without such hyphens keep the simple form, and no two names give the same folder.
+/// A hyphen next to another hyphen or a slash would read like a slash (`a--b`, `a/b`), so it becomes `~-`. No branch
+/// name contains `~`. So names without such hyphens keep the simple form, and no two names give the same folder.
 pub fn folder(branch: &str) -> String {
     let marks = |b: Option<&u8>| matches!(b, Some(b'-' | b'/'));
     let bytes = branch.as_bytes();

@@ -1,8 +1,8 @@
 //! Runs git, as the only place that does: without a shell, hooks, prompts or pager, with bounds on time and output.
 //!
 //! A filter program that a repository's configuration names (for example for large files) still runs at a checkout. Git
-//! cannot skip it without changing the content of the files. Such a configuration never comes with a clone: a user of this
-//! machine set it.
+//! cannot skip it without changing the content of the files. Such a configuration never comes with a clone: a user of
+//! this machine set it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

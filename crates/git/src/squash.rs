@@ -1,8 +1,8 @@
 //! Decides whether a squash commit holds everything that a branch changed.
 //!
 //! Git's own merge is not used, because attributes and configuration could name a driver that reports success without
-//! merging. Instead the files are compared one by one, and a file that both sides changed is merged by `git merge-file`,
-//! which reads no attributes.
+//! merging. Instead the files are compared one by one, and a file that both sides changed is merged by `git
+//! merge-file`, which reads no attributes.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -55,7 +55,7 @@ pub(super) async fn content(
     let other = differences(git, repository, tip, squash).await?;
     let mut merged = 0;
     for (path, (before, after)) in &changed {
-        // A path without a difference has the branch's content in the squash.
+        // A path that is not in `other` has the branch's content in the squash.
         let Some((_, squashed)) = other.get(path) else { continue };
         let lacks = || SquashContent::Lacks { file: String::from_utf8_lossy(path).into_owned() };
         merged += 1;

@@ -1,4 +1,4 @@
-//! What stands behind the door, in plain types.
+//! The backend of the server, in plain types.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,20 +13,20 @@ use tokio_util::sync::CancellationToken;
 use super::gate::Act;
 use super::limits;
 
-/// The rest of the program, as the door sees it.
+/// The rest of the program, as this crate sees it.
 ///
-/// A future given out by a method is dropped when its caller cancels or goes: what was handed on by then still happens,
-/// what was not does not.
+/// The future of a method is dropped when its caller cancels or disconnects. Work that the future has handed on still
+/// happens; other work does not.
 pub trait Backend: Send + Sync + 'static {
     fn server(&self) -> Server;
 
-    /// In the order in which they are listed; the same for the life of the process.
+    /// Returns the names of the tools in the order of the list. The names stay the same while the process runs.
     fn tool_names(&self) -> Vec<String>;
 
-    /// In the same order. Asked for once, when a client first wants the list.
+    /// Returns the tools in the same order. Called once, when a client first asks for the list.
     fn tools(&self) -> Vec<Tool>;
 
-    /// The longest message that may call this tool, in bytes.
+    /// Returns the maximum length, in bytes, of a message that calls this tool.
     fn message_bytes_max(&self, tool: &str) -> usize {
         let _ = tool;
         limits::MESSAGE_BYTES_DEFAULT
@@ -42,11 +42,11 @@ pub trait Backend: Send + Sync + 'static {
 
     fn templates(&self) -> &[Template];
 
-    /// The resource as compact JSON.
+    /// Returns the resource as compact JSON.
     fn read(&self, who: &Who, uri: &str) -> impl Future<Output = Result<String, Problem>> + Send;
 
-    /// A number that grows whenever the resource changes. A follower that is slow sees the last number only, so that
-    /// nothing piles up.
+    /// Returns a number that grows whenever the resource changes. A slow follower sees only the latest number, so no
+    /// backlog builds up.
     fn watch(&self, who: &Who, uri: &str) -> impl Future<Output = Result<watch::Receiver<u64>, Problem>> + Send;
 
     fn prompts(&self) -> &[Prompt];
@@ -58,34 +58,35 @@ pub trait Backend: Send + Sync + 'static {
         arguments: BTreeMap<String, String>,
     ) -> impl Future<Output = Result<Vec<Said>, Problem>> + Send;
 
-    /// A connection begins: a pipe, or a session over HTTP.
+    /// Reports that a connection begins: a pipe, or a session over HTTP.
     fn opened(&self, who: &Who);
 
-    /// A client says what it is. In the new era it may do so with every request, here it is heard once for a connection,
-    /// and over HTTP without a session for each `server/discover`.
+    /// Reports the name and version of a client. In the new era a client may send them with every request. They are
+    /// reported once for a connection, and over HTTP without a session for each `server/discover`.
     fn introduced(&self, who: &Who, client: Client) {
         let _ = (who, client);
     }
 
-    /// Whether a request comes from whoever opened the session. One of somebody else is answered as if there were no such
-    /// session, since its name is all that a client needs to act in it.
+    /// Tells whether a request comes from the caller that opened the session. A client needs only the session's name to
+    /// act in it. So a request by another caller is answered as if the session did not exist.
     fn is_same(&self, opened: &http::request::Parts, now: &http::request::Parts) -> bool {
         let _ = (opened, now);
         true
     }
 
-    /// Returns the token that a request came with. Sessions are counted for each.
+    /// Returns the token that a request carries. Sessions are counted for each token.
     fn owner(&self, parts: &http::request::Parts) -> String {
         let _ = parts;
         String::new()
     }
 
-    /// Returns the first of these sessions that may be ended because there are too many: nothing is held in it.
+    /// Returns the index of the first session that may be ended to make room: no agent in it holds a claim.
     fn first_free(&self, sessions: Vec<Who>) -> impl Future<Output = Option<usize>> + Send {
         std::future::ready((!sessions.is_empty()).then_some(0))
     }
 
-    /// The connection is over and all it asked is answered or given up. A process that serves a pipe ends after this.
+    /// Reports that the connection ended and that all its requests are answered or abandoned. A process that serves a
+    /// pipe ends after this.
     fn closed(&self, who: &Who) -> impl Future<Output = ()> + Send;
 }
 
@@ -94,7 +95,7 @@ pub struct Server {
     pub name: String,
     pub title: String,
     pub version: String,
-    /// What a model is told about the server as a whole.
+    /// The instructions for the model about the server as a whole.
     pub instructions: String,
 }
 
@@ -110,14 +111,14 @@ pub struct Tool {
     pub title: Option<String>,
     pub description: String,
     pub input_schema: Map<String, Value>,
-    /// Its root must have `"type": "object"`: clients refuse the whole list otherwise.
+    /// The root must have `"type": "object"`: otherwise clients refuse the whole list.
     pub output_schema: Option<Map<String, Value>>,
     pub hints: Hints,
-    /// Whether a client that defers tools should show this one to its model at once.
+    /// Tells a client that defers tools to show this one to its model at once.
     pub always_load: bool,
 }
 
-/// What a client may show its user before it calls.
+/// The properties of a tool that a client may show its user before a call.
 #[derive(Debug, Clone, Copy)]
 pub struct Hints {
     pub read_only: bool,
@@ -125,33 +126,33 @@ pub struct Hints {
     pub idempotent: bool,
 }
 
-/// One call of a tool that exists.
+/// One call of a known tool.
 #[derive(Debug)]
 pub struct Call {
     pub tool: String,
-    /// An object as compact JSON, strict: no key twice, no depth over 128.
+    /// The arguments: a strict, compact JSON object without duplicate keys and at most 128 levels deep.
     pub arguments: String,
-    /// What the client sent beside the arguments, such as the id its transcript has for this call.
+    /// The data that the client sent with the arguments, such as the id of this call in its transcript.
     pub meta: Map<String, Value>,
     pub who: Who,
-    /// Present when the client wants to hear how it goes.
+    /// The progress reporter, when the client asks for progress.
     pub progress: Option<Progress>,
-    /// For work that goes on elsewhere: the call itself is dropped.
+    /// Cancelled together with the call, whose future is dropped. It is for work that continues elsewhere.
     pub cancelled: CancellationToken,
-    /// The client has gone: a call that only waits should end now with what it has.
+    /// Cancelled when the client is gone. A call that only waits then ends with its present result.
     pub closing: CancellationToken,
     pub act: Act,
 }
 
-/// Who calls.
+/// The caller of a tool.
 #[derive(Debug, Clone)]
 pub enum Who {
     /// The process that started this one.
     Pipe,
     Http {
-        /// The session of the old era; the new one has none.
+        /// The session of the old era; `None` in the new era, which has no sessions.
         session: Option<Arc<str>>,
-        /// Headers and extensions of this very request, so also what a middleware found out about its caller.
+        /// The headers and extensions of this request, with everything that a middleware found out about its caller.
         parts: Arc<http::request::Parts>,
     },
 }
@@ -162,13 +163,13 @@ pub enum Outcome {
     Reply(String),
     /// A compact JSON object with the code of a refusal.
     Refused(String),
-    /// The backend has no such tool after all.
+    /// The backend does not have this tool.
     UnknownTool,
-    /// The machine failed; a compact JSON object that says so.
+    /// The machine failed; a compact JSON object that describes the fault.
     Fault(String),
 }
 
-/// Why something other than a tool was not given.
+/// The reasons why a resource or prompt was not returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
     NotFound(String),
@@ -226,7 +227,7 @@ pub enum Speaker {
     Assistant,
 }
 
-/// Tells the caller how its call goes.
+/// Reports the progress of a call to its caller.
 #[derive(Clone)]
 pub struct Progress {
     peer: Peer<RoleServer>,
@@ -238,7 +239,8 @@ impl Progress {
         Self { peer, token }
     }
 
-    /// The number must grow from one to the next. A client that has gone is not an error: the call is dropped then.
+    /// Sends a progress message. The number must grow with each message. A client that is gone is not an error, because
+    /// the call is dropped then.
     pub async fn send(&self, number: u32, message: &str) {
         let told = ProgressNotificationParam::new(self.token.clone(), f64::from(number)).with_message(message);
         let _gone = self.peer.notify_progress(told).await;

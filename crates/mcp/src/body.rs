@@ -1,7 +1,8 @@
-//! What passes through an HTTP request besides `rmcp`: the check of its body, the arguments of its call, the order of notices.
+//! The data of an HTTP request that does not go through `rmcp`: the check of its body, the arguments of its call, and
+//! the order of notices.
 //!
-//! `rmcp` reads the body after it has judged the headers. So the check is part of the body: it takes in the whole message,
-//! judges it, and gives `rmcp` what is left to read.
+//! `rmcp` reads the body after it has checked the headers. So the check is part of the body: it collects the whole
+//! message, checks it, and passes the rest of the text to `rmcp`.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -28,14 +29,14 @@ use super::message::{self, Arguments, Incoming, Refused};
 use super::outbox;
 use super::skim::Skim;
 
-/// One HTTP request on its way.
+/// The data of one HTTP request while it is served.
 #[derive(Debug)]
 pub(super) struct Passage {
     pub(super) gate: Arc<Gate>,
     pub(super) closing: CancellationToken,
-    /// The session it belongs to, which is open: a name that a client made up is none.
+    /// The open session of the request; `None` when the client invented the session's name.
     pub(super) session: Option<Arc<str>>,
-    /// Whose token it came with.
+    /// The token that the request carries.
     pub(super) owner: Arc<str>,
     carried: Mutex<Carried>,
 }
@@ -48,7 +49,7 @@ struct Carried {
     denied: Option<Denied>,
 }
 
-/// Why a request is answered by us, whatever `rmcp` makes of it.
+/// The reasons for which this crate answers a request and replaces the answer of `rmcp`.
 #[derive(Debug, Clone)]
 pub(super) enum Denied {
     Message(Box<Refused>),
@@ -107,7 +108,7 @@ impl Passage {
 impl Denied {
     pub(super) fn into_response(self) -> Response<BoxBody<Bytes, Infallible>> {
         let (status, refused) = match self {
-            // An answer with an id is found by its caller only when the exchange itself succeeded.
+            // A client finds the answer with its id only when the HTTP exchange itself succeeds.
             Self::Message(refused) if refused.id.is_some() => (StatusCode::OK, refused),
             Self::Message(refused) => (StatusCode::BAD_REQUEST, refused),
             Self::TooLong(refused) => (StatusCode::PAYLOAD_TOO_LARGE, refused),
@@ -120,7 +121,7 @@ impl Denied {
             Self::Closed => return plain(StatusCode::SERVICE_UNAVAILABLE, "the server stops; try again later"),
         };
         let mut text = Vec::new();
-        // Our own types always serialise.
+        // Our own types always serialize, so the error is ignored.
         let _always = outbox::write(&refused.into_message(), &mut text);
         let mut response = Response::new(Full::new(Bytes::from(text)).boxed());
         *response.status_mut() = status;
@@ -139,7 +140,7 @@ fn plain(status: StatusCode, words: &'static str) -> Response<BoxBody<Bytes, Inf
     response
 }
 
-/// Seen by `rmcp` only, and the answer it makes of it is replaced.
+/// The error of a refused body. Only `rmcp` sees it, and the answer that `rmcp` makes of it is replaced.
 #[derive(Debug)]
 pub(super) struct Unread;
 
@@ -149,29 +150,29 @@ impl fmt::Display for Unread {
     }
 }
 
-/// What a body has to know of who is behind the door.
+/// The parts of the backend that a body needs.
 pub(super) trait Behind: Send + Unpin + 'static {
-    /// The longest message of all, and the longest one that calls this tool.
+    /// Returns the maximum length of any message; `of` returns the one for a message that calls this tool.
     fn most(&self) -> usize;
     fn of(&self, tool: &str) -> usize;
 
-    /// What the client is about to follow; `None` when it is no listener.
+    /// Reads the resources that the client is about to follow; returns `None` when the request is not a listener.
     fn look(&self, uris: Vec<String>) -> Option<Looking>;
 }
 
 pub(super) type Looking = Pin<Box<dyn Future<Output = Seen> + Send>>;
 
-/// A body that is judged before it is read.
+/// A body that is checked before `rmcp` reads it.
 pub(super) struct Checked<B, L> {
     body: B,
     behind: L,
     passage: Arc<Passage>,
     text: Vec<u8>,
     skim: Option<Skim>,
-    /// The bound the message is over, and how much of the rest was dropped.
+    /// The bound that the message exceeds, and the number of bytes dropped after it.
     over: Option<(usize, usize)>,
     done: bool,
-    /// Ends before the text is given on.
+    /// The reading of the resources to follow. It ends before the text is passed on.
     looking: Option<Looking>,
 }
 
@@ -207,12 +208,13 @@ impl<B, L: Behind> Checked<B, L> {
         }
     }
 
-    /// A client that goes on sending is read for a while, since it will not listen before it is done.
+    /// Tells whether to stop reading. A client that keeps sending is read for a while, because it reads no answer
+    /// before it is done.
     fn is_hopeless(&self) -> bool {
         self.over.is_some_and(|(_, dropped)| dropped > MESSAGE_BYTES_MAX)
     }
 
-    /// The text that is left for `rmcp`.
+    /// Returns the text for `rmcp`.
     fn finish(&mut self) -> Result<Vec<u8>, Unread> {
         self.done = true;
         let text = std::mem::take(&mut self.text);
@@ -253,7 +255,7 @@ impl<B, L: Behind> Checked<B, L> {
     }
 }
 
-/// The message without its arguments, which went around.
+/// Returns the message without its arguments, which bypass `rmcp`.
 fn without(mut text: Vec<u8>, span: Option<Span>) -> Vec<u8> {
     let place = |at: u32| usize::try_from(at).unwrap_or(usize::MAX);
     if let Some(span) = span
@@ -285,7 +287,7 @@ impl<B: Body + Unpin, L: Behind> Body for Checked<B, L> {
                         continue;
                     }
                 }
-                // The client is gone, so nobody hears why.
+                // The client is gone, so no reason is recorded.
                 Some(Err(_)) => {
                     self.done = true;
                     self.text = Vec::new();
@@ -308,7 +310,7 @@ impl<B: Body + Unpin, L: Behind> Body for Checked<B, L> {
     }
 }
 
-/// A body whose end is the answer of a call.
+/// A response body that marks a call as answered when it ends.
 #[derive(Debug)]
 pub struct Answer {
     body: BoxBody<Bytes, Infallible>,
@@ -317,7 +319,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// `owed` is dropped when the answer is given.
+    /// Returns the body of an answer. `owed` is dropped when the answer was sent.
     pub(super) fn new(
         body: BoxBody<Bytes, Infallible>,
         ticket: Option<Ticket>,

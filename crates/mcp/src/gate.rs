@@ -1,7 +1,8 @@
-//! Keeps a notice behind the answer of the call that caused it.
+//! Delays a notice until the call that caused it is answered.
 //!
-//! A change is seen by its followers as soon as it is durable, which is before the call that made it is answered. Which
-//! call that was is not known here, so a notice waits for all calls of its connection that were running when it came.
+//! Followers see a change as soon as it is durable, which is before the call that made it is answered. This module does
+//! not know which call that was. So a notice waits for all calls of its connection that were running when the notice
+//! came.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +14,7 @@ use super::limits;
 #[derive(Debug, Default)]
 pub(super) struct Gate {
     running: Mutex<Running>,
-    /// Rung when a call is answered or pauses.
+    /// Notified when a call is answered or starts to wait.
     fewer: Notify,
 }
 
@@ -29,14 +30,14 @@ enum Doing {
     Waiting,
 }
 
-/// A call that is not answered yet. It is answered when this is dropped.
+/// A call that is not answered yet. Dropping this value marks the call as answered.
 #[derive(Debug)]
 pub(super) struct Ticket {
     gate: Arc<Gate>,
     number: u64,
 }
 
-/// What a call can say about itself: a call that only waits causes nothing, and may wait for long.
+/// A handle by which a call reports that it only waits. Such a call causes no changes, and may take long.
 #[derive(Debug, Clone)]
 pub struct Act {
     gate: Arc<Gate>,
@@ -52,7 +53,7 @@ impl Gate {
         Ticket { gate: Arc::clone(self), number }
     }
 
-    /// Waits for the calls that act now, within reason.
+    /// Waits for the calls that are acting now, at most `NOTICE_WAIT_MAX`.
     pub(super) async fn settled(&self) {
         let _late = tokio::time::timeout(limits::NOTICE_WAIT_MAX, self.all_answered()).await;
     }
@@ -99,12 +100,12 @@ impl Drop for Ticket {
 }
 
 impl Act {
-    /// Of a call that nobody has to wait for.
+    /// Returns the handle of a call for which no notice waits.
     pub(super) fn unseen() -> Self {
         Self { gate: Arc::default(), number: 0 }
     }
 
-    /// Runs what only waits and changes nothing. Notices pass meanwhile.
+    /// Runs a future that only waits and changes nothing. Notices are not delayed during that time.
     pub async fn waiting<T>(&self, wait: impl Future<Output = T>) -> T {
         self.gate.set(self.number, Doing::Waiting);
         let done = wait.await;

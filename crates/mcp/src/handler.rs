@@ -1,4 +1,4 @@
-//! From `rmcp`'s methods to the backend's, and back.
+//! Converts the methods of `rmcp` to those of the backend, and their answers back.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -28,11 +28,11 @@ use super::words;
 
 type Context = RequestContext<RoleServer>;
 
-/// What belongs to one client: a pipe or a session. A request over HTTP without a session has one of its own.
+/// The state of one client: of a pipe or of a session. A request over HTTP without a session has its own.
 #[derive(Debug, Default)]
 pub(super) struct Connection {
     pub(super) gate: Arc<Gate>,
-    /// The client has gone.
+    /// Cancelled when the client is gone.
     pub(super) closing: CancellationToken,
     subscriptions: Subscriptions,
 }
@@ -77,7 +77,7 @@ pub(super) fn caller(parts: &http::request::Parts) -> Who {
 }
 
 impl<B: Backend> Handler<B> {
-    /// The call as the backend takes it. Nothing is copied that can be moved.
+    /// Returns the call for the backend. It moves values instead of copying them where possible.
     fn call(&self, tool: String, arguments: String, context: &mut Context) -> Call {
         let token = context.meta.get_progress_token();
         Call {
@@ -110,14 +110,15 @@ impl<B: Backend> ServerHandler for Handler<B> {
         ServerConfig::new(capabilities).with_server_info(identity).with_instructions(server.instructions)
     }
 
-    /// Keeps the version that was agreed on, not the one that was asked for: it decides on the shape of later answers.
+    /// Stores the version that was agreed on instead of the requested one, because it decides the shape of later
+    /// answers.
     async fn initialize(
         &self,
         request: InitializeRequestParams,
         context: Context,
     ) -> Result<InitializeResult, ErrorData> {
         let answer = self.negotiate_initialize(&request)?;
-        // Over HTTP the session is not named yet; it is introduced when it is.
+        // Over HTTP the session has no name yet; it is introduced when it gets one.
         if matches!(who(&context), Who::Pipe) {
             self.introduce(&context, request.client_info.clone());
         }
@@ -134,7 +135,7 @@ impl<B: Backend> ServerHandler for Handler<B> {
         Ok(DiscoverResult::from_server_info(ProtocolVersion::KNOWN_VERSIONS.to_vec(), self.get_info()))
     }
 
-    /// Misshapen requests of known methods do not come here, so the method is not ours.
+    /// Refuses an unknown method. Requests of known methods with wrong parameters do not arrive here.
     async fn on_custom_request(&self, request: CustomRequest, _context: Context) -> Result<CustomResult, ErrorData> {
         let method: String = request.method.chars().take(64).collect();
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method: {method}"), None))
@@ -144,7 +145,7 @@ impl<B: Backend> ServerHandler for Handler<B> {
         Err(ErrorData::method_not_found::<CompleteRequestMethod>())
     }
 
-    /// Nothing is logged to clients, so every level is right.
+    /// Accepts every level, because nothing is logged to clients.
     #[expect(deprecated, reason = "clients of the old era set a level, asked or not")]
     async fn set_level(
         &self,
@@ -180,7 +181,7 @@ impl<B: Backend> ServerHandler for Handler<B> {
         let who = call.who.clone();
         let outcome = tokio::select! {
             biased;
-            // Nobody gets this answer.
+            // No client gets this answer.
             () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled", None)),
             outcome = self.backend.call(call) => outcome,
         };

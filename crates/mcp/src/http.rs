@@ -1,4 +1,4 @@
-//! The door over HTTP, for `/mcp`: sessions for the old era, single requests for the new one.
+//! The server over HTTP, for `/mcp`: sessions for the old era, single requests for the new one.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -22,15 +22,17 @@ use super::{limits, listening};
 
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// `host` or `host:port`. A request for another host is answered 403. None means loopback only.
+    /// The allowed hosts, as `host` or `host:port`. A request for another host is answered 403. An empty list means
+    /// loopback only.
     pub hosts: Vec<String>,
-    /// Such as `http://127.0.0.1:*`. A request by a page from elsewhere is answered 403; one without an origin passes.
+    /// The allowed origins, such as `http://127.0.0.1:*`. A request by a page of another origin is answered 403; a
+    /// request without an origin is accepted.
     pub origins: Vec<String>,
-    /// At most [`limits::MESSAGE_BYTES_MAX`].
+    /// The maximum length of a message, at most [`limits::MESSAGE_BYTES_MAX`].
     pub message_bytes_max: usize,
-    /// A session ends when it was silent for this long.
+    /// The time without a request after which a session ends.
     pub session_idle_max: Duration,
-    /// Sessions of one token.
+    /// The maximum number of sessions of one token.
     pub sessions_max: usize,
 }
 
@@ -46,7 +48,7 @@ impl Default for Settings {
     }
 }
 
-/// A service for `Router::nest_service` or `route_service`. Who calls is found out by a layer outside of it.
+/// The HTTP service, for `Router::nest_service` or `route_service`. A layer outside of it identifies the caller.
 pub struct Http<B: Backend>(Arc<Inner<B>>);
 
 struct Inner<B: Backend> {
@@ -54,12 +56,12 @@ struct Inner<B: Backend> {
     sessions: Arc<Sessions<B>>,
     backend: Arc<B>,
     message_bytes_max: usize,
-    /// For requests without a session: there is no telling which of them belong together.
+    /// The gate of all requests without a session, because it is not known which of them belong together.
     gate: Arc<Gate>,
     closing: CancellationToken,
-    /// Ends streams, whatever is in them.
+    /// Ends all streams, also when messages are left in them.
     cut: CancellationToken,
-    /// Has a token of every request that is not answered yet. A stream that only listens is none.
+    /// Holds a token for every request that is not answered yet. A stream that only listens has none.
     owed: TaskTracker,
 }
 
@@ -85,7 +87,7 @@ impl<B: Backend> Http<B> {
             .with_json_response(true)
             .with_sse_retry(None)
             .with_cancellation_token(cut.clone())
-            // The check of the body knows the bound of each tool.
+            // The body check applies the smaller bound of each tool.
             .with_max_request_body_bytes(limits::MESSAGE_BYTES_MAX);
         if !settings.hosts.is_empty() {
             config = config.with_allowed_hosts(settings.hosts.iter().cloned());
@@ -100,13 +102,14 @@ impl<B: Backend> Http<B> {
         Self(Arc::new(Inner { service, sessions, backend, message_bytes_max, gate, closing, cut, owed }))
     }
 
-    /// The end is near: calls that only wait end with what they have, all others go on.
+    /// Announces the end: calls that only wait end with their present result, and all others continue.
     pub fn hurry(&self) {
         self.0.closing.cancel();
         self.0.sessions.hurry();
     }
 
-    /// Ends streams and sessions. Calls get [`limits::DRAIN_MAX`] to be answered; then the backend has heard of every end.
+    /// Ends streams and sessions. Calls have [`limits::DRAIN_MAX`] to be answered. After that, the backend has been
+    /// notified of every end.
     pub async fn close(&self) {
         self.hurry();
         self.0.owed.close();
@@ -142,7 +145,7 @@ impl<B: Backend> Http<B> {
         };
         let passage = Arc::new(passage.owned_by(&inner.backend.owner(&parts)));
         parts.extensions.insert(Arc::clone(&passage));
-        // A listener of the new era has to say so in the head.
+        // A listener of the new era must say so in its headers.
         let listens = parts.headers.get("mcp-method").is_some_and(|method| method == "subscriptions/listen");
         let listener = listens.then(|| handler::caller(&parts));
         let behind = Beyond { backend: Arc::clone(&inner.backend), most: inner.message_bytes_max, listener };
@@ -150,14 +153,14 @@ impl<B: Backend> Http<B> {
         let response = PASSAGE.scope(Arc::clone(&passage), inner.service.handle(request)).await;
         let mut response = passage.denied().map_or(response, Denied::into_response);
         if is_delete && response.status() == StatusCode::ACCEPTED {
-            // It is done, not only accepted, and some clients take the other for a failure.
+            // The session has already ended, so 204 is right, and some clients treat 202 as a failure.
             *response.status_mut() = StatusCode::NO_CONTENT;
         }
         response.map(|body| Answer::new(body, passage.take_ticket(), owed))
     }
 }
 
-/// The backend, as far as a body concerns it.
+/// The parts of the backend that a body needs.
 struct Beyond<B> {
     backend: Arc<B>,
     most: usize,

@@ -1,4 +1,4 @@
-//! Lines out of a stream of bytes, none of them longer than what it calls for may be.
+//! Splits a stream of bytes into lines, and limits the length of each line to the bound of the tool that it calls.
 
 use std::io;
 use std::ops::Range;
@@ -9,13 +9,13 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use super::limits::MESSAGE_BYTES_DEFAULT;
 use super::skim::Skim;
 
-/// What a pipe holds at most in one piece.
+/// The largest number of bytes that a pipe holds at once.
 const PIECE_BYTES: usize = 64 << 10;
-/// More than this is given back when a long line is done with.
+/// The size of the buffer that is kept after a long line; a larger buffer is freed.
 const KEPT_BYTES_MAX: usize = 256 << 10;
 
 pub(super) enum Line {
-    /// Where in [`Lines::text`] it stands. Without the end of the line.
+    /// A complete line: its range in [`Lines::text`], without the line break.
     Whole(Range<usize>),
     TooLong {
         id: Option<RequestId>,
@@ -27,17 +27,17 @@ pub(super) enum Line {
 pub(super) struct Lines<R> {
     input: R,
     buffer: Vec<u8>,
-    /// Where the line that is next begins, and up to where it was searched for its end.
+    /// The start of the next line; `searched` is the position up to which its end was searched.
     start: usize,
     searched: usize,
     long: Option<Long>,
     ended: bool,
 }
 
-/// A line over the default bound.
+/// A line that is longer than the default bound.
 struct Long {
     skim: Skim,
-    /// Set when it is over its own bound: the rest is not kept.
+    /// The bound of its tool, once the line exceeds it. The rest of the line is not kept.
     over: Option<usize>,
 }
 
@@ -50,7 +50,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         self.buffer.get(range).unwrap_or_default()
     }
 
-    /// The next line that is not blank. May be dropped while it waits; nothing is lost.
+    /// Returns the next line that is not blank. The future may be dropped while it waits; no bytes are lost.
     pub(super) async fn next(&mut self, bytes_max: impl Fn(&str) -> usize) -> io::Result<Line> {
         loop {
             if let Some(end) = memchr::memchr(b'\n', &self.buffer[self.searched..]).map(|at| self.searched + at) {
@@ -84,7 +84,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         Ok(())
     }
 
-    /// Takes note of what came in of the line up to `end`, and drops it when there is too much.
+    /// Feeds the bytes up to `end` to the skimmer, and drops the line when it is too long.
     fn follow(&mut self, end: usize, bytes_max: &impl Fn(&str) -> usize) {
         let fresh = self.searched..end;
         self.searched = end;
@@ -106,7 +106,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    /// The line up to `end`; the next one begins at `next`.
+    /// Returns the line up to `end`; the next line begins at `next`.
     fn cut(&mut self, end: usize, next: usize, bytes_max: &impl Fn(&str) -> usize) -> Option<Line> {
         if end > self.searched || self.long.is_some() {
             self.follow(end, bytes_max);
@@ -114,7 +114,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         let line = self.start..end;
         (self.start, self.searched) = (next, next);
         if let Some(long) = self.long.take() {
-            // With the whole line known, the bound is the tool's own and no longer the largest of all.
+            // The whole line is known now, so the bound of its tool applies instead of the largest one.
             let most = long.over.unwrap_or_else(|| long.skim.bytes_max_in_the_end(bytes_max));
             if long.over.is_some() || line.len() > most {
                 return Some(Line::TooLong { id: long.skim.id().cloned(), bytes_max: most });

@@ -1,8 +1,9 @@
-//! Looks at what a listener of the new era will follow before `rmcp` acknowledges it.
+//! Reads the versions of the resources that a listener of the new era will follow, before `rmcp` acknowledges the
+//! request.
 //!
-//! `rmcp` asks the handler to listen after the client may have read the acknowledgement. A change that the client makes at
-//! once would then come before anybody looked, and never be told. So a pipe's request is looked at on its way to the
-//! handler, and one over HTTP while its body is read.
+//! `rmcp` asks the handler to listen after the client may have read the acknowledgement. A change that the client makes
+//! at once would then come before the first reading, and no notice of it would be sent. So the versions are read
+//! earlier: for a pipe on the request's way to the handler, and over HTTP while the body is read.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,7 +19,7 @@ use super::backend::{Backend, Problem, Who};
 use super::handler::Handler;
 use super::limits::SUBSCRIPTIONS_MAX;
 
-/// Resources by address, each as it was before the acknowledgement.
+/// The resources by URI, each with its version before the acknowledgement.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Seen(BTreeMap<String, Result<watch::Receiver<u64>, Problem>>);
 
@@ -28,7 +29,7 @@ impl Seen {
     }
 }
 
-/// The addresses that are asked for, as many as may be followed.
+/// Returns the URIs that the client asks for, at most as many as one connection may follow.
 pub(super) fn wanted(request: &SubscriptionsListenRequest) -> Vec<String> {
     let uris = request.params.notifications.resource_subscriptions.iter().flatten();
     uris.take(SUBSCRIPTIONS_MAX).cloned().collect()
@@ -43,14 +44,14 @@ pub(super) async fn look<B: Backend>(backend: &B, who: &Who, uris: Vec<String>) 
     seen
 }
 
-/// Those from here on.
+/// Returns the versions of a resource; only later changes count as new.
 pub(super) async fn versions<B: Backend>(backend: &B, who: &Who, uri: &str) -> Result<watch::Receiver<u64>, Problem> {
     let mut versions = backend.watch(who, uri).await?;
     versions.mark_unchanged();
     Ok(versions)
 }
 
-/// The handler behind a pipe.
+/// The handler of a pipe, with the early reading of versions.
 pub(super) struct Listening<B>(pub(super) Handler<B>);
 
 impl<B: Backend> Service<RoleServer> for Listening<B> {

@@ -1,6 +1,6 @@
-//! The text of one message, judged: what `rmcp` gets is strict JSON, a request or a notification, and of a known shape.
+//! Checks the text of one message: `rmcp` gets strict JSON, a request or a notification, of a known shape.
 //!
-//! A call of a tool is taken apart here. Its arguments are not turned into a tree and back, they stay text.
+//! A call of a tool is taken apart here. Its arguments are not converted to a tree and back; they stay text.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,7 +16,7 @@ use wire::json::{self, Kind, Node, Span};
 
 use super::shape;
 
-/// What a text turned out to be.
+/// A message after its check.
 #[derive(Debug)]
 pub(super) enum Incoming<'t> {
     Call(ToolCall<'t>),
@@ -31,17 +31,17 @@ pub(super) struct ToolCall<'t> {
     pub(super) id: RequestId,
     pub(super) tool: String,
     pub(super) arguments: Arguments,
-    /// An object, as it was written.
+    /// The metadata, an object as the client wrote it.
     meta: Option<&'t str>,
-    /// Where the arguments stood in the text, if there were any.
+    /// The place of the arguments in the text; `None` when there were no arguments.
     pub(super) span: Option<Span>,
 }
 
-/// The arguments of a call on their way around `rmcp`: a compact object.
+/// The arguments of a call, which bypass `rmcp`: a compact JSON object.
 #[derive(Debug, Clone)]
 pub(super) struct Arguments(pub(super) String);
 
-/// A message that goes no further, and the answer it gets. Without an id the answer names none.
+/// A refused message, and the error for its client. Without an id, the answer has none.
 #[derive(Debug, Clone)]
 pub(super) struct Refused {
     pub(super) id: Option<RequestId>,
@@ -67,7 +67,7 @@ impl ToolCall<'_> {
     }
 }
 
-/// Judges a text. It need not be ours, nor text at all.
+/// Checks a message. The bytes may have any content, also invalid UTF-8.
 pub(super) fn read(bytes: &[u8]) -> Incoming<'_> {
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
@@ -87,7 +87,7 @@ pub(super) fn too_long(id: Option<RequestId>, bytes_max: usize) -> Box<Refused> 
     refused(id, ErrorData::invalid_request(words, None))
 }
 
-/// Boxed, since it is rare and large.
+/// Returns a refusal, boxed because it is rare and large.
 pub(super) fn refused(id: Option<RequestId>, error: ErrorData) -> Box<Refused> {
     Box::new(Refused { id, error })
 }
@@ -155,7 +155,7 @@ fn tool_call<'t>(text: &'t str, node: &Node<'_>, id: RequestId) -> Result<ToolCa
     Ok(ToolCall { id, tool, arguments: Arguments(compacted.into_owned()), meta, span })
 }
 
-/// Most clients write compactly; then the text is taken as it is.
+/// Returns a value as compact JSON. Most clients write compactly; their text is borrowed as it is.
 fn compact<'t>(text: &'t str, node: &Node<'_>) -> Cow<'t, str> {
     let written = node.span.of(text);
     if written.bytes().any(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')) {
@@ -165,21 +165,22 @@ fn compact<'t>(text: &'t str, node: &Node<'_>) -> Cow<'t, str> {
     }
 }
 
-/// As much as is needed to answer what cannot be served.
+/// The only field that is needed to answer a message that cannot be served.
 #[derive(Deserialize)]
 struct Loose<'t> {
     #[serde(borrow, default)]
     id: Option<&'t RawValue>,
 }
 
-/// Says why, and whom, where a lenient reader finds the id: a client that knows which call failed need not time out.
+/// Returns the refusal of a text that is not strict JSON. It has the id that a lenient reader finds, so that the client
+/// knows which call failed and does not wait for a timeout.
 fn not_strict(text: &str, error: &json::SyntaxError) -> Box<Refused> {
     let words = error.to_string();
     let Ok(Loose { id }) = serde_json::from_str(text) else {
         return refused(None, ErrorData::parse_error(words, None));
     };
     let id = id.and_then(|id| serde_json::from_str(id.get()).ok());
-    // The grammar is kept, so it is a key that comes twice or half a character; or the depth.
+    // The text is valid JSON, so the problem is a duplicate key, half a surrogate pair, or the depth.
     let error = if id.is_none() || depth(text) > json::DEPTH_MAX {
         ErrorData::parse_error(words, None)
     } else {

@@ -1,4 +1,4 @@
-//! What goes out: lines in the order in which they were put in, several to a write.
+//! Writes outgoing lines in the order in which they were put in, several in one write.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,13 +9,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::limits::OUTBOX_BYTES_MAX;
 
-/// More than this is given back when it is written.
+/// The size of the buffer that is kept after a write; a larger buffer is freed.
 const KEPT_BYTES_MAX: usize = 256 << 10;
 
 pub(super) struct Outbox<W>(Arc<Shared<W>>);
 
 struct Shared<W> {
-    /// Whole lines that nobody writes yet.
+    /// Complete lines that are not being written yet.
     waiting: Mutex<Vec<u8>>,
     writing: tokio::sync::Mutex<Writing<W>>,
     broken: CancellationToken,
@@ -39,7 +39,7 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         Self(Arc::new(Shared { waiting: Mutex::default(), writing, broken: CancellationToken::new() }))
     }
 
-    /// Cancelled when nobody can read any more what is written.
+    /// Returns the token that is cancelled when the output can no longer be read.
     pub(super) fn broken(&self) -> &CancellationToken {
         &self.0.broken
     }
@@ -48,20 +48,22 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner).len() > OUTBOX_BYTES_MAX
     }
 
-    /// Gives the message its place. [`Self::flush`] writes it.
+    /// Puts the message in the order of lines. [`Self::flush`] writes it.
     pub(super) fn put(&self, message: &ServerJsonRpcMessage) {
         let mut waiting = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let before = waiting.len();
         match write(message, &mut waiting) {
             Ok(()) => waiting.push(b'\n'),
-            // Our own types always serialise; half a line must not go out in any case.
+            // Our own types always serialize. In any case, half a line must not be written.
             Err(_) => waiting.truncate(before),
         }
     }
 
-    /// Writes all that was put in by anyone. May be dropped on the way; the next one goes on where it was.
+    /// Writes all lines that any caller put in. The future may be dropped on the way; the next call continues where it
+    /// stopped.
     pub(super) async fn flush(&self) -> io::Result<()> {
-        // Answers often come in groups, because commands share a commit: whoever is ready too puts theirs in first.
+        // Answers often come in groups, because commands share a commit. Yield, so that other ready calls put theirs in
+        // first.
         tokio::task::yield_now().await;
         let done = self.write_all().await;
         if done.is_err() {
@@ -93,8 +95,8 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
     }
 }
 
-/// A result that holds its structured content as the text block only: the text is JSON, so it is written as it is.
-/// An error without an id: `rmcp` would leave the id out, JSON-RPC wants null.
+/// Writes a message as JSON. A result whose structured content is null gets it from its text block, which is JSON
+/// already. An error without an id gets a null id, which JSON-RPC requires and `rmcp` would leave out.
 pub(super) fn write(message: &ServerJsonRpcMessage, out: &mut Vec<u8>) -> serde_json::Result<()> {
     if let JsonRpcMessage::Error(error) = message
         && error.id.is_none()

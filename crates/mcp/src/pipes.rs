@@ -1,7 +1,9 @@
-//! Standard input and output without a thread between: a thread that reads for us costs more than a trivial call.
+//! Standard input and output without a thread in between, because a thread that reads for us costs more than a trivial
+//! call.
 //!
-//! Shells and Python start servers with pipes, Node with sockets. A pipe is opened anew, so that it does not block for us
-//! alone; a socket cannot be, but nobody else writes to it. Anything else, such as a file, is read by a thread.
+//! Shells and Python start servers with pipes, Node with sockets. A pipe is opened again, so that it becomes
+//! non-blocking only for this process. A socket cannot be opened again, but no other process writes to it. Anything
+//! else, such as a file, is read by a thread.
 
 use std::io;
 use std::pin::Pin;
@@ -21,7 +23,7 @@ pub(super) enum Output {
     Thread(tokio::io::Stdout),
 }
 
-/// Must be called where a runtime with I/O runs.
+/// Returns standard input and output. The caller must be inside a runtime with I/O.
 pub(super) fn standard() -> (Input, Output) {
     let input = direct::input().unwrap_or_else(|| Input::Thread(tokio::io::stdin()));
     let output = direct::output().unwrap_or_else(|| Output::Thread(tokio::io::stdout()));
@@ -39,7 +41,7 @@ mod direct {
     use super::{Input, Output};
 
     enum Found {
-        /// Opened anew from the path the system has for it.
+        /// A pipe, opened again from the path that the system has for it.
         Pipe(&'static str),
         Socket(OwnedFd),
     }
@@ -71,7 +73,7 @@ mod direct {
         if kind.is_socket() {
             return Some(Found::Socket(file.into()));
         }
-        // Only Linux has such paths. Elsewhere the thread reads.
+        // Only Linux has such paths. On other systems a thread reads.
         (kind.is_fifo() && cfg!(target_os = "linux")).then_some(Found::Pipe(path))
     }
 

@@ -1,9 +1,9 @@
-//! Sessions of the old era over HTTP: `rmcp` keeps them, here they are counted, and the backend hears of them.
+//! Sessions of the old era over HTTP: `rmcp` keeps them; this module counts them and notifies the backend.
 //!
-//! When a token has as many as it may, its own session that was used longest ago is ended, provided that nothing of it is
-//! open (no stream, no call) and that no agent in it holds a claim. The client of that session is told 404 if it comes back,
-//! and starts again, as the protocol says. Without such a session the new one is refused with 503. The sessions of other
-//! tokens are never ended.
+//! When a token has its maximum of sessions, its session that was used longest ago is ended. This requires that the
+//! session has no open stream and no call, and that no agent in it holds a claim. When the client of that session comes
+//! back, it gets 404 and starts again, as the protocol says. Without such a session the new one is refused with 503.
+//! The sessions of other tokens are never ended.
 
 use std::collections::{HashMap, VecDeque};
 use std::pin::Pin;
@@ -30,11 +30,11 @@ use super::body::{Denied, Passage};
 use super::gate::Gate;
 use super::limits;
 
-/// A session that was used again while it was looked at is passed over.
+/// The maximum number of tries to find a session to end. A session that is used again during the search is skipped.
 const ROOM_TRIES: u32 = 10;
 
 tokio::task_local! {
-    /// The request that `rmcp` is busy with.
+    /// The request that `rmcp` is serving.
     pub(super) static PASSAGE: Arc<Passage>;
 }
 
@@ -43,14 +43,14 @@ pub(super) struct Sessions<B> {
     backend: Arc<B>,
     open: Arc<Open>,
     sessions_max: usize,
-    /// Has a token of every session, and runs what is told to the backend at its end.
+    /// Holds a token for every session, and runs the notifications of the backend at its end.
     endings: TaskTracker,
 }
 
 #[derive(Default)]
 struct Open {
     sessions: Mutex<HashMap<SessionId, Arc<Session>>>,
-    /// Grows with each use of any session.
+    /// A counter that grows with each use of any session.
     uses: AtomicU64,
 }
 
@@ -58,18 +58,18 @@ struct Open {
 pub(super) struct Session {
     pub(super) gate: Arc<Gate>,
     pub(super) closing: CancellationToken,
-    /// The backend has heard of its end.
+    /// Cancelled when the backend has been notified of the session's end.
     ended: CancellationToken,
     who: OnceLock<Who>,
-    /// The token that opened it.
+    /// The token that opened the session.
     owner: Arc<str>,
     used: AtomicU64,
     streams: AtomicUsize,
-    /// Streams for notices that are open, oldest first.
+    /// The open streams for notices, oldest first.
     standing: Mutex<VecDeque<CancellationToken>>,
 }
 
-/// A session that could be ended, and when it was used last.
+/// A session that could be ended, with the counter of its last use.
 type IdleSession = (u64, SessionId, Arc<Session>);
 
 impl Session {
@@ -86,7 +86,7 @@ impl Session {
         }
     }
 
-    /// The request that opened it, once it is open.
+    /// Returns the request that opened the session; `None` while it is not open.
     pub(super) fn opened_by(&self) -> Option<&http::request::Parts> {
         match self.who.get()? {
             Who::Http { parts, .. } => Some(parts),
@@ -121,7 +121,7 @@ impl<B: Backend> Sessions<B> {
     pub(super) fn new(backend: Arc<B>, sessions_max: usize, idle_max: Duration) -> Self {
         let mut kept = LocalSessionManager::default();
         kept.session_config.keep_alive = Some(idle_max);
-        // An empty event before each answer tells clients how to resume; some older ones choke on it.
+        // An empty event before each answer shows clients how to resume. Some older clients fail on it.
         kept.session_config.sse_retry = None;
         Self { kept, backend, open: Arc::default(), sessions_max, endings: TaskTracker::new() }
     }
@@ -130,13 +130,13 @@ impl<B: Backend> Sessions<B> {
         self.open.get(id)
     }
 
-    /// What only waits in any session ends.
+    /// Ends the calls of all sessions that only wait.
     pub(super) fn hurry(&self) {
         let sessions = self.open.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.values().for_each(|session| session.closing.cancel());
     }
 
-    /// Ends all sessions and waits until the backend has heard of it.
+    /// Ends all sessions and waits until the backend is notified.
     pub(super) async fn close(&self) {
         let all: Vec<SessionId> =
             self.open.sessions.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect();
@@ -147,12 +147,12 @@ impl<B: Backend> Sessions<B> {
         self.endings.wait().await;
     }
 
-    /// Ends a session of this token when it has as many as it may.
+    /// Ends a session of this token when the token has its maximum of sessions.
     async fn make_room(&self, owner: &str) -> Result<(), Fault> {
         for _ in 0..ROOM_TRIES {
             let Some(idle) = self.idle_of(owner) else { return Ok(()) };
             let (used, id, session) = self.oldest_free(idle).await.ok_or(Fault::Full)?;
-            // It may have been used while the backend looked what is held in it.
+            // The session may have been used while the backend checked its claims.
             if session.used.load(Ordering::Relaxed) == used && session.streams.load(Ordering::Relaxed) == 0 {
                 drop(self.end(&id).await?);
                 return Ok(());
@@ -161,7 +161,8 @@ impl<B: Backend> Sessions<B> {
         Err(Fault::Full)
     }
 
-    /// The sessions of a token that are not in use, the oldest first; `None` when there is room for another.
+    /// Returns the sessions of a token that are not in use, the oldest first. Returns `None` when there is room for
+    /// another session.
     fn idle_of(&self, owner: &str) -> Option<Vec<IdleSession>> {
         let sessions = self.open.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         let own: Vec<_> = sessions.iter().filter(|(_, session)| &*session.owner == owner).collect();
@@ -176,7 +177,7 @@ impl<B: Backend> Sessions<B> {
         Some(idle)
     }
 
-    /// The oldest in which nothing is held. One that was never introduced has no agent.
+    /// Returns the oldest session without claims. A session that was never introduced has no agent.
     async fn oldest_free(&self, mut idle: Vec<IdleSession>) -> Option<IdleSession> {
         if idle.first().is_none_or(|(_, _, session)| session.who.get().is_none()) {
             return idle.into_iter().next();
@@ -187,7 +188,7 @@ impl<B: Backend> Sessions<B> {
         idle.into_iter().nth(place)
     }
 
-    /// Begins to end a session. It has ended when its transport is dropped and the backend has heard of it.
+    /// Starts to end a session. It has ended when its transport is dropped and the backend is notified.
     async fn end(&self, id: &SessionId) -> Result<Option<Arc<Session>>, Fault> {
         let session = self.open.remove(id);
         if let Some(session) = &session {
@@ -197,7 +198,7 @@ impl<B: Backend> Sessions<B> {
         Ok(session)
     }
 
-    /// Says of a failure that the client should begin anew, which it is told by 404 only.
+    /// Turns a failure into the answer 404, which is the only one that makes a client start again.
     fn lost(fault: LocalSessionManagerError) -> Fault {
         let _outside = PASSAGE.try_with(|passage| passage.deny(Denied::NoSession));
         Fault::Kept(fault)
@@ -211,7 +212,8 @@ impl<B: Backend> Sessions<B> {
         Counted { stream: Box::pin(stream), session, until: None }
     }
 
-    /// A client has one stream for notices. One that opens another with every call would hold them all: the oldest end.
+    /// Counts a stream for notices. A client needs one; when a client opens another one with every call, the oldest
+    /// ones end.
     fn standing<S>(&self, id: &SessionId, stream: S) -> Counted<S> {
         let mut counted = self.counted(id, stream);
         if let Some(session) = &counted.session {
@@ -277,10 +279,10 @@ impl<B: Backend> SessionManager for Sessions<B> {
         Ok(self.kept.has_session(id).await?)
     }
 
-    /// A client that ends its session is answered when that is done: what its agents held can be taken by others then.
+    /// Ends a session and answers when that is done, because other agents can then claim the tasks of its agents.
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
         if let Some(session) = self.end(id).await? {
-            // A call that goes on for longer ends it later.
+            // A call that takes longer ends the session later.
             let _late = tokio::time::timeout(limits::DRAIN_MAX, session.ended.cancelled()).await;
         }
         Ok(())
@@ -326,7 +328,7 @@ fn introduction(id: &SessionId, message: &ClientJsonRpcMessage) -> Option<(Who, 
     Some((who, Client { name: client.name.clone(), version: client.version.clone() }))
 }
 
-/// A stream that keeps its session from giving way.
+/// A stream that keeps its session in use, so that the session is not ended to make room.
 struct Counted<S> {
     stream: Pin<Box<S>>,
     session: Option<Arc<Session>>,
@@ -352,7 +354,7 @@ impl<S> Drop for Counted<S> {
     }
 }
 
-/// `rmcp` drops the transport of a session last of all, so that is where it ends.
+/// A transport with the end of its session. `rmcp` drops the transport last, so the session ends with it.
 pub(super) struct Watched<B: Backend> {
     transport: SessionTransport,
     _ending: Ending<B>,

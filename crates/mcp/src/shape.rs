@@ -1,7 +1,7 @@
-//! Requests and notifications other than a call of a tool, read by `rmcp`'s own types.
+//! Reads requests and notifications other than a call of a tool, with `rmcp`'s own types.
 //!
-//! `rmcp` takes a known method with misshapen parameters for a method it does not know, or overlooks them where they are
-//! optional. Here they are refused with the reason.
+//! For a known method with wrong parameters, `rmcp` reports an unknown method, or ignores the parameters when they are
+//! optional. This module refuses them and gives the reason.
 
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -15,7 +15,7 @@ use wire::json::Node;
 
 use super::message::{Incoming, Refused, refused};
 
-/// What is wrong with parameters, if anything.
+/// Returns the error in the parameters, if there is one.
 type Reason = fn(&str) -> Option<String>;
 
 const KNOWN: &[(&str, Reason)] = &[
@@ -50,7 +50,7 @@ pub(super) fn read<'t>(
     }
     match serde_json::from_str::<ClientJsonRpcMessage>(text) {
         Ok(message) => Ok(Incoming::Other(Box::new(message))),
-        // A notification gets no answer, whatever is wrong with it.
+        // A notification gets no answer, even when it is wrong.
         Err(_) if id.is_none() => Ok(Incoming::Answer),
         Err(error) => Err(refused(id, ErrorData::invalid_request(error.to_string(), None))),
     }
@@ -58,6 +58,6 @@ pub(super) fn read<'t>(
 
 fn reason<T: DeserializeOwned>(params: &str) -> Option<String> {
     let error = serde_json::from_str::<T>(params).err()?.to_string();
-    // The place counts from the beginning of the parameters, which would mislead.
+    // The position counts from the beginning of the parameters, which would mislead the client, so cut it off.
     Some(error.split(" at line ").next().unwrap_or_default().to_owned())
 }

@@ -1,23 +1,23 @@
-//! Finds out whose message is too long while it passes by: id, method and tool, without keeping the message.
+//! Finds the id, method and tool of a message that is too long while it passes, without keeping the message.
 //!
-//! Clients write the members in any order, some put the id last. So the text is followed to its end, piece by piece, with
-//! a few bytes of memory. It is not checked; whatever is found is used for an error message and a bound only.
+//! Clients write the members in any order; some put the id last. So the text is read to its end, piece by piece, with a
+//! few bytes of memory. The text is not checked; the result is used only for an error message and a bound.
 
 use rmcp::model::RequestId;
 
 use super::limits::{MESSAGE_BYTES_DEFAULT, MESSAGE_BYTES_MAX};
 
-/// A longer key or value is none of those looked for.
+/// The maximum length of a key or value that is kept. The keys and values we look for are shorter.
 const TOKEN_BYTES_MAX: usize = 256;
 
 #[derive(Debug, Default)]
 pub(super) struct Skim {
     depth: u32,
     text: Text,
-    /// The string or number being read, or just read.
+    /// The string or number that is being read, or was just read.
     token: Vec<u8>,
     token_kind: TokenKind,
-    /// The key whose value comes next, at the top and in the parameters.
+    /// The key whose value comes next, at the top level; `inner` is the same inside the parameters.
     top: Key,
     inner: Key,
     id: Option<RequestId>,
@@ -69,7 +69,8 @@ impl Skim {
         self.id.as_ref()
     }
 
-    /// How long the message may be, as far as is known. As long as the tool may still be any, the largest bound holds.
+    /// Returns the maximum length of the message, as far as it is known. While the tool is not known, the largest bound
+    /// applies.
     pub(super) fn bytes_max(&self, of: impl Fn(&str) -> usize) -> usize {
         match (self.tool(), self.method.as_deref()) {
             (Some(tool), _) => of(tool).min(MESSAGE_BYTES_MAX),
@@ -78,7 +79,7 @@ impl Skim {
         }
     }
 
-    /// The same when nothing more comes.
+    /// Returns the maximum length of a message that was read to its end. Without a tool, the default bound applies.
     pub(super) fn bytes_max_in_the_end(&self, of: impl Fn(&str) -> usize) -> usize {
         self.tool().map_or(MESSAGE_BYTES_DEFAULT, |tool| of(tool).min(MESSAGE_BYTES_MAX))
     }
@@ -129,7 +130,7 @@ impl Skim {
     }
 
     fn keep(&mut self, byte: u8) {
-        // One byte over the bound marks a token that is too long to be looked at.
+        // Keep one byte more than the bound: it marks a token that is longer than all those we look for.
         if self.depth <= 2 && self.token.len() <= TOKEN_BYTES_MAX {
             self.token.push(byte);
         }

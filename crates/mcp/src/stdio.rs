@@ -1,4 +1,4 @@
-//! One client over standard input and output.
+//! Serves one client over standard input and output.
 //!
 //! ```text
 //!              initialize                       a request with its own version
@@ -35,14 +35,14 @@ use super::message::{self, Incoming, Refused};
 use super::outbox::Outbox;
 use super::{limits, pipes};
 
-/// Serves whoever started this process, until it goes or `stop` ends. What was accepted is answered first, then the
-/// backend hears that the connection is closed.
+/// Serves the process that started this one, until it disconnects or `stop` ends. Accepted requests are answered first.
+/// Then the backend is notified that the connection is closed.
 pub async fn serve_stdio<B: Backend>(backend: Arc<B>, stop: impl Future<Output = ()> + Send + 'static) {
     let (input, output) = pipes::standard();
     serve_pipe(backend, input, output, stop).await;
 }
 
-/// The same for any pair of streams.
+/// Serves a client over any pair of streams, like [`serve_stdio`].
 pub async fn serve_pipe<B, R, W>(backend: Arc<B>, input: R, output: W, stop: impl Future<Output = ()> + Send + 'static)
 where
     B: Backend,
@@ -79,7 +79,7 @@ enum Era {
 
 enum Phase {
     Serving,
-    /// The client says no more. The time that is left for answers.
+    /// The client sends no more. The value is the time that is left for answers.
     Draining(Pin<Box<Sleep>>),
 }
 
@@ -88,19 +88,19 @@ struct Wire<B, R, W> {
     outbox: Outbox<W>,
     backend: Arc<B>,
     era: Era,
-    /// Requests that `rmcp` has and did not answer, and for calls the place in the order of notices.
+    /// Requests that `rmcp` has not answered yet. A call has a ticket, which delays the notices.
     in_flight: HashMap<RequestId, Option<Ticket>>,
     gate: Arc<Gate>,
     closing: CancellationToken,
-    /// Gives up all that is running.
+    /// Cancels all running calls.
     abandon: CancellationToken,
     stop: Pin<Box<dyn Future<Output = ()> + Send>>,
     phase: Phase,
-    /// An answer of our own is not written yet.
+    /// True while an answer of this module is not written yet.
     owes: bool,
 }
 
-/// What the next step of reading is.
+/// The next event while reading.
 enum Next {
     Line(io::Result<Line>),
     Stop,
@@ -115,7 +115,7 @@ where
 {
     type Error = io::Error;
 
-    /// The message has its place in the order when this returns, not when the future is first polled.
+    /// Puts the message in the order of lines when this function returns, not when the future is first polled.
     fn send(&mut self, message: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
         self.outbox.put(&message);
         if let JsonRpcMessage::Response(response) = &message {
@@ -129,7 +129,8 @@ where
         async move { outbox.flush().await }
     }
 
-    /// May be dropped while it waits. `rmcp` does so whenever it has something else to do, and asks again.
+    /// Returns the next message. The future may be dropped while it waits: `rmcp` drops it whenever it has other work,
+    /// and calls again.
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
             if self.owes && self.outbox.flush().await.is_ok() {
@@ -189,7 +190,7 @@ where
             biased;
             () = self.outbox.broken().cancelled() => Next::Broken,
             () = &mut self.stop => Next::Stop,
-            // Without room this waits for `rmcp` to send something, after which it asks again.
+            // Without room, this waits until `rmcp` sends a message; then `rmcp` calls again.
             line = self.lines.next(|tool| backend.message_bytes_max(tool)), if room => Next::Line(line),
         }
     }
@@ -210,7 +211,7 @@ where
                 if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
-                    // What is cancelled is never answered.
+                    // A cancelled request is never answered.
                     self.in_flight.remove(id);
                 }
                 Some(JsonRpcMessage::Notification(notification))
@@ -240,7 +241,7 @@ where
         Some(JsonRpcMessage::Request(request))
     }
 
-    /// Whether the request may come in this era, and which era it begins.
+    /// Checks that the request is allowed in this era, and starts the era that it opens.
     fn judge(&mut self, request: &ClientRequest) -> Result<(), ErrorData> {
         if let ClientRequest::InitializeRequest(initialize) = request {
             if matches!(self.era, Era::New) {

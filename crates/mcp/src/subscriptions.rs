@@ -1,4 +1,4 @@
-//! Followers of resources. Each is a small task that ends with its connection.
+//! Followers of resources. Each one is a small task that ends with its connection.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 use super::gate::Gate;
 use super::limits::SUBSCRIPTIONS_MAX;
 
-/// By address. Dropping it ends them.
+/// The followers by the URI of their resource. Dropping this value ends them.
 #[derive(Debug, Default)]
 pub(super) struct Subscriptions(Mutex<BTreeMap<String, Following>>);
 
@@ -23,7 +23,8 @@ impl Drop for Following {
 }
 
 impl Subscriptions {
-    /// Whether there was room. Following the same resource again replaces the follower.
+    /// Adds a follower. Returns false when there is no room. A second follower of the same resource replaces the first
+    /// one.
     pub(super) fn add(&self, uri: String, following: Following) -> bool {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let room = all.len() < SUBSCRIPTIONS_MAX || all.contains_key(&uri);
@@ -38,8 +39,8 @@ impl Subscriptions {
     }
 }
 
-/// Tells of each change that was not seen yet, once the calls that may have made it are answered. Changes that come while
-/// one is told are told once, after it.
+/// Sends a notice for each new change, once the calls that may have made it are answered. Changes during a notice are
+/// combined into one later notice.
 pub(super) fn follow<F, T>(mut versions: watch::Receiver<u64>, gate: Arc<Gate>, tell: F) -> Following
 where
     F: Fn() -> T + Send + Sync + 'static,

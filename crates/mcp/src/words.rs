@@ -1,4 +1,4 @@
-//! What the backend says, in `rmcp`'s words.
+//! Converts the answers of the backend to `rmcp`'s types.
 
 use rmcp::model::{
     CacheScope, CallToolResult, ContentBlock, GetPromptResult, ListResourcesResult, PromptMessage, ProtocolVersion,
@@ -19,7 +19,7 @@ pub(super) fn error(problem: Problem) -> ErrorData {
     }
 }
 
-/// A prompt that does not exist is a wrong parameter, not a missing resource.
+/// Converts the problem of a prompt. A missing prompt is a wrong parameter, not a missing resource.
 pub(super) fn prompt_error(problem: Problem) -> ErrorData {
     match problem {
         Problem::NotFound(words) => error(Problem::Invalid(words)),
@@ -27,14 +27,15 @@ pub(super) fn prompt_error(problem: Problem) -> ErrorData {
     }
 }
 
-/// How long a list that does not change may be kept. The old era has no such words, and `rmcp` would not leave them out.
+/// Returns how long a client may cache a list that does not change. The old era has no such fields, and `rmcp` would
+/// not leave them out.
 pub(super) fn freshness(context: &RequestContext<RoleServer>) -> (Option<u64>, Option<CacheScope>) {
     let is_new = context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
     if is_new { (Some(LIST_FRESH_MS), Some(CacheScope::Private)) } else { (None, None) }
 }
 
-/// The reply is the text, and the same again as structured content. A pipe writes that from the text, which is what the
-/// null stands for; HTTP answers are written by `rmcp`, which needs the value.
+/// Returns the reply as text and as structured content. For a pipe the structured content is null, because `outbox`
+/// writes it from the text. HTTP answers are written by `rmcp`, which needs the value.
 pub(super) fn reply(text: String, who: &Who) -> CallToolResult {
     let structured = match who {
         Who::Pipe => Value::Null,
@@ -46,7 +47,8 @@ pub(super) fn reply(text: String, who: &Who) -> CallToolResult {
 }
 
 pub(super) fn failed(text: String) -> CallToolResult {
-    // No structured content: clients check it against the schema of success even then, and hide the error.
+    // The result has no structured content: clients check it against the schema of a success even in a failure, and
+    // hide the error.
     CallToolResult::error(vec![ContentBlock::text(text)])
 }
 

@@ -126,7 +126,7 @@ fn read_state(row: &mut Columns) -> Result<State, Fault> {
     let note = row.maybe_text()?;
     let kind = row.maybe_text()?.as_deref().and_then(BlockKind::parse);
     let role = row.maybe_text()?;
-    // The table's own check refuses every other combination; this is the same check on the way back.
+    // The check of the table refuses all other combinations on a write; this match refuses them on a read.
     match (status, lease, actor, note) {
         (Status::Pending, lease, None, _) => Ok(State::Pending { lease }),
         (Status::Planning, Some(lease), None, _) => Ok(State::Planning { lease }),

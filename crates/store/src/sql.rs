@@ -12,7 +12,7 @@ pub(crate) struct Dialect {
     pub(crate) text: &'static str,
     /// The type of the column with the global position of an event.
     pub(crate) pos: &'static str,
-    /// The words that store a table inside its key.
+    /// The clause that makes SQLite store the rows of a table inside its primary key.
     pub(crate) keyed: &'static str,
     /// The prefix of the lines in a migration that only PostgreSQL runs.
     pub(crate) postgres: &'static str,
@@ -276,7 +276,8 @@ pub(crate) const COUNT_MENDING: &str = "INSERT INTO handover_meta (name, value) 
 
 #[cfg(test)]
 mod tests {
-    /// SQLite numbers `$n` by first appearance, so a statement that begins with `$2` would get its values swapped.
+    /// Checks the order of parameters. SQLite numbers `$n` by first appearance, so a statement that begins with `$2`
+    /// would get its values swapped.
     #[test]
     fn parameters_appear_in_order() {
         let source = include_str!("sql.rs").split("#[cfg(test)]").next().unwrap_or_default();

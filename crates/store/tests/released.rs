@@ -1,7 +1,7 @@
 //! Checks that this version opens stores of released versions without losing any row.
 //!
-//! `fixtures/VERSION` has a store of that version as an SQLite file, as a dump of PostgreSQL and as an export. The script
-//! `make` in that folder shows how they were made. All three have the same rows.
+//! `fixtures/VERSION` has a store of that version as an SQLite file, as a dump of PostgreSQL and as an export. The
+//! script `make` in that folder shows how they were made. All three have the same rows.
 
 use std::collections::BTreeSet;
 use std::io::Cursor;

@@ -1,4 +1,4 @@
-//! The door over HTTP, spoken to in plain bytes.
+//! Tests of the server over HTTP, with requests in plain bytes.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::site::{Site, call, initialize, settings};
 use crate::transcript::NEW;
 
-/// Title, headers, body; then the status and a part of the answer.
+/// A test case: title, headers, body; then the expected status and a part of the answer.
 type Row<'t> = (&'t str, &'t [(&'t str, &'t str)], String, u16, Value);
 
 fn check(site: &Site, table: &[Row<'_>]) {
@@ -32,7 +32,7 @@ fn a_session_of_the_old_era() {
         check(
             &site,
             &[
-                // Who calls is found in each request, not in the first one.
+                // The caller is identified in each request, not only in the first one.
                 (
                     "who",
                     &named,
@@ -198,7 +198,7 @@ fn when_there_are_too_many_sessions_the_one_unused_for_longest_gives_way() {
     let third = site.open("eve");
     site.told("closed bob in a session");
     assert_eq!((echo(&first), echo(&second), echo(&third)), (200, 404, 200));
-    // With a stream open it is in use.
+    // A session with an open stream is in use.
     let streams = [site.stream(&first), site.stream(&third)];
     assert_eq!(site.post(&[], &initialize("2025-11-25")).status, 503);
     assert_eq!((echo(&first), echo(&third)), (200, 200));

@@ -1,4 +1,4 @@
-//! The MCP door: a toy behind it, spoken to through a pipe and over HTTP.
+//! Tests of the MCP server with a toy backend, through a pipe and over HTTP.
 
 #![expect(clippy::unwrap_used, reason = "a test says best what went wrong by stopping there")]
 

@@ -1,4 +1,4 @@
-//! The toy over HTTP, in threads of this process, and a client that hides nothing.
+//! Serves the toy backend over HTTP, in threads of this process, with a client that shows every byte.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::toy::Toy;
 use crate::transcript::{PATIENCE, is_part};
 
-/// Pages of this machine may ask.
+/// Returns settings that allow the pages of this machine.
 pub(crate) fn settings() -> Settings {
     Settings { origins: vec!["http://127.0.0.1:*".to_owned()], ..Settings::default() }
 }
@@ -33,7 +33,7 @@ pub(crate) struct Site {
     address: String,
     stop: CancellationToken,
     told: mpsc::Receiver<String>,
-    /// Whether it served well, when it has ended.
+    /// Receives at the end whether the server ran without an error.
     ended: mpsc::Receiver<bool>,
 }
 
@@ -48,7 +48,7 @@ impl Answer {
         self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.clone())
     }
 
-    /// Of a stream of events, or the one that is the body.
+    /// Returns the messages of an event stream, or the single message of the body.
     pub(crate) fn messages(&self) -> Vec<Value> {
         let texts: Vec<&str> = if self.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"))
         {
@@ -91,7 +91,7 @@ impl Site {
         let (status, headers) = head(&mut reader);
         let mut bytes = Vec::new();
         let chunked = headers.iter().any(|(name, value)| name == "transfer-encoding" && value == "chunked");
-        // A server that refuses a long body may close before it has read all of it.
+        // A server that refuses a long body may close the connection before it has read the whole body.
         let _reset = reader.read_to_end(&mut bytes);
         let bytes = if chunked { unchunk(&bytes) } else { bytes };
         Answer { status, headers, body: String::from_utf8(bytes).unwrap() }
@@ -143,7 +143,7 @@ impl Site {
         panic!("no {words:?} in {seen:#?}");
     }
 
-    /// Whether it is told within this time.
+    /// Tells whether the backend reports this line within the given time.
     pub(crate) fn was_told(&self, words: &str, ms: u64) -> bool {
         while let Ok(line) = self.told.recv_timeout(Duration::from_millis(ms)) {
             if line == words {
@@ -182,7 +182,7 @@ async fn serve(listener: TcpListener, door: Http<Toy>, stopped: CancellationToke
 pub(crate) struct Stream(BufReader<TcpStream>);
 
 impl Stream {
-    /// The next message. The pieces in which it comes are overlooked: each event is one here.
+    /// Returns the next message. It ignores the chunks of the transfer, because here each event comes in one chunk.
     #[expect(clippy::disallowed_methods, reason = "a stream that is kept alive never times out")]
     pub(crate) fn next(&mut self) -> Value {
         let start = Instant::now();

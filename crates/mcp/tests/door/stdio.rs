@@ -1,4 +1,4 @@
-//! The door behind a pipe: the toy in a thread with a runtime of its own, at the other ends of two sockets.
+//! Tests of the server behind a pipe: the toy backend runs in a thread with its own runtime, connected by two sockets.
 
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, mpsc};
@@ -64,7 +64,7 @@ impl Server for Pipe {
         (Self { stop, told, ended }, input, output)
     }
 
-    /// What listens for signals is not here; it would end this future.
+    /// Ends the `stop` future. The signal handler itself, which would end it, does not run in this test.
     fn signal(&self, name: &str) {
         assert!(matches!(name, "TERM" | "INT"), "what is {name}?");
         self.stop.cancel();
@@ -74,7 +74,7 @@ impl Server for Pipe {
         self.told.recv_timeout(PATIENCE).ok()
     }
 
-    /// A thread that panics says nothing.
+    /// Tells whether the server ended. A thread that panics sends nothing.
     fn ended_well(self) -> bool {
         self.ended.recv_timeout(PATIENCE).is_ok()
     }

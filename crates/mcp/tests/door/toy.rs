@@ -1,4 +1,4 @@
-//! What stands behind the door in these tests. It tells what happens to it, a line each.
+//! The toy backend of these tests. It reports every event as a line.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc;
@@ -74,7 +74,7 @@ impl Toy {
         Self { tools, templates: vec![template], prompts: vec![prompt], light: watch::channel(0).0, told }
     }
 
-    /// Whoever listened may have gone.
+    /// Reports a line. The receiver may already be gone.
     fn tell(&self, line: String) {
         let _unheard = self.told.send(line);
     }
@@ -101,7 +101,7 @@ impl Toy {
     }
 }
 
-/// Tells when a call was dropped.
+/// Reports when a call was dropped.
 struct Going {
     told: Option<mpsc::Sender<String>>,
 }
@@ -151,7 +151,7 @@ impl Backend for Toy {
             "wait" => self.wait(call).await,
             "touch" => {
                 self.light.send_modify(|version| *version += 1);
-                // Followers wake before this is answered.
+                // Followers are notified before this call is answered.
                 call.act_slowly().await;
                 Outcome::Reply(r#"{"touched":true}"#.to_owned())
             }
@@ -185,7 +185,7 @@ impl Backend for Toy {
         }
     }
 
-    /// Slow enough that a change can come before it, if somebody is told too early that it is followed.
+    /// Waits long enough that a change can come first, if the subscription is acknowledged too early.
     async fn watch(&self, _who: &Who, uri: &str) -> Result<watch::Receiver<u64>, Problem> {
         tokio::time::sleep(Duration::from_millis(50)).await;
         match uri {

@@ -1,17 +1,17 @@
-//! Plays transcripts to a server over its streams. A line of one is
+//! Plays transcripts to a server over its streams. A line of a transcript is one of these:
 //!
 //! ```text
 //! --- title        begins a transcript with a fresh server
 //! {{open}}         opens the old era
-//! > message        is sent, with the end of a line; with >> without
-//! < message        is expected: what it names must be there, more may be; neighbours in any order
+//! > message        is sent, with a line break; with >> without one
+//! < message        is expected: the given members must be there, others may be; neighbours in any order
 //! = message        is expected exactly
-//! next             what follows is expected after what precedes
-//! skip N           that many messages, whatever they are
-//! ! words          is expected beside the protocol
+//! next             the following messages are expected after the preceding ones
+//! skip N           skips that many messages of any content
+//! ! words          is expected as a report outside of the protocol
 //! eof, signal S    end the input, send a signal
-//! deaf             nobody reads the output any more
-//! over             it ends by itself, though its input is open
+//! deaf             closes the output, so that it is no longer read
+//! over             the server ends although its input is open
 //! ```
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -21,24 +21,25 @@ use serde_json::Value;
 
 /// The `_meta` of a request of the new era.
 pub(crate) const NEW: &str = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"test","version":"0"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
-/// A server that says nothing for so long hangs. Calls that wait take longer, so they do not end in time by themselves.
+/// The longest time without output; a server that is silent for longer hangs. Waiting calls in the transcripts take
+/// longer, so they never end in time without a reason.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 const OPENING: &str = r#"{"jsonrpc":"2.0","id":"open","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"0"}}}"#;
 
-/// Whoever answers. Each wait for it ends after a while, also when it hangs.
+/// The server under test. Each wait for it is bounded, also when it hangs.
 pub(crate) trait Server: Sized {
     type Input: Write;
     type Output: Read;
 
-    /// With our ends of its input and its output.
+    /// Starts a server. Returns it with our ends of its input and its output.
     fn start() -> (Self, Self::Input, Self::Output);
 
     fn signal(&self, name: &str);
 
-    /// The next line that it tells beside the protocol. None when there are no more.
+    /// Returns the next line that the server reports outside of the protocol; `None` when there are no more.
     fn told(&mut self) -> Option<String>;
 
-    /// Waits for its end.
+    /// Waits for the end of the server, and tells whether it ended without an error.
     fn ended_well(self) -> bool;
 }
 
@@ -82,7 +83,7 @@ pub(crate) fn play<S: Server>(file: &str) {
     }
 }
 
-/// `{{new}}`, `{{new,"more":1}}` and `{{x*3}}`.
+/// Expands `{{new}}`, `{{new,"more":1}}` and `{{x*3}}`.
 fn expand(text: &str) -> String {
     let mut expanded = String::new();
     let mut rest = text;
@@ -170,7 +171,7 @@ impl<S: Server> Player<S> {
         }
     }
 
-    /// Nothing more is said, and the server ends well.
+    /// Checks that the server sends no more messages and ends without an error.
     fn end(mut self) {
         if !self.over {
             self.input = None;
@@ -184,7 +185,7 @@ impl<S: Server> Player<S> {
     }
 }
 
-/// Returns whether all that is wanted is there. A list that ends with `"..."` may have more entries.
+/// Tells whether all wanted values are found. A list that ends with `"..."` may have more entries.
 pub(crate) fn is_part(wanted: &Value, found: &Value) -> bool {
     match (wanted, found) {
         (Value::Object(wanted), Value::Object(found)) => {

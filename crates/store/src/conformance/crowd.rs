@@ -1,4 +1,4 @@
-//! Many agents with nearly the same name, on one connection: the bounds of lists, and slugs that stay unique.
+//! Registers many agents with nearly the same name on one connection: checks the bounds of lists and unique slugs.
 
 use engine::command::Register;
 use engine::id::SessionId;

@@ -138,8 +138,8 @@ impl Field {
         assert_eq!(used, [self.status(approval).await], "one use, or none");
     }
 
-    /// Lets half of the callers use an approval at the moment it expires, while the other half ends it. Checks that one
-    /// of the two happens.
+    /// Lets half of the callers use an approval just before it expires, while the other half expires it. Checks that
+    /// exactly one of the two succeeds.
     async fn expiry(self: &Arc<Self>, agent: AgentId, words: &str) {
         let approval = self.asked(agent, words).await;
         let decide = self.order(person(), Command::DecideApproval { approval, decision: Decision::Approve });

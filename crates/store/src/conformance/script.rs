@@ -148,8 +148,8 @@ impl Script {
         ALL.into_iter().filter(|name| !self.accepted.contains(*name)).collect()
     }
 
-    /// Moves the clock: mostly forward, sometimes far, sometimes back. Stamps are taken before commands queue, and
-    /// clocks jump.
+    /// Moves the clock: mostly forward, sometimes far, sometimes back. Real stamps do the same, because they are taken
+    /// before commands queue, and because clocks jump.
     fn pass_time(&mut self) {
         let step = i64::from(match self.chance.below(100) {
             0..60 => self.chance.between(0, 500),

@@ -116,7 +116,7 @@ where
     }
     let found = kinds(oracle.entries());
     assert!(found.iter().map(String::as_str).eq(KINDS), "the kinds of the log: {found:?}");
-    // Take the entry of each kind that is nearest to the beginning of its topic.
+    // Choose for each kind the entry that extends the kept beginning of its topic least.
     let mut cuts: BTreeMap<String, i64> = BTreeMap::new();
     for kind in KINDS {
         let nearest = oracle

@@ -59,7 +59,7 @@ fn bad_exports(lines: &[&str]) -> Vec<(&'static str, String)> {
     twice.insert(middle, lines[middle]);
     let mut half = join(&lines[..middle]);
     half.truncate(half.len() - 20);
-    // A row with one changed number and key, which is still a valid row.
+    // A changed row that is still a valid row.
     let event = lines[last - 1].replacen("\"seq\":", "\"seq\":1", 1).replacen("[\"", "[\"x", 1);
     vec![
         ("of nothing", String::new()),

@@ -1,8 +1,8 @@
 //! Waking through the server: NOTIFY after commits, LISTEN while a caller waits, and a slow poll in addition.
 //!
-//! A notification inside the transaction would make all commits wait for each other. So it is sent after the commits, once
-//! for all commits of a few milliseconds. A notification is a hint: when a process dies before it sends one, the slow poll
-//! finds the change.
+//! A notification inside the transaction would make all commits wait for each other. So it is sent after the commits,
+//! once for all commits of a few milliseconds. A notification is a hint: when a process dies before it sends one, the
+//! slow poll finds the change.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -68,8 +68,8 @@ impl Wire {
         watch
     }
 
-    /// Returns the position of the last entry that a follower can see now. It also moves when an old transaction ends
-    /// that held entries back.
+    /// Returns the position of the last entry that a follower can see now. The position also moves when an old
+    /// transaction ends, because that transaction held entries back.
     async fn frontier(&self) -> Option<(i64, i64)> {
         let client = connect(&self.pool).await.ok()?;
         let rows = client.query(sql::FRONTIER, &[]).await.ok()?;

@@ -283,7 +283,7 @@ async fn committed(pool: &Pool, trail: &Trail, fault: Fault) -> Result<bool, Fau
     }
 }
 
-/// Returns the first value of the first row.
+/// Runs a statement and returns the first value of its first row.
 async fn ask(pool: &Pool, statement: &Statement) -> Result<Option<Value>, Fault> {
     let client = connect(pool).await?;
     let answers = pipeline::run(&client, None, std::slice::from_ref(statement)).await?;

@@ -115,8 +115,8 @@ impl ToSql for Value {
     }
 }
 
-/// A connection during one transaction. It keeps the statements that it used, because finding one by its text costs
-/// almost as much as running a small statement.
+/// A connection during one transaction. It keeps the statements that it used, because finding one by its text takes a
+/// large part of the time of a small statement.
 pub(super) struct Session<'c> {
     connection: &'c Connection,
     prepared: Vec<(&'static str, CachedStatement<'c>)>,

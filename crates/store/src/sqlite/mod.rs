@@ -1,5 +1,5 @@
-//! The SQLite store: one writer thread that gathers commands into one durable transaction, separate readers, and a queue
-//! between processes. See docs/decisions/0002 and 0003.
+//! The SQLite store: one writer thread that gathers commands into one durable transaction, separate readers, and a
+//! queue between processes. See docs/decisions/0002 and 0003.
 
 mod connection;
 mod mount;

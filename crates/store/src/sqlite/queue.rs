@@ -1,7 +1,7 @@
 //! The queue between processes: an exclusive lock on a file next to the database, held for one transaction.
 //!
-//! SQLite grants its own lock to the process that asks at the right moment, so under load some processes starve. The kernel
-//! grants this lock in the order of the requests, and releases it when its process dies.
+//! SQLite grants its own lock to the process that asks at the right moment, so under load some processes starve. The
+//! kernel grants this lock in the order of the requests, and releases it when its process dies.
 
 use std::fs::File;
 use std::path::Path;

@@ -260,7 +260,7 @@ struct Batch<'c> {
 fn commit(connection: &Connection) -> Result<(), Failure> {
     connection.execute_batch("COMMIT").map_err(|error| {
         // SQLite writes the page that completes a transaction last. So after a failed write this page is missing, and
-        // after a failed fsync it may be there.
+        // after a failed fsync it has been written.
         let unwritten = error.sqlite_error().is_some_and(|error| {
             error.code == ErrorCode::DiskFull || error.extended_code == rusqlite::ffi::SQLITE_IOERR_WRITE
         });
