@@ -126,7 +126,7 @@ pub enum Merged {
     HasState {
         path: String,
     },
-    /// A worktree has the branch checked out. The merge would change files under its user, so the branch did not
+    /// A worktree has the branch checked out. A merge would move the branch under that worktree, so the branch did not
     /// change.
     CheckedOut {
         path: PathBuf,

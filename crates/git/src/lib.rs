@@ -1,4 +1,4 @@
-//! Git worktrees for tasks: created on a new branch, inspected, and removed without losing work.
+//! Git worktrees that we own: created on a new branch, inspected, and removed without losing work.
 //!
 //! This crate needs git 2.31 or later. It keeps no record: the caller records the result of [`create`] and passes it to
 //! [`remove`]. A call that has started is finished even when its caller is dropped, so a caller that goes away leaves

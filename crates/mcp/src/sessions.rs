@@ -279,7 +279,7 @@ impl<B: Backend> SessionManager for Sessions<B> {
         Ok(self.kept.has_session(id).await?)
     }
 
-    /// Ends a session and answers when that is done, because other agents can then claim the tasks of its agents.
+    /// Ends a session and answers when that is done. From then on, other agents can claim the tasks of its agents.
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
         if let Some(session) = self.end(id).await? {
             // A call that takes longer ends the session later.

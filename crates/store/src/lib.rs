@@ -132,10 +132,10 @@ pub trait Store: Send + Sync {
     fn fill(&self, source: Source) -> Answer<'_, ()>;
 }
 
-/// Receives rows of a table, which is given by its index in the list of tables.
+/// A function that receives rows of a table, which is given by its index in the list of tables.
 pub type Sink = Box<dyn FnMut(usize, Vec<Row>) -> Result<(), Fault> + Send>;
 
-/// Returns the next rows of a table with the table's index, and `None` at the end.
+/// A function that returns the next rows of a table with the table's index, and `None` at the end.
 pub type Source = Box<dyn FnMut() -> Result<Option<(usize, Vec<Row>)>, Fault> + Send>;
 
 /// Opens the store of a URL: `postgres://…`, `memory:`, else an SQLite file, whose folder is created when it is

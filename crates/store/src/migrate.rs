@@ -18,7 +18,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0009_sorted.sql"),
 ];
 
-/// Returns the scripts that bring a database from schema `found` to ours, each with the number of its schema.
+/// Returns the scripts that bring a database from schema `found` to ours, each with the number of the schema that it
+/// leads to.
 pub(crate) fn pending(found: i64, dialect: &Dialect) -> Result<Vec<(i64, String)>, Fault> {
     if found > SCHEMA {
         return Err(Fault::Newer { found, known: SCHEMA });

@@ -217,8 +217,9 @@ fn read_line(number: usize, line: &str, schema: i64) -> Result<(usize, Row), Fau
     Ok((table, Row(values.collect())))
 }
 
-/// Checks the order of an import's rows: table by table, each by its key, and the entries of each topic by their
-/// numbers. Otherwise the databases would report different errors, or keep the log in another order.
+/// The last row of an import, to check the order of the next one: table by table, each by its key, and the entries of
+/// each topic by their numbers. Without this order the databases would report different errors, or keep the log in
+/// another order.
 #[derive(Default)]
 struct Order {
     table: usize,

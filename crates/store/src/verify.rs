@@ -171,7 +171,7 @@ async fn verify_topic(
     let mut after = i64::MIN;
     let checked = loop {
         let page = store.topic(topic.to_owned(), after, PAGE).await?;
-        // A page that is not full is the last, which saves one query for each topic.
+        // A page that is not full is the last one. To know this saves one query for each topic.
         let is_last = page.len() < PAGE as usize;
         after = page.last().map_or(after, |entry| entry.seq);
         waiting.extend(page);

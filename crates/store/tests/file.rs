@@ -185,7 +185,7 @@ async fn a_newer_schema_is_refused() {
     act(open(&path).await.as_ref(), &small(1)).await;
 }
 
-/// Statements that remove the additions of each schema, so that a file gets the schema before it.
+/// Statements that each undo one schema, so that a file then has the schema before it.
 const SINCE: &[&str] = &[
     "DROP TABLE token; DROP INDEX workflow_created; DROP INDEX task_plan; DROP INDEX task_group; DROP INDEX task_since; \
      DROP INDEX task_stuck; DROP INDEX agent_created; DROP INDEX repository_created; \

@@ -25,8 +25,8 @@ pub async fn workspace(git: &Git, line: &Line, request: &Request) -> Result<Made
         let found = made_or_found(git, line, request).await;
         let path = match &found {
             Ok(made) if is_unfinished(&made.path) => &made.path,
-            // Git has started to create this folder, or deletes it after a failure. Any other folder belongs to another
-            // user.
+            // Git has started to create this folder, or deletes it after a failure. Any other folder was not made by us
+            // and stays.
             Err(Problem::PathTaken { path, by: Occupant::Folder }) if is_begun || path.join(".git").is_file() => path,
             Ok(_) | Err(_) => return found,
         };

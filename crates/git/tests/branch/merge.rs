@@ -51,7 +51,7 @@ alone! {
         // Only the branch was created.
         scene.git(&["branch", &task_branch("tk_2", 1)]);
         assert!(scene.workspace("tk_2").await.path.is_dir());
-        // A branch with work and without a worktree belongs to another user.
+        // A branch that has work but no worktree is not replaced.
         save(&one.path, "work", "work");
         scene.git(&["worktree", "remove", one.path.to_str().unwrap()]);
         let request = Request { repository: scene.home.clone(), root: None, branch: one.branch.clone(), base: None };

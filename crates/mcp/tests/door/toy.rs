@@ -101,7 +101,7 @@ impl Toy {
     }
 }
 
-/// Reports when a call was dropped.
+/// A guard that reports when a call was dropped.
 struct Going {
     told: Option<mpsc::Sender<String>>,
 }

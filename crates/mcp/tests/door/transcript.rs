@@ -21,8 +21,8 @@ use serde_json::Value;
 
 /// The `_meta` of a request of the new era.
 pub(crate) const NEW: &str = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"test","version":"0"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
-/// The longest time without output; a server that is silent for longer hangs. Waiting calls in the transcripts take
-/// longer, so they never end in time without a reason.
+/// The longest time without output; a server that is silent for longer hangs. Calls that wait take longer, so that only
+/// an event of the transcript can end them in time.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 const OPENING: &str = r#"{"jsonrpc":"2.0","id":"open","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"0"}}}"#;
 

@@ -173,8 +173,8 @@ impl Field {
         assert_eq!(ended, [self.status(approval).await], "used or over, and once");
     }
 
-    /// Lets one claim wait for many approvals that are decided at the same time. The last decision resumes the task, in
-    /// any order.
+    /// Lets one claim wait for many approvals that are decided at the same time. Checks that the task resumes after the
+    /// last decision, for any order of the decisions.
     async fn several(self: &Arc<Self>, agent: AgentId, round: usize) {
         let (_, tasks) = self.workflow(create(None), vec![PlanTask::named(format!("asks {round}"))]).await;
         let task = tasks[0];

@@ -222,7 +222,7 @@ fn is_busy(fault: &Fault) -> bool {
 /// The fault of a transaction, and whether it left pages behind.
 struct Failure {
     fault: Fault,
-    /// All pages of the transaction may be in the write-ahead log, where recovery would treat it as committed.
+    /// True when all pages of the transaction may be in the write-ahead log. Recovery would then treat it as committed.
     left_behind: bool,
 }
 
