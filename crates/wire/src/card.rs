@@ -1,4 +1,4 @@
-//! Agent Card 1.0 (protocol 4): who an agent is, what it never does, and where its troubles go.
+//! Agent Card 1.0 (protocol 4): who an agent is, what it never does, and which agent or role gets its escalations.
 //!
 //! ```
 //! let card = br#"{"card_version": "1.0", "identity": {"slug": "exec"}}"#;
@@ -17,7 +17,7 @@ message! {
     pub struct Card {
         card_version: required CardVersion,
         identity: required Identity,
-        /// What it owns and what not.
+        /// The areas that the agent owns and the areas that it does not own.
         scope: required Sentences<1>,
         capabilities: required List<NonBlank>,
         constraints: required List<NeverDoes>,
@@ -62,7 +62,7 @@ message! {
     }
 }
 
-/// Judged before everything else, so only the right one is ever read.
+/// The version of a card. [`judge`] checks the version before it reads any field, so this type is only read from "1.0".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CardVersion;
 
@@ -82,7 +82,7 @@ impl Shape for CardVersion {
     }
 }
 
-/// Declares a name that must be in the registry, when one is at hand.
+/// Declares a name that must be in the registry. Without a registry, every well-formed name is legal.
 macro_rules! registered {
     ($($(#[$attribute:meta])* $name:ident($inner:ty): $known:expr, $kind:literal, $hint:literal;)*) => {$(
         $(#[$attribute])*
@@ -114,7 +114,7 @@ macro_rules! registered {
 }
 
 registered! {
-    /// The agent it reports to, or `human`.
+    /// The superior of the agent: another agent, or `human`.
     Superior(Slug): |registry, name| name == "human" || registry.has_agent(name),
         "UNKNOWN_AGENT", "names no registered agent; use an agent's slug or `human`";
     KnownRoute(Route): |registry, name| match name.strip_prefix("roles.") {
@@ -126,7 +126,7 @@ registered! {
         "UNKNOWN_OUTPUT_TYPE", "names no known output contract";
 }
 
-/// Judges a card, against a registry when one is at hand.
+/// Judges a card. Checks its names against the registry when one is given.
 pub fn judge<'t>(bytes: &'t [u8], registry: Option<&'t Registry>) -> Judged<'t, Card> {
     match document::open(bytes, BYTES_MAX) {
         Err(report) => Judged { value: None, report: *report },

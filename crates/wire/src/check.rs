@@ -1,4 +1,4 @@
-//! One call for every kind of document: what a command line, a test or another program needs to judge bytes.
+//! Judges any kind of document with one function, for the command line, for tests and for other programs.
 
 mod batch;
 mod beside;
@@ -18,7 +18,7 @@ use crate::{card, envelope, feedback, handoff, message, stream};
 
 macro_rules! kinds {
     ($($variant:ident = $word:literal, $about:literal;)*) => {
-        /// What a document is taken for.
+        /// The kind of document as which bytes are judged.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Kind { $(#[doc = $about] $variant,)* }
 
@@ -56,18 +56,18 @@ kinds! {
     Prompt = "prompt", "the sources of a system prompt: {card, persona, skills, shared_skills, memory, inbox, brief}";
 }
 
-/// What is known beside the document.
+/// Facts from outside the document that its rules need.
 #[derive(Debug, Clone, Default)]
 pub struct Context {
-    /// The request a response answers.
+    /// The request that a response answers.
     pub request: Option<Vec<u8>>,
-    /// Ids that earlier responses of the session gave.
+    /// The ids of findings from earlier responses of the session.
     pub issued_ids: Option<Vec<String>>,
-    /// Names a card may use.
+    /// The names that a card may use.
     pub registry: Option<Registry>,
-    /// The INPUT an agent was given before it handed over.
+    /// The INPUT that the agent got before it handed over.
     pub input: Option<Value>,
-    /// The id it was dispatched with.
+    /// The id with which the agent was dispatched.
     pub dispatch_agent_id: Option<String>,
 }
 
@@ -75,10 +75,10 @@ pub struct Context {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     pub valid: bool,
-    /// The verdict as its protocol writes it.
+    /// The verdict in the form that its protocol defines.
     pub verdict: Value,
     pub notes: Vec<Note>,
-    /// The document written anew, when it is valid and has such a form.
+    /// The document, rendered again from its value, when it is valid and its kind can be rendered.
     pub rendered: Option<Value>,
 }
 
@@ -88,7 +88,7 @@ pub struct Note {
     pub code: String,
     pub message: String,
     pub severity: Severity,
-    /// The bytes of the document it is about.
+    /// The range of bytes in the document that the problem is about.
     pub place: Option<Range<usize>>,
 }
 
@@ -144,7 +144,7 @@ pub(crate) fn range(span: Span) -> Range<usize> {
     place(span.start)..place(span.end)
 }
 
-/// Notes from a verdict that has messages and no places.
+/// Returns the notes of a verdict that has messages but no places in the document.
 fn told(verdict: &Value, errors: &[&str]) -> Vec<Note> {
     let texts = |list: &str| -> Vec<String> {
         let found = verdict.get(list).and_then(Value::as_list).unwrap_or_default();
@@ -166,7 +166,7 @@ fn streamed(bytes: &[u8]) -> Finding {
     let transcript = reader.end();
     let verdict = transcript.to_value();
     let mut notes = told(&verdict, &["errors"]);
-    // A code names its line; each is looked up in one walk through all of them.
+    // The code of a note ends with its line number. One pass over the bytes finds the places of all notes.
     let mut wanted: HashMap<usize, &mut Note> = HashMap::new();
     for note in &mut notes {
         let line = note.code.split_once(':').and_then(|(_, line)| line.parse().ok());
@@ -183,12 +183,12 @@ fn streamed(bytes: &[u8]) -> Finding {
 }
 
 fn handed_over(bytes: &[u8], context: &Context) -> Finding {
-    // Bytes that are no text stay visible as such: they cannot become part of a contract that is accepted.
+    // Bytes that are not UTF-8 become replacement characters, which cannot be part of an accepted contract.
     let text = String::from_utf8_lossy(bytes);
     let known =
         handoff::Context { input: context.input.as_ref(), dispatch_agent_id: context.dispatch_agent_id.as_deref() };
     let verdict = handoff::judge(&text, &known);
-    // What is not there at all is missed where the contract begins.
+    // A note about an absent field has no place, so it points to the first byte of the contract.
     let begin = verdict.body.map(range).map(|body| body.start..body.start + 1);
     let note = |severity| {
         let begin = begin.clone();
@@ -201,7 +201,7 @@ fn handed_over(bytes: &[u8], context: &Context) -> Finding {
     let warnings = verdict.warnings.iter().map(note(Severity::Warning));
     let notes = match &verdict.reason {
         None => errors.chain(warnings).collect(),
-        // What is missing follows from this one.
+        // The notes about missing fields all follow from this reason, so they are left out.
         Some(reason) => {
             let place = verdict.body.map(range).map(|body| match reason {
                 handoff::Reason::InvalidJson(error) => body.start + error.at..body.start + error.at + 1,
@@ -236,7 +236,7 @@ fn prompted(sources: &Value) -> Finding {
     }
 }
 
-/// Nothing could be made of it.
+/// Returns the finding for input that could not be judged at all.
 fn refused(code: &str, problem: String) -> Finding {
     let error = object([("code", code.into()), ("message", problem.as_str().into())]);
     let note = Note { code: code.to_owned(), message: problem, severity: Severity::Error, place: None };

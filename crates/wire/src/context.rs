@@ -1,9 +1,10 @@
-//! The context of a task: what its worker must know, within a number of tokens.
+//! The context of a task: the facts that its worker must know, within a number of tokens.
 //!
-//! Every piece is weighed once. The budget is shared by weight: the workflow gets 15 %, the task 55 %, earlier tasks 20 %,
-//! dependencies and siblings 10 %; what one part does not need goes to the next, and at the end back to whoever lacks
-//! something. Then each part is written as far as its share reaches, and what is missing is listed with the call that brings
-//! it. The text as sent is weighed at last: it never costs more than was asked for.
+//! Every piece is weighed once. The parts share the budget: the workflow gets 15 %, the task 55 %, earlier tasks 20 %,
+//! dependencies and siblings 10 %. The tokens that one part does not need go to the next part, and at the end back to
+//! the parts that lack some. Then each part is written as far as its share reaches. The reply lists the pieces that are
+//! missing, each with the call that fetches it. Finally the text is weighed as it is sent: it never costs more than the
+//! caller asked for.
 
 mod checkpoints;
 mod cuts;
@@ -24,29 +25,31 @@ use crate::json::{Object, Value};
 use crate::lifecycle::Include;
 use crate::tokens::{self, weight};
 
-/// With less than this not even the names of things fit; it is refused.
+/// The smallest budget that a caller may ask for. With fewer tokens not even the names fit, so the call is refused.
 pub const MAX_TOKENS_MIN: u32 = 500;
-/// Unless asked otherwise.
+/// The budget of a call that names none.
 pub const MAX_TOKENS_DEFAULT: u32 = 8_000;
 
-/// In hundredths: the workflow, the task, earlier tasks, and those beside it.
+/// The shares of the budget in hundredths: the workflow, the task, earlier tasks, then siblings and dependencies.
 const SHARES: [u64; 4] = [15, 55, 20, 10];
-/// Who gets what is left over when something was cut, in this order.
+/// The order in which parts that were cut get the tokens that are left over, as indexes into [`SHARES`].
 const BACK: [usize; 4] = [1, 2, 3, 0];
-/// Of what the task gets, in hundredths: its checkpoints have the rest.
+/// The share of the task's fields in the task's grant, in hundredths. The checkpoints get the rest.
 const FIELDS_SHARE: u64 = 60;
-/// Pieces weigh more apart than together, and a list or a value may leave a rest: how often the reply is written anew to come
-/// nearer to the budget, and how near is enough.
+/// The most times that the reply is written to come near to the budget. One time is not enough, because pieces weigh more
+/// apart than together, and a list or a value may leave tokens over. The search ends when the unused weight is less than
+/// the limit divided by [`NEAR`].
 const ROUNDS_MAX: u32 = 6;
 const NEAR: u64 = 32;
 
-/// Rows of which even the shortest form would not fit are not worth loading.
+/// The most checkpoints that are loaded by default. [`ROWS_MAX`] applies when the caller wants the whole history. Rows whose
+/// shortest form would not fit into the budget are not loaded at all.
 const ROWS_DEFAULT_MAX: u32 = 100;
 const ROWS_MAX: u32 = 2_000;
-/// The fewest tokens a line takes.
+/// The fewest tokens that one line takes.
 const ROW_TOKENS: u32 = 10;
 
-/// How many of the newest checkpoints are worth loading for [`fit`].
+/// Returns how many of the newest checkpoints the caller loads for [`fit`].
 pub fn rows_wanted(include: Option<&Include>, max_tokens: u32) -> u32 {
     let wanted = Wanted::of(include);
     let fitting = max_tokens.div_ceil(ROW_TOKENS);
@@ -54,12 +57,13 @@ pub fn rows_wanted(include: Option<&Include>, max_tokens: u32) -> u32 {
     fitting.min(max)
 }
 
-/// The reply of `task_load_context`. As compact text it costs at most `max_tokens` by [`tokens::estimate`], and says how many.
+/// Returns the reply of `task_load_context`. As compact text it costs at most `max_tokens` by [`tokens::estimate`]. The
+/// reply contains that estimate.
 pub fn fit(facts: &Facts, include: Option<&Include>, max_tokens: u32) -> Value {
     let max_tokens = usize::try_from(max_tokens).unwrap_or(usize::MAX);
     let parts = Parts::of(facts, Wanted::of(include));
     let limit = tokens::weight_within(max_tokens);
-    // Pieces weigh more apart than together, so this may fit although it does not seem so.
+    // Pieces weigh more apart than together, so the whole may fit although the sum of its pieces exceeds the limit.
     if parts.want() <= limit + limit / 4 {
         let whole = parts.write(&parts.everything(), limit);
         if tokens::tokens(weight_said(&whole)) <= max_tokens {
@@ -69,24 +73,24 @@ pub fn fit(facts: &Facts, include: Option<&Include>, max_tokens: u32) -> Value {
     with_estimate(parts.fitted(limit, max_tokens))
 }
 
-/// The parts of the reply, weighed.
+/// The parts of the reply, each with its weight.
 struct Parts<'f> {
     facts: &'f Facts,
     workflow: Option<Vec<Field<'f>>>,
     task: Vec<Field<'f>>,
     history: History<'f>,
-    /// The whole history comes first.
+    /// The whole history of checkpoints gets its tokens before any other part.
     history_first: bool,
     prior: Option<Tasks<'f>>,
     siblings: Option<Tasks<'f>>,
     dependencies: Option<Tasks<'f>>,
 }
 
-/// What each part gets beyond its least.
+/// The weight that each part gets in addition to its least weight.
 #[derive(Clone, Copy)]
 struct Grants {
     shares: [u64; 4],
-    /// For the checkpoints, before the task's share.
+    /// The weight for the checkpoints that is granted before the task's share.
     history: u64,
 }
 
@@ -114,7 +118,7 @@ impl<'f> Parts<'f> {
         }
     }
 
-    /// What the parts want beyond their least.
+    /// Returns the weight that each part could use in addition to its least weight.
     fn wants(&self) -> [u64; 4] {
         let fields = |fields: &[Field<'_>]| fields.iter().map(|field| field.want - field.least).sum::<u64>();
         let tasks = |tasks: &Option<Tasks<'_>>| tasks.as_ref().map_or(0, |tasks| tasks.want);
@@ -126,7 +130,7 @@ impl<'f> Parts<'f> {
         ]
     }
 
-    /// What must be there whatever the budget.
+    /// Returns the weight of the pieces that the reply always contains, for any budget.
     fn leasts(&self) -> u64 {
         let fields = |fields: &[Field<'_>]| fields.iter().map(|field| field.least).sum::<u64>();
         let tasks = |tasks: &Option<Tasks<'_>>| tasks.as_ref().map_or(0, |tasks| tasks.least);
@@ -148,7 +152,7 @@ impl<'f> Parts<'f> {
         Grants { shares: self.wants(), history: 0 }
     }
 
-    /// The fullest reply found that is within the budget.
+    /// Returns the fullest reply within the budget that the search finds.
     fn fitted(&self, limit: u64, max_tokens: usize) -> Value {
         let worst = self.compose(&self.shared(0)).1.weight(0);
         let (mut fits, mut breaks) = (0_u64, u64::MAX);
@@ -177,15 +181,15 @@ impl<'f> Parts<'f> {
         best.unwrap_or_else(|| self.write(&Grants { shares: [0; 4], history: 0 }, 0))
     }
 
-    /// Written for this weight. What the list of cuts takes is known only when they are known, so they are found first, with
-    /// room for the worst: with more room there are not more of them.
+    /// Writes the reply for this weight. The weight of the list of cuts is known only after cutting. Therefore a first
+    /// pass finds the cuts with room for the largest list: more room never makes more cuts.
     fn within(&self, total: u64, worst: u64) -> Value {
         let cuts = self.compose(&self.shared(total.saturating_sub(worst))).1;
         let room = total.saturating_sub(cuts.weight(cuts::budget(total)));
         self.write(&self.shared(room), total)
     }
 
-    /// The shares of a total.
+    /// Divides a total weight among the parts.
     fn shared(&self, total: u64) -> Grants {
         let mut free = total.saturating_sub(self.leasts());
         let wants = self.wants();
@@ -207,7 +211,7 @@ impl<'f> Parts<'f> {
         Grants { shares, history }
     }
 
-    /// The reply without its estimate.
+    /// Writes the reply without its estimate.
     fn write(&self, grants: &Grants, total: u64) -> Value {
         let (mut members, cuts) = self.compose(grants);
         members.extend(cuts.render(cuts::budget(total)).map(|list| ("cut".to_owned(), list)));
@@ -227,7 +231,7 @@ impl<'f> Parts<'f> {
             members.push(("prior_tasks".to_owned(), tasks.render(prior, &mut cuts)));
         }
         let want = |tasks: &Option<Tasks<'_>>| tasks.as_ref().map_or(0, |tasks| tasks.want);
-        // Dependencies are what the task builds on: siblings get what they leave, but at least a third.
+        // The task builds on its dependencies, so they come first: siblings get the rest, but at least a third.
         let siblings = want(&self.siblings).min((beside - want(&self.dependencies).min(beside)).max(beside / 3));
         if let Some(tasks) = &self.siblings {
             members.push(("sibling_tasks".to_owned(), tasks.render(siblings, &mut cuts)));
@@ -252,7 +256,7 @@ impl<'f> Parts<'f> {
     }
 }
 
-/// Fields with what they get of this beyond their least.
+/// Writes fields into an object. `grant` is the weight that they share in addition to their least weights.
 fn written(fields: &[Field<'_>], grant: u64, whose: (&str, Fetch), cuts: &mut Cuts) -> Object {
     let least: u64 = fields.iter().map(|field| field.least).sum();
     let mut members = Object::with_capacity(fields.len());
@@ -264,10 +268,10 @@ fn written(fields: &[Field<'_>], grant: u64, whose: (&str, Fetch), cuts: &mut Cu
     members
 }
 
-/// What the reply weighs once it says its estimate.
+/// Returns the weight of the reply including its `token_estimate` field.
 fn weight_said(reply: &Value) -> u64 {
     let text = reply.to_string();
-    // A number begins a piece of its own, so the text before it weighs the same whatever it is.
+    // A number is always a separate piece, so the text before it has the same weight for every number.
     let before = text.strip_suffix('}').unwrap_or(&text);
     let fixed = weight(&format!("{before},\"token_estimate\":")) + weight("}");
     let mut all = fixed;

@@ -1,4 +1,5 @@
-//! From one dialect to another, where their acts coincide. What the other one has no word for is reported, not dropped.
+//! Converts documents from one dialect to another when both can express the same act. Fields that the other dialect
+//! cannot express are reported, not dropped silently.
 //!
 //! ```
 //! let text = "```agent_contract_handoff\n{\"agent_status\": {\"plan_status\": \"NEEDS_INPUT\", \"agent_id\": \"ab7e4d2\",\
@@ -20,14 +21,14 @@ use crate::shape::{Integer, List, Maybe, NonBlank, Slug, Text};
 use crate::time::DateTime;
 use crate::translate::{Left, blocker, obstacle};
 
-/// A document in another dialect, and what it could not carry.
+/// A document in another dialect, and the parts that this dialect could not carry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Converted<T> {
     pub value: T,
     pub lost: Vec<Left>,
 }
 
-/// COMPLETE proceeds, IN_PROGRESS is tried again, everything else needs somebody.
+/// Converts a handoff to an output: COMPLETE becomes `proceed`, IN_PROGRESS `retry`, and every other status `escalate`.
 pub fn output_from_handoff(contract: &Contract) -> Converted<Output> {
     let (success, recommendation) = match contract.status() {
         Status::Complete { .. } => (true, Recommendation::Proceed),
@@ -82,7 +83,8 @@ pub fn output_from_handoff(contract: &Contract) -> Converted<Output> {
     Converted { value, lost: lost.into_iter().flatten().collect() }
 }
 
-/// A contract's body from an output. A COMPLETE needs a verification that passed, which no output can show.
+/// Converts an output to the body of a contract. Fails for `proceed`: COMPLETE needs a verification that passed, and an
+/// output does not carry one.
 pub fn handoff_from_output(output: &Output, agent_id: &str) -> Result<Converted<Value>, Left> {
     let status = match output.recommendation {
         Recommendation::Proceed => {
@@ -125,7 +127,7 @@ pub fn handoff_from_output(output: &Output, agent_id: &str) -> Result<Converted<
     Ok(Converted { value, lost: lost.into_iter().collect() })
 }
 
-/// Who says it, of which task, when.
+/// The sender, the task and the time of a wire message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Header {
     pub sender: Sender,
@@ -133,7 +135,7 @@ pub struct Header {
     pub task_id: Id,
 }
 
-/// A handoff that is blocked, as a wire. `None` for every other status.
+/// Converts a blocked handoff to a wire message. Returns `None` for every other status.
 pub fn blocked_from_handoff(
     contract: &Contract,
     header: Header,
@@ -159,7 +161,7 @@ pub fn blocked_from_handoff(
     Some(Converted { value: Wire { sender, ts, payload: Payload::Blocked(payload), extra: Vec::new() }, lost })
 }
 
-/// A review as a message to the one whose work it is about: its findings, numbered.
+/// Converts a review to a message to the author of the reviewed work, with numbered findings.
 pub fn feedback_as_inbox(response: &Response, header: Header, to: Slug) -> Option<Converted<Wire>> {
     let Outcome::Success(feedback) = &response.outcome else { return None };
     let finding = |(number, area): (usize, &crate::feedback::Area)| {

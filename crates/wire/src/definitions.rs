@@ -1,4 +1,5 @@
-//! JSON Schemas of every message, made from the types. `definitions/` in the repository holds them as files.
+//! The JSON Schemas of all messages, made from the types. The folder `definitions/` of the repository holds them as
+//! files.
 
 use crate::json::Value;
 use crate::message::Type;
@@ -7,7 +8,7 @@ use crate::schema::document;
 use crate::shape::Shape;
 use crate::{card, envelope, feedback};
 
-/// A schema and its path under `definitions/`.
+/// Returns every schema with its path under `definitions/`.
 pub fn all() -> Vec<(String, Value)> {
     let warned = Unknown::Warned;
     let mut all = vec![

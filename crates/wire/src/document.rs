@@ -1,13 +1,13 @@
-//! From bytes to a document that can be judged.
+//! Turns bytes into a parsed document that can be judged.
 
 use crate::json::{Node, Span, SyntaxError, parse_object};
 use crate::report::{At, Report};
 use crate::shape::Shape;
 
-/// The largest document of most kinds.
+/// The size limit in bytes of most kinds of documents.
 pub const BYTES_MAX: usize = 1 << 20;
 
-/// A judged document: everything that is wrong with it, and its value when nothing is.
+/// A judged document: all of its problems, and its value when there are none.
 #[derive(Debug, Clone)]
 pub struct Judged<'t, T> {
     pub value: Option<T>,
@@ -20,7 +20,7 @@ impl<'t, T> Judged<'t, T> {
     }
 }
 
-/// Parses bytes as received. What cannot be looked into any further is a report of one problem.
+/// Parses bytes as received. When they cannot be parsed, the error is a report with one problem.
 pub(crate) fn open(bytes: &[u8], bytes_max: usize) -> Result<(&str, Node<'_>), Box<Report<'_>>> {
     if bytes.len() > bytes_max {
         let hint = format!("the document has {} bytes; at most {bytes_max} are allowed", bytes.len());
@@ -38,7 +38,8 @@ pub(crate) fn read<'t, T: Shape>(node: &Node<'_>, mut report: Report<'t>) -> Jud
     Judged { value: value.filter(|_| report.is_valid()), report }
 }
 
-/// `UNSUPPORTED_VERSION` when the version is a string and another one: then nothing else is known of the document.
+/// Returns a report with `UNSUPPORTED_VERSION` when the version is a string with another value. Such a document cannot
+/// be judged further.
 pub(crate) fn other_version<'t>(text: &'t str, node: &Node<'_>, field: &str, version: &str) -> Option<Report<'t>> {
     let found = node.get(field)?;
     if found.text()? == version {

@@ -19,23 +19,23 @@ use crate::path::{FilePath, Files, InsidePath};
 use crate::report::{At, Hint, Report, Unknown};
 use crate::shape::{Integer, List, Map, NonBlank, Shape, Text, message, vocabulary};
 
-/// The largest output, which carries whole files.
+/// The size limit in bytes of an output, which carries whole files.
 pub const OUTPUT_BYTES_MAX: usize = 16 << 20;
 pub const ARTIFACTS_MAX: usize = 1_000;
 
 message! {
-    /// What an agent is given.
+    /// The input of an agent call.
     pub struct Input {
         context: required Position,
         paths: required Map<InsidePath>,
         task: required Task,
-        /// What agents before it found, without their names.
+        /// The findings of earlier agents, without their names.
         prior_context: maybe List<Text>,
     }
 }
 
 message! {
-    /// Which piece of which workflow.
+    /// The place of the call: the feature, the workflow and the iteration.
     pub struct Position {
         feature_id: nullable NonBlank,
         workflow: required NonBlank,
@@ -51,7 +51,7 @@ message! {
 }
 
 message! {
-    /// What an agent gives back.
+    /// The output of an agent call.
     pub struct Output {
         success: required bool,
         summary: required NonBlank,
@@ -70,7 +70,7 @@ message! {
 }
 
 message! {
-    /// One file to write, whole.
+    /// One file to write, with its whole content.
     pub struct Artifact {
         path: required FilePath,
         operation: required Operation,
@@ -93,7 +93,7 @@ vocabulary! {
     }
 }
 
-/// Parameters may be anything, null as well.
+/// A parameter of a task: any JSON value, also null.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnyOrNull(pub Value);
 
@@ -113,7 +113,7 @@ impl Shape for AnyOrNull {
     }
 }
 
-/// Files to write: not too many, none twice, none where another needs a folder.
+/// Files to write: at most [`ARTIFACTS_MAX`], each path once, and no file where another path needs a folder.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Artifacts(pub Vec<Artifact>);
 
@@ -167,7 +167,7 @@ fn judge<T: Shape>(bytes: &[u8], bytes_max: usize) -> Judged<'_, T> {
     }
 }
 
-/// Where what older agents sent belongs today.
+/// Returns the hint that tells older agents which field replaces an outdated one.
 fn legacy_hint(name: &str) -> Hint {
     match name {
         "state_updates" => "is no field of an envelope; return the updated file as an artifact",

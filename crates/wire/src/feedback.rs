@@ -40,7 +40,7 @@ vocabulary! {
 }
 
 message! {
-    /// What a requester asks for.
+    /// A request for a review.
     pub struct Request {
         protocol_version: required Version,
         iteration: required Integer<1>,
@@ -60,7 +60,7 @@ message! {
 }
 
 message! {
-    /// What is to be reviewed.
+    /// The artifact to review.
     pub struct Artifact {
         media_type: required MediaType,
         content: required Any,
@@ -75,7 +75,7 @@ message! {
 }
 
 message! {
-    /// What became of one finding.
+    /// The requester's decision on one finding.
     pub struct Decision {
         id: required NonBlank,
         status: required DecisionStatus,
@@ -101,7 +101,7 @@ vocabulary! {
     }
 }
 
-/// Decisions on findings, one for each.
+/// The decisions on findings, at most one per finding.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decisions(pub Vec<Decision>);
 
@@ -150,7 +150,7 @@ pub fn judge_request(bytes: &[u8]) -> Judged<'_, Request> {
     }
 }
 
-/// Judges a response; with what was asked, also whether it answers that.
+/// Judges a response. When `asked` is given, also checks that the response answers that request.
 pub fn judge_response<'t>(bytes: &'t [u8], asked: Option<&Asked>) -> Judged<'t, Response> {
     match document::open(bytes, BYTES_MAX) {
         Err(report) => Judged { value: None, report: *report },

@@ -1,10 +1,11 @@
-//! Cases as JSON lines: the document in `text`, `text_b64` or `parts`, its context beside it.
+//! Cases as JSON lines: a line has the document in `text`, `text_b64` or `parts`, and its context in other fields.
 
 use super::{Context, Finding, Kind, beside, check, prompted};
 use crate::json::{Value, object, parse};
 use crate::report::Registry;
 
-/// Judges one line. The verdict comes with the line's `id`; a line that is no case has an `error` instead, and `false`.
+/// Judges one line. Returns the verdict with the line's `id` and `true`. For a line that is not a case, returns an
+/// `error` instead of the verdict, and `false`.
 pub fn line(kind: Kind, line: &str) -> (Value, bool) {
     let case = match parse(line) {
         Ok(node) => node.to_value(),
@@ -51,7 +52,7 @@ fn judge(kind: Kind, case: &Value) -> Result<Finding, String> {
     let request = match case.get("request") {
         None | Some(Value::Null) => None,
         Some(Value::Text(text)) => Some(text.clone().into_bytes()),
-        // A request that was not written as a text.
+        // The request is JSON and not a string, so its bytes are rendered from the value.
         Some(other) => Some(other.to_string().into_bytes()),
     };
     let registry = case.get("registry").filter(|found| **found != Value::Null).map(Registry::from_value);
@@ -61,7 +62,7 @@ fn judge(kind: Kind, case: &Value) -> Result<Finding, String> {
     Ok(check(kind, &document(case)?, &context))
 }
 
-/// The bytes of a case's document.
+/// Returns the bytes of a case's document.
 pub(crate) fn document(case: &Value) -> Result<Vec<u8>, String> {
     if let Some(text) = case.get("text").and_then(Value::as_text) {
         return Ok(text.as_bytes().to_vec());
@@ -85,7 +86,7 @@ pub(crate) fn document(case: &Value) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// A few characters can ask for any amount of memory.
+/// The most bytes that `parts` may expand to. Without this limit, a few characters could ask for any amount of memory.
 const PARTS_BYTES_MAX: usize = 64 << 20;
 
 fn base64(text: &str) -> Option<Vec<u8>> {

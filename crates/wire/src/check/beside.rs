@@ -1,4 +1,4 @@
-//! The parts beside the contract: merging, identities, references and the order of states.
+//! Judges the kinds that accompany a contract: merges, identities of remotes, references and sequences of states.
 
 use super::{Finding, Kind, Note, Severity, refused};
 use crate::handoff::{Machine, NoIdentity, Reference, identity, merge_all};
@@ -60,7 +60,7 @@ pub(super) fn judge(kind: Kind, value: &Value) -> Finding {
     }
 }
 
-/// One payload, or several that are merged in their order.
+/// Returns the one payload, or the list of payloads that are merged in their order.
 fn payloads(value: &Value) -> Option<Vec<&Value>> {
     let one = value.get("payload").map(|payload| vec![payload]);
     one.or_else(|| Some(value.get("payloads")?.as_list()?.iter().collect()))

@@ -1,4 +1,5 @@
-//! How much of each checkpoint there is room for: the newest in full, older ones without detail, then as a line, then counted.
+//! Decides how much of each checkpoint is shown: the newest in full, older ones without detail, then as one line, then
+//! only counted.
 
 use engine::checkpoint::Checkpoint;
 
@@ -7,30 +8,30 @@ use super::piece::{Content, Field, LEAST, first_words, share};
 use crate::json::{Number, Value, object};
 use crate::tokens::{UNIT, weight};
 
-/// What a line says of a summary.
+/// The weight that one line may spend on the summary.
 const LINE: u64 = 16 * UNIT;
-/// Around an object, and the comma behind it.
+/// The weight of the braces around an object and the comma after it.
 const BRACES: u64 = 2 * UNIT;
 
-/// How a checkpoint is shown, least first.
+/// The form in which a checkpoint is shown, shortest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     Counted,
     Line,
-    /// Sequence, type and summary.
+    /// The sequence, the type and the summary.
     Short,
-    /// With so much of its texts as this buys.
+    /// The fields, with their texts cut to this weight.
     Part(u64),
     Full,
 }
 
-/// A checkpoint and what it costs at each level.
+/// A checkpoint and its weight at each level.
 struct Entry<'f> {
     row: &'f Checkpoint,
     line: u64,
     short: u64,
     full: u64,
-    /// As it is shown when there is room for everything.
+    /// The level when there is room for everything.
     wanted: Level,
 }
 
@@ -46,18 +47,18 @@ impl Entry<'_> {
     }
 }
 
-/// Those that were loaded, newest first.
+/// The checkpoints that were loaded, newest first.
 pub(super) struct History<'f> {
     entries: Vec<Entry<'f>>,
-    /// All there are.
+    /// The number of all checkpoints of the task, loaded or not.
     total: u32,
     pub(super) least: u64,
-    /// Beyond the least.
+    /// The weight of everything that is wanted, in addition to the least weight.
     pub(super) want: u64,
 }
 
 impl<'f> History<'f> {
-    /// `detailed` of the newest are wanted in full, the others without detail.
+    /// Builds the history. The newest `detailed` checkpoints are wanted in full, the others without detail.
     pub(super) fn new(rows: &'f [Checkpoint], total: u32, detailed: usize) -> Self {
         let wanted = |at: usize| if at < detailed { Level::Full } else { Level::Short };
         let entries: Vec<_> = rows.iter().rev().enumerate().map(|(at, row)| entry(row, wanted(at))).collect();
@@ -68,7 +69,8 @@ impl<'f> History<'f> {
         Self { entries, total, least, want }
     }
 
-    /// The list, oldest first, and how many are not in it. `grant` comes on top of the least.
+    /// Returns the list, oldest first, and the number of checkpoints that are not in it. `grant` is the weight in
+    /// addition to the least weight.
     pub(super) fn render(&self, grant: u64, cuts: &mut Cuts) -> (Value, u32) {
         let levels = self.levels(grant);
         let shown = self.entries.iter().zip(&levels).rev().filter_map(|(entry, level)| show(entry, *level));
@@ -81,8 +83,9 @@ impl<'f> History<'f> {
         (Value::List(shown), earlier)
     }
 
-    /// The newest gets up to a half. Of the rest a quarter is for lines and three fifths are for lines and summaries; detail and
-    /// what is left over come last, each time the newest first.
+    /// Chooses a level for each checkpoint. The newest gets up to half of the budget. Of the rest, a quarter is for
+    /// lines and three fifths are for lines and summaries. Detail and the remaining weight come last. Each step starts
+    /// with the newest.
     fn levels(&self, grant: u64) -> Vec<Level> {
         let mut levels = vec![Level::Counted; self.entries.len()];
         let Some(newest) = self.entries.first() else { return levels };
@@ -106,7 +109,7 @@ impl<'f> History<'f> {
         levels
     }
 
-    /// What is left goes to the texts of the newest that is not shown as wanted.
+    /// Gives the remaining weight to the newest checkpoint that is not yet shown at its wanted level.
     fn give_rest(&self, levels: &mut [Level], left: u64) {
         let short_of = |(entry, level): (&Entry<'_>, &Level)| *level < entry.wanted;
         let Some(at) = self.entries.iter().zip(levels.iter()).position(short_of) else { return };
@@ -120,14 +123,15 @@ impl<'f> History<'f> {
     }
 }
 
-/// A budget that is spent on entries, the newest first.
+/// A budget that is spent on entries, newest first.
 struct Spend<'e, 'f> {
     entries: &'e [Entry<'f>],
     left: u64,
 }
 
 impl Spend<'_, '_> {
-    /// Raises one after the other until one does not fit or less than `keep` would be left.
+    /// Raises entries to a level, one after the other. Stops when one does not fit or when less than `keep` would be
+    /// left.
     fn raise(&mut self, levels: &mut [Level], to: Level, keep: u64) {
         for (entry, level) in self.entries.iter().zip(levels) {
             let to = to.min(entry.wanted);
@@ -143,7 +147,7 @@ impl Spend<'_, '_> {
         }
     }
 
-    /// Gives detail to those that shall have it; one that is too large does not stop the next.
+    /// Raises entries that are wanted in full. Skips an entry that is too large and continues with the next one.
     fn fill(&mut self, levels: &mut [Level]) {
         for (entry, level) in self.entries.iter().zip(levels) {
             let price = entry.price(entry.wanted).saturating_sub(entry.price(*level));
@@ -178,7 +182,7 @@ fn show(entry: &Entry<'_>, level: Level) -> Option<Value> {
     }
 }
 
-/// `None` when this does not buy the least of the fields.
+/// Returns the fields, cut to this weight. Returns `None` when it is less than their least weights.
 fn part(fields: &[Field<'_>], grant: u64) -> Option<Value> {
     let budget = grant.checked_sub(BRACES)?;
     if budget < fields.iter().map(|field| field.least).sum() {

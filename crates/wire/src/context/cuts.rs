@@ -1,11 +1,11 @@
-//! What was left out, and which call brings it.
+//! The list of the pieces that the reply leaves out, each with the call that fetches it.
 
 use engine::id::{TaskId, WorkflowId};
 
 use crate::json::{Value, object};
 use crate::tokens::{UNIT, weight};
 
-/// The call that brings what was cut.
+/// The call that fetches a piece that was cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fetch {
     Workflow,
@@ -13,19 +13,19 @@ pub(super) enum Fetch {
     Checkpoints,
     /// The tasks of the workflow, page by page.
     Tasks,
-    /// One task of a list, by the id that stands there.
+    /// One task of a list, by the id in its entry.
     Each,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Cut {
     pub(super) part: String,
-    /// Characters of a text, else how many.
+    /// The number of characters for a text, otherwise the number of items.
     pub(super) left_out: u64,
     pub(super) fetch: Fetch,
 }
 
-/// Everything that was cut, with the ids that fetching needs.
+/// All cuts of a reply, with the ids that the fetching calls need.
 #[derive(Debug, Clone)]
 pub(super) struct Cuts {
     pub(super) workflow: WorkflowId,
@@ -40,7 +40,7 @@ impl Cuts {
         }
     }
 
-    /// An entry for each part; where that takes too much room, one for each call, with the sum.
+    /// Renders one entry per part. If that is too heavy, renders one entry per call with the sum of its parts.
     pub(super) fn render(&self, budget: u64) -> Option<Value> {
         if self.list.is_empty() {
             return None;
@@ -49,7 +49,7 @@ impl Cuts {
         Some(if weight(&each.to_string()) <= budget { each } else { self.entries(&self.merged()) })
     }
 
-    /// What the list costs as a member of the reply.
+    /// Returns the weight of the list as a member of the reply.
     pub(super) fn weight(&self, budget: u64) -> u64 {
         self.render(budget).map_or(0, |list| weight(&format!("\"cut\":{list},")))
     }
@@ -85,7 +85,7 @@ impl Cuts {
     }
 }
 
-/// A list is at most this part of the reply before it is shortened.
+/// Returns the largest weight of the list of cuts in a reply of this weight. A heavier list is shortened.
 pub(super) fn budget(total: u64) -> u64 {
     (total / 8).max(16 * UNIT)
 }

@@ -1,5 +1,5 @@
-//! What the reply says of the workflow and of the task itself, in the order in which it is said. What stands last is left out
-//! first.
+//! The fields of the workflow and of the task in the reply, in the order in which they are written. The last fields are
+//! left out first.
 
 use engine::context::Facts;
 
@@ -34,7 +34,7 @@ pub(super) fn task(facts: &Facts) -> Vec<Field<'_>> {
         whole("sequence", u64::from(task.sequence).into()),
         whole("priority", u64::from(task.priority.get()).into()),
         whole("attempt", u64::from(task.attempt).into()),
-        // Nothing it depends on is open, and it is not over.
+        // Every dependency is met, and the task has not ended.
         whole("ready", (task.unmet == 0 && !task.status().is_met()).into()),
     ];
     fields.extend(Field::list("blocked_by", &facts.blocked_by));

@@ -1,53 +1,54 @@
-//! Pieces of the reply that know what they cost, and how to become shorter.
+//! Pieces of the reply: each knows its weight and can be shortened.
 
 use engine::Json;
 
 use crate::json::{DEPTH_MAX, Kind, Node, Value, parse};
 use crate::tokens::{UNIT, weight};
 
-/// What a text that was cut ends with costs at most.
+/// The largest weight of the marker at the end of a text that was cut.
 const MARKER: u64 = 14 * UNIT;
-/// Less than this of a text says nothing; it is better left out.
+/// The least weight of a text that is worth showing. A shorter text is left out.
 pub(super) const LEAST: u64 = MARKER + 10 * UNIT;
-/// What is kept of a name, however little room there is.
+/// The weight that a name always keeps, for any budget.
 const NAME_LEAST: u64 = MARKER + 16 * UNIT;
-/// What costs no more than leaving it out would save.
+/// The largest weight of a field that is never cut, because leaving it out would save almost nothing.
 const SMALL: u64 = 6 * UNIT;
-/// A word longer than this may be cut anywhere.
+/// The length in bytes above which a word may be cut anywhere.
 const WORD_BYTES_MAX: usize = 24;
-/// Of any text that is shown at all.
+/// The fewest characters of a text that is shown at all.
 const FEW_CHARACTERS: usize = 4;
-/// The reply has a few levels of its own around a value, and readers stop where we do.
+/// The deepest nesting of a value in the reply. The reply adds a few levels around it, and readers have the same limit
+/// as we have.
 const VALUE_DEPTH_MAX: usize = DEPTH_MAX - 8;
 
-/// What a member of an object holds.
+/// The value of an object's member.
 #[derive(Debug)]
 pub(super) enum Content<'f> {
-    /// Small, and never cut.
+    /// A small value that is never cut.
     Whole(Value),
-    /// It keeps its beginning longer than others.
+    /// A name. It keeps its beginning for longer than other texts.
     Name(&'f str),
     Text(&'f str),
     Json(&'f Json),
     List(Vec<&'f str>),
 }
 
-/// A member of an object, with its price.
+/// A member of an object, with its weight.
 #[derive(Debug)]
 pub(super) struct Field<'f> {
     pub(super) name: &'static str,
     content: Content<'f>,
-    /// In full.
+    /// The weight in full.
     pub(super) want: u64,
-    /// What it gets before anything else is shared.
+    /// The weight that the field gets before the rest is shared.
     pub(super) least: u64,
 }
 
-/// What became of a field.
+/// The result of rendering a field.
 pub(super) struct Rendered {
-    /// `None` when it was left out.
+    /// `None` when the field was left out.
     pub(super) value: Option<Value>,
-    /// Characters of a text, items of a list.
+    /// The number of characters of a text, or of items of a list, that were left out.
     pub(super) left_out: u64,
 }
 
@@ -77,20 +78,20 @@ impl<'f> Field<'f> {
         Self::new(name, json.map_or(Content::Whole(Value::Null), Content::Json))
     }
 
-    /// A list that is not empty.
+    /// Returns a field for a list, or `None` when the list is empty.
     pub(super) fn list(name: &'static str, items: &'f [String]) -> Option<Self> {
         let content = Content::List(items.iter().map(String::as_str).collect());
         (!items.is_empty()).then(|| Self::new(name, content))
     }
 
-    /// As much as this buys.
+    /// Renders as much of the field as this weight allows.
     pub(super) fn render(&self, grant: u64) -> Rendered {
         let whole = grant >= self.want;
-        // The name, its quotes, the colon and the comma.
+        // The weight of the name, its quotes, the colon and the comma.
         let room = grant.saturating_sub(weight(self.name) + 2 * UNIT);
         let part = |text: &str| match cut(text, room) {
             Some((text, left_out)) => Rendered { value: Some(text.into()), left_out },
-            // An empty text that is left out is left out, too.
+            // An empty text that is left out counts as one character, so that the list of cuts names it.
             None => Rendered { value: None, left_out: characters(text).max(1) },
         };
         let all = |value: Value| Rendered { value: Some(value), left_out: 0 };
@@ -106,7 +107,7 @@ impl<'f> Field<'f> {
     }
 }
 
-/// The first items of a list, the last of them perhaps cut.
+/// Returns the first items of a list that fit. The last of them may be cut.
 fn first_items(items: &[&str], room: u64) -> Rendered {
     let mut left = room;
     let mut kept: Vec<Value> = Vec::new();
@@ -124,8 +125,8 @@ fn first_items(items: &[&str], room: u64) -> Rendered {
     Rendered { value: (!kept.is_empty()).then(|| kept.into()), left_out }
 }
 
-/// Shares a budget among fields: the smaller wants are met, the larger ones get the same each. Who would get too little to
-/// say anything gets nothing, the last first, so that the others get more.
+/// Shares a budget among fields. Small fields get all that they want, and larger ones get equal shares. A field whose
+/// share would be too small to say anything gets nothing, starting with the last field, so that the others get more.
 pub(super) fn share(fields: &[Field<'_>], budget: u64) -> Vec<u64> {
     let least: u64 = fields.iter().map(|field| field.least).sum();
     let mut wants: Vec<u64> = fields.iter().map(|field| field.want - field.least).collect();
@@ -139,7 +140,7 @@ pub(super) fn share(fields: &[Field<'_>], budget: u64) -> Vec<u64> {
     }
 }
 
-/// How much each may get when all wants together are more than there is.
+/// Returns the most that each field may get when all of them together want more than the budget.
 pub(super) fn level(wants: &[u64], budget: u64) -> u64 {
     let mut sorted = wants.to_vec();
     sorted.sort_unstable();
@@ -154,7 +155,8 @@ pub(super) fn level(wants: &[u64], budget: u64) -> u64 {
     u64::MAX
 }
 
-/// The value of carried JSON. What is nested deeper than readers go is given as its text; a damaged row reads as null.
+/// Reads stored JSON as a value. Returns its text as a string when it is nested too deeply for readers, and null when
+/// the row is damaged.
 fn read(json: &Json) -> Value {
     match parse(json.as_str()) {
         Ok(node) if depth_within(&node, VALUE_DEPTH_MAX) => node.to_value(),
@@ -172,7 +174,8 @@ fn depth_within(node: &Node<'_>, levels: usize) -> bool {
     }
 }
 
-/// The beginning of a text that this buys, as a string of JSON, with a word about what is missing; and how many characters are.
+/// Cuts a text to a budget, measured as a JSON string, and appends a marker. Returns it with the number of characters
+/// that were cut.
 pub(super) fn cut(text: &str, budget: u64) -> Option<(String, u64)> {
     let end = beginning(text, budget.checked_sub(MARKER)?);
     if end == text.len() {
@@ -186,16 +189,16 @@ pub(super) fn cut(text: &str, budget: u64) -> Option<(String, u64)> {
     Some((format!("{kept} … [cut {left_out} characters]"), left_out))
 }
 
-/// The first words of a text, for a line.
+/// Returns the first words of a text, for one line.
 pub(super) fn first_words(text: &str, budget: u64) -> String {
-    // However much a character costs, a few of them are the beginning.
+    // A few characters are always shown, even when each of them costs much.
     let few = text.char_indices().nth(FEW_CHARACTERS).map_or(text.len(), |(at, _)| at);
     let end = beginning(text, budget).max(few);
     let kept = text[..end].trim();
     format!("{}{}", kept.replace(['\n', '\r', '\t'], " "), if end < text.len() { "…" } else { "" })
 }
 
-/// Where the words end that this buys.
+/// Returns the byte index at which the words end that the budget pays for.
 fn beginning(text: &str, budget: u64) -> usize {
     let (mut end, mut left) = (0, budget);
     while end < text.len() {
@@ -206,7 +209,7 @@ fn beginning(text: &str, budget: u64) -> usize {
     end
 }
 
-/// Bytes of the first word with the blanks before it, at least one character.
+/// Returns the length in bytes of the first word and the blanks before it, at least one character.
 fn word_bytes(text: &str) -> usize {
     let mut in_word = false;
     for (at, found) in text.char_indices() {

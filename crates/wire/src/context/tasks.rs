@@ -1,4 +1,4 @@
-//! Other tasks: which of them there is room for, and how much of what they achieved.
+//! The lists of other tasks: which tasks fit, and how much of their outcomes.
 
 use engine::Json;
 use engine::task::{State, Task};
@@ -8,11 +8,11 @@ use super::piece::{Content, Field, LEAST, level};
 use crate::json::Value;
 use crate::tokens::{UNIT, weight};
 
-/// A task of a list and what it costs.
+/// A task of a list, with the weight of its fields.
 struct Entry<'f> {
-    /// Id, name and status.
+    /// The id, the name and the status.
     bare: Vec<Field<'f>>,
-    /// What came of it, and the detail of that if it is wanted.
+    /// The outcome, and its detail when it is wanted.
     texts: Vec<Field<'f>>,
 }
 
@@ -26,17 +26,17 @@ impl Entry<'_> {
     }
 }
 
-/// Around an object, and the comma behind it.
+/// The weight of the braces around an object and the comma after it.
 const BRACES: u64 = 2 * UNIT;
 
-/// One of the lists of the reply.
+/// One of the reply's lists of tasks.
 pub(super) struct Tasks<'f> {
     name: &'static str,
     entries: Vec<Entry<'f>>,
-    /// Those that were not loaded.
+    /// The number of tasks that were not loaded.
     more: u32,
     pub(super) least: u64,
-    /// Beyond the least.
+    /// The weight of everything that is wanted, in addition to the least weight.
     pub(super) want: u64,
 }
 
@@ -51,7 +51,7 @@ impl<'f> Tasks<'f> {
         Self { name, entries, more, least: weight(&format!("\"{name}\":[],")), want }
     }
 
-    /// The list as far as the grant reaches, which comes on top of the least.
+    /// Renders the list within `grant`, which is in addition to the least weight.
     pub(super) fn render(&self, grant: u64, cuts: &mut Cuts) -> Value {
         let (shown, left) = self.fitting(grant);
         let entries = &self.entries[..shown];
@@ -71,8 +71,8 @@ impl<'f> Tasks<'f> {
         list
     }
 
-    /// How many tasks are shown, and what is left for their texts. Half of the grant is for names, unless it would be too little
-    /// for any text anyway.
+    /// Returns how many tasks are shown and the weight that is left for their texts. Names get half of the grant. A
+    /// grant that is too small for any text goes to the names completely.
     fn fitting(&self, grant: u64) -> (usize, u64) {
         let names: u64 = self.entries.iter().map(Entry::least).sum();
         let room = if grant >= self.want || grant < LEAST { grant } else { grant / 2 };
@@ -94,7 +94,7 @@ impl<'f> Tasks<'f> {
         self.more_names(shown, texts, left)
     }
 
-    /// When the texts of those shown take less than is left, further tasks are shown by name.
+    /// Adds tasks by name when the texts of the shown tasks need less than the weight that is left.
     fn more_names(&self, mut shown: usize, mut texts: u64, mut left: u64) -> (usize, u64) {
         while let Some(entry) = self.entries.get(shown) {
             let Some(rest) = left.checked_sub(entry.least()).filter(|rest| *rest >= texts) else { break };
@@ -106,7 +106,8 @@ impl<'f> Tasks<'f> {
     }
 }
 
-/// The task with as much of its texts as this buys beyond its least; and whether that is all of it.
+/// Renders a task with as much of its texts as the grant allows in addition to its least weight. Also tells whether
+/// nothing was cut.
 fn show(entry: &Entry<'_>, grant: u64) -> (Value, bool) {
     let mut left = grant;
     let mut whole = true;
@@ -132,7 +133,7 @@ fn entry<'f>(task: &'f Task, detail: Option<&'f Json>) -> Entry<'f> {
     Entry { bare, texts }
 }
 
-/// What came of a task, in its own words or in those of whoever ended it.
+/// Returns the outcome of a task, or the reason that was given when it was failed, skipped, blocked or paused.
 fn outcome(state: &State) -> Option<&str> {
     match state {
         State::Completed { outcome, .. } => Some(outcome),

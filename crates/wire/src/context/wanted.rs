@@ -1,11 +1,11 @@
-//! What was asked for.
+//! The parts of the context that the caller asks for.
 
 use crate::lifecycle::Include;
 
-/// The newest checkpoints that keep their detail, unless asked otherwise.
+/// The number of the newest checkpoints that keep their detail by default.
 const RECENT_DEFAULT: u32 = 5;
 
-/// The wish, with every default filled in.
+/// The caller's choice, with every default filled in.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted {
     pub(super) workflow: bool,
@@ -14,9 +14,9 @@ pub(super) struct Wanted {
     pub(super) prior_detail: bool,
     pub(super) siblings: bool,
     pub(super) dependencies: bool,
-    /// The whole history comes before everything else.
+    /// The whole history of checkpoints gets its tokens before any other part.
     pub(super) history: bool,
-    /// How many of the newest checkpoints are wanted with detail.
+    /// The number of the newest checkpoints that are wanted with detail.
     pub(super) detailed: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Acknowledgements: every decision of the request is answered once, and rightly.
+//! Acknowledgements: a response answers every decision of its request once, with the correct status.
 
 use std::collections::{HashMap, HashSet};
 
@@ -26,23 +26,23 @@ vocabulary! {
     }
 }
 
-/// What a response must answer to: read from its request, as far as that can be read.
+/// The parts of a request that its response must answer, as far as the request can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
     pub(super) iteration: Number,
-    /// Ids that were decided on, each once; `None` when the request says nothing of earlier findings.
+    /// The ids of the decided findings, each once. `None` when the request has no `applied_feedback`.
     pub(super) decided: Option<Vec<String>>,
-    /// Ids the session gave before; `None` when nobody remembers.
+    /// The ids that earlier responses of the session gave. `None` when they are not known.
     pub(super) issued: Option<HashSet<String>>,
 }
 
 impl Asked {
-    /// The iteration that a response must echo.
+    /// Returns the iteration that a response must repeat.
     pub fn iteration(&self) -> &Number {
         &self.iteration
     }
 
-    /// `issued` are the ids that earlier responses of the session gave, when they are known.
+    /// Reads a request. `issued` has the ids that earlier responses of the session gave, when they are known.
     pub fn by(request: &[u8], issued: Option<Vec<String>>) -> Self {
         let node = std::str::from_utf8(request).ok().and_then(|text| parse_object(text).ok());
         let field = |name| node.as_ref().and_then(|node| node.get(name));
@@ -66,7 +66,7 @@ impl Asked {
     }
 }
 
-/// Whether each decision was answered once, and as the session's history demands.
+/// Checks that each decision is answered once, with the status that follows from the ids of the session.
 pub(super) fn complete(ack: &Node<'_>, asked: &Asked, report: &mut Report<'_>) {
     let Some(items) = ack.get("items").and_then(Node::list) else { return };
     let decided = asked.decided.as_deref().unwrap_or_default();
@@ -107,7 +107,7 @@ pub(super) fn complete(ack: &Node<'_>, asked: &Asked, report: &mut Report<'_>) {
     }
 }
 
-/// The answers a request must get.
+/// Returns the acknowledgement that a response to this request must contain.
 pub fn acknowledge(asked: &Asked) -> Option<Ack> {
     let items = asked.decided.as_ref()?.iter().filter_map(|id| {
         let known = asked.issued.as_ref().is_none_or(|issued| issued.contains(id));

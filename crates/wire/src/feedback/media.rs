@@ -5,7 +5,7 @@ use crate::schema;
 use crate::shape::texts;
 
 texts! {
-    /// `type/subtype`, with parameters if there are any.
+    /// A media type: `type/subtype`, with optional parameters.
     MediaType: judge, schema::pattern(&format!(
         "^{NAME}/{NAME}(?:[ \\t]*;[ \\t]*{TOKEN}=(?:{TOKEN}|\"(?:[^\"\\\\\\u0000-\\u0008\\u000a-\\u001f\\u007f-\\uffff]|\\\\[\\u0009\\u0020-\\u007e])*\"))*$"
     )), "a media type such as `text/markdown`";
@@ -23,12 +23,12 @@ fn is_media_type(text: &str) -> bool {
     let names = text.split(';').next().unwrap_or_default();
     let Some((kind, subtype)) = names.trim_end_matches([' ', '\t']).split_once('/') else { return false };
     let rest = &text[names.len()..];
-    // Blanks may stand before a semicolon, and only there.
+    // Blanks are legal before a semicolon only.
     let trailing = rest.is_empty() && names.ends_with([' ', '\t']);
     is_name(kind) && is_name(subtype) && !trailing && parameters(rest)
 }
 
-/// A restricted name.
+/// Tells whether a text is a restricted name of RFC 6838.
 fn is_name(text: &str) -> bool {
     let letter = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte);
     (1..=127).contains(&text.len())
@@ -40,7 +40,7 @@ fn is_token(byte: u8) -> bool {
     byte.is_ascii_graphic() && !b"()<>@,;:\\\"/[]?=".contains(&byte)
 }
 
-/// `;` token `=` value, as often as there is something.
+/// Tells whether a text is a sequence of parameters: `;` token `=` value, zero or more times.
 fn parameters(mut rest: &str) -> bool {
     const BLANKS: [char; 2] = [' ', '\t'];
     while !rest.is_empty() {
@@ -59,7 +59,7 @@ fn parameters(mut rest: &str) -> bool {
     true
 }
 
-/// The length of a quoted string.
+/// Returns the length in bytes of the quoted string at the start of the text.
 fn quoted(text: &str) -> Option<usize> {
     let plain = |byte: u8| matches!(byte, b'\t' | b' '..=b'~');
     let bytes = text.as_bytes();
@@ -74,8 +74,8 @@ fn quoted(text: &str) -> Option<usize> {
     }
 }
 
-/// Whether a provider takes this type, by what it lists: `type/subtype`, `type/*`, `*/*`. Parameters and letter case say
-/// nothing here.
+/// Tells whether a provider accepts a media type. Its list has entries like `type/subtype`, `type/*` and `*/*`.
+/// Parameters and letter case are ignored.
 pub fn is_listed<'l>(media_type: &str, listed: impl IntoIterator<Item = &'l str>) -> bool {
     let essence = |text: &str| text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let wanted = essence(media_type);
@@ -87,7 +87,7 @@ pub fn is_listed<'l>(media_type: &str, listed: impl IntoIterator<Item = &'l str>
     })
 }
 
-/// What a list of media types may hold.
+/// Tells whether an entry is legal in a list of accepted media types.
 pub fn is_listable(entry: &str) -> bool {
     match entry.strip_suffix("/*") {
         Some("*") => true,

@@ -1,4 +1,4 @@
-//! Responses: findings, or why there are none.
+//! Responses: the findings of a review, or the reason why there are none.
 
 use std::collections::HashSet;
 
@@ -9,13 +9,13 @@ use crate::report::{At, Hint, Report, Unknown};
 use crate::schema;
 use crate::shape::{Extra, Fields, List, NonBlank, Shape, message, texts, vocabulary};
 
-/// What a provider answers.
+/// The answer of a review provider.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Response {
     pub iteration: AnyInteger,
     pub outcome: Outcome,
     pub ack: Option<Ack>,
-    /// Extensions; a conditional field that was null is kept here as well.
+    /// Extensions, and also conditional fields that were null.
     pub extra: Extra,
 }
 
@@ -93,7 +93,7 @@ fn finding_id(text: &str) -> Result<(), (&'static str, Hint)> {
     Err(("PATTERN", "must be 8 to 128 characters of a-z, 0-9, `.`, `_` and `-`".into()))
 }
 
-/// Findings, each with an id of its own.
+/// The findings of a response, each with a unique id.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Areas(pub Vec<Area>);
 
@@ -126,7 +126,7 @@ impl Shape for Areas {
     }
 }
 
-/// Reads a response. Which parts must be there depends on its status and on what was asked.
+/// Reads a response. Its status and the request decide which parts are required.
 pub(super) fn read(node: &Node<'_>, asked: Option<&Asked>, report: &mut Report<'_>) -> Option<Response> {
     let at = At::top();
     let mut fields = Fields::open(node, &at, report)?;
@@ -167,7 +167,7 @@ pub(super) fn read(node: &Node<'_>, asked: Option<&Asked>, report: &mut Report<'
     Some(Response { iteration: iteration?, outcome, ack, extra: extra.into_iter().chain(nulls).collect() })
 }
 
-/// Whether a part must be there.
+/// The rule for a part of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Need {
     Required,
@@ -175,7 +175,8 @@ enum Need {
     Unexpected,
 }
 
-/// Required when the status is its own, out of place with another, and only looked at without one.
+/// Returns the rule for a part: required when the status is the part's status, unexpected with another status, and
+/// allowed without a status.
 fn need(own: Option<bool>) -> Need {
     match own {
         Some(true) => Need::Required,
@@ -201,7 +202,7 @@ fn conditional<T: Shape>(fields: &mut Fields<'_, '_, '_, '_>, name: &'static str
 }
 
 impl Response {
-    /// Why there are no findings. Texts that would not be legal are replaced.
+    /// Returns a response that says why there are no findings. Replaces texts that are not legal.
     pub fn failure(asked: &Asked, code: &str, message: &str) -> Option<Self> {
         let text = |text: &str, other: &str| NonBlank::new(text).or_else(|| NonBlank::new(other));
         let (code, message) = (text(code, "INTERNAL_ERROR")?, text(message, "no reason was given")?);
