@@ -1,7 +1,7 @@
-//! The contract an agent hands over at the end of its turn: found, judged and read.
+//! The contract that an agent hands over at the end of its turn: finds it in the text, judges it and reads it.
 //!
-//! One validator, and it never fails open: what cannot be judged is not accepted. A valid verdict carries the contract;
-//! nothing of an invalid one can take effect, because there is no [`Contract`] to act upon.
+//! There is one validator, and it never fails open: a text that cannot be judged is not accepted. A valid verdict
+//! carries the contract. An invalid verdict cannot take effect, because it has no [`Contract`] to act on.
 //!
 //! ````
 //! use wire::handoff::{Context, PlanStatus, judge};
@@ -24,8 +24,9 @@
 //! assert_eq!(contract.evidence().open_gaps[0].to_string(), "no design");
 //! ````
 //!
-//! Beside the contract: [`merge`] applies an update to a stored project contract and loses nothing, [`identity`] gives a git
-//! remote one name, [`Reference`] points into another repository, and [`Machine`] knows which status may follow which.
+//! Further parts: [`merge`] applies an update to a stored project contract and loses nothing, [`identity`] gives a git
+//! remote one name, [`Reference`] points into another repository, and [`Machine`] decides which status may follow
+//! which.
 
 mod advice;
 mod approval;
@@ -71,19 +72,19 @@ use contract::{Optional, Sections};
 use problem::Findings;
 use status::AgentStatus;
 
-/// How long the body of a block may be.
+/// The size limit in bytes of the body of a block.
 pub const BODY_BYTES_MAX: usize = 1_048_576;
 
-/// What is known about the turn besides its text.
+/// Facts about the turn from outside its text.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Context<'c> {
     /// The INPUT envelope. A section of the wrong type counts as absent.
     pub input: Option<&'c Value>,
-    /// The id the agent was dispatched with. One that is not well-formed counts as unknown.
+    /// The id with which the agent was dispatched. An id that is not well-formed counts as unknown.
     pub dispatch_agent_id: Option<&'c str>,
 }
 
-/// Judges what an agent said at the end of its turn.
+/// Judges the text of an agent at the end of its turn.
 pub fn judge(text: &str, context: &Context<'_>) -> Verdict {
     let dispatched = context.dispatch_agent_id.and_then(AgentId::parse);
     let mut findings = Findings::default();
@@ -120,7 +121,7 @@ fn judge_contract(
     let top = Top::of(node);
     let agent_status = AgentStatus::read(top.agent_status, dispatched.as_ref(), &mut findings);
     let plan_status = agent_status.plan.as_ref().map(Spelt::word);
-    // An agent that names another is not the one to wake: the dispatch knows better.
+    // A wrong id in the contract must not wake another agent, so the dispatched id comes first.
     let agent = dispatched.or_else(|| agent_status.agent.clone());
     let sections = top.read(agent_status, input, &mut findings);
     let contract = if findings.is_clean() { Contract::of(sections) } else { None };
@@ -129,7 +130,7 @@ fn judge_contract(
     Verdict { reason: None, plan_status, missing, invalid, warnings, repair, contract, body: None }
 }
 
-/// Whether the INPUT asks for a consolidation report; only the value `true` does.
+/// Tells whether the INPUT asks for a consolidation report. Only the value `true` does.
 fn requires_consolidation(input: Option<&Value>) -> bool {
     let flag = |section: &str, name: &str| {
         input.and_then(|input| input.get(section)?.get(name)).is_some_and(|flag| *flag == Value::Bool(true))
@@ -139,7 +140,7 @@ fn requires_consolidation(input: Option<&Value>) -> bool {
         || flag("surface_routing", "multi_surface")
 }
 
-/// The members of the top object, sorted by what they are for.
+/// The members of the top object, by their purpose.
 #[derive(Debug, Default)]
 struct Top<'n, 't> {
     agent_status: Option<&'n Node<'t>>,
@@ -182,7 +183,7 @@ impl<'n, 't> Top<'n, 't> {
         top
     }
 
-    /// Section by section, in the order of the page, because that is the order of the codes.
+    /// Reads section by section in the order of the specification, because the codes have that order.
     fn read(&self, agent_status: AgentStatus, input: Option<&Value>, findings: &mut Findings<'_>) -> Sections {
         let plan = agent_status.plan.as_ref().map(Spelt::word);
         let (evidence, verification) = evidence::read(self.evidence_report, plan, findings);
@@ -219,7 +220,7 @@ impl<'n, 't> Top<'n, 't> {
 #[cfg(test)]
 mod tests;
 
-/// How an agent appears in handoffs, whose ids have another form than ours.
+/// Returns the id of an agent in handoffs, where ids have another form than the engine's.
 pub fn alias(agent: engine::id::AgentId) -> String {
     use sha2::{Digest, Sha256};
     let hash = Sha256::digest(agent.to_string().as_bytes());

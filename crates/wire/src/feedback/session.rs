@@ -1,14 +1,15 @@
-//! Sessions belong to the tool that carries a message, not into it.
+//! Refuses session fields in a message. The tool that carries the message keeps the session.
 
 use crate::json::{Kind, Node};
 use crate::report::{At, Report, is_session};
 
-/// Refuses every key that means a session, wherever it stands; only the artifact's content may say what it likes.
+/// Refuses every key that names a session, at any depth. Only the artifact's content may have such keys.
 pub(super) fn refuse(node: &Node<'_>, report: &mut Report<'_>) {
     look(node, &At::top(), 0, report);
 }
 
-/// `content` counts the steps towards `/artifact/content`: 0 at the top, 1 in `/artifact`, else anywhere.
+/// Walks through a value. `content` counts the steps towards `/artifact/content`: 0 at the top, 1 in `/artifact`, else
+/// any value.
 fn look(node: &Node<'_>, at: &At<'_>, content: u8, report: &mut Report<'_>) {
     match &node.kind {
         Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) => {}

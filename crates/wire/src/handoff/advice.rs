@@ -1,4 +1,4 @@
-//! The optional fields: they inform, and never make a contract invalid.
+//! The optional fields. They inform, and they never make a contract invalid.
 
 use super::field::{Extra, Lenient, Listing, Source, Writing, stated};
 use super::looping::number;
@@ -23,35 +23,35 @@ vocabulary! {
     }
 }
 
-/// A summary for the person, the only field that is.
+/// A summary for the person. No other field of the contract addresses the person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary(NonBlank);
 
 impl Summary {
-    /// Without white space around it.
+    /// Returns the summary without white space around it.
     pub fn as_str(&self) -> &str {
         self.0.as_str().trim()
     }
 }
 
-/// A candidate for memory, for a person to decide about.
+/// A suggestion for the memory. A person decides about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Memorial {
     pub description: NonBlank,
     pub body: NonBlank,
-    /// A value that is not on the list is kept.
+    /// The type. A value that is not on the list is kept.
     pub kind: Lenient<MemoryType>,
     pub class: Lenient<MemoryClass>,
-    /// Such as `slug` and `rationale`.
+    /// Other fields, such as `slug` and `rationale`.
     pub extra: Extra,
 }
 
-/// How much of its context the agent has used.
+/// The part of its context that the agent has used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Consumption {
-    /// An integer of at least 0.
+    /// The number of tokens, an integer of at least 0.
     tokens_used: Number,
-    /// From 0 to 100.
+    /// The percentage of the window, from 0 to 100.
     pct_window: Number,
     extra: Extra,
 }
@@ -85,7 +85,7 @@ pub(super) fn memory_suggestions(node: Option<&Node<'_>>, findings: &mut Finding
 }
 
 pub(super) fn memorials(node: Option<&Node<'_>>, findings: &mut Findings<'_>) -> Lenient<Listing<Memorial>> {
-    // They come after all that are skipped.
+    // The warnings about these elements follow the warnings about all skipped elements.
     let mut off_list = Vec::new();
     let source = findings.source;
     let read = |index, node| {
@@ -136,7 +136,7 @@ pub(super) fn list<'n, 't, T>(
     Lenient::Is(Listing::read(node, findings.source, |index, item| match element(index, item) {
         Ok(element) => Some(element),
         Err(lack) => {
-            // Where one is wrong, many may be: room for all is made once.
+            // When one element is wrong, many may be wrong: reserve the space for all warnings at once.
             findings.warnings.reserve(std::mem::take(&mut room));
             findings.warnings.push(findings.problem(skipped, Some(item)).at(index).lacking(lack));
             None

@@ -1,4 +1,4 @@
-//! What the agent wants to be allowed: `approval_request`.
+//! The permission that the agent asks for: `approval_request`.
 
 use super::field::{Extra, Lenient, Spelt, Writing, given, stated};
 use super::problem::Findings;
@@ -16,7 +16,7 @@ vocabulary! {
     }
 }
 
-/// A request somebody can decide: it says how to undo what it asks for and how to see that it worked.
+/// A request that can be decided: it says how to undo the operation and how to verify that it worked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     pub rollback: NonBlank,
@@ -28,7 +28,7 @@ pub struct Request {
     pub extra: Extra,
 }
 
-/// `approval_request` of any contract.
+/// The value of `approval_request` in any contract.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Asked {
     Absent,
@@ -40,7 +40,7 @@ pub(super) enum Asked {
 
 const KNOWN: &[&str] = &["rollback", "verification", "operation", "exact_content", "scope", "risk_level"];
 
-/// `None` when it is wrong, or needed and not there.
+/// Reads the request. Returns `None` when it is wrong, or when the status needs one and there is none.
 pub(super) fn read(node: Option<&Node<'_>>, plan: Option<PlanStatus>, findings: &mut Findings<'_>) -> Option<Asked> {
     let is_needed = plan == Some(PlanStatus::ApprovalRequest);
     let object = node.filter(|node| node.members().is_some());
@@ -86,7 +86,7 @@ fn fields(node: &Node<'_>, findings: &mut Findings<'_>) -> Option<Request> {
     })
 }
 
-/// A field whose absence is only warned about.
+/// Reads a field whose absence causes only a warning.
 fn advised(node: &Node<'_>, name: &'static str, findings: &mut Findings<'_>) -> Lenient<NonBlank> {
     let found = node.get(name);
     let field = Lenient::read(found, findings.source, stated);

@@ -1,4 +1,4 @@
-//! How the work fits with other surfaces: `consolidation_report`, which the INPUT may require.
+//! The relation of the work to other surfaces: `consolidation_report`, which the INPUT may require.
 
 use super::field::{Extra, Writing, Written, given};
 use super::problem::{Findings, shown};
@@ -14,7 +14,7 @@ vocabulary! {
     }
 }
 
-/// The six keys. What the last five hold is the agent's business, but it is not null.
+/// A report with its six keys. The last five may hold any value except null.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Consolidation {
     ownership_assessment: Ownership,
@@ -29,7 +29,7 @@ pub struct Consolidation {
 const KNOWN: &[&str] =
     &["ownership_assessment", "confirmed_findings", "suspected_findings", "conflicts", "open_gaps", "next_best_agent"];
 
-/// `None` when it is there and wrong, or required and not there.
+/// Reads the report. Returns `None` when it is present and wrong, or required and absent.
 pub(super) fn read(
     node: Option<&Node<'_>>,
     is_required: bool,

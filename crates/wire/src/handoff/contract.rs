@@ -1,4 +1,4 @@
-//! A contract that may be acted upon: types that can only hold what the rules allow, and nothing lost.
+//! A valid contract: its types can only hold values that the rules allow, and they lose nothing of the text.
 
 use super::advice::{Consumption, Memorial, Summary};
 use super::approval::{Asked, Request};
@@ -11,11 +11,12 @@ use super::update::Update;
 use crate::json::Value;
 use crate::shape::{Maybe, NonBlank};
 
-/// What an agent hands over at the end of its turn. Only [`super::judge`] makes one, and only of a valid text.
+/// The contract that an agent hands over at the end of its turn. Only [`super::judge`] creates one, and only from a
+/// valid text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contract {
     status: Status,
-    /// The status as the agent spelt it.
+    /// The status with the agent's spelling.
     spelling: String,
     agent: AgentId,
     pending_steps: PendingSteps,
@@ -23,14 +24,14 @@ pub struct Contract {
     status_extra: Extra,
     evidence: Evidence,
     consolidation: Maybe<Consolidation>,
-    /// Of a status that does not ask for one.
+    /// The request of a contract whose status does not ask for an approval.
     request: Asked,
     loop_state: Maybe<LoopState>,
     optional: Optional,
     extra: Extra,
 }
 
-/// Where the work stands, with what that needs.
+/// The status of the work, with the data that this status needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Status {
     InProgress,
@@ -63,7 +64,7 @@ pub(super) struct Optional {
     pub(super) context_consumption: Lenient<Consumption>,
 }
 
-/// All sections as far as they could be read.
+/// All sections, as far as they could be read.
 #[derive(Debug)]
 pub(super) struct Sections {
     pub(super) agent_status: AgentStatus,
@@ -77,7 +78,7 @@ pub(super) struct Sections {
 }
 
 impl Contract {
-    /// `None` when something that is needed could not be read.
+    /// Builds a contract. Returns `None` when a section that it needs could not be read.
     pub(super) fn of(sections: Sections) -> Option<Self> {
         let AgentStatus { plan, agent, pending_steps, next_action, extra: status_extra } = sections.agent_status;
         let plan = plan?;
@@ -135,7 +136,8 @@ impl Contract {
         self.consolidation.get()
     }
 
-    /// Also a request that came with another status; only [`Status::ApprovalRequest`] asks for a decision.
+    /// Returns the approval request, also when it came with another status. Only [`Status::ApprovalRequest`] asks for a
+    /// decision.
     pub fn request(&self) -> Option<&Request> {
         match (&self.status, &self.request) {
             (Status::ApprovalRequest { request }, _) => Some(request),
@@ -148,27 +150,27 @@ impl Contract {
         self.loop_state.get()
     }
 
-    /// For the person, without white space around it.
+    /// Returns the summary for the person, without white space around it.
     pub fn summary(&self) -> Option<&str> {
         self.optional.summary.get().map(Summary::as_str)
     }
 
-    /// Well-formed ones; the others were skipped.
+    /// Returns the well-formed memorials. Malformed ones were skipped.
     pub fn memorials(&self) -> &[Memorial] {
         self.optional.memorials.get().map_or(&[], Listing::kept)
     }
 
-    /// Those that are texts; the others were skipped.
+    /// Returns the suggestions that are texts. Other elements were skipped.
     pub fn memory_suggestions(&self) -> &[String] {
         self.optional.memory_suggestions.get().map_or(&[], Listing::kept)
     }
 
-    /// Updates that take effect, in the order in which they apply.
+    /// Returns the updates that take effect, in the order in which they apply.
     pub fn applied(&self) -> impl Iterator<Item = &Update> {
         self.updates().filter(|update| update.is_permitted())
     }
 
-    /// Updates of contracts this agent may not write.
+    /// Returns the updates of contracts that this agent must not write.
     pub fn denied(&self) -> impl Iterator<Item = &Update> {
         self.updates().filter(|update| !update.is_permitted())
     }
@@ -185,12 +187,12 @@ impl Contract {
         self.optional.context_consumption.get()
     }
 
-    /// Top-level keys that are in no table.
+    /// Returns the top-level keys that the specification does not list.
     pub fn extra(&self) -> &Extra {
         &self.extra
     }
 
-    /// Equal, as JSON, to what the agent wrote.
+    /// Renders the contract. The result equals, as JSON, the text of the agent.
     pub fn render(&self) -> Value {
         let agent_status = status::render(&self.spelling, &self.agent, &self.pending_steps, &self.next_action);
         let verification = match &self.status {

@@ -1,4 +1,4 @@
-//! What the agent did and found: `evidence_report`, and the verification a COMPLETE needs.
+//! The actions and results of the agent: `evidence_report`, and the verification that COMPLETE needs.
 
 use super::field::{Extra, Source, Writing, Written, given};
 use super::problem::{Findings, quoted, shown};
@@ -6,14 +6,14 @@ use super::rule::{self, Rule};
 use super::status::PlanStatus;
 use crate::json::{Node, Value};
 
-/// Something noted: a text, or an object of the agent's own making.
+/// A note of the agent: a text, or an object with any fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
     Text(String),
     Record(Written),
 }
 
-/// As one text: a record as JSON.
+/// Shows a note as one text. A record is shown as JSON.
 impl std::fmt::Display for Note {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -23,18 +23,18 @@ impl std::fmt::Display for Note {
     }
 }
 
-/// A command that was run.
+/// A command that the agent ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     Line(String),
-    /// With what is known of it, such as its result.
+    /// A command with further fields, such as its result.
     Run {
         command: String,
         extra: Extra,
     },
 }
 
-/// The seven lists. Each is there, and may be empty.
+/// The seven lists. All of them are present, and each may be empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Evidence {
     pub patterns_checked: Vec<Note>,
@@ -44,20 +44,20 @@ pub struct Evidence {
     pub verbatim_outputs: Vec<Note>,
     pub cross_layer_impacts: Vec<Note>,
     pub open_gaps: Vec<Note>,
-    /// Other keys as they came; also `verification`, unless the status is COMPLETE.
+    /// Other keys, unchanged. Includes `verification` unless the status is COMPLETE.
     pub extra: Extra,
 }
 
-/// That the work was verified, and passed.
+/// A verification of the work that passed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verification {
-    /// "pass", as it was spelt.
+    /// The word "pass" with the agent's spelling.
     result: String,
     extra: Extra,
 }
 
 impl Verification {
-    /// What else was said: the method, the checks, details.
+    /// Returns the other fields: the method, the checks, details.
     pub fn extra(&self) -> &Extra {
         &self.extra
     }
@@ -72,14 +72,14 @@ impl Verification {
     }
 }
 
-/// One of the seven keys.
+/// One of the seven keys, with its rules.
 struct Key {
     name: &'static str,
     absent: &'static Rule,
     wrong: &'static Rule,
 }
 
-/// Declares the keys: the name in JSON, its code when absent, its code when wrong.
+/// Declares the keys: the name in JSON, the code when it is absent, and the code when it is wrong.
 macro_rules! keys {
     ($($key:ident = $name:literal, $wrong:ident;)*) => {
         $(static $key: Key = Key { name: $name, absent: &rule::$key, wrong: &rule::$wrong };)*
@@ -98,7 +98,7 @@ keys! {
     OPEN_GAPS = "open_gaps", OPEN_GAPS_TYPE;
 }
 
-/// The report, and the verification if the status asks for one.
+/// Reads the report, and also the verification if the status is COMPLETE.
 pub(super) fn read(
     node: Option<&Node<'_>>,
     plan: Option<PlanStatus>,

@@ -1,31 +1,31 @@
-//! Finds the contract in what an agent said: fenced code blocks, and no other Markdown.
+//! Finds the contract in the text of an agent. Recognises fenced code blocks and no other Markdown.
 
-/// The info string of the block.
+/// The info string of the contract's block.
 pub(super) const TAG: &str = "agent_contract_handoff";
 
-/// What the scan of a text came to.
+/// The result of scanning a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Scan<'t> {
-    /// How many blocks were opened, closed or not.
+    /// The number of contract blocks that were opened, closed or not.
     pub(crate) opened: usize,
-    /// The last one that was closed.
+    /// The last contract block that was closed.
     pub(crate) block: Option<Block<'t>>,
-    /// The last code block that was closed and is said to be JSON, or nothing at all.
+    /// The last closed code block whose info string is `json` or empty.
     pub(crate) json: Option<Block<'t>>,
 }
 
-/// What stands between the two fence lines, without the last line end.
+/// The text between the two fence lines, without the last line end.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Block<'t> {
-    /// In bytes from the beginning of the text.
+    /// The start in bytes from the beginning of the text.
     pub(crate) start: usize,
     pub(crate) body: &'t str,
 }
 
-/// One pass over the lines: whatever a text holds, no part of it is looked at twice.
+/// Scans the lines of a text. Looks at each part of the text only once, for any input.
 pub(crate) fn scan(text: &str) -> Scan<'_> {
     let mut found = Scan { opened: 0, block: None, json: None };
-    // The fence of the code block we are in, and where its content begins.
+    // The fence of the current code block, and the byte at which its content begins.
     let mut open: Option<(Fence, usize)> = None;
     let mut at = 0;
     while at < text.len() {
@@ -45,7 +45,7 @@ pub(crate) fn scan(text: &str) -> Scan<'_> {
                 }
                 open = None;
             }
-            // Inside a code block everything else is content, also what looks like an opening line.
+            // Inside a code block every other line is content, also a line that looks like an opening fence.
             Some(_) => {}
         }
         at = next;
@@ -53,7 +53,7 @@ pub(crate) fn scan(text: &str) -> Scan<'_> {
     found
 }
 
-/// A carriage return is part of a line end only before a line feed.
+/// Removes the line end. A carriage return belongs to it only before a line feed.
 fn without_end(line: &str) -> &str {
     line.strip_suffix("\r\n").or_else(|| line.strip_suffix('\n')).unwrap_or(line)
 }
@@ -69,7 +69,7 @@ struct Fence {
 enum Kind {
     /// The contract.
     Ours,
-    /// JSON, or nobody said what.
+    /// JSON, or a block without an info string.
     Json,
     Other,
 }
@@ -93,7 +93,7 @@ impl Fence {
     }
 }
 
-/// At most three spaces, then three or more of one mark; also what follows them.
+/// Reads a fence: at most three spaces, then three or more of one mark. Also returns the text after the marks.
 fn fence(line: &str) -> Option<(char, usize, &str)> {
     let marks = line.trim_start_matches(' ');
     if line.len() - marks.len() > 3 {
@@ -113,7 +113,7 @@ fn is_space(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// How many blocks were opened, and the body of the one that counts.
+    /// Checks how many blocks were opened, and the body of the block that counts.
     fn check(text: &str, opened: usize, body: Option<&str>) {
         let found = scan(text);
         assert_eq!((found.opened, found.block.as_ref().map(|block| block.body)), (opened, body), "{text:?}");

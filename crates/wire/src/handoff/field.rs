@@ -1,11 +1,12 @@
-//! What the sections of a contract share: fields that may be wrong without harm, and members nobody asked for.
+//! Helpers that the sections of a contract share: fields that may be wrong without harm, and members that no table
+//! lists.
 //!
-//! What nobody reads is kept as the text it was: that loses nothing, and costs next to nothing.
+//! Values that no code reads are kept as their original text: that loses nothing and costs almost nothing.
 
 use crate::json::{self, Member, Node, Object, Value};
 use crate::shape::{Maybe, NonBlank};
 
-/// The text of a contract, for what is kept as it was written.
+/// The text of a contract, from which values are copied as they were written.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Source<'t>(pub(super) &'t str);
 
@@ -14,7 +15,7 @@ impl Source<'_> {
         Written(node.span.of(self.0).into())
     }
 
-    /// The members of an object that are not in its table.
+    /// Returns the members of an object that are not in `known`.
     pub(super) fn others(self, node: &Node<'_>, known: &[&str]) -> Extra {
         self.extra(node.members().unwrap_or_default().iter().filter(|member| !known.contains(&&*member.name)))
     }
@@ -34,12 +35,12 @@ impl Written {
     }
 
     pub fn value(&self) -> Value {
-        // It was part of a text that was read before.
+        // This text is part of a text that was parsed before, so parsing does not fail.
         json::parse(&self.0).map_or(Value::Null, |node| node.to_value())
     }
 }
 
-/// Members of an object that are not in its table.
+/// Members of an object that its table does not list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Extra(Vec<(String, Written)>);
 
@@ -48,13 +49,13 @@ impl Extra {
         self.iter().find(|(found, _)| *found == name).map(|(_, value)| value)
     }
 
-    /// In the order in which they came.
+    /// Returns the members in their original order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Written)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
 }
 
-/// A field that never makes a contract invalid: what is not legal is kept and not read.
+/// A field that never makes a contract invalid. A value that is not legal is kept but not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lenient<T> {
     Absent,
@@ -71,7 +72,7 @@ impl<T> Lenient<T> {
         }
     }
 
-    /// Reads what is there; `read` gives nothing when it is not legal.
+    /// Reads a field. `read` returns `None` when the value is not legal.
     pub(super) fn read(node: Option<&Node<'_>>, source: Source<'_>, read: impl FnOnce(&Node<'_>) -> Option<T>) -> Self {
         match node {
             None => Self::Absent,
@@ -90,21 +91,21 @@ impl<T> Lenient<T> {
     }
 }
 
-/// A list of which the malformed elements are skipped.
+/// A list whose malformed elements are skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing<T> {
     pub(super) kept: Vec<T>,
-    /// The whole list, if there is more in it than was kept.
+    /// The whole list as written, if some of its elements were skipped.
     whole: Option<Written>,
 }
 
 impl<T> Listing<T> {
-    /// The elements that are well-formed.
+    /// Returns the elements that are well-formed.
     pub fn kept(&self) -> &[T] {
         &self.kept
     }
 
-    /// Of a node that is a list; `element` gives nothing for what is to be skipped.
+    /// Reads a node that is a list. `element` returns `None` for an element to skip.
     pub(super) fn read<'n, 't>(
         node: &'n Node<'t>,
         source: Source<'_>,
@@ -124,7 +125,7 @@ impl<T> Listing<T> {
     }
 }
 
-/// A word of a fixed list, and the way it was spelt.
+/// A word of a fixed list, and its spelling in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spelt<T> {
     pub(super) word: T,
@@ -137,12 +138,12 @@ impl<T: Copy> Spelt<T> {
     }
 }
 
-/// A value that is there and not null.
+/// Returns the value if it is present and not null.
 pub(super) fn given<'n, 't>(node: Option<&'n Node<'t>>) -> Option<&'n Node<'t>> {
     node.filter(|node| !node.is_null())
 }
 
-/// A text that says something.
+/// Returns the text of a string that is not blank.
 pub(super) fn stated(node: &Node<'_>) -> Option<NonBlank> {
     node.text().and_then(NonBlank::new)
 }

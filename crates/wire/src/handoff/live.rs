@@ -1,6 +1,6 @@
-//! Recognises what a project's context must not hold: state that is out of date as soon as it is written.
+//! Finds values that do not belong into a project's context: state that is out of date as soon as it is written.
 //!
-//! Only what is plainly live is named. A false alarm would teach agents to ignore the warning.
+//! Reports a value only when it is clearly live. False alarms would teach agents to ignore the warning.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -9,10 +9,11 @@ use super::problem::{Findings, quoted};
 use super::rule;
 use crate::json::{Kind, Node};
 
-/// What all pointers of one contract may come to. A hostile payload has a hundred thousand values below one long name.
+/// The size limit in bytes of all reported pointers of one contract. A hostile payload may have a hundred thousand
+/// values below one long name.
 const POINTERS_BYTES_MAX: usize = 1 << 20;
 
-/// Counts that only a running system knows, without case, `_` and `-`.
+/// Names of counts that only a running system knows, in lower case and without `_` and `-`.
 const COUNTS: &[&str] = &[
     "availablereplicas",
     "currentreplicas",
@@ -35,7 +36,7 @@ const COUNTS: &[&str] = &[
     "uptimeseconds",
 ];
 
-/// Names of what a running system says about itself.
+/// Names of the conditions that a running system reports.
 const CONDITIONS: &[&str] = &[
     "clusterstatus",
     "deploymentstatus",
@@ -52,7 +53,7 @@ const CONDITIONS: &[&str] = &[
     "status",
 ];
 
-/// What it says.
+/// Values of such conditions.
 const ANSWERS: &[&str] = &[
     "containercreating",
     "crashloopbackoff",
@@ -69,24 +70,24 @@ const ANSWERS: &[&str] = &[
     "unhealthy",
 ];
 
-/// Names of what only looks like an address.
+/// Parts of names whose values only look like an address.
 const VERSIONS: &[&str] = &["version", "release", "tag", "build", "revision"];
 
-/// Goes through payloads and reports their live values.
+/// A walk through payloads that reports their live values.
 pub(super) struct Watch<'f, 't, 'n> {
     findings: &'f mut Findings<'t>,
-    /// The index of the update, and the way from its payload.
+    /// The index of the update, and the path from its payload to the current value.
     update: usize,
     path: Vec<Step<'n>>,
     room: usize,
 }
 
-/// What the name of a value says about it. Elements of a list go by the name of the list.
+/// The meaning of a value's name. The elements of a list have the name of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Named {
     Count,
     Condition,
-    /// Four numbers with dots are also how versions look.
+    /// A version. Versions can also look like four numbers with dots.
     Version,
     Otherwise,
 }
@@ -96,7 +97,7 @@ impl<'f, 't, 'n> Watch<'f, 't, 'n> {
         Self { findings, update: 0, path: Vec::new(), room: POINTERS_BYTES_MAX }
     }
 
-    /// The payload of the update with this index.
+    /// Looks through the payload of the update with this index.
     pub(super) fn look(&mut self, index: usize, payload: &'n Node<'_>) {
         self.update = index;
         self.value(Named::Otherwise, payload);
@@ -151,7 +152,7 @@ impl Named {
     }
 }
 
-/// A word without case, `_`, `-` and blanks. It is short, like everything that is looked for.
+/// A word in lower case, without `_`, `-` and blanks. It is short, as are all the words in the lists.
 struct Plain {
     letters: [u8; Self::MAX],
     length: usize,
@@ -190,9 +191,10 @@ fn is_live(named: Named, text: &str) -> bool {
     }
 }
 
-/// An address of one machine. A network in CIDR notation, a mask and the machine itself are configuration.
+/// Tells whether a text is the address of one machine. A network in CIDR notation, a mask and localhost are
+/// configuration.
 fn is_address(text: &str) -> bool {
-    // The longest address has 45 characters; brackets and a port come to 8.
+    // The longest address has 45 characters; brackets and a port add 8.
     if text.len() > 53 || !text.contains([':', '.']) {
         return false;
     }
@@ -203,7 +205,7 @@ fn is_address(text: &str) -> bool {
     })
 }
 
-/// A host name that a cloud makes up for a load balancer.
+/// Tells whether a text is a host name that a cloud generates for a load balancer.
 fn is_load_balancer(text: &str) -> bool {
     if text.len() > 253 || !text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.')) {
         return false;
@@ -223,7 +225,7 @@ mod tests {
     use super::*;
     use crate::json;
 
-    /// The pointers below the payload that are reported.
+    /// Returns the reported pointers, relative to the payload.
     fn live(payload: &str) -> Vec<String> {
         let node = json::parse(payload).expect("JSON");
         let mut findings = Findings::default();

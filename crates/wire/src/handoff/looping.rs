@@ -1,4 +1,4 @@
-//! How far a loop has come: `loop_state`, which keeps an unfinished one from being COMPLETE.
+//! The progress of a loop: `loop_state`. A contract with an unfinished loop cannot be COMPLETE.
 
 use super::field::{Extra, Source, Writing, given};
 use super::problem::{Findings, Lack, Part, quoted};
@@ -7,12 +7,12 @@ use super::status::PlanStatus;
 use crate::json::{Kind, Node, Number, Value};
 use crate::shape::Maybe;
 
-/// A loop of the agent's own: it goes on until the metric reaches the threshold or the iterations are used up.
+/// A loop that the agent runs. It ends when the metric reaches the threshold or the iterations are used up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoopState {
-    /// An integer.
+    /// The current iteration, an integer.
     iteration: Number,
-    /// An integer.
+    /// The limit of iterations, an integer.
     max_iterations: Number,
     metric: Maybe<Number>,
     threshold: Maybe<Number>,
@@ -21,7 +21,7 @@ pub struct LoopState {
 
 const KNOWN: &[&str] = &["iteration", "max_iterations", "metric", "threshold"];
 
-/// `None` when it is there and wrong, or does not allow the status.
+/// Reads the state. Returns `None` when it is present and wrong, or when it does not allow the status.
 pub(super) fn read(
     node: Option<&Node<'_>>,
     plan: Option<PlanStatus>,
@@ -60,7 +60,8 @@ impl LoopState {
         })
     }
 
-    /// The iterations are used up, the threshold is reached, or there is none.
+    /// Tells whether the loop may end: the iterations are used up, the metric reaches the threshold, or one of the two is
+    /// missing.
     pub fn may_end(&self) -> bool {
         let below = |(metric, threshold): (&Number, &Number)| metric.compare(threshold).is_lt();
         let is_short = self.metric.get().zip(self.threshold.get()).is_some_and(below);

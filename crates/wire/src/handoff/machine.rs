@@ -1,4 +1,4 @@
-//! Which status may follow which, over the turns of one agent.
+//! Decides which status may follow which over the turns of one agent.
 //!
 //! ```text
 //! (nothing) -> any of the five           the first report
@@ -9,33 +9,33 @@
 use super::status::PlanStatus;
 use crate::json::{Object, Value, object};
 
-/// How often an agent may report IN_PROGRESS in a row.
+/// The number of times that an agent may report IN_PROGRESS in a row.
 const IN_PROGRESS_MAX: u8 = 2;
 
-/// Where a chain of turns stands.
+/// The state of a chain of turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Machine {
     state: Option<PlanStatus>,
-    /// Reports of IN_PROGRESS since another status was reported.
+    /// The number of IN_PROGRESS reports since another status was reported.
     in_progress: u8,
 }
 
-/// What became of one report or resumption.
+/// The result of one report or resumption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
-    /// Where the chain stands afterwards; nothing when nothing was ever accepted.
+    /// The state of the chain afterwards. `None` when no report was accepted yet.
     pub state: Option<PlanStatus>,
     pub refusal: Option<Refusal>,
 }
 
-/// Why a report changes nothing.
+/// The reason why a report changes nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     IllegalTransition {
         from: PlanStatus,
         to: PlanStatus,
     },
-    /// The task is blocked; the agent may still report another status.
+    /// Too many IN_PROGRESS reports in a row. The task is blocked, but the agent may still report another status.
     InProgressLimit,
 }
 
@@ -44,7 +44,7 @@ impl Machine {
         self.state
     }
 
-    /// The agent reports a status.
+    /// Records the status that the agent reports.
     pub fn report(&mut self, to: PlanStatus) -> Step {
         let refusal = self.refusal(to);
         if refusal.is_none() {
@@ -54,8 +54,8 @@ impl Machine {
         Step { state: self.state, refusal }
     }
 
-    /// The system resumes the agent: approval given or refused, question answered, dispatched again. It neither counts
-    /// as a report nor begins a new count.
+    /// Records that the system resumes the agent: an approval was given or refused, a question was answered, or the
+    /// agent was dispatched again. A resumption does not count as a report and does not reset the count of reports.
     pub fn resume(&mut self) -> Step {
         self.state = Some(PlanStatus::InProgress);
         Step { state: self.state, refusal: None }
@@ -73,8 +73,8 @@ impl Machine {
         }
     }
 
-    /// Runs a list of `{"report": status}` and `{"resume": why}`: `{steps: [{accepted, code?, state}]}`. The error says
-    /// which event is neither.
+    /// Runs a list of `{"report": status}` and `{"resume": why}`. Returns `{steps: [{accepted, code?, state}]}`. The
+    /// error names the event that is neither.
     pub fn run(events: &Value) -> Result<Value, String> {
         let events = events.as_list().ok_or("`events` must be an array")?;
         let mut machine = Self::default();
@@ -119,7 +119,7 @@ impl Refusal {
         }
     }
 
-    /// One line for the agent.
+    /// Returns one line for the agent.
     pub fn message(&self) -> String {
         match self {
             Self::IllegalTransition { from, to } => format!(

@@ -1,32 +1,33 @@
-//! Merges an update into a stored contract: additive, never destructive.
+//! Merges an update into a stored contract. A merge adds and replaces values, but never deletes any.
 //!
-//! Objects and lists keep an index of what they hold while a merge lasts, so that a payload which names one record
-//! forty thousand times is not forty thousand searches.
+//! Objects and lists keep an index of their elements during a merge. Therefore a payload that names one record forty
+//! thousand times does not cause forty thousand searches.
 
 use std::collections::{HashMap, HashSet};
 
 use super::pointer::{Step, push_path};
 use crate::json::{Object, Value, object};
 
-/// What all warnings of one merge may come to. A hostile payload changes a hundred thousand types below one long name.
+/// The size limit in bytes of all warnings of one merge. A hostile payload may change a hundred thousand types below
+/// one long name.
 const WARNINGS_BYTES_MAX: usize = 16 << 20;
 
 /// A merged contract.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Merged {
     pub value: Value,
-    /// `TYPE_CHANGED:<pointer into the stored contract>`, each once.
+    /// The warnings `TYPE_CHANGED:<pointer into the stored contract>`, each once.
     pub warnings: Vec<String>,
 }
 
 impl Merged {
-    /// `{merged, warnings}`
+    /// Returns `{merged, warnings}`.
     pub fn to_value(&self) -> Value {
         object([("merged", self.value.clone()), ("warnings", self.warnings.clone().into())])
     }
 }
 
-/// Merges one payload. Null is a contract that is not stored yet.
+/// Merges one payload. `stored` is null for a contract that is not stored yet.
 pub fn merge(stored: &Value, payload: &Value) -> Merged {
     merge_all(stored, [payload])
 }
@@ -45,7 +46,7 @@ pub fn merge_all<'p>(stored: &Value, payloads: impl IntoIterator<Item = &'p Valu
     Merged { value: tree.into_value(), warnings: merging.warnings }
 }
 
-/// A value that is being merged into. It is opened when something goes into it.
+/// A value into which payloads are merged. It becomes an index when a payload of the same type goes into it.
 #[derive(Debug)]
 enum Tree {
     Plain(Value),
@@ -62,13 +63,13 @@ struct Fields {
 #[derive(Debug, Default)]
 struct Items {
     items: Vec<Tree>,
-    /// The first record of each key.
+    /// The place of the first record with each key.
     records: HashMap<Key, usize>,
-    /// Everything that is no record, in the one spelling of equal values.
+    /// The canonical texts of all elements that are not records.
     others: HashSet<String>,
 }
 
-/// What makes two objects of a list one record.
+/// The key of a record in a list. Two objects with the same key are the same record.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum Key {
     Name(String),
@@ -103,7 +104,7 @@ impl Tree {
         }
     }
 
-    /// Makes the index of an object or list into which a payload of the same type goes.
+    /// Builds the index of an object or list into which a payload of the same type goes.
     fn open(&mut self, payload: &Value) {
         match (&mut *self, payload) {
             (Self::Plain(Value::Object(members)), Value::Object(_)) => {
@@ -174,7 +175,8 @@ impl Items {
 
     fn add<'p>(&mut self, element: &'p Value, merging: &mut Merging<'p>) {
         let Some(key) = Key::of(element) else {
-            // A record never equals what is none, so only the others are compared.
+            // An element without a key never equals a record, so it is compared with the other elements without keys
+            // only.
             if self.others.insert(element.canonical()) {
                 self.items.push(Tree::Plain(element.clone()));
             }
@@ -191,7 +193,7 @@ impl Items {
     }
 }
 
-/// Where a merge is, and what it has to say.
+/// The current path of a merge, and its warnings.
 #[derive(Debug, Default)]
 struct Merging<'p> {
     path: Vec<Step<'p>>,
@@ -244,7 +246,7 @@ mod tests {
     fn of_several_records_the_first_counts() {
         let two = r#"{"s":[{"id":"a","v":1},{"id":"a","v":2}]}"#;
         check(two, r#"{"s":[{"id":"a","v":2,"w":1}]}"#, r#"{"s":[{"id":"a","v":2,"w":1},{"id":"a","v":2}]}"#, &[]);
-        // A name that is no string is not looked past: the object is a value like any other.
+        // An object whose `name` is not a string is not a record, even when it has an `id`.
         check(
             r#"{"s":[{"id":"a"}]}"#,
             r#"{"s":[{"id":"a","name":1}]}"#,

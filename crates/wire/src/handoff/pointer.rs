@@ -1,4 +1,4 @@
-//! JSON pointers: a way through a value, kept as steps and written down when it is needed.
+//! JSON pointers: paths through a value, kept as steps and written as text only when needed.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ pub(super) enum Step<'n> {
     Index(usize),
 }
 
-/// Adds a way to a pointer.
+/// Appends the steps of a path to a pointer.
 pub(super) fn push_path(pointer: &mut String, path: &[Step<'_>]) {
     for step in path {
         pointer.push('/');

@@ -1,6 +1,6 @@
-//! What is wrong with a contract: problems are kept small and put into words when somebody reads them.
+//! The problems of a contract. They are kept small, and their texts are made only when they are read.
 //!
-//! A hostile contract has half a million of them, and nobody may ever look.
+//! A hostile contract may have half a million problems, and often none of them is ever read.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -11,37 +11,37 @@ use crate::json::{Kind, Node, Span};
 use crate::report::excerpt;
 use crate::text::is_blank;
 
-/// How much of a value a code shows, in characters.
+/// The number of characters of a value that a code shows.
 const VALUE_MAX: usize = 64;
 
 /// One code of a verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     rule: &'static Rule,
-    /// Means something unless nothing was found.
+    /// The place of the value. It has no meaning when nothing was found.
     span: Span,
     found: Found,
     subject: Subject,
     words: Option<Box<Words>>,
 }
 
-/// What the part of a code behind the colon is.
+/// The part of a code after the colon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Subject {
     None,
     Index(u32),
-    /// A text among the words.
+    /// The text in [`Words::subject`].
     Text,
 }
 
-/// What most problems do without.
+/// Texts that most problems do not need.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Words {
     subject: Box<str>,
     found: Option<Box<str>>,
 }
 
-/// What stands where something else should.
+/// The kind of value that was found instead of a legal one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Found {
     Nothing,
@@ -58,7 +58,7 @@ enum Found {
     Lacking(Part),
 }
 
-/// A member whose absence or value spoils an object.
+/// A member that makes its object illegal when it is absent or wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     Iteration,
@@ -73,7 +73,7 @@ pub(super) enum Part {
     PctWindow,
 }
 
-/// Why something cannot be read: a part of it, or the whole.
+/// The part that makes an object unreadable, or `None` when the object as a whole is wrong.
 pub(super) type Lack = Option<Part>;
 
 impl Problem {
@@ -81,12 +81,12 @@ impl Problem {
         self.rule
     }
 
-    /// Where it stands in the whole text, if it is there at all.
+    /// Returns the place of the value in the whole text, or `None` when the value is absent.
     pub fn span(&self) -> Option<Span> {
         (self.found != Found::Nothing).then_some(self.span)
     }
 
-    /// `AGENT_ID:unknown`
+    /// Returns the code, such as `AGENT_ID:unknown`.
     pub fn code(&self) -> String {
         let code = self.rule.code;
         match self.subject {
@@ -96,7 +96,7 @@ impl Problem {
         }
     }
 
-    /// One line that names the field, what is legal and what was found.
+    /// Returns one line that names the field, the legal values and the value that was found.
     pub fn message(&self) -> String {
         let Rule { field, legal, .. } = self.rule;
         let found = self.words.as_ref().and_then(|words| words.found.as_deref()).unwrap_or(self.found.as_str());
@@ -113,30 +113,30 @@ impl Problem {
         self.words.as_ref().map_or("", |words| &words.subject)
     }
 
-    /// About the element of a list.
+    /// Sets the index of the list element that the problem is about.
     pub(super) fn at(self, index: usize) -> Self {
         Self { subject: Subject::Index(u32::try_from(index).unwrap_or(u32::MAX)), ..self }
     }
 
-    /// About one of several, by its name.
+    /// Sets the name of the field or value that the problem is about.
     pub(super) fn named(mut self, name: impl Into<Box<str>>) -> Self {
         self.subject = Subject::Text;
         self.words.get_or_insert_default().subject = name.into();
         self
     }
 
-    /// Because of a part, if there is one to blame.
+    /// Sets the part that is absent or wrong, if there is one.
     pub(super) fn lacking(self, lack: Lack) -> Self {
         Self { found: lack.map_or(self.found, Found::Lacking), ..self }
     }
 
-    /// With better words for what was found.
+    /// Sets a better description of the value that was found.
     pub(super) fn saying(mut self, found: impl Into<Box<str>>) -> Self {
         self.words.get_or_insert_default().found = Some(found.into());
         self
     }
 
-    /// With the beginning of the value in the code and in the message.
+    /// Puts the beginning of the value into the code and the message.
     pub(super) fn showing(self, value: &str) -> Self {
         let short: String = value.chars().take(VALUE_MAX).collect();
         self.named(short).saying(quoted(value))
@@ -195,10 +195,10 @@ impl Part {
     }
 }
 
-/// The problems of one text, list by list.
+/// The problems of one text, in three lists.
 #[derive(Debug, Default)]
 pub(super) struct Findings<'t> {
-    /// The body of the block, and where it begins in the whole text.
+    /// The body of the block, and its start in the whole text.
     pub(super) source: Source<'t>,
     start: u32,
     pub(super) missing: Vec<Problem>,
@@ -226,35 +226,35 @@ impl<'t> Findings<'t> {
         self.invalid.push(problem);
     }
 
-    /// A problem that is not on a list yet.
+    /// Creates a problem without adding it to a list.
     pub(super) fn problem(&self, rule: &'static Rule, node: Option<&Node<'_>>) -> Problem {
         let span = node.map_or_else(Span::default, |node| self.place(node.span));
         Problem { rule, span, found: Found::of(node), subject: Subject::None, words: None }
     }
 
-    /// A place in the block as a place in the whole text.
+    /// Converts a place in the block to a place in the whole text.
     pub(super) fn place(&self, span: Span) -> Span {
         Span { start: span.start.saturating_add(self.start), end: span.end.saturating_add(self.start) }
     }
 }
 
-/// A value for a message: one line, not too long.
+/// Returns a value for a message: on one line, not too long, in backticks.
 pub(super) fn quoted(value: &str) -> String {
     format!("`{}`", excerpt(value))
 }
 
-/// A value as codes name it: a string bare, anything else as compact JSON, as much as a code shows.
+/// Returns a value for a code: a string without quotes, other values as compact JSON, cut to [`VALUE_MAX`] characters.
 pub(super) fn shown<'n>(node: &'n Node<'_>) -> Cow<'n, str> {
     if let Some(text) = node.text() {
         return Cow::Borrowed(text);
     }
     let mut short = Short { text: String::new(), room: VALUE_MAX };
-    // Writing fails when there is no more room, and the rest is not wanted.
+    // Writing fails when the space is used up. The rest is not needed.
     let _ = write!(short, "{node}");
     Cow::Owned(short.text)
 }
 
-/// Takes so many characters and refuses the rest, so that a value of a megabyte is not written down.
+/// A writer that accepts a number of characters and refuses the rest, so that a value of a megabyte is not copied.
 struct Short {
     text: String,
     room: usize,

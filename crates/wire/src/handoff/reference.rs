@@ -13,7 +13,7 @@ pub struct Reference {
     name: String,
 }
 
-/// What is wrong with a text that should be a reference.
+/// The reason why a text is not a reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoReference {
     Space,
@@ -46,7 +46,7 @@ impl fmt::Display for NoReference {
 impl std::error::Error for NoReference {}
 
 impl Reference {
-    /// The case of the identity is forgiven, nothing else.
+    /// Parses a reference. Ignores the letter case of the identity; everything else must be exact.
     pub fn parse(text: &str) -> Result<Self, NoReference> {
         if text.contains(|letter: char| letter.is_whitespace() || letter.is_control()) {
             return Err(NoReference::Space);
@@ -80,7 +80,7 @@ impl Reference {
         &self.name
     }
 
-    /// `{parsed}` of a text.
+    /// Returns `{parsed}` for a parsed text. `parsed` is null when the text is not a reference.
     pub fn to_value(found: &Result<Self, NoReference>) -> Value {
         let parsed = found.as_ref().ok().map(|reference| {
             object([

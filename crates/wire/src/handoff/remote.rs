@@ -1,11 +1,11 @@
-//! One name for a repository, whatever its remote looks like: `host/owner/repo`.
+//! One name for a repository, for every form of its remote: `host/owner/repo`.
 
 use std::fmt;
 use std::net::Ipv6Addr;
 
 use crate::json::{Value, object};
 
-/// Host and path of a repository: lower case, without credentials, port and `.git`.
+/// The host and the path of a repository: in lower case, without credentials, port and `.git`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Identity(String);
 
@@ -14,7 +14,7 @@ impl Identity {
         &self.0
     }
 
-    /// How many names follow the host.
+    /// Returns the number of path segments after the host.
     pub(super) fn path_segments(&self) -> usize {
         self.0.matches('/').count()
     }
@@ -26,7 +26,7 @@ impl fmt::Display for Identity {
     }
 }
 
-/// Why a remote has no identity.
+/// The reason why a remote has no identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoIdentity {
     Space,
@@ -57,20 +57,20 @@ impl fmt::Display for NoIdentity {
 impl std::error::Error for NoIdentity {}
 
 impl NoIdentity {
-    /// `{identity}` of a remote.
+    /// Returns `{identity}` for a remote. It is null when the remote has none.
     pub fn to_value(found: &Result<Identity, Self>) -> Value {
         object([("identity", found.as_ref().ok().map(Identity::as_str).into())])
     }
 }
 
-/// The identity of any git remote.
+/// Returns the identity of any git remote.
 pub fn identity(remote: &str) -> Result<Identity, NoIdentity> {
     if remote.contains(|letter: char| letter.is_whitespace() || letter.is_control() || letter == '\\') {
-        // Paths of another system come with backslashes.
+        // Backslashes occur in paths of Windows.
         let is_local = remote.starts_with("\\\\") || is_drive(remote);
         return Err(if is_local { NoIdentity::Local } else { NoIdentity::Space });
     }
-    // Git reads a text as an address of a host only if there is a colon before the first slash.
+    // Git treats a text as the address of a host only if there is a colon before the first slash.
     let first = &remote[..remote.find('/').unwrap_or(remote.len())];
     let Some((before, after)) = first.split_once(':') else { return Err(NoIdentity::Local) };
     if is_drive(remote) || is_file(before) {
@@ -89,7 +89,7 @@ fn is_drive(remote: &str) -> bool {
     matches!(remote.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
 }
 
-/// `file`, and what is built upon it.
+/// Tells whether a scheme is `file`, or one that is based on it such as `git+file`.
 fn is_file(scheme: &str) -> bool {
     scheme.rsplit('+').next().is_some_and(|last| last.eq_ignore_ascii_case("file"))
 }
@@ -99,7 +99,7 @@ fn is_scheme(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphanumeric()) && text.bytes().all(is_letter)
 }
 
-/// `scheme://user:password@host:port/path?query#fragment`
+/// Reads `scheme://user:password@host:port/path?query#fragment`.
 fn url(scheme: &str, rest: &str) -> Result<Identity, NoIdentity> {
     if !is_scheme(scheme) {
         return Err(NoIdentity::Scheme);
@@ -116,13 +116,13 @@ fn url(scheme: &str, rest: &str) -> Result<Identity, NoIdentity> {
     join(host, path)
 }
 
-/// `user@host:path`; `first` is what stands before the first slash.
+/// Reads `user@host:path`. `first` is the text before the first slash.
 fn scp(remote: &str, first: &str) -> Result<Identity, NoIdentity> {
-    // A path can hold `@`, a password can hold `:`, but behind the user comes a host and then a colon.
+    // A path may contain `@` and a password may contain `:`, but a host and then a colon follow the user.
     let colon = first.rfind(':').unwrap_or(0);
     let user = first[..colon].rfind('@').map_or(0, |at| at + 1);
     let (host, _) = split_host(&remote[user..]).ok_or(NoIdentity::Host)?;
-    // What was meant as a URL has no user and the name of a scheme for a host.
+    // A text that was meant as a URL has no user, and the name of a scheme in place of the host.
     if user == 0 && ["http", "https", "ssh", "ftp", "ftps"].iter().any(|scheme| host.eq_ignore_ascii_case(scheme)) {
         return Err(NoIdentity::Scheme);
     }
@@ -133,13 +133,14 @@ fn scp(remote: &str, first: &str) -> Result<Identity, NoIdentity> {
     join(host, path)
 }
 
-/// A slash in a password, or a scheme left out, makes a host of the user; what follows must not be kept.
+/// Tells whether a path may hold a password. A slash in a password, or a missing scheme, makes the user look like the
+/// host. The rest must not be stored then.
 fn may_hold_password(path: &str) -> bool {
     let first = path.trim_start_matches('/').split('/').next();
     first.is_some_and(|first| first.rfind('@').is_some_and(|at| at > 0))
 }
 
-/// The host at the beginning, and what follows the colon behind it.
+/// Splits the host at the beginning from the text after the colon.
 fn split_host(place: &str) -> Option<(&str, &str)> {
     let end = if place.starts_with('[') { place.find(']')? + 1 } else { place.find(':').unwrap_or(place.len()) };
     let (host, rest) = place.split_at(end);
@@ -161,7 +162,7 @@ fn join(host: &str, path: &str) -> Result<Identity, NoIdentity> {
     if let Some(last) = segments.last_mut() {
         *last = without_git(last);
     }
-    // Nothing but `.git` is left where a name should be.
+    // A last segment that was only `.git` is empty now and does not count as a name.
     segments.retain(|segment| !segment.is_empty());
     if segments.is_empty() || segments.iter().any(|segment| matches!(*segment, "." | "..")) {
         return Err(NoIdentity::Path);

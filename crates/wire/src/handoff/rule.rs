@@ -1,17 +1,17 @@
-//! Every code a verdict can hold, with the words that explain it.
+//! Every code of a verdict, with the words that explain it.
 
-/// A code, the field it is about and what is legal there.
+/// A code, the field that it is about, and the values that are legal there.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rule {
     /// The code, or the part of it before the colon.
     pub code: &'static str,
     /// The field, with dots between names. Empty or ending with a dot where the part after the colon belongs to it.
     pub field: &'static str,
-    /// What is legal, for the agent that must repair its own output.
+    /// A description of legal values, for the agent that must repair its output.
     pub legal: &'static str,
 }
 
-/// Declares the rules in the order of the page; the name of each is its code.
+/// Declares the rules in the order of the specification. The name of each rule is its code.
 macro_rules! rules {
     ($($code:ident: $field:expr, $legal:expr;)*) => {
         $(pub(super) static $code: Rule = Rule { code: stringify!($code), field: $field, legal: $legal };)*

@@ -1,4 +1,4 @@
-//! What a schema can say of a contract.
+//! The JSON Schema of a contract. It covers the rules that a schema can express.
 
 use super::consolidation::Ownership;
 use super::status::PlanStatus;
@@ -20,7 +20,7 @@ fn array(items: Value) -> Value {
     object([("type", "array".into()), ("items", items)])
 }
 
-/// Some fields of an object; others may be there.
+/// Returns the schema of an object with some fields. Other fields are allowed.
 fn fields(required: &[&str], properties: Vec<(&str, Value)>) -> Value {
     let properties = properties.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect();
     object([
@@ -30,7 +30,7 @@ fn fields(required: &[&str], properties: Vec<(&str, Value)>) -> Value {
     ])
 }
 
-/// A word in any letter case, with white space around it and what a sentence leaves behind it.
+/// Returns a pattern for words in any letter case, with white space around them and the pattern `tail` after them.
 fn spelt(words: &[&str], tail: &str) -> Value {
     let letter = |letter: char| match letter.to_ascii_lowercase() {
         lower @ 'a'..='z' => format!("[{}{lower}]", lower.to_ascii_uppercase()),
@@ -81,7 +81,7 @@ fn looping() -> Value {
     )
 }
 
-/// A rule for contracts with one status.
+/// Returns a schema that applies to contracts with one status only.
 fn when(word: PlanStatus, then: Value) -> Value {
     let found = fields(
         &["agent_status"],
@@ -90,7 +90,7 @@ fn when(word: PlanStatus, then: Value) -> Value {
     object([("if", found), ("then", then)])
 }
 
-/// The schema of the body of a block.
+/// Returns the schema of the body of a block.
 pub fn schema() -> Value {
     let steps = any_of(vec![array(kind("string")), object([("type", "string".into()), ("minLength", 1_u64.into())])]);
     let agent_status = fields(

@@ -1,4 +1,4 @@
-//! Where the agent stands: `agent_status` and its four fields.
+//! The status of the agent: `agent_status` and its four fields.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::shape::{NonBlank, vocabulary};
 use crate::text::is_blank;
 
 vocabulary! {
-    /// What an agent says of its work at the end of a turn.
+    /// The status that an agent reports for its work at the end of a turn.
     pub enum PlanStatus {
         InProgress = "IN_PROGRESS",
         ApprovalRequest = "APPROVAL_REQUEST",
@@ -42,16 +42,16 @@ impl fmt::Display for AgentId {
     }
 }
 
-/// What is left to do: one text, or a list that may be empty.
+/// The remaining steps: one text, or a list that may be empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PendingSteps {
-    /// Not empty.
+    /// A text that is not empty.
     Text(String),
     List(Vec<String>),
 }
 
 impl PendingSteps {
-    /// Nothing is left to do.
+    /// Tells whether no steps remain.
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Text(_) => false,
@@ -60,11 +60,11 @@ impl PendingSteps {
     }
 }
 
-/// `agent_status` as far as it could be read. The contract needs all of it, a repair only the agent.
+/// The section `agent_status`, as far as it could be read. A contract needs all of it, a repair only the agent.
 #[derive(Debug, Default)]
 pub(super) struct AgentStatus {
     pub(super) plan: Option<Spelt<PlanStatus>>,
-    /// Well-formed, but perhaps not the one that was dispatched.
+    /// A well-formed id. It may differ from the id that was dispatched.
     pub(super) agent: Option<AgentId>,
     pub(super) pending_steps: Option<PendingSteps>,
     pub(super) next_action: Option<NonBlank>,
@@ -101,7 +101,7 @@ fn plan(node: Option<&Node<'_>>, findings: &mut Findings<'_>) -> Option<Spelt<Pl
         findings.invalid.push(findings.problem(&rule::PLAN_STATUS, Some(node)).showing(&shown(node)));
         return None;
     };
-    // The usual spelling is not worth a copy.
+    // The usual spelling needs no normalised copy.
     if let Some(word) = PlanStatus::parse(text) {
         return Some(Spelt { word, text: text.to_owned() });
     }
@@ -180,7 +180,7 @@ impl PendingSteps {
     }
 }
 
-/// The fields in the order of the page.
+/// Renders the fields in the order of the specification.
 pub(super) fn render(plan: &str, agent: &AgentId, steps: &PendingSteps, action: &NonBlank) -> Writing {
     Writing::default()
         .field("plan_status", plan)

@@ -1,11 +1,11 @@
-//! Rules of the page that a line of code can break without a vector noticing.
+//! Rules of the specification that a code change can break without failing a test vector.
 
 use super::*;
 
 const EVIDENCE: &str = r#""patterns_checked":[],"files_checked":[],"commands_run":["ls",{"command":"cat","result":0}],"key_outputs":["k",{"x":1}],"verbatim_outputs":[],"cross_layer_impacts":[],"open_gaps":[]"#;
 const STATUS: &str = r#""plan_status":"BLOCKED","agent_id":"ab7e4d2","pending_steps":[],"next_action":"go on""#;
 
-/// A text whose block is valid but for what is put in.
+/// Returns a text with a block that is valid except for `rest`.
 fn blocked(rest: &str) -> String {
     block(&format!(r#"{{"agent_status":{{{STATUS}}},"evidence_report":{{{EVIDENCE}}}{rest}}}"#))
 }

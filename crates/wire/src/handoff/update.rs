@@ -1,4 +1,4 @@
-//! What the agent wants to write into the project's context: `update_contracts`.
+//! The changes that the agent wants to make to the project's context: `update_contracts`.
 
 use std::collections::HashSet;
 
@@ -9,13 +9,13 @@ use super::problem::{Findings, Lack, Part, quoted};
 use super::rule;
 use crate::json::{Node, Value};
 
-/// An update of one contract. Whether it may be made is settled.
+/// An update of one contract. It is already decided whether the update is permitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Update {
-    /// Its place in the list.
+    /// The index of the update in the list.
     index: usize,
     contract: String,
-    /// An object.
+    /// The payload, an object.
     payload: Written,
     is_permitted: bool,
     extra: Extra,
@@ -30,12 +30,12 @@ impl Update {
         &self.contract
     }
 
-    /// What is merged into the stored contract, see [`super::merge()`].
+    /// Returns the value to merge into the stored contract, see [`super::merge()`].
     pub fn payload(&self) -> Value {
         self.payload.value()
     }
 
-    /// Whether the INPUT lists the contract as writable.
+    /// Tells whether the INPUT lists the contract as writable.
     pub fn is_permitted(&self) -> bool {
         self.is_permitted
     }
@@ -82,7 +82,7 @@ pub(super) fn read(
     field
 }
 
-/// No INPUT, or one without such a list: nothing is writable.
+/// Returns the writable contracts. Without INPUT, or without the list in it, nothing is writable.
 fn writable(input: Option<&Value>) -> impl Iterator<Item = &str> {
     let sections = input.and_then(|input| input.get("write_permissions")?.get("writable_sections")?.as_list());
     sections.unwrap_or_default().iter().filter_map(Value::as_text)
