@@ -1,7 +1,7 @@
-//! JSON as RFC 8259 has it and not a comma more, with the place of every value.
+//! A strict reader for the JSON of RFC 8259, which keeps the place of every value.
 //!
-//! A general parser would be shorter, but it forgets what a checker needs: where a value stands, how a number was written,
-//! and that a key came twice.
+//! A general parser would be shorter, but it drops facts that a checker needs: the place of a value, the spelling of a
+//! number, and a key that occurs twice.
 
 mod jcs;
 mod measure;
@@ -18,7 +18,7 @@ pub(crate) use parse::object_or_none;
 pub use parse::{DEPTH_MAX, SyntaxError, parse, parse_object};
 pub use value::{Object, Value, object};
 
-/// Bytes of a text, from the first to behind the last.
+/// A range of bytes in a text. `end` is exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Span {
     pub start: u32,
@@ -32,7 +32,7 @@ impl Span {
     }
 }
 
-/// A value where it was found.
+/// A value with its place in the text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node<'t> {
     pub span: Span,
@@ -43,7 +43,7 @@ pub struct Node<'t> {
 pub enum Kind<'t> {
     Null,
     Bool(bool),
-    /// As it was written.
+    /// A number with its original spelling.
     Number(&'t str),
     Text(Cow<'t, str>),
     List(Vec<Node<'t>>),
@@ -53,7 +53,7 @@ pub enum Kind<'t> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Member<'t> {
     pub name: Cow<'t, str>,
-    /// Where the name stands.
+    /// The place of the name.
     pub at: Span,
     pub node: Node<'t>,
 }
@@ -75,12 +75,12 @@ impl<'t> Node<'t> {
         if let Kind::Object(members) = &self.kind { Some(members) } else { None }
     }
 
-    /// A member of an object; `None` also when this is no object.
+    /// Returns a member of an object. Returns `None` also when this node is not an object.
     pub fn get(&self, name: &str) -> Option<&Self> {
         self.members()?.iter().find(|member| member.name == name).map(|member| &member.node)
     }
 
-    /// What a person would call it.
+    /// Returns the type of the value in words for a person.
     pub fn noun(&self) -> &'static str {
         match &self.kind {
             Kind::Null => "null",
@@ -107,7 +107,7 @@ impl<'t> Node<'t> {
     }
 }
 
-/// Compact: no blanks, names and numbers as they were written.
+/// Writes compact JSON: no blanks, names and numbers with their original spelling.
 impl fmt::Display for Node<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {

@@ -1,4 +1,4 @@
-//! What Handover speaks: five agent protocols, each a module with types that can only hold legal values.
+//! The five agent protocols of Handover. Each is a module with types that can only hold legal values.
 //!
 //! | protocol | modules | judge with |
 //! |---|---|---|
@@ -8,20 +8,21 @@
 //! | 4 Agent Wire 1.0 and Agent Card | [`message`], [`card`], [`prompt`] | [`message::judge`], [`card::judge`], [`prompt::assemble`] |
 //! | 5 lifecycle calls | [`lifecycle`] | [`lifecycle::judge`] |
 //!
-//! Judging gives every problem at once, in the order of the rules, each with a code, a place and a sentence for whoever must
-//! repair the document; and, when there is none, the typed value. [`check`](check::check) does it for any kind by name, as the
-//! command line does.
+//! Judging returns every problem at once, in the order of the rules. Each problem has a code, a place and a sentence
+//! for the author who must repair the document. A document without problems is returned as a typed value.
+//! [`check`](check::check) judges any kind of document by its name, as the command line does.
 //!
-//! How it is built:
-//! - [`json`] reads RFC 8259 strictly and remembers where everything stood; nothing is guessed and no number is rounded.
-//! - [`shape`] declares an object once. Its type, its reader, its writer and its JSON Schema come from the same lines, so that
-//!   they cannot part. [`definitions`] lists the schemas.
-//! - [`report`] keeps problems small and puts them into words when they are read.
-//! - [`translate`] turns documents into the engine's commands and its state into documents; [`convert`] turns one dialect into
-//!   another. Both say what they could not carry.
-//! - [`context`] fits what a worker must know into a number of tokens, which [`tokens`] estimates.
+//! The parts of this crate:
+//! - [`json`] reads RFC 8259 strictly and keeps the place of every value. It guesses nothing and rounds no number.
+//! - [`shape`] declares an object once. Its type, its reader, its writer and its JSON Schema come from the same lines,
+//!   so that they cannot differ. [`definitions`] lists the schemas.
+//! - [`report`] keeps problems small and makes their texts only when they are read.
+//! - [`translate`] turns documents into the engine's commands and the engine's state into documents. [`convert`] turns
+//!   one dialect into another. Both report the parts that they could not carry.
+//! - [`context`] fits the facts that a worker must know into a number of tokens, which [`tokens`] estimates.
 //!
-//! Nothing here does I/O, reads a clock or panics on input; a mebibyte of anything is judged in milliseconds.
+//! This crate does no I/O, reads no clock and does not panic on any input. It judges a mebibyte of any input in
+//! milliseconds.
 
 pub mod card;
 pub mod check;

@@ -52,64 +52,64 @@ use crate::json::Value;
 use crate::report::{Report, Unknown};
 use crate::shape::{List, NonBlank, Shape, Text};
 
-/// The largest plan, as it comes in.
+/// The size limit in bytes of a plan as it is received.
 pub const PLAN_BYTES_MAX: usize = 32 << 20;
 
-/// What a tool does to the state.
+/// The effect of a tool on the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     Reads,
-    /// Adds or changes; what was there can be got back.
+    /// Adds or changes data. The previous data can be restored.
     Writes,
-    /// May take away what was there.
+    /// May delete data.
     Destroys,
 }
 
-/// Where a tool is offered.
+/// The sets in which a tool is offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Set {
-    /// In the default set, and loaded at once by clients that would otherwise look for it.
+    /// The default set. Clients that load tools only on demand load these at once.
     Core,
-    /// In the default set.
+    /// The default set.
     Default,
-    /// In the default set where an agent of the settings can review.
+    /// The default set, if the settings have an agent that can review.
     Review,
-    /// In the full set only.
+    /// The full set only.
     Full,
 }
 
-/// What a client is told of a tool.
+/// The description of a tool for clients.
 #[derive(Debug, Clone, Copy)]
 pub struct Tool {
     pub name: &'static str,
     pub about: &'static str,
     pub effect: Effect,
-    /// Doing it twice is doing it once.
+    /// Tells whether calling the tool twice has the same effect as calling it once.
     pub idempotent: bool,
     pub set: Set,
-    /// The most bytes its arguments may have.
+    /// The size limit in bytes of the arguments.
     pub bytes_max: usize,
     arguments: fn() -> Value,
-    /// The same without null for optional arguments.
+    /// The schema of the arguments, without null for optional ones.
     plain_arguments: fn() -> Value,
     reply: fn() -> Value,
 }
 
 impl Tool {
-    /// The schema of its arguments, with every bound and pattern.
+    /// Returns the schema of the arguments, with every bound and pattern.
     pub fn arguments(&self) -> Value {
         (self.arguments)()
     }
 
-    /// The schema as models see it: names, types and words only. Each pattern would cost every conversation tokens, and a
-    /// breach of one is explained when it happens. That null is taken for an optional argument costs tokens, too, and helps
-    /// no model.
+    /// Returns the schema of the arguments as models see it: names, types and words only. Each pattern would cost
+    /// tokens in every conversation, and the error explains a pattern when an argument breaks it. Null for an optional
+    /// argument would also cost tokens and helps no model.
     pub fn offered(&self) -> Value {
         slim::slim(&(self.plain_arguments)())
     }
 
-    /// The schema of its reply. Nothing is required at its root: some clients hold refusals against it, too, and would hide
-    /// them from their model.
+    /// Returns the schema of the reply. Its root requires no field, because some clients also validate refusals against
+    /// it and would hide them from their model.
     pub fn reply(&self) -> Value {
         match (self.reply)() {
             Value::Object(mut members) => {
@@ -127,11 +127,11 @@ impl Tool {
 
 macro_rules! calls {
     ($($name:ident = $tool:literal $effect:ident $repeat:ident $set:ident $bytes:ident -> $reply:ty, $about:literal;)*) => {
-        /// One call, judged.
+        /// One call with judged arguments.
         #[derive(Debug, Clone, PartialEq)]
         pub enum Call { $($name(Box<$name>),)* }
 
-        /// The tools, in the order of an agent's life.
+        /// The tools, in the order in which an agent uses them.
         pub static TOOLS: &[Tool] = &[$(Tool {
             name: $tool,
             about: $about,
@@ -144,7 +144,7 @@ macro_rules! calls {
             reply: <$reply as Part>::schema,
         }),*];
 
-        /// Judges the arguments of a tool; `None` when there is no such tool.
+        /// Judges the arguments of a tool. Returns `None` when there is no such tool.
         pub fn judge<'t>(tool: &str, arguments: &'t [u8]) -> Option<Judged<'t, Call>> {
             Some(match tool {
                 $($tool => arguments_of::<$name>(arguments, $bytes).map(|call| Call::$name(Box::new(call))),)*
@@ -314,23 +314,23 @@ fn arguments_of<T: Shape>(bytes: &[u8], bytes_max: usize) -> Judged<'_, T> {
     }
 }
 
-/// What calls have in common, whatever they ask for.
+/// The arguments that all calls share.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Common {
-    /// Who calls, when the call says so.
+    /// The calling agent, if the call names it.
     pub agent: Option<AgentId>,
-    /// Who may pass a workflow's lock.
+    /// The session of the caller. The session that holds a workflow's lock may pass it.
     pub session: Option<String>,
     pub key: Option<String>,
 }
 
-/// Fields that say who calls, the first that is there.
+/// The fields that name the calling agent. The first one that is present counts.
 const WHO: [&str; 2] = ["agent_id", "sender_id"];
 
 impl Call {
     pub fn common(&self) -> Common {
         let word = |found: Option<&NonBlank>| found.map(ToString::to_string);
-        // Writing a large plan out only to find three words in it would cost as much as reading it.
+        // Rendering a large plan only to find three fields in it would cost as much as reading it.
         let (agent, session, key) = if let Self::WorkflowSetPlan(call) = self {
             (call.agent_id, &call.session_id, &call.idempotency_key)
         } else if let Self::WorkflowReplan(call) = self {
@@ -356,14 +356,14 @@ impl Call {
         }
     }
 
-    /// One text for the same arguments, the key left out: what a repeated request is compared with.
+    /// Returns one text for equal arguments, without the idempotency key. A repeated request is compared with it.
     pub fn fingerprint(&self) -> String {
         let Value::Object(mut members) = self.render() else { return String::new() };
         members.retain(|(name, _)| name != "idempotency_key");
         Value::Object(members).canonical()
     }
 
-    /// The command, for calls that are one and need nothing else.
+    /// Returns the command of a call that is exactly one command. Returns `None` for every other call.
     #[expect(clippy::too_many_lines, reason = "one match that names every call")]
     pub fn command(&self) -> Option<Command> {
         Some(match self {

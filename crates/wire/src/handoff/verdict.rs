@@ -1,4 +1,4 @@
-//! What is made of a text: valid or not, with every reason, and what to do about it.
+//! The verdict on a text: valid or not, with every reason, and the agent that repairs it.
 
 use super::contract::Contract;
 use super::problem::{Findings, Problem};
@@ -9,20 +9,20 @@ use crate::json::{Object, Span, SyntaxError, Value, object};
 /// The judgement of one text. Warnings never change whether it is valid.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
-    /// Why no contract could be read at all.
+    /// The reason why no contract could be read at all.
     pub reason: Option<Reason>,
     pub plan_status: Option<PlanStatus>,
     pub missing: Vec<Problem>,
     pub invalid: Vec<Problem>,
     pub warnings: Vec<Problem>,
     pub repair: Repair,
-    /// There exactly when the verdict is valid.
+    /// The contract. Present exactly when the verdict is valid.
     pub contract: Option<Contract>,
-    /// Where the judged body stands in the text.
+    /// The place of the judged body in the text.
     pub body: Option<Span>,
 }
 
-/// Why there is nothing to judge.
+/// The reason why a text has no contract to judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
     NoBlock,
@@ -30,14 +30,14 @@ pub enum Reason {
     TooLarge {
         bytes: usize,
     },
-    /// Line and column count in the body.
+    /// The body is not JSON. Line and column count from the start of the body.
     InvalidJson(SyntaxError),
 }
 
-/// Who is to repair the contract.
+/// The next step to repair a contract.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repair {
-    /// There is nothing to repair.
+    /// The contract is valid and needs no repair.
     None,
     ResumeSameAgent(AgentId),
     Escalate,
@@ -53,7 +53,7 @@ impl Reason {
         }
     }
 
-    /// One line for the agent that must repair its own output.
+    /// Returns one line for the agent that must repair its output.
     pub fn message(&self) -> String {
         match self {
             Self::NoBlock => {
@@ -91,7 +91,7 @@ impl Repair {
 }
 
 impl Verdict {
-    /// Of a text without a contract. Everything that is always needed is missing.
+    /// Returns the verdict on a text without a contract. It lists every section that is always required as missing.
     pub(super) fn unparsed(reason: Reason, mut findings: Findings<'_>, dispatched: Option<AgentId>) -> Self {
         for rule in [
             &rule::AGENT_STATUS,
@@ -109,7 +109,7 @@ impl Verdict {
         Self { reason, plan_status: None, missing, invalid, warnings, repair, contract: None, body: None }
     }
 
-    /// Whether a contract could be read, right or wrong.
+    /// Tells whether a contract could be read, valid or not.
     pub fn is_parsed(&self) -> bool {
         self.reason.is_none()
     }
@@ -118,13 +118,13 @@ impl Verdict {
         self.contract.is_some()
     }
 
-    /// Everything there is to say, in order.
+    /// Returns all problems in order: missing, invalid, warnings.
     pub fn problems(&self) -> impl Iterator<Item = &Problem> {
         self.missing.iter().chain(&self.invalid).chain(&self.warnings)
     }
 
-    /// `{parsed, reason?, valid, plan_status, missing, invalid, warnings, repair, applies?, messages}`; `applies` has
-    /// the indices of the updates that take effect.
+    /// Returns `{parsed, reason?, valid, plan_status, missing, invalid, warnings, repair, applies?, messages}`.
+    /// `applies` has the indices of the updates that take effect.
     pub fn to_value(&self) -> Value {
         let codes = |problems: &[Problem]| problems.iter().map(Problem::code).collect::<Vec<_>>();
         let mut members = Object::new();

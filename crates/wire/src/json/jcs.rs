@@ -1,15 +1,15 @@
-//! The canonical form of RFC 8785: the same bytes for the same value, in whatever program, so that a hash can be checked.
+//! The canonical form of RFC 8785: every program gets the same bytes for the same value, so that a hash can be checked.
 //!
-//! Members are sorted by the UTF-16 code units of their names, texts are escaped as little as JSON allows, and numbers are
-//! doubles as ECMAScript writes them. A number that no double can hold has no such form; it keeps its own spelling, which
-//! no other number has.
+//! Members are sorted by the UTF-16 code units of their names. Texts are escaped as little as JSON allows. Numbers are
+//! written as ECMAScript writes doubles. A number that does not fit into a double has no such form. It keeps its
+//! original spelling, which no other number has.
 
 use std::fmt::Write as _;
 
 use super::{Number, Value};
 
 impl Value {
-    /// By RFC 8785.
+    /// Returns the canonical form of RFC 8785.
     pub fn jcs(&self) -> String {
         let mut out = String::new();
         self.write_jcs(&mut out);
@@ -71,14 +71,15 @@ fn spelled(number: &Number) -> String {
     if value.is_finite() { double(value) } else { number.to_string() }
 }
 
-/// As ECMAScript's `Number::toString` writes it.
+/// Writes a double as ECMAScript's `Number::toString` does.
 fn double(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
     let sign = if value < 0.0 { "-" } else { "" };
-    // The fewest digits that give the same double again, as `d.ddde±n`. Of several with as many, ECMAScript takes the nearest, and
-    // of two as near the even one, which is what an exact number of digits is rounded to.
+    // Use the fewest digits that give the same double again, as `d.ddde±n`. If there are several such numbers,
+    // ECMAScript takes the nearest, and of two equally near ones the even one. Rounding to an exact number of digits
+    // gives the same result.
     let shortest = format!("{:e}", value.abs());
     let places = shortest.split_once('e').map_or(0, |(mantissa, _)| mantissa.len().saturating_sub(2));
     let nearest = format!("{:.places$e}", value.abs());
@@ -86,7 +87,7 @@ fn double(value: f64) -> String {
     let (mantissa, exponent) = spelled.split_once('e').unwrap_or((&spelled, "0"));
     let digits = mantissa.replace('.', "");
     let count = i32::try_from(digits.len()).unwrap_or(i32::MAX);
-    // Where the point stands, counted from the first digit.
+    // The position of the decimal point, counted from the first digit.
     let point = exponent.parse::<i32>().unwrap_or(0) + 1;
     let zeros = |count: i32| "0".repeat(usize::try_from(count).unwrap_or(0));
     let body = if count <= point && point <= 21 {

@@ -1,21 +1,21 @@
-//! Counts what a text holds before it is parsed: every value of a parsed document takes memory.
+//! Counts the values of a text before it is parsed, because every value of a parsed document takes memory.
 
-/// How much a JSON text holds. A text that is not JSON gives numbers without meaning.
+/// The number of values in a JSON text. For a text that is not JSON, the numbers have no meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct JsonMeasure {
-    /// Values of all kinds, or a few more.
+    /// The number of values of all kinds. It may be slightly too high.
     pub(crate) values: usize,
-    /// The entries of the longest list.
+    /// The number of entries in the longest list.
     pub(crate) longest_list: usize,
 }
 
-/// Deeper lists are not counted; the parser refuses them.
+/// The deepest level that is counted. The parser refuses deeper lists.
 const DEPTH_MAX: usize = 256;
 
-/// Measures a text in one pass and without a copy of it.
+/// Measures a text in one pass, without copying it.
 pub(crate) fn measure(bytes: &[u8]) -> JsonMeasure {
     let mut measure = JsonMeasure { values: 1, longest_list: 0 };
-    // The commas so far of each list that is open; None for an object.
+    // The number of commas so far in each open list; `None` for an object.
     let mut open: Vec<Option<usize>> = Vec::new();
     let (mut in_string, mut is_escaped) = (false, false);
     for byte in bytes {

@@ -1,4 +1,4 @@
-//! Numbers of any size, as they were written.
+//! Numbers of any size, with their original spelling.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -8,7 +8,8 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Number(Spelling);
 
-/// Most numbers are small and are kept without their text, which they give back as it was.
+/// The spelling of a number. Most numbers are small integers: they are stored without their text, which can be restored
+/// exactly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Spelling {
     Small(i64),
@@ -16,9 +17,9 @@ enum Spelling {
 }
 
 impl Number {
-    /// The text must be a number by JSON's grammar.
+    /// Creates a number. The text must be a number in JSON's grammar.
     pub(crate) fn of(text: &str) -> Self {
-        // Eighteen digits fit; `-0` is the one spelling that would not come back.
+        // Eighteen digits fit into an `i64`. `-0` is the only such spelling that could not be restored.
         match text.parse::<i64>() {
             Ok(number) if text.len() <= 18 && text != "-0" => Self(Spelling::Small(number)),
             _ => Self(Spelling::Written(text.into())),
@@ -32,7 +33,7 @@ impl Number {
         }
     }
 
-    /// Written without fraction and exponent.
+    /// Tells whether the number is written without fraction and exponent.
     pub fn is_integer(&self) -> bool {
         match &self.0 {
             Spelling::Small(_) => true,
@@ -56,7 +57,7 @@ impl Number {
         self.text().parse().unwrap_or(f64::NAN)
     }
 
-    /// By value, whatever the spelling.
+    /// Compares by value, independent of the spelling.
     pub fn compare(&self, other: &Self) -> Ordering {
         if let (Spelling::Small(left), Spelling::Small(right)) = (&self.0, &other.0) {
             return left.cmp(right);
@@ -64,7 +65,7 @@ impl Number {
         Decimal::of(&self.text()).compare(&Decimal::of(&other.text()))
     }
 
-    /// One spelling for every value.
+    /// Returns one spelling for all numbers with the same value.
     pub(super) fn canonical(&self) -> String {
         let Decimal { negative, digits, exponent } = Decimal::of(&self.text());
         format!("{}{digits}e{exponent}", if negative { "-" } else { "" })
@@ -83,7 +84,7 @@ impl From<u64> for Number {
     }
 }
 
-/// `None` for what JSON cannot say: an infinity, or not a number.
+/// Fails for numbers that JSON cannot express: an infinity, or not a number.
 impl TryFrom<f64> for Number {
     type Error = f64;
 
@@ -101,7 +102,7 @@ impl fmt::Display for Number {
     }
 }
 
-/// `0.digits` times ten to the exponent. Zero has no digits; no digits stand at the end that are zero.
+/// The number `0.digits` times ten to the exponent. Zero has no digits, and the last digit is never zero.
 struct Decimal {
     negative: bool,
     digits: String,
@@ -120,7 +121,7 @@ impl Decimal {
         if digits.is_empty() {
             return Self { negative: false, digits, exponent: 0 };
         }
-        // An exponent that does not fit is further away than any that does.
+        // An exponent that does not fit is larger than any that does.
         let far = if power.starts_with('-') { i128::MIN } else { i128::MAX };
         let power = power.strip_prefix('+').unwrap_or(power).parse::<i128>().unwrap_or(far);
         let whole = i128::try_from(whole.len()).unwrap_or(i128::MAX);

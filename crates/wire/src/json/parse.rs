@@ -1,4 +1,4 @@
-//! The grammar of RFC 8259. Everything it does not allow is an error with a place.
+//! The grammar of RFC 8259. Every violation is an error with a place.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -7,20 +7,20 @@ use std::hash::{BuildHasher, RandomState};
 
 use super::{Kind, Member, Node, Span};
 
-/// In a larger text the room that an object keeps for more members would add up.
+/// The size in bytes above which objects release their spare capacity. In a large text that capacity would add up.
 const LARGE_BYTES: usize = 1 << 20;
 
-/// The top value is level 1.
+/// The deepest nesting. The top value is level 1.
 pub const DEPTH_MAX: usize = 128;
-/// Places are kept in four bytes.
+/// The size limit in bytes. Places are stored in four bytes.
 const TEXT_MAX: usize = u32::MAX as usize;
 
-/// Why a text is not JSON, and where: line and column count from 1, the column in characters.
+/// The reason why a text is not JSON, and its place: line and column count from 1, the column in characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyntaxError {
     pub line: usize,
     pub column: usize,
-    /// In bytes from the beginning.
+    /// The offset in bytes from the beginning.
     pub at: usize,
     pub problem: Cow<'static, str>,
 }
@@ -33,7 +33,7 @@ impl fmt::Display for SyntaxError {
 
 impl std::error::Error for SyntaxError {}
 
-/// Reads one JSON value and nothing after it.
+/// Reads one JSON value. Nothing may follow it.
 pub fn parse(text: &str) -> Result<Node<'_>, SyntaxError> {
     let mut parser = Parser { text, bytes: text.as_bytes(), at: 0, depth: 0 };
     parser.whole().map_err(|problem| {
@@ -42,13 +42,13 @@ pub fn parse(text: &str) -> Result<Node<'_>, SyntaxError> {
     })
 }
 
-/// An object, without a word about what is wrong when it is none.
+/// Reads one JSON object. Returns `None` without a reason when the text is not an object.
 pub(crate) fn object_or_none(text: &str) -> Option<Node<'_>> {
     let mut parser = Parser { text, bytes: text.as_bytes(), at: 0, depth: 0 };
     parser.whole().ok().filter(|node| matches!(node.kind, Kind::Object(_)))
 }
 
-/// The same, and it must be an object.
+/// Reads one JSON value that must be an object.
 pub fn parse_object(text: &str) -> Result<Node<'_>, SyntaxError> {
     let node = parse(text)?;
     if matches!(node.kind, Kind::Object(_)) {
@@ -67,7 +67,7 @@ impl SyntaxError {
         Self { line, column: before[line_start..].chars().count() + 1, at, problem }
     }
 
-    /// Bytes that are not UTF-8.
+    /// Returns the error for bytes that are not UTF-8.
     pub(crate) fn not_utf8(bytes: &[u8], at: usize) -> Self {
         let before = String::from_utf8_lossy(bytes.get(..at).unwrap_or_default());
         Self { at, ..Self::at(&before, before.len(), "these bytes are not UTF-8 text".into()) }
@@ -81,10 +81,10 @@ struct Parser<'t> {
     depth: usize,
 }
 
-/// Put into words only when somebody asks: a stream may have half a million bad lines.
+/// A syntax error without its text. The text is made only when it is read: a stream may have half a million bad lines.
 enum Wrong {
     Plain(&'static str),
-    /// Something else stands where this is expected.
+    /// Another character was found where this is expected.
     Expected(&'static str),
     Twice(Box<str>),
 }
@@ -169,13 +169,14 @@ impl<'t> Parser<'t> {
         Ok(kind)
     }
 
-    /// After the opening bracket, up to the closing one.
+    /// Reads a list after its opening bracket, up to the closing one.
     fn list(&mut self) -> Parsed<Kind<'t>> {
         self.blank();
         if self.peek() == Some(b']') {
             return Ok(Kind::List(Vec::new()));
         }
-        // Lists of one are what hostile documents are made of; a longer one grows at once.
+        // Hostile documents consist of lists with one element, so start with space for one. A longer list grows
+        // quickly.
         let mut items = Vec::with_capacity(1);
         loop {
             self.blank();
@@ -354,7 +355,7 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// Four digits after the `u` that is next.
+    /// Reads the four hexadecimal digits after the `u` at the current position.
     fn hex(&mut self) -> Parsed<u32> {
         let digits = self.text.get(self.at + 1..self.at + 5).filter(|text| text.bytes().all(|b| b.is_ascii_hexdigit()));
         let Some(digits) = digits else { return Err("four hexadecimal digits follow \\u".into()) };
@@ -363,14 +364,14 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// The names of one object. Few are compared one by one; of many the hashes are kept.
+/// The names of one object. A few names are compared directly; of many names the hashes are kept.
 #[derive(Default)]
 struct Names(Option<(RandomState, HashSet<u64>)>);
 
 impl Names {
     const FEW: usize = 16;
 
-    /// Whether it is new.
+    /// Adds a name. Tells whether it is new.
     fn add(&mut self, members: &[Member<'_>], name: &str) -> bool {
         if members.len() < Self::FEW {
             return members.iter().all(|member| member.name != name);
@@ -380,7 +381,7 @@ impl Names {
             let seen = members.iter().map(|member| hasher.hash_one(&*member.name)).collect();
             (hasher, seen)
         });
-        // Two names with one hash are next to impossible; a hash that was seen is nearly always the name.
+        // A known hash nearly always means a known name, so this comparison rarely decides.
         seen.insert(hasher.hash_one(name)) || members.iter().all(|member| member.name != name)
     }
 }

@@ -1,10 +1,10 @@
-//! Values without places: what messages carry and what is written.
+//! Values without places, as messages carry them and as they are written.
 
 use std::fmt;
 
 use super::Number;
 
-/// Members in the order in which they came.
+/// The members of an object, in their original order.
 pub type Object = Vec<(String, Value)>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub enum Value {
     Object(Object),
 }
 
-/// An object of literal names.
+/// Creates an object from literal names.
 pub fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
     Value::Object(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
@@ -36,12 +36,12 @@ impl Value {
         if let Self::List(items) = self { Some(items) } else { None }
     }
 
-    /// Equal as JSON: the order of members does not matter, numbers count by value.
+    /// Tells whether two values are equal as JSON: the order of members is ignored, and numbers are compared by value.
     pub fn same(&self, other: &Self) -> bool {
         self.canonical() == other.canonical()
     }
 
-    /// One text for all values that are equal as JSON.
+    /// Returns one text for all values that are equal as JSON.
     pub fn canonical(&self) -> String {
         let mut text = String::new();
         self.write_canonical(&mut text);
@@ -75,7 +75,7 @@ impl Value {
         }
     }
 
-    /// Over several lines, for people.
+    /// Writes the value over several lines, for people.
     pub fn pretty(&self) -> String {
         let mut text = String::new();
         self.write_pretty(&mut text, 0);
@@ -118,7 +118,7 @@ impl Value {
     }
 }
 
-/// Compact: no blanks, names and numbers as they were written.
+/// Writes compact JSON: no blanks, names and numbers with their original spelling.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

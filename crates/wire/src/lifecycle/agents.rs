@@ -1,4 +1,4 @@
-//! Agents: registering, signs of life, leaving.
+//! Tools for agents: register, send signs of life, leave.
 
 use engine::command::Register;
 use engine::id::{AgentId, TaskId, WorkflowId};
@@ -30,7 +30,7 @@ message! {
 }
 
 vocabulary! {
-    /// What an agent says of itself; whether it is busy is known from its claims.
+    /// The activity that an agent reports. Its claims show whether it is really busy.
     pub enum Activity {
         Online = "online",
         Busy = "busy",

@@ -1,4 +1,4 @@
-//! Replies of the tools.
+//! The replies of the tools.
 
 use engine::id::{
     AgentId, ApprovalId, CheckpointId, MessageId, RepositoryId, TaskId, ThreadId, WorkflowId, WorkspaceId,
@@ -390,7 +390,7 @@ reply! {
 }
 
 reply! {
-    /// What posting a wire did: the reply of its act.
+    /// The reply to a posted wire document. It has the fields of the act that the document caused.
     pub struct Posted {
         done: &'static str,
         task_id: some TaskId,
@@ -403,7 +403,7 @@ reply! {
     }
 }
 
-/// Any object.
+/// Any JSON object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Open(pub Value);
 

@@ -1,5 +1,5 @@
-//! Having a workflow worked: started, suspended, resumed, looked at. Nothing here starts a program; runners do, and people
-//! start those.
+//! Tools for the execution of a workflow: start, suspend, resume and status. None of them starts a program: runners do,
+//! and people start the runners.
 
 use engine::id::{AgentId, TaskId, TurnId, WorkflowId};
 use engine::runner::Runner;
@@ -63,11 +63,11 @@ message! {
     }
 }
 
-/// What the original let a caller choose, and here the runner's configuration says.
+/// The arguments that callers of the original server chose. Here the configuration of the runner decides them.
 const CONFIGURED: [&str; 6] = ["max_agents", "model", "permission_mode", "max_turns", "max_budget_usd", "cwd"];
 
 impl WorkflowStart {
-    /// What was asked for and is not the caller's to choose.
+    /// Returns the names of the given arguments that are ignored because the caller does not decide them.
     pub fn ignored(&self) -> Vec<String> {
         let given = self.render();
         CONFIGURED.into_iter().filter(|name| given.get(name).is_some()).map(str::to_owned).collect()
@@ -92,7 +92,7 @@ impl RunnerRow {
 }
 
 reply! {
-    /// A program that runs, in the original's words.
+    /// A running program, with the field names of the original server.
     #[expect(non_snake_case, reason = "the original's names")]
     pub struct Handle {
         turnId: TurnId,
@@ -152,7 +152,7 @@ reply! {
     }
 }
 
-/// What the caller should know of those who would do the work.
+/// Returns a sentence for the caller about the runners that are alive.
 pub fn who_works(runners: &[Runner]) -> String {
     match runners {
         [] => "no runner is alive; a person starts one with `handover run`, or agents claim the tasks themselves"
@@ -265,7 +265,7 @@ impl ExecutionReply {
     }
 }
 
-/// The original's word for where a workflow stands.
+/// Returns the original server's word for the status of a workflow.
 fn word(status: WorkflowStatus) -> &'static str {
     match status {
         WorkflowStatus::Planning | WorkflowStatus::Ready => "idle",
@@ -277,7 +277,7 @@ fn word(status: WorkflowStatus) -> &'static str {
 }
 
 reply! {
-    /// Whether what a task made is in a branch; null when nothing of it is known here.
+    /// A task, and whether its work is merged into a branch. `merged` is null when nothing about it is known here.
     pub struct MergedRow {
         task_id: TaskId,
         name: String,

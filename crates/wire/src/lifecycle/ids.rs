@@ -1,4 +1,4 @@
-//! The engine's ids, and what else calls have in common, as shapes.
+//! Shapes for the engine's ids and for other arguments that calls share.
 
 use engine::id::{
     AgentId, CheckpointId, MessageId, RepositoryId, ReviewId, TaskId, TemplateId, ThreadId, WorkflowId, WorkspaceId,
@@ -53,7 +53,7 @@ known! {
 /// Any JSON object.
 pub type Detail = Map<AnyOrNull>;
 
-/// An integer between two bounds, both of them legal.
+/// An integer between two bounds, both inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Within<const MIN: u32, const MAX: u32>(pub u32);
 
@@ -88,14 +88,14 @@ impl<const MIN: u32, const MAX: u32> Shape for Within<MIN, MAX> {
     }
 }
 
-/// How many rows of a list.
+/// The largest number of rows to return.
 pub type Limit = Within<1, 500>;
-/// Which claim of a task.
+/// The number of a claim of a task.
 pub type Attempt = Within<1, { u32::MAX }>;
-/// How many rows to pass over.
+/// The number of rows to skip.
 pub type Offset = Within<0, { u32::MAX }>;
 
-/// A text, or an object that is carried as it is.
+/// A text, or an object that is passed on unchanged.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Body {
     Text(String),
@@ -128,7 +128,7 @@ impl Shape for Body {
     }
 }
 
-/// One of something, or a list of them.
+/// One value, or a list of values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OneOrMany<T>(pub Vec<T>);
 

@@ -1,4 +1,4 @@
-//! Messages as they are shown, in the words of the original and of Wire.
+//! The rows that show messages, with the names of the original server and of Wire.
 
 use engine::Timestamp;
 use engine::id::{AgentId, MessageId, TaskId, ThreadId, WorkflowId};
@@ -35,7 +35,7 @@ fn said_in(message: &Message) -> Value {
     message.draft.json().map_or_else(|| message.draft.body.as_str().into(), |json| Part::render(&json))
 }
 
-/// A person is asked, and has not answered.
+/// Returns true when the message asks a person who has not answered yet.
 fn awaits_reply(message: &Message) -> Option<bool> {
     message.is_open_question().then_some(true)
 }
@@ -72,7 +72,7 @@ impl MessageRow {
 }
 
 reply! {
-    /// A message in Wire's words.
+    /// A message with the field names of Wire.
     pub struct InboxRow {
         id: MessageId,
         sequence: u32,
@@ -91,7 +91,7 @@ reply! {
 }
 
 impl InboxRow {
-    /// `sender` is the slug of the agent, or who else wrote it.
+    /// Builds a row. `sender` is the slug of the agent, or the name of another sender.
     pub fn of(message: &Message, sender: String) -> Self {
         Self {
             id: message.id,

@@ -1,4 +1,5 @@
-//! Messages: the original's tools, Wire's inbox, and Wire documents as acts. One mailbox serves them all.
+//! Tools for messages: the original server's tools, Wire's inbox, and Wire documents as acts. All of them share one
+//! mailbox.
 
 use engine::id::{AgentId, MessageId, TaskId, ThreadId, WorkflowId};
 use engine::inbox::{Draft, Filter, MessageKind, Owner, Recipients};
@@ -9,7 +10,7 @@ use crate::json::{Node, Value, object};
 use crate::report::{At, Report, Unknown};
 use crate::shape::{Integer, List, NonBlank, Shape, message, vocabulary};
 
-/// Somebody with a mailbox: an agent by its id or slug, or `human`.
+/// The owner of a mailbox: an agent by its id or slug, or `human`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address(pub Recipients);
 
@@ -42,7 +43,7 @@ impl Shape for Address {
 }
 
 vocabulary! {
-    /// Both spellings of what a message is for.
+    /// The purpose of a message, in the words of the original server and of Wire.
     pub enum Kind {
         TaskAssignment = "task_assignment",
         StatusUpdate = "status_update",
@@ -72,7 +73,7 @@ impl Kind {
     }
 }
 
-/// The original's word for a kind.
+/// Returns the original server's word for a kind of message.
 pub fn original_kind(kind: MessageKind) -> &'static str {
     match kind {
         MessageKind::Feedback => "response",
@@ -102,7 +103,7 @@ impl Urgency {
     }
 }
 
-/// The original's word for a priority.
+/// Returns the original server's word for a priority.
 pub fn original_priority(number: u8) -> &'static str {
     match number {
         1 => "high",
@@ -270,7 +271,7 @@ impl MessageBroadcast {
             role: word(filter.and_then(|filter| filter.role.as_ref())),
             runtime: word(filter.and_then(|filter| filter.runtime.as_ref())),
             workflow: None,
-            // Without a word about it, those who are away find the message when they come back.
+            // Without a list of statuses, offline agents are included. They find the message when they come back.
             include_silent: statuses.is_none_or(|statuses| statuses.0.contains(&offline)),
         }
     }

@@ -1,4 +1,4 @@
-//! Workspaces, repositories and templates.
+//! Tools for workspaces, repositories and templates.
 
 use engine::command::{CreateWorkspace, UpdateWorkspace};
 use engine::id::{AgentId, TaskId, WorkflowId, WorkspaceId};
@@ -99,7 +99,7 @@ message! {
 }
 
 message! {
-    /// A template as a person keeps it in a file.
+    /// A template that a person keeps in a file.
     pub struct TemplateFile {
         name: required NonBlank,
         description: optional Text,
@@ -128,7 +128,7 @@ message! {
 }
 
 impl WorkspaceCreate {
-    /// The record of a worktree that stands at a path.
+    /// Returns the command that records the worktree at this path.
     pub fn create(&self, path: &str, created_by_us: bool) -> CreateWorkspace {
         CreateWorkspace {
             workflow: self.workflow_id,
@@ -156,7 +156,7 @@ impl WorkspaceUpdate {
 }
 
 impl TemplateFile {
-    /// Judges what a file says; `text` is only there to point into.
+    /// Judges the content of a template file. The report points into `text`.
     pub fn judge(text: &str) -> Judged<'_, Self> {
         super::arguments_of(text.as_bytes(), crate::document::BYTES_MAX)
     }
@@ -167,7 +167,8 @@ impl TemplateFile {
 }
 
 impl TemplatePlan {
-    /// Variables that a list names need no default: those that are used and have none are asked for when it is applied.
+    /// Returns the tasks and the defaults of the template. A variable needs no default: applying the template asks for
+    /// every used variable without one.
     pub fn body(&self) -> TemplateBody {
         body(&self.tasks, self.defaults.as_ref())
     }

@@ -1,4 +1,4 @@
-//! A plan as a caller writes it.
+//! Plans as callers write them.
 
 use engine::Json;
 use engine::id::{AgentId, RepositoryId, WorkflowId};
@@ -11,7 +11,7 @@ use crate::json::{Object, Value};
 use crate::message::Brief;
 use crate::shape::{List, NonBlank, Shape, Text, message, vocabulary};
 
-/// Declares an object with the fields of a task, between those that stand before and behind them.
+/// Declares an object with the fields of a task, between the fields before and the fields behind them.
 macro_rules! with_task_fields {
     ($(#[$about:meta])* pub struct $name:ident { $($before:tt)* } { $($behind:tt)* }) => {
         message! {
@@ -46,12 +46,12 @@ macro_rules! with_task_fields {
         }
 
         impl $name {
-            /// The path of its repository, which the caller makes known first.
+            /// Returns the path of the task's repository, which the caller registers first.
             pub fn repository(&self) -> Option<&str> {
                 self.repository_path.as_ref().map(NonBlank::as_str)
             }
 
-            /// The task, working on a repository that is known.
+            /// Returns the task of the plan, with the id of its registered repository.
             pub fn planned(&self, repository: Option<RepositoryId>) -> PlanTask {
                 let mut touches = texts(self.touches.as_ref());
                 for path in texts(self.files_likely_affected.as_ref()) {
@@ -102,7 +102,7 @@ macro_rules! with_task_fields {
     };
 }
 
-/// An object of what is there; nothing when nothing is.
+/// Returns an object of the members that are present, or `None` when there are none.
 fn parts<const N: usize>(members: [(&str, Option<Value>); N]) -> Option<Json> {
     let members: Object = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
     (!members.is_empty()).then(|| Json::from_stored(Value::Object(members).to_string()))
@@ -143,7 +143,7 @@ message! {
 }
 
 message! {
-    /// A plan that takes the place of what nobody has begun.
+    /// A plan that replaces the tasks that have not started.
     pub struct NewPlan {
         summary: required NonBlank,
         reason: required NonBlank,
@@ -152,7 +152,7 @@ message! {
 }
 
 impl WorkflowPlan {
-    /// What the plan says beside its tasks, to be kept in the workflow's configuration.
+    /// Returns the parts of the plan other than its tasks, for the workflow's configuration.
     pub fn notes(&self) -> Option<Json> {
         let notes = parts([
             ("approach", self.approach.as_ref().map(Shape::render)),
@@ -164,7 +164,7 @@ impl WorkflowPlan {
 }
 
 message! {
-    /// How the holder of a task goes about it.
+    /// The plan of the agent that holds a task.
     pub struct TaskPlan {
         approach: required NonBlank,
         steps: required List<NonBlank>,

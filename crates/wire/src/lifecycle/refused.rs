@@ -1,4 +1,4 @@
-//! What a caller is told when a call is not done: one shape for everything that can be wrong.
+//! The error that a caller gets for a call that was not carried out. All causes have the same shape.
 
 use engine::Refusal;
 
@@ -6,7 +6,7 @@ use super::Tool;
 use crate::json::{Object, Value, object};
 use crate::report::Report;
 
-/// `{code, message, recoverable, suggestion, details?}`
+/// An error for a caller: `{code, message, recoverable, suggestion, details?}`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Said {
     pub code: &'static str,
@@ -29,7 +29,7 @@ impl Said {
     }
 }
 
-/// The rules say no.
+/// Returns the error for a command that the rules refuse.
 pub fn refusal(refusal: &Refusal) -> Said {
     Said {
         code: refusal.code(),
@@ -44,7 +44,7 @@ fn field(name: &str, problem: &str) -> Value {
     object([("fields", vec![object([("field", name.into()), ("problem", problem.into())])].into())])
 }
 
-/// What a program can use of a refusal without reading its message.
+/// Returns the details of a refusal that a program can use without reading its message.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the other refusals say all in their message")]
 fn details(refusal: &Refusal) -> Option<Value> {
     let names = |list: &[String]| Value::from(list.iter().map(String::as_str).collect::<Vec<_>>());
@@ -85,10 +85,11 @@ fn details(refusal: &Refusal) -> Option<Value> {
     })
 }
 
-/// The most problems that are told of at once.
+/// The largest number of problems that one error lists.
 const FIELDS_MAX: usize = 50;
 
-/// The arguments are not what the tool takes: every field that is wrong, with the nearest name for one that is unknown.
+/// Returns the error for arguments that the tool does not accept. It lists every wrong field, and for an unknown field
+/// the nearest known name.
 pub fn rejection(tool: &Tool, report: &Report<'_>) -> Said {
     let schema = (tool.plain_arguments)();
     let told: Vec<(String, String, Option<String>)> = report
@@ -102,7 +103,7 @@ pub fn rejection(tool: &Tool, report: &Report<'_>) -> Said {
             let words = match (unknown, &near) {
                 (true, Some(near)) => format!("is not taken; did you mean `{near}`?"),
                 (true, None) => "is not taken; remove it".to_owned(),
-                // The field stands beside it.
+                // The message must not repeat the field, because the error has it as a separate member.
                 (false, _) => {
                     let message = report.message(problem);
                     message.strip_prefix(&format!("`{pointer}`: ")).unwrap_or(&message).to_owned()
@@ -135,11 +136,11 @@ pub fn rejection(tool: &Tool, report: &Report<'_>) -> Said {
     }
 }
 
-/// What helps against a document that is too large.
+/// The advice for a document that is too large.
 const SEND_LESS: &str =
     "send less: keep long texts in files and name the files, or split the work into several workflows";
 
-/// The name in the schema that was probably meant.
+/// Returns the name in the schema that the caller probably meant.
 fn nearest(schema: &Value, pointer: &str) -> Option<String> {
     let mut steps: Vec<&str> = pointer.split('/').skip(1).collect();
     let wrong = steps.pop()?;
@@ -156,7 +157,7 @@ fn nearest(schema: &Value, pointer: &str) -> Option<String> {
     (distance <= wrong.chars().count().max(4) / 2).then(|| name.clone())
 }
 
-/// The machine failed; nothing happened, unless `unknown`.
+/// Returns the error for a failure of the machine. Nothing was changed, unless `unknown` is set.
 pub fn fault(message: &str, unknown: bool) -> Said {
     let suggestion = if unknown {
         "it may have happened: look, or repeat it with the same idempotency_key"

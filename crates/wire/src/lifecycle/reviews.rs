@@ -1,4 +1,4 @@
-//! Reviews as agents ask for them: request, answer, look. The protocol's own documents are `feedback`'s.
+//! Tools for reviews: request, answer and status. The documents of the review protocol are in [`crate::feedback`].
 
 use engine::id::{AgentId, ReviewId, TaskId};
 use engine::review::{Decision, Finding, Review, ReviewStatus, Round, RoundState, Verdict};
@@ -52,7 +52,7 @@ vocabulary! {
 }
 
 impl ReviewAnswer {
-    /// `ses_…/ID`, or an id in the last session.
+    /// Returns the session and the id of a finding. The text is `ses_…/ID`, or an id in the last session.
     pub fn place(&self) -> (Option<ReviewId>, String) {
         let text = self.finding.as_str();
         match text.split_once('/').and_then(|(session, name)| Some((session.parse().ok()?, name))) {
@@ -129,7 +129,7 @@ reply! {
 }
 
 impl ReviewReply {
-    /// By its last round. What nobody answers any more is not running.
+    /// Builds the reply from the last round. A running round whose time is over is shown as `lost`.
     pub fn of(found: &Reviewed, now: Timestamp) -> Self {
         let Review { id, provider, open, gate, .. } = &found.review;
         let last = found.last();
@@ -183,7 +183,7 @@ reply! {
     }
 }
 
-/// The engine's word, for whoever shows it.
+/// Tells whether the engine has the review as running, for callers that show it.
 pub fn is_running(found: &Reviewed) -> bool {
     found.review.status == review::ReviewStatus::Running
 }

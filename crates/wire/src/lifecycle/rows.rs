@@ -1,4 +1,4 @@
-//! What is shown of the state: rows with the names that clients of the original server know.
+//! The rows that show the state, with the field names that clients of the original server know.
 
 use engine::Json;
 use engine::Timestamp;
@@ -14,7 +14,7 @@ use engine::workspace::{Repository, Workspace};
 use crate::json::{Value, object};
 use crate::reply::{Named, Part, reply};
 
-/// A description in a list is cut to this many characters; `task_get` has it whole.
+/// The number of characters to which a description in a list is cut. `task_get` returns all of it.
 const DESCRIPTION_CHARS_MAX: usize = 500;
 
 reply! {
@@ -148,7 +148,7 @@ fn some_list<T: Clone>(list: &[T]) -> Option<Vec<T>> {
     (!list.is_empty()).then(|| list.to_vec())
 }
 
-/// What the state says: outcome, error, reason and kind of obstacle.
+/// Returns the outcome, the error and the reason of a state.
 fn said(state: &State) -> [Option<String>; 3] {
     match state {
         State::Completed { outcome, .. } => [Some(outcome.clone()), None, None],
@@ -161,7 +161,7 @@ fn said(state: &State) -> [Option<String>; 3] {
 }
 
 impl TaskReply {
-    /// A task in full.
+    /// Returns a task with all fields.
     pub fn of(view: &TaskView) -> Self {
         let TaskView { task, detail, blocked_by } = view;
         let lease = task.state.lease();
@@ -206,7 +206,7 @@ impl TaskReply {
         }
     }
 
-    /// A task as a list shows it: without its long texts, so that a page stays small.
+    /// Returns a task for a list, without its long texts, so that a page stays small.
     pub fn listed(view: &TaskView) -> Self {
         let shortened = |text: String| {
             if text.chars().nth(DESCRIPTION_CHARS_MAX).is_none() {
@@ -387,7 +387,7 @@ impl TemplateRow {
         Self { id, name, description, template: body(&row.body), source, created_at: Some(row.created) }
     }
 
-    /// A template that a file of the project holds. It is applied by its name.
+    /// Returns a template from a file of the project. It is applied by its name.
     pub fn of_file(path: String, name: String, description: Option<String>, plan: &TemplateBody) -> Self {
         Self { id: name.clone(), name, description, template: body(plan), source: path, created_at: None }
     }

@@ -1,4 +1,4 @@
-//! The engine's replies in the tools' words.
+//! Converts the engine's replies to the replies of the tools.
 
 use engine::Reply;
 
@@ -13,7 +13,8 @@ fn done() -> Value {
     Success { success: true }.render()
 }
 
-/// The answer to a call that was one command. `None` for replies that need more than themselves.
+/// Returns the reply to a call that is one command. Returns `None` for an engine reply that needs more data than it
+/// has.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the other replies answer calls that do more than one command")]
 #[expect(clippy::too_many_lines, reason = "one match that names every reply")]
 pub fn answer(call: &Call, reply: &Reply) -> Option<Value> {

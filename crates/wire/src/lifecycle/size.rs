@@ -1,16 +1,18 @@
-//! Bounds the arguments of a tool before they are parsed: a parsed value takes many times the memory of its text.
+//! Limits the arguments of a tool before they are parsed, because a parsed value takes many times the memory of its
+//! text.
 
 use crate::document::BYTES_MAX;
 use crate::json::{Span, measure};
 use crate::report::{At, Report};
 
-/// The entries of one list: as many as a plan may have tasks.
+/// The largest number of entries in one list. It equals the number of tasks that a plan may have.
 const LIST_ITEMS_MAX: usize = engine::limits::PLAN_TASKS_MAX;
-/// The values of a document in all. A parsed value takes up to 100 bytes, and a plan with the most tasks and many
-/// dependencies has half as many.
+/// The largest number of values in a document. A parsed value takes up to 100 bytes. A plan with the most tasks and
+/// many dependencies has half as many values.
 const VALUES_MAX: usize = 4_000_000;
 
-/// Refuses a large document before it is parsed when its values would take too much memory. A small one cannot.
+/// Refuses a large document before it is parsed if its values would take too much memory. A small document cannot have
+/// too many values.
 pub(super) fn too_many(bytes: &[u8], bytes_max: usize) -> Option<Report<'_>> {
     if bytes.len() <= BYTES_MAX || bytes.len() > bytes_max {
         return None;

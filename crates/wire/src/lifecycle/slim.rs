@@ -1,8 +1,8 @@
-//! Schemas as models see them.
+//! Schemas of arguments as models see them.
 
 use crate::json::{Object, Value};
 
-/// Leaves out what a model does not need to make a legal call.
+/// Removes the parts of a schema that a model does not need to make a legal call.
 pub(super) fn slim(schema: &Value) -> Value {
     const LEFT_OUT: [&str; 6] = ["pattern", "minimum", "maximum", "minItems", "not", "additionalProperties"];
     match schema {
@@ -12,7 +12,7 @@ pub(super) fn slim(schema: &Value) -> Value {
                 !LEFT_OUT.contains(&name.as_str()) && !open
             });
             let mut kept: Object = kept.map(|(name, value)| (name.clone(), slim(value))).collect();
-            // Some services that models are called through take no choice without its type.
+            // Some model services reject an `enum` without a `type`.
             let has = |wanted: &str| kept.iter().any(|(name, _)| name == wanted);
             if has("enum") && !has("type") {
                 kept.insert(0, ("type".to_owned(), "string".into()));

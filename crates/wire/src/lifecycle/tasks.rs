@@ -1,4 +1,4 @@
-//! Tasks: taking, working, recording, finishing.
+//! Tools for tasks: claim, work, record and finish.
 
 use engine::Command;
 use engine::command::{Note, Target};
@@ -79,7 +79,7 @@ message! {
 }
 
 message! {
-    /// Which parts of the context are wanted.
+    /// The parts of the context that the caller wants.
     pub struct Include {
         workflow_plan: optional bool,
         workflow_summary: optional bool,

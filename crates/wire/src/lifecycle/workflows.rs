@@ -1,4 +1,4 @@
-//! Workflows: making, planning, looking, locking.
+//! Tools for workflows: create, plan, view and lock.
 
 use engine::command::CreateWorkflow;
 use engine::id::{AgentId, RepositoryId, TaskId, WorkflowId};
@@ -216,5 +216,5 @@ impl WorkflowCreate {
     }
 }
 
-/// The bound of the schema is the engine's.
+/// The schema must have the same bound as the engine.
 const _: () = assert!(limits::PARALLEL_MAX == 10_000);
