@@ -36,15 +36,16 @@ const SHARES: [u64; 4] = [15, 55, 20, 10];
 const BACK: [usize; 4] = [1, 2, 3, 0];
 /// The share of the task's fields in the task's grant, in hundredths. The checkpoints get the rest.
 const FIELDS_SHARE: u64 = 60;
-/// The most times that the reply is written to come near to the budget. One time is not enough, because pieces weigh more
-/// apart than together, and a list or a value may leave tokens over. The search ends when the unused weight is less than
-/// the limit divided by [`NEAR`].
+/// The most times that the reply is written to come near to the budget. One time is not enough, because pieces weigh
+/// more apart than together, and a list or a value may leave tokens over.
 const ROUNDS_MAX: u32 = 6;
+/// The search for a reply ends when the unused weight is less than the limit divided by this number.
 const NEAR: u64 = 32;
 
-/// The most checkpoints that are loaded by default. [`ROWS_MAX`] applies when the caller wants the whole history. Rows whose
-/// shortest form would not fit into the budget are not loaded at all.
+/// The most checkpoints that are loaded by default. Rows whose shortest form would not fit into the budget are never
+/// loaded.
 const ROWS_DEFAULT_MAX: u32 = 100;
+/// The most checkpoints that are loaded when the caller wants the whole history or many details.
 const ROWS_MAX: u32 = 2_000;
 /// The fewest tokens that one line takes.
 const ROW_TOKENS: u32 = 10;

@@ -25,7 +25,7 @@ use crate::time::DateTime;
 
 pub const VERSION: &str = "1.0";
 
-/// One message.
+/// One message of Agent Wire.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wire {
     pub sender: Sender,
@@ -53,11 +53,11 @@ vocabulary! {
     }
 }
 
-/// Who says it: an agent by its slug, or one of three that are no agents. All of them are slugs.
+/// The sender of a message: the slug of an agent, or one of three senders that are not agents. All of them are slugs.
 pub type Sender = Slug;
 
 message! {
-    /// What must be true when a task is done.
+    /// The brief of a task: the conditions that must be true when the task is done.
     pub struct Brief {
         goal: required Sentences<1>,
         context: optional Words<200>,
@@ -68,7 +68,7 @@ message! {
         env: optional Env,
     }
     judge(fields) {
-        // Also of a goal that is too long: both are to be mended.
+        // Also warns about a goal that is too long: its author must fix both problems.
         if fields.text("goal").is_some_and(is_imperative) {
             fields.warning(
                 "GOAL_NOT_DECLARATIVE",
@@ -89,8 +89,8 @@ message! {
 }
 
 impl OutputContract {
-    /// Whether somebody has to look at the output before its task is complete. What `schema_ref` names has a schema or
-    /// checks.
+    /// Tells whether the output must be checked before its task is complete. The contract that `schema_ref` names has a
+    /// schema or checks.
     pub fn is_verified(&self) -> bool {
         self.output_ref_required || self.evaluate.get().is_some() || self.schema_ref.get().is_some()
     }
@@ -117,7 +117,7 @@ message! {
 }
 
 message! {
-    /// From one agent to another.
+    /// A message from one agent to another.
     pub struct Inbox {
         to_agent: required Slug,
         priority: required Priority,
@@ -152,7 +152,7 @@ vocabulary! {
 }
 
 impl MessageType {
-    /// The priority that goes with it.
+    /// Returns the priority that belongs to this type of message.
     pub fn priority(self) -> u8 {
         match self {
             Self::TaskBlocked | Self::ExecGate => 1,
@@ -163,7 +163,7 @@ impl MessageType {
 }
 
 message! {
-    /// A task is done and verified.
+    /// The message that a task is done and verified.
     pub struct Complete {
         task_id: required Id,
         agent: required Slug,
@@ -207,7 +207,7 @@ vocabulary! {
 }
 
 message! {
-    /// A task cannot go on.
+    /// The message that a task cannot continue.
     pub struct Blocked {
         task_id: required Id,
         agent: required Slug,
@@ -230,7 +230,7 @@ vocabulary! {
 }
 
 message! {
-    /// An agent takes a task.
+    /// The message that an agent takes a task.
     pub struct Claim {
         task_id: required Id,
         agent: required Slug,
@@ -238,7 +238,7 @@ message! {
     }
 }
 
-/// 1 at once, 2 before the next task, 3 whenever.
+/// A priority: 1 at once, 2 before the next task, 3 at any time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Priority(u8);
 
@@ -280,7 +280,7 @@ impl Shape for Priority {
     }
 }
 
-/// Words that tell somebody to do something instead of what shall be.
+/// Verbs of a goal that gives an order instead of describing the result.
 const IMPERATIVES: [&str; 10] =
     ["build", "add", "fix", "implement", "write", "create", "make", "update", "remove", "refactor"];
 
@@ -299,7 +299,7 @@ pub fn judge(bytes: &[u8]) -> Judged<'_, Wire> {
     }
 }
 
-/// The payload of a brief by itself, as it is kept with its task.
+/// Judges the payload of a brief alone, as it is stored with its task.
 pub fn judge_brief(bytes: &[u8]) -> Judged<'_, Brief> {
     match document::open(bytes, BYTES_MAX) {
         Err(report) => Judged { value: None, report: *report },
@@ -387,7 +387,7 @@ impl Shape for Wire {
     }
 }
 
-/// A claim is made in one's own name, whatever else is wrong with it.
+/// Checks that the agent of a claim is the sender, even when the message has other errors.
 fn claimed_by_its_sender(node: &Node<'_>, report: &mut Report<'_>) {
     let agent = node.get("payload").and_then(|payload| payload.get("agent"));
     let names = node.get("sender").and_then(Node::text).zip(agent.and_then(Node::text));
@@ -400,7 +400,7 @@ fn claimed_by_its_sender(node: &Node<'_>, report: &mut Report<'_>) {
 }
 
 impl Type {
-    /// The schema of a whole message of this type.
+    /// Returns the schema of a whole message of this type.
     pub fn wire_schema(self, unknown: Unknown) -> Value {
         let property = |name, schema| Property { name, presence: Presence::required, schema };
         schema::object(
@@ -416,7 +416,7 @@ impl Type {
     }
 }
 
-/// An object that is looked into elsewhere.
+/// An object whose fields are read by another shape.
 struct AnyObject;
 
 impl Shape for AnyObject {
@@ -439,7 +439,7 @@ impl Shape for AnyObject {
 }
 
 impl Env {
-    /// Names and values in the order of the specification, without what is not set.
+    /// Returns names and values in the order of the specification. Leaves out the fields that are not set.
     pub fn entries(&self) -> Vec<(&'static str, &str)> {
         let ids = [("client_id", &self.client_id), ("task_id", &self.task_id), ("project_id", &self.project_id)];
         let ids = ids.into_iter().filter_map(|(name, id)| Some((name, id.as_ref()?.as_str())));

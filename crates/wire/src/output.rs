@@ -1,4 +1,4 @@
-//! What ended a turn: the document in the last thing an agent said.
+//! The document that ends a turn, in the last text of an agent.
 //!
 //! ```
 //! use wire::output::{Output, find};
@@ -12,16 +12,16 @@ use crate::envelope;
 use crate::handoff::{self, Context, Verdict, fence};
 use crate::json::parse_object;
 
-/// The one document that is judged; no other is looked at.
+/// The one document of a text that is judged. Other documents in the text are ignored.
 #[derive(Debug, Clone)]
 pub enum Output<'t> {
     Handoff(Box<Verdict>),
     Envelope(Box<Judged<'t, envelope::Output>>),
-    /// There is neither.
+    /// The text has neither a handoff nor an envelope.
     Missing,
 }
 
-/// Which kind it is.
+/// The kind of document that ends a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Handoff,
@@ -45,13 +45,13 @@ impl Output<'_> {
         }
     }
 
-    /// What the agent must repair, one line each: the code and its explanation.
+    /// Returns the problems that the agent must repair: each a code and one line that explains it.
     pub fn problems(&self) -> Vec<(String, String)> {
         match self {
             Self::Handoff(verdict) => {
                 let reason = verdict.reason.as_ref().map(|reason| (reason.code().to_owned(), reason.message()));
                 let found = verdict.missing.iter().chain(&verdict.invalid);
-                // Without a block the list of what is missing says nothing new.
+                // Without a block, the list of missing fields adds nothing to the reason.
                 let found = found.filter(|_| reason.is_none()).map(|problem| (problem.code(), problem.message()));
                 reason.clone().into_iter().chain(found).collect()
             }
@@ -67,7 +67,7 @@ impl Output<'_> {
     }
 }
 
-/// Looks for a handoff block. Without one, the object that the text holds is the output envelope.
+/// Finds a handoff block. Without one, the JSON object in the text is the output envelope.
 pub fn find<'t>(text: &'t str, context: &Context<'_>) -> Output<'t> {
     let scan = fence::scan(text);
     if scan.opened > 0 {
@@ -79,15 +79,15 @@ pub fn find<'t>(text: &'t str, context: &Context<'_>) -> Output<'t> {
     }
 }
 
-/// The one JSON object in what an agent said: the whole text, the last closed code block that is JSON or unlabelled, or what
-/// begins with the last line that begins with a brace.
+/// Returns the one JSON object in the text of an agent. It is the whole text, the last closed code block that is JSON
+/// or unlabelled, or the text from the last line that begins with a brace.
 pub fn object_in(text: &str) -> Option<&str> {
     let fenced = fence::scan(text).json.map(|block| block.body);
     let candidates = [Some(text), fenced, last_brace(text).map(|start| &text[start..])];
     candidates.into_iter().flatten().map(str::trim).find(|candidate| parse_object(candidate).is_ok())
 }
 
-/// Where the last line begins whose first character is a brace.
+/// Returns the start of the last line whose first character is a brace.
 fn last_brace(text: &str) -> Option<usize> {
     let inner = text.rfind("\n{").map(|at| at + 1);
     inner.or_else(|| text.starts_with('{').then_some(0))
@@ -121,9 +121,9 @@ mod tests {
             (format!("Done.\n{ENVELOPE}"), "envelope"),
             (format!("Done.\n{ENVELOPE}\nBye."), "missing"),
             (format!("Done. {ENVELOPE}"), "missing"),
-            // The last fence counts, even when an earlier one would do.
+            // The last fence counts, even when an earlier one has a valid object.
             (format!("```json\n{ENVELOPE}\n```\n```json\n{{}}\n```"), "bad envelope"),
-            // A fence without an object leaves the last line.
+            // If no fence has an object, the last line with a brace counts.
             (format!("```\nls\n```\n{ENVELOPE}"), "envelope"),
             (format!("```json\n[1]\n```\nx\n{ENVELOPE}"), "envelope"),
             ("{\"a\": 1}\n".to_owned(), "bad envelope"),

@@ -1,4 +1,4 @@
-//! Paths that a message names, judged by their spelling alone.
+//! Paths in messages, judged by their text only.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,8 @@ use crate::text::is_blank;
 
 type Judged = Result<(), (&'static str, Hint)>;
 
-/// The components of a relative path with `.`, `..` and repeated slashes resolved; `None` when it leaves the root.
+/// Returns the components of a relative path, with `.`, `..` and repeated slashes resolved. Returns `None` when the
+/// path leaves the root.
 pub fn resolve(path: &str) -> Option<Vec<&str>> {
     if path.starts_with('/') || path.contains(['\\', '\0']) {
         return None;
@@ -57,16 +58,17 @@ texts! {
     )), "a relative path of a file inside the repository";
 }
 
-/// Files that were named, to find one that is named twice or lies where a folder must be. Linear in what it is given.
+/// A set of named files. It finds a file that is named twice, and a file at a path that must be a folder. Takes time
+/// linear in the length of the paths.
 #[derive(Debug, Default)]
 pub struct Files<'p> {
     children: HashMap<(usize, &'p str), usize>,
-    /// By number; a folder, or a file.
+    /// For each node by its number: true for a file, false for a folder.
     is_file: Vec<bool>,
 }
 
 impl<'p> Files<'p> {
-    /// Whether it fits beside those before it.
+    /// Adds a file. Tells whether it is compatible with all files before it.
     pub fn add(&mut self, path: &'p str) -> bool {
         let Some(parts) = resolve(path).filter(|parts| !parts.is_empty()) else { return true };
         if self.is_file.is_empty() {

@@ -1,4 +1,5 @@
-//! Parts of replies: values that write themselves and describe themselves. Unlike shapes they are never read.
+//! Parts of replies: values that render themselves and describe themselves as a schema. Unlike shapes, they are never
+//! read.
 
 use engine::id::{
     AgentId, ApprovalId, CheckpointId, MessageId, RepositoryId, ReviewId, TaskId, TemplateId, ThreadId, TokenId,
@@ -8,7 +9,7 @@ use engine::{Json, Timestamp};
 
 use crate::json::{Number, Value, object, parse};
 
-/// What a reply is made of.
+/// A part of a reply.
 pub trait Part {
     fn render(&self) -> Value;
 
@@ -65,7 +66,7 @@ impl Part for &'static str {
     }
 }
 
-/// Carried as it was given; numbers keep their spelling.
+/// Stored JSON is rendered unchanged. Its numbers keep their spelling.
 impl Part for Json {
     fn render(&self) -> Value {
         parse(self.as_str()).map_or(Value::Null, |node| node.to_value())
@@ -76,7 +77,7 @@ impl Part for Json {
     }
 }
 
-/// Anything.
+/// Any JSON value.
 impl Part for Value {
     fn render(&self) -> Value {
         self.clone()
@@ -87,7 +88,7 @@ impl Part for Value {
     }
 }
 
-/// Null when there is nothing.
+/// An absent value is rendered as null.
 impl<T: Part> Part for Option<T> {
     fn render(&self) -> Value {
         self.as_ref().map_or(Value::Null, Part::render)
@@ -113,7 +114,7 @@ impl<T: Part> Part for Vec<T> {
     }
 }
 
-/// An object whose names are free.
+/// An object with arbitrary names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Named<T>(pub Vec<(String, T)>);
 
@@ -127,8 +128,8 @@ impl<T: Part> Part for Named<T> {
     }
 }
 
-/// Declares an object of a reply. `field: T` is always there (an `Option` is null when there is nothing); `field: some T` is
-/// left out when there is nothing.
+/// Declares an object of a reply. `field: T` is always present, and an `Option` without a value is null. `field: some
+/// T` is left out when it has no value.
 macro_rules! reply {
     ($(#[$attribute:meta])* pub struct $name:ident { $($body:tt)* }) => {
         $crate::reply::reply!(@fields $(#[$attribute])* $name [] $($body)*);

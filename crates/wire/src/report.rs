@@ -1,6 +1,7 @@
-//! What is wrong with a document: every problem, in order, each with its place.
+//! The report on a document: every problem, in order, each with its place.
 //!
-//! Problems are kept small and are put into words when somebody reads them, because a hostile document has half a million.
+//! Problems are kept small, and their texts are made only when they are read, because a hostile document has half a
+//! million.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -9,15 +10,15 @@ use std::fmt::Write as _;
 
 use crate::json::{Number, Span, SyntaxError, Value, object};
 
-/// What is made of keys that are not in the tables.
+/// The rule for keys that the protocol's tables do not list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unknown {
-    /// They are kept and warned about.
+    /// Unknown keys are kept and cause warnings.
     Warned,
-    /// They are errors, except extensions: names that begin with `x-`.
+    /// Unknown keys are errors, except extensions: names that begin with `x-`.
     Refused,
-    /// They are errors. These are the arguments of tools, in which null for an optional field is the field left out, because
-    /// clients fill in what their model did not give.
+    /// Unknown keys are errors. This is for the arguments of tools. There, null for an optional field means that the
+    /// field is absent, because clients fill in arguments that their model did not give.
     Strict,
 }
 
@@ -48,7 +49,7 @@ impl Registry {
         self.output_types.contains(name)
     }
 
-    /// From `{roles, agents, output_types}`; a list that is not there is empty.
+    /// Reads `{roles, agents, output_types}`. A missing list is empty.
     pub fn from_value(value: &Value) -> Self {
         let names = |key| {
             let items = value.get(key).and_then(Value::as_list).unwrap_or_default();
@@ -67,7 +68,7 @@ enum Step<'p> {
     Index(usize),
 }
 
-/// A step that a report keeps.
+/// A step that a report stores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Kept {
     Field(&'static str),
@@ -75,7 +76,7 @@ enum Kept {
     Index(usize),
 }
 
-/// Where a reader stands: a path on the stack. It becomes a place of the report when there is something to say.
+/// The position of a reader: a path on the stack. It becomes a [`Place`] of the report when a problem is found there.
 #[derive(Debug)]
 pub struct At<'p> {
     parent: Option<&'p At<'p>>,
@@ -92,12 +93,12 @@ impl<'p> At<'p> {
         Self { parent: Some(self), step, place: Cell::new(None) }
     }
 
-    /// A field of a table.
+    /// Returns the position of a field that the protocol defines.
     pub fn field(&'p self, name: &'static str) -> Self {
         self.down(Step::Field(name))
     }
 
-    /// A key that the document chose.
+    /// Returns the position of a key that the document chose.
     pub fn key(&'p self, name: &'p str) -> Self {
         self.down(Step::Key(name))
     }
@@ -107,21 +108,21 @@ impl<'p> At<'p> {
     }
 }
 
-/// A place in a document, known to its report.
+/// A place in a document, as an index into its report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place(u32);
 
-/// What is to be done about a problem, for the agent that must repair its output.
+/// The advice of a problem, for the agent that must repair its output.
 pub type Hint = Cow<'static, str>;
 
-/// One thing that is wrong. Small, because there may be half a million; its report puts it into words.
+/// One problem. It is small, because there may be half a million of them. Its report makes its text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Problem {
-    /// The part before the colon.
+    /// The part of the code before the colon.
     kind: &'static str,
     subject: Subject,
     pub span: Span,
-    /// As it is, or the number of one that was made for this problem.
+    /// A fixed hint, or the number of a hint that was made for this problem.
     hint: Result<&'static str, u32>,
 }
 
@@ -131,28 +132,28 @@ enum Subject {
     Place(Place),
     /// An item of a list.
     Item(Place, u32),
-    /// A field of a table, by the number of its name.
+    /// A field of the protocol, by the number of its name.
     Field(Place, u16),
-    /// Something that is named itself, such as an id: the number of its name.
+    /// A named thing, such as an id, by the number of its name.
     Named(u32),
 }
 
-/// Everything that was found in one document.
+/// All problems of one document.
 #[derive(Debug, Clone)]
 pub struct Report<'t> {
     text: &'t str,
     places: Vec<(Place, Kept)>,
-    /// Names of fields that problems were found at: few, however many problems there are.
+    /// The names of fields with problems. They are few, even when there are many problems.
     fields: Vec<&'static str>,
     /// Names and hints that were made for single problems.
     words: Vec<String>,
     errors: Vec<Problem>,
     warnings: Vec<Problem>,
     unknown: Unknown,
-    /// What is said about a key that is in no table.
+    /// Returns the hint for a key that no table lists.
     stray_hint: fn(&str) -> Hint,
     registry: Option<&'t Registry>,
-    /// Reported last, in document order.
+    /// Problems with unknown keys. They are reported last, in document order.
     strays: Vec<Problem>,
 }
 
@@ -193,7 +194,7 @@ impl<'t> Report<'t> {
         self.registry
     }
 
-    /// The document cannot be judged any further.
+    /// Returns a report with one problem, for a document that cannot be judged further.
     pub(crate) fn only(text: &'t str, kind: &'static str, place: Option<&At<'_>>, span: Span, hint: Hint) -> Self {
         let mut report = Self::new(text, Unknown::Warned);
         match place {
@@ -225,7 +226,8 @@ impl<'t> Report<'t> {
         place
     }
 
-    /// An item that nothing is said about but once needs no place of its own.
+    /// Returns the subject of a problem. An item or field without a stored place is described by the place of its
+    /// parent.
     fn subject(&mut self, at: &At<'_>) -> Subject {
         if self.errors.len() >= PROBLEMS_MAX {
             return Subject::None;
@@ -240,7 +242,7 @@ impl<'t> Report<'t> {
                     self.fields.push(name);
                     self.fields.len() - 1
                 });
-                // A table has a dozen fields; a number that does not fit cannot come about.
+                // A table has about twelve fields, so the number always fits.
                 u16::try_from(number).map_or(Subject::None, |number| Subject::Field(self.place(parent), number))
             }
             _ => Subject::Place(self.place(at)),
@@ -260,14 +262,15 @@ impl<'t> Report<'t> {
         Problem { kind, subject, span, hint }
     }
 
-    /// A problem of the value at a place.
+    /// Adds an error about the value at a position.
     pub fn error(&mut self, kind: &'static str, at: &At<'_>, span: Span, hint: impl Into<Hint>) {
         let subject = self.subject(at);
         let problem = self.problem(kind, subject, span, hint.into());
         push(&mut self.errors, problem);
     }
 
-    /// The same, but before the problems from a number on: a rule that joins items stands in the row of its field.
+    /// Adds an error before the error with this number. The specification lists a rule about several items before the
+    /// rules of the items.
     pub(crate) fn error_before(&mut self, number: usize, kind: &'static str, at: &At<'_>, about: (Span, &'static str)) {
         let subject = self.subject(at);
         let problem = Problem { kind, subject, span: about.0, hint: Ok(about.1) };
@@ -276,7 +279,7 @@ impl<'t> Report<'t> {
         }
     }
 
-    /// A problem without a place of its own.
+    /// Adds an error without a place.
     pub fn plain_error(&mut self, kind: &'static str, span: Span, hint: impl Into<Hint>) {
         let problem = self.problem(kind, Subject::None, span, hint.into());
         push(&mut self.errors, problem);
@@ -299,9 +302,9 @@ impl<'t> Report<'t> {
         push(&mut self.warnings, problem);
     }
 
-    /// A key that is in no table.
+    /// Adds a problem with a key that no table lists.
     pub(crate) fn stray(&mut self, at: &At<'_>, name: &str, span: Span) {
-        // A session key has a code of its own.
+        // A session key is reported with another code.
         let allowed = self.unknown == Unknown::Refused && (name.starts_with("x-") || is_session(name));
         if !allowed {
             let hint = (self.stray_hint)(name);
@@ -311,7 +314,7 @@ impl<'t> Report<'t> {
         }
     }
 
-    /// Nothing more comes: what was kept for the end goes to its list.
+    /// Ends the report: moves the problems with unknown keys to the errors or the warnings.
     pub(crate) fn close(&mut self) {
         let mut strays = std::mem::take(&mut self.strays);
         strays.sort_by_key(|stray| stray.span.start);
@@ -337,13 +340,13 @@ impl<'t> Report<'t> {
         &self.warnings
     }
 
-    /// The codes of errors and of warnings.
+    /// Returns the codes of the errors and of the warnings.
     pub fn codes(&self) -> (Vec<String>, Vec<String>) {
         let codes = |problems: &[Problem]| problems.iter().map(|problem| self.code(problem)).collect();
         (codes(&self.errors), codes(&self.warnings))
     }
 
-    /// `TYPE:/context/iteration`
+    /// Returns the code, such as `TYPE:/context/iteration`.
     pub fn code(&self, problem: &Problem) -> String {
         match &problem.subject {
             Subject::None => problem.kind.to_owned(),
@@ -354,7 +357,7 @@ impl<'t> Report<'t> {
         }
     }
 
-    /// One sentence that names the field, what was found and what is legal.
+    /// Returns one sentence that names the field, the value that was found and the legal values.
     pub fn message(&self, problem: &Problem) -> String {
         let found = match problem.kind {
             "TYPE" | "BLANK" | "ENUM" | "PATTERN" | "RANGE" | "PATH_OUTSIDE_ROOT" => {
@@ -377,7 +380,7 @@ impl<'t> Report<'t> {
         self.words.get(usize::try_from(number).unwrap_or(usize::MAX)).map_or("", String::as_str)
     }
 
-    /// Where in the document; empty for the top, and for what has no place.
+    /// Returns the JSON pointer of a problem. It is empty for the top and for a problem without a place.
     pub fn pointer(&self, problem: &Problem) -> String {
         let (mut place, last) = match problem.subject {
             Subject::Place(place) => (place, String::new()),
@@ -401,7 +404,7 @@ impl<'t> Report<'t> {
         text + &last
     }
 
-    /// The shape all these protocols share: `{valid, errors, warnings, messages}`.
+    /// Returns `{valid, errors, warnings, messages}`, the shape that all these protocols share.
     pub fn to_value(&self) -> Value {
         let (errors, warnings) = self.codes();
         let messages =
@@ -417,8 +420,9 @@ impl<'t> Report<'t> {
     }
 }
 
-/// Nobody repairs more than this in one go, and a hostile document has a problem in every third byte. The first ones are
-/// kept; that there are any makes the document invalid.
+/// The most errors and the most warnings that a report keeps. An author cannot repair more at once, and a hostile
+/// document has a problem in every third byte. The first problems are kept, which is enough to make the document
+/// invalid.
 const PROBLEMS_MAX: usize = 100_000;
 
 fn push(problems: &mut Vec<Problem>, problem: Problem) {
@@ -427,7 +431,8 @@ fn push(problems: &mut Vec<Problem>, problem: Problem) {
     }
 }
 
-/// A pointer of a hostile document must not be as long as the document, once for every problem.
+/// The most characters of a name in a pointer. Otherwise a pointer into a hostile document could be as long as the
+/// document.
 const STEP_MAX: usize = 1_024;
 
 fn push_step(out: &mut String, step: &Kept) {
@@ -448,7 +453,7 @@ fn push_step(out: &mut String, step: &Kept) {
     }
 }
 
-/// A name that means the session, whatever its spelling.
+/// Tells whether a name means the session, in any spelling.
 pub(crate) fn is_session(name: &str) -> bool {
     if name.len() > 64 {
         return false;
@@ -457,7 +462,7 @@ pub(crate) fn is_session(name: &str) -> bool {
     plain.eq_ignore_ascii_case("session") || plain.eq_ignore_ascii_case("sessionid")
 }
 
-/// The beginning of what stands there, on one line.
+/// Returns the beginning of a text, on one line.
 pub(crate) fn excerpt(text: &str) -> String {
     const MAX: usize = 64;
     let one_line = |letter: char| if letter.is_control() { ' ' } else { letter };
@@ -465,7 +470,7 @@ pub(crate) fn excerpt(text: &str) -> String {
     if text.chars().nth(MAX).is_some() { format!("{short}...") } else { short }
 }
 
-/// Whether a number is at least a bound.
+/// Tells whether a number is at least a bound.
 pub(crate) fn at_least(text: &str, bound: i64) -> bool {
     Number::of(text).compare(&Number::from(bound)).is_ge()
 }

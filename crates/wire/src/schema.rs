@@ -1,9 +1,9 @@
-//! What a schema can say of the shapes, in JSON Schema 2020-12.
+//! JSON Schema 2020-12 for the shapes. It covers the rules that a schema can express.
 
 use crate::json::{Object, Value, object as literal};
 use crate::report::Unknown;
 
-/// How a field may be there; see [`crate::shape`].
+/// The presence of a field; see [`crate::shape`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(non_camel_case_types, reason = "the words of the declarations")]
 pub enum Presence {
@@ -54,7 +54,7 @@ pub fn or_null(schema: &Value) -> Value {
     literal([("anyOf", vec![schema.clone(), literal([("type", "null".into())])].into())])
 }
 
-/// A message by itself: with the dialect, a name and what it is.
+/// Returns the schema of a whole message, with the dialect, a title and a description.
 pub fn document(title: &str, about: &str, schema: Value) -> Value {
     let mut members = vec![
         ("$schema".to_owned(), "https://json-schema.org/draft/2020-12/schema".into()),
@@ -75,7 +75,7 @@ pub(crate) fn pattern(pattern: &str) -> Value {
     literal([("type", "string".into()), ("pattern", pattern.into())])
 }
 
-/// White space by the Unicode property; `\s` means something else in every dialect.
+/// The Unicode white space characters. The meaning of `\s` differs between the dialects of patterns.
 const SPACE: &str = "\\u0009-\\u000d\\u0020\\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
 
 pub(crate) fn space() -> String {
@@ -86,7 +86,7 @@ pub(crate) fn not_blank() -> Value {
     pattern(&format!("[^{SPACE}]"))
 }
 
-/// Something in the rest is not white space.
+/// Returns a pattern that looks ahead: the rest of the text has a character that is not white space.
 pub(crate) fn somewhere_not_blank() -> String {
     format!("(?=[\\s\\S]*[^{SPACE}])")
 }

@@ -1,7 +1,7 @@
-//! Shapes: types that read themselves from a document, write themselves, and describe themselves as JSON Schema.
+//! Shapes: types that read themselves from a document, render themselves, and describe themselves as JSON Schema.
 //!
-//! One declaration of an object (with the macro `message!`) is its table in the rules: the reader goes through the fields in that
-//! order and reports what is wrong; the schema is made from the same lines.
+//! One declaration of an object, with the macro `message!`, corresponds to its table in the protocol. The reader checks
+//! the fields in that order and reports their problems. The schema is made from the same lines.
 
 mod basic;
 mod fields;
@@ -18,26 +18,30 @@ pub use words::{AgentSlug, Id, NeverDoes, Route, Slug};
 use crate::json::{Node, Value};
 use crate::report::{At, Report, Unknown};
 
-/// A value that can only be legal.
+/// A type whose values are always legal.
 pub trait Shape: Sized {
-    /// What is legal, after "must be": for whoever left it out.
+    /// A description of legal values. It follows "must be" in the message about a missing field.
     const LEGAL: &'static str;
 
-    /// Reads what stands there. `None` when it is not legal; the report then says why.
+    /// Reads a value. Returns `None` when it is not legal. The report then has the reason.
     fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self>;
 
-    /// The value as JSON, such that reading it again gives this.
+    /// Renders the value as JSON. Reading that JSON gives the same value.
     fn render(&self) -> Value;
 
-    /// What a schema can say of it.
+    /// Returns the JSON Schema of the values, as far as a schema can describe them.
     fn schema(unknown: Unknown) -> Value;
 }
 
 /// Declares an object once: its type, its reader, its writer and its schema.
 ///
-/// Each line is `field: presence Shape`, with `field = "name"` where the two differ. Presences: `required`; `nullable` (the key
-/// must be there, its value may be null); `optional` (absent, but not null; in the arguments of tools null is absent); `maybe`
-/// (absent or null). `judge` sees every field as an `Option` after all lines, for rules that join them.
+/// Each line is `field: presence Shape`, or `field = "name": presence Shape` when the name in JSON differs. Presences:
+/// - `required`: the field is present and not null.
+/// - `nullable`: the key is present, its value may be null.
+/// - `optional`: the field may be absent, but not null. In the arguments of tools null means absent.
+/// - `maybe`: the field may be absent or null.
+///
+/// `judge` runs after all lines and sees every field as an `Option`, for rules about several fields.
 macro_rules! message {
     (
         $(#[$attribute:meta])*
@@ -50,7 +54,7 @@ macro_rules! message {
         #[derive(Debug, Clone, PartialEq)]
         pub struct $name {
             $($(#[$about])* pub $field: message!(@type $presence $shape),)*
-            /// Keys that are in no table, as they came.
+            /// Keys that the table does not list, unchanged.
             pub extra: $crate::shape::Extra,
         }
 

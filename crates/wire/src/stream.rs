@@ -1,4 +1,4 @@
-//! The tool layer's stream (protocol 2): one JSON object a line, from any reader, as it comes.
+//! The tool layer's stream (protocol 2): one JSON object per line, read from any source as the bytes arrive.
 //!
 //! ```
 //! use wire::stream::{Frame, Reader};
@@ -20,10 +20,10 @@ use std::io::Read;
 use crate::json::{Node, Number, Object, Value, object, object_or_none};
 use crate::text::is_blank;
 
-/// The longest line, its end not counted.
+/// The longest line in bytes, without its end.
 pub const LINE_BYTES_MAX: usize = 16 << 20;
 
-/// A line with its meaning.
+/// One line of a stream, with its meaning.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Frame {
     Start {
@@ -44,7 +44,7 @@ pub enum Frame {
         tokens: Value,
         part: Object,
     },
-    /// A type nobody knows, or a known one without its parts; passed over.
+    /// A frame of an unknown type, or of a known type without its parts. Readers skip it.
     Other(Value),
 }
 
@@ -62,7 +62,7 @@ impl Frame {
         Self::Finish { session: session.to_owned(), at_ms: at_ms.into(), cost, tokens, part: Object::new() }
     }
 
-    /// The line, with its end.
+    /// Returns the line with its line end.
     pub fn line(&self) -> String {
         let whole = |kind: &str, session: &str, at_ms: &Number, own: Object, rest: &Object| {
             let part = own.into_iter().chain(rest.iter().cloned()).collect();
@@ -114,7 +114,7 @@ impl Frame {
     }
 }
 
-/// Reads a stream piece by piece. It keeps one line and the last response, never more.
+/// A reader that gets a stream in pieces. It keeps only the current line and the last response.
 #[derive(Debug, Default)]
 pub struct Reader {
     line: Vec<u8>,
@@ -125,7 +125,7 @@ pub struct Reader {
     too_long: Option<u64>,
 }
 
-/// What went by, for the message when no response came.
+/// The number of frames of each type, for the message when there is no response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Seen {
     starts: u64,
@@ -139,12 +139,12 @@ impl Reader {
         Self::default()
     }
 
-    /// Takes more bytes. Returns whether it wants any.
+    /// Takes more bytes. Tells whether the reader accepts further ones.
     pub fn feed(&mut self, bytes: &[u8]) -> bool {
         self.feed_all(bytes, None)
     }
 
-    /// The same, and gives every frame with the number of its line.
+    /// Takes more bytes like [`Self::feed`], and passes every frame to `each` with its line number.
     pub fn feed_with(&mut self, bytes: &[u8], mut each: impl FnMut(u64, Frame)) -> bool {
         self.feed_all(bytes, Some(&mut each))
     }
@@ -159,7 +159,7 @@ impl Reader {
                 break;
             }
             match end {
-                // A line that is here whole need not be kept.
+                // A line that is complete in this piece is not copied.
                 Some(end) if self.line.is_empty() => {
                     self.give(piece, &mut each);
                     bytes = &bytes[end + 1..];
@@ -186,7 +186,7 @@ impl Reader {
         }
     }
 
-    /// Judges a line; makes a frame of it only when somebody wants it.
+    /// Judges a line. Builds a frame from it only when one is wanted.
     fn take(&mut self, line: &[u8], wanted: bool) -> Option<Frame> {
         self.number += 1;
         let Ok(text) = std::str::from_utf8(line) else {
@@ -217,7 +217,7 @@ impl Reader {
         wanted.then(|| Frame::read(&node))
     }
 
-    /// The stream is over; a last line without an end counts.
+    /// Ends the stream. A last line without a line end counts.
     pub fn end(mut self) -> Transcript {
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {
@@ -229,7 +229,7 @@ impl Reader {
     }
 }
 
-/// What a stream held.
+/// The result of reading a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transcript {
     /// The text of the last response.
@@ -245,7 +245,7 @@ impl Transcript {
         self.response.is_some()
     }
 
-    /// `{valid, errors, warnings, messages, response, line}`
+    /// Returns `{valid, errors, warnings, messages, response, line}`.
     pub fn to_value(&self) -> Value {
         let entry = |code: &str, message: String| object([("code", code.into()), ("message", message.into())]);
         let (mut errors, mut messages) = (Vec::new(), Vec::new());
@@ -299,7 +299,7 @@ pub fn read(mut from: impl Read) -> std::io::Result<Transcript> {
     }
 }
 
-/// The schema of one line that we write.
+/// Returns the schema of the lines that we write.
 pub fn schema() -> Value {
     let text = || object([("type", "string".into())]);
     let frame = |kind: &str, part: Vec<(&str, Value)>| {

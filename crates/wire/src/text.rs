@@ -1,8 +1,8 @@
-//! Words, sentences and names, counted as the rules count them.
+//! Tests and counts of words, sentences and names, as the protocols define them.
 
 use icu_segmenter::SentenceSegmenter;
 
-/// Empty, or only white space by the Unicode property.
+/// Tells whether a text is empty or only white space by the Unicode property.
 pub fn is_blank(text: &str) -> bool {
     text.chars().all(char::is_whitespace)
 }
@@ -15,12 +15,12 @@ pub fn is_slug(text: &str) -> bool {
         && bytes.iter().all(|byte| letter(*byte) || matches!(byte, b'_' | b'-'))
 }
 
-/// A task, project or client id.
+/// Tells whether a text is a legal id of a task, project or client.
 pub fn is_id(text: &str) -> bool {
     !text.is_empty() && text.chars().count() <= 128 && !text.contains(char::is_whitespace)
 }
 
-/// Whether there are more sentences than allowed, blank ones not counted.
+/// Tells whether a text has more sentences than allowed. Blank sentences do not count.
 pub fn sentences_over(text: &str, max: usize) -> bool {
     let segmenter = SentenceSegmenter::new(icu_segmenter::options::SentenceBreakInvariantOptions::default());
     let mut last = 0;
@@ -35,7 +35,8 @@ pub fn sentences_over(text: &str, max: usize) -> bool {
     false
 }
 
-/// How many letters must be changed, added or removed to make one word of another. Of long words the beginning counts.
+/// Returns the number of letters to change, add or remove to turn one word into the other. For long words only the
+/// beginning counts.
 pub fn distance(left: &str, right: &str) -> usize {
     const LETTERS_MAX: usize = 64;
     let (left, right) = [left, right].map(|word| word.chars().take(LETTERS_MAX).collect::<Vec<char>>()).into();

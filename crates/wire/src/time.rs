@@ -1,4 +1,4 @@
-//! Points in time as RFC 3339 writes them.
+//! Points in time in the format of RFC 3339.
 
 use engine::Timestamp;
 
@@ -32,7 +32,7 @@ impl DateTime {
     }
 }
 
-/// Seconds since 1970 and the digits after the point, so that any precision can be compared.
+/// The seconds since 1970 and the digits after the decimal point, so that times of any precision can be compared.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Instant {
     seconds: i64,
@@ -54,7 +54,7 @@ fn instant(text: &str) -> Option<Instant> {
     let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
     let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
     let legal = (1..=12).contains(&month) && (1..=days_of(year, month)).contains(&day) && hour < 24 && minute < 60;
-    // A leap second is written as 60; nobody can say in advance when there will be one.
+    // A leap second is written as 60. Leap seconds cannot be predicted, so 60 is always legal.
     if !legal || second > 60 {
         return None;
     }
@@ -91,14 +91,14 @@ fn days_of(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days since 1970, by counting years from March on, so that the leap day is a year's last.
+/// Returns the days since 1970. Counts each year from March, so that the leap day is the last day of its year.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + (153 * month + 2) / 5 + day
         - 719_469
 }
 
-/// The date of a day since 1970.
+/// Returns the date of a day, given in days since 1970.
 fn date(since: i64) -> (i64, i64, i64) {
     let mut year = 1970 + since.div_euclid(366);
     while days(year + 1, 1, 1) <= since {

@@ -1,12 +1,12 @@
-//! How many tokens a text costs a model, estimated from above without a vocabulary.
+//! Estimates how many tokens a text costs a model. The estimate is an upper bound and needs no vocabulary.
 //!
-//! The walk cuts a text where the o200k pretokenizer cuts it: words at changes of case, digits in threes, runs of
-//! punctuation, white space. A piece costs at least one token. What a word costs beyond that depends on how usual its
-//! sequences of letters are, and on its case; a character of another script has the price of its block.
+//! The walk splits a text where the o200k pretokenizer splits it: words at changes of case, digits in threes, runs of
+//! punctuation, white space. A piece costs at least one token. The further price of a word depends on how common its
+//! sequences of letters are, and on its case. A character of another script has the price of its Unicode block.
 //!
-//! The prices were fitted to lie above the real counts of prose, source code, JSON and the larger languages. They are
-//! statistics: lists of stems, tables of rare ideographs and a few languages with letters of their own cost up to a quarter
-//! more than they say, and a text made to deceive them may, too.
+//! The prices were fitted to be above the real counts of prose, source code, JSON and the larger languages. They are
+//! statistics: lists of stems, tables of rare ideographs and a few languages with special letters cost up to a quarter
+//! more than the estimate. A text that was made to deceive the estimate may also cost more.
 
 mod letters;
 mod marks;
@@ -14,17 +14,18 @@ mod scripts;
 
 use letters::word;
 
-/// Parts of a token, so that sums stay whole numbers.
+/// The number of parts of one token. Weights count such parts, so that sums stay whole numbers.
 pub(crate) const UNIT: u64 = 32;
 
-/// Prices are averages, so a text of rare words costs more than they say: a 48th is added, ...
+/// The margin for rare words: a 48th of the weight is added, because prices are averages and rare words cost more.
 const MARGIN_SHARE: u64 = 48;
-/// ... and, because chance weighs more in a short text, a quarter of it, ...
+/// The margin for short texts: a quarter of the weight is added, because chance has more effect in a short text.
 const SHORT_SHARE: u64 = 4;
-/// ... but of that never more than these tokens.
+/// The limit of the margin for short texts.
 const SHORT_MAX: u64 = 8 * UNIT;
 
-/// At least as many tokens as the text has, for anything people write; on English and code rarely a quarter more.
+/// Estimates the number of tokens of a text. For any text that people write, the estimate is at least the real number.
+/// For English and code it is rarely more than a quarter too high.
 ///
 /// ```
 /// assert_eq!(wire::tokens::estimate(""), 0);
@@ -35,13 +36,14 @@ pub fn estimate(text: &str) -> usize {
     tokens(weight(text))
 }
 
-/// Weights of parts may be added before they are made tokens: parts that are cut at punctuation weigh no less than the whole.
+/// Converts a weight to tokens. Weights of parts may be added first: parts that are split at punctuation weigh at least
+/// as much as the whole.
 pub(crate) fn tokens(weight: u64) -> usize {
     let margin = weight / MARGIN_SHARE + (weight / SHORT_SHARE).min(SHORT_MAX);
     usize::try_from((weight + margin).div_ceil(UNIT)).unwrap_or(usize::MAX)
 }
 
-/// A weight that makes no more than these tokens, and nearly as many.
+/// Returns a weight that gives at most this number of tokens, and nearly as many.
 pub(crate) fn weight_within(tokens: usize) -> u64 {
     let whole = u64::try_from(tokens).unwrap_or(u64::MAX).min(u64::MAX >> 16) * UNIT;
     let without = |whole: u64| whole * MARGIN_SHARE / (MARGIN_SHARE + 1);
@@ -49,14 +51,14 @@ pub(crate) fn weight_within(tokens: usize) -> u64 {
     short.max(without(whole.saturating_sub(SHORT_MAX)))
 }
 
-/// What a text costs, in parts of a token and without the margin.
+/// Returns the price of a text in parts of a token, without the margin.
 pub(crate) fn weight(text: &str) -> u64 {
     let mut walk = Walk { bytes: text.as_bytes(), text, at: 0, weight: 0 };
     walk.run();
     walk.weight
 }
 
-/// What a byte begins.
+/// The class of the character that begins with a byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
     Upper,
@@ -68,11 +70,11 @@ enum Class {
     Blank,
     /// ASCII punctuation and control characters.
     Mark,
-    /// The first byte of a longer character.
+    /// The first byte of a character beyond ASCII.
     High,
 }
 
-/// By byte, because a table is faster than comparing.
+/// The class of each byte. A table is faster than comparisons.
 const CLASSES: [Class; 256] = {
     let mut classes = [Class::High; 256];
     let mut byte: u8 = 0;
@@ -90,7 +92,7 @@ const CLASSES: [Class; 256] = {
     classes
 };
 
-/// What stands directly before a word and is tokenized with it.
+/// The character directly before a word, which is tokenized together with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Before {
     Space,
@@ -127,14 +129,14 @@ impl Walk<'_> {
         self.weight += weight;
     }
 
-    /// Letters from here, behind what was already passed.
+    /// Pays for the word at the current position. `before` is the character before it, which is already passed.
     fn word(&mut self, before: Before) {
         let (weight, length) = word(&self.bytes[self.at..], before);
         self.at += length;
         self.pay(weight);
     }
 
-    /// All numbers of three digits are tokens.
+    /// Pays for a run of digits. Every number of three digits is one token.
     fn digits(&mut self) {
         let rest = &self.bytes[self.at..];
         let length = rest.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(rest.len());
@@ -142,7 +144,8 @@ impl Walk<'_> {
         self.pay(u64::try_from(length.div_ceil(3)).unwrap_or(u64::MAX / UNIT) * UNIT);
     }
 
-    /// Lines end in one piece with the blanks before them; the last blank goes with the word or punctuation behind it.
+    /// Pays for a run of white space. Line ends are one piece with the blanks before them. The last blank belongs to
+    /// the word or punctuation after it.
     fn blanks(&mut self) {
         let rest = &self.bytes[self.at..];
         let is_white = |byte: &u8| matches!(CLASSES[usize::from(*byte)], Class::Line | Class::Blank);
@@ -162,7 +165,7 @@ impl Walk<'_> {
             (Some(Class::Upper | Class::Lower), b' ') => self.word(Before::Space),
             (Some(Class::Upper | Class::Lower), _) => self.word(Before::Mark),
             (Some(Class::Mark), b' ') => self.marks(),
-            // Ideographs and kana are not tokenized together with a blank before them, other scripts are.
+            // Ideographs and kana are not tokenized together with a blank before them. Other scripts are.
             (Some(Class::High), _) if !matches!(self.bytes[self.at], 0xe3..=0xe9) => {}
             (None | Some(Class::Digit | Class::Mark | Class::Line | Class::Blank | Class::High), _) => self.pay(UNIT),
         }
@@ -176,14 +179,14 @@ impl Walk<'_> {
         self.marks();
     }
 
-    /// A run of punctuation, with the line ends and slashes behind it.
+    /// Pays for a run of punctuation, with the line ends and slashes after it.
     fn marks(&mut self) {
         let (weight, length) = marks::run(&self.bytes[self.at..]);
         self.at += length;
         self.pay(weight);
     }
 
-    /// One character beyond ASCII, or a word that begins with a Latin one.
+    /// Pays for one character beyond ASCII, or for a word that begins with a Latin one.
     fn high(&mut self) {
         if letters::is_latin(&self.bytes[self.at..]) {
             return self.word(Before::Nothing);
@@ -205,12 +208,13 @@ impl Walk<'_> {
     }
 }
 
-/// White space of one piece: a run of one kind is nearly free, up to sixteen line ends or eighty blanks are one token.
+/// Returns the price of white space in one piece. A run of one kind is nearly free: up to sixteen line ends or eighty
+/// blanks are one token.
 fn white(run: &[u8]) -> u64 {
     if run.is_empty() {
         return 0;
     }
-    // In quarters of a unit.
+    // These steps are in quarters of a part.
     let step = |pair: &[u8]| match (pair[0], pair[1]) {
         (b' ', b' ') => 1,
         (left, right) if left == right => 11,

@@ -1,7 +1,7 @@
-//! Documents to the engine's commands, and the engine's state to documents.
+//! Translates documents to the engine's commands, and the engine's state to documents.
 //!
-//! Five dialects have words for the same few acts; this is the dictionary. A document never says which attempt of which task
-//! it belongs to in a way that could be trusted, so whoever ran the turn says that with [`Turn`].
+//! Five dialects have words for the same few acts, and this module maps them. A document cannot be trusted to name its
+//! task and attempt. Therefore the program that ran the turn names them with a [`Turn`].
 //!
 //! ```
 //! use wire::translate::{Turn, output};
@@ -26,23 +26,23 @@ pub use state::{Cost, Given, blocked, complete, inbox, input};
 pub(crate) use turn::obstacle;
 pub use turn::{handoff, output};
 
-/// What was worked on: the fence of everything the worker said.
+/// The task and attempt of a turn. They fence every command that follows from the worker's documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turn {
     pub task: TaskId,
     pub attempt: u32,
 }
 
-/// What a document asks for.
+/// The commands that a document asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Acts {
-    /// In this order.
+    /// The commands in the order of their execution.
     pub commands: Vec<Command>,
-    /// What no command carries.
+    /// The parts of the document that no command carries.
     pub left: Vec<Left>,
 }
 
-/// A part of a document that is somebody else's to see to, or that is lost.
+/// A part of a document that other code handles, or that is lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Left {
     /// A JSON pointer.

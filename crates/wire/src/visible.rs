@@ -1,13 +1,14 @@
-//! Foreign text as a person can judge it: characters that hide, reorder or steer are made visible, secrets are left out.
+//! Shows foreign text so that a person can judge it: makes characters visible that hide, reorder or steer text, and
+//! leaves out secrets.
 //!
-//! A text that an agent wrote can look like another one: `U+202E` turns the reading direction round, `U+200B` parts a word
-//! without a trace, and an escape sequence erases what stood before it.
+//! A text of an agent can look like another text: `U+202E` reverses the reading direction, `U+200B` splits a word
+//! invisibly, and an escape sequence erases the text before it.
 
 mod redact;
 
 pub use redact::redacted;
 
-/// Tells whether a character shows nothing of its own. Line feed and tab count, too: callers that keep them say so.
+/// Tells whether a character is invisible. Line feed and tab count as well; callers that keep them handle them first.
 pub fn is_hidden(letter: char) -> bool {
     letter.is_control()
         || matches!(letter,
@@ -25,16 +26,17 @@ pub fn is_hidden(letter: char) -> bool {
             | '\u{feff}' | '\u{fff0}'..='\u{fffb}'
             // Format characters of scripts and music.
             | '\u{13430}'..='\u{1345f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
-            // Tags, selectors and what is reserved for more of them.
+            // Tags, selectors, and the range that is reserved for more of them.
             | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Variation selectors choose between two looks of the character before them. Several in a row can carry a hidden text.
+/// Tells whether a character is a variation selector, which chooses between two looks of the character before it.
+/// Several in a row can carry a hidden text.
 fn is_selector(letter: char) -> bool {
     matches!(letter, '\u{fe00}'..='\u{fe0f}')
 }
 
-/// Tells whether a selector after this character chooses a look of it: emoji, keycaps, ideographs.
+/// Tells whether a selector may follow this character to choose its look: emoji, keycaps, ideographs.
 fn takes_selector(letter: char) -> bool {
     (!letter.is_ascii() && !is_hidden(letter) && !is_selector(letter))
         || letter.is_ascii_digit()
@@ -67,8 +69,8 @@ fn marked(text: &str, keep: impl Fn(char) -> Option<char>) -> String {
     shown
 }
 
-/// Returns JSON text that means the same, with hidden characters escaped (`\u202e`). Outside of strings JSON has none but
-/// blanks, so the whole text can be passed.
+/// Returns JSON text with the same meaning, with hidden characters escaped (`\u202e`). Outside of strings JSON has no
+/// hidden characters except blanks, so the whole text can be passed.
 pub fn json(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -83,7 +85,7 @@ pub fn json(text: &str) -> String {
     escaped
 }
 
-/// Returns a text for a decision: in one line, without what looks like a secret.
+/// Returns a text for a decision: on one line, without parts that look like a secret.
 pub fn decided(text: &str) -> String {
     one_line(&redacted(text))
 }
@@ -92,7 +94,7 @@ pub fn decided(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// What an agent wrote, and what a person reads in one line.
+    /// Texts of agents, each with the one line that a person reads.
     const CASES: &[(&str, &str)] = &[
         ("git push origin main", "git push origin main"),
         ("rm -rf \u{202e}gpj.", "rm -rf <U+202E>gpj."),

@@ -60,8 +60,8 @@ impl LoopState {
         })
     }
 
-    /// Tells whether the loop may end: the iterations are used up, the metric reaches the threshold, or one of the two is
-    /// missing.
+    /// Tells whether the loop may end: the iterations are used up, the metric reaches the threshold, or one of these two
+    /// is missing.
     pub fn may_end(&self) -> bool {
         let below = |(metric, threshold): (&Number, &Number)| metric.compare(threshold).is_lt();
         let is_short = self.metric.get().zip(self.threshold.get()).is_some_and(below);

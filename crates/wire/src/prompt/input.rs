@@ -1,4 +1,4 @@
-//! The sources of a prompt as one JSON value, for callers that have no types.
+//! Reads the sources of a prompt from one JSON value, for callers without the types.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::message::{self, Payload};
 use crate::report::Report;
 use crate::text::is_blank;
 
-/// Why there is no prompt.
+/// The reason why no prompt can be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     pub code: &'static str,
@@ -40,7 +40,7 @@ impl Problem {
 }
 
 impl Sources {
-    /// From `{card, persona, skills, shared_skills, memory, inbox, brief}`.
+    /// Reads `{card, persona, skills, shared_skills, memory, inbox, brief}`.
     pub fn from_value(value: &Value) -> Result<Self, Problem> {
         let list = |name: &str| match value.get(name) {
             None | Some(Value::Null) => Ok(&[][..]),

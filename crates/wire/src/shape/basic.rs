@@ -1,4 +1,4 @@
-//! Truth, numbers and texts.
+//! Shapes of booleans, numbers and texts.
 
 use super::Shape;
 use crate::json::{Kind, Node, Number, Value, object};
@@ -6,7 +6,7 @@ use crate::report::{At, Report, Unknown, at_least};
 use crate::schema;
 use crate::text;
 
-/// Reads a string, or says that it is none.
+/// Reads a string, or reports that the value is not one.
 pub(crate) fn string<'n>(
     node: &'n Node<'_>,
     at: &At<'_>,
@@ -20,7 +20,7 @@ pub(crate) fn string<'n>(
     found
 }
 
-/// Any JSON value but null, which the presence of the field decides about.
+/// Any JSON value except null. The presence of the field decides whether null is legal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Any(pub Value);
 
@@ -62,7 +62,7 @@ impl Shape for bool {
     }
 }
 
-/// An integer of any size, at least a bound.
+/// An integer of any size that is at least a bound.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Integer<const MIN: i64>(Number);
 
@@ -151,7 +151,7 @@ macro_rules! texts {
         pub struct $name$(<const $max: usize>)?(String);
 
         impl$(<const $max: usize>)? $name$(<$max>)? {
-            /// `None` when it is not legal.
+            /// Creates a text. Returns `None` when it is not legal.
             pub fn new(text: impl Into<String>) -> Option<Self> {
                 let text = text.into();
                 Self::is_legal(&text).then_some(Self(text))
@@ -229,15 +229,15 @@ texts! {
     /// Any string.
     Text: |_| Ok(()), schema::string(), "a string";
     NonBlank: not_blank, schema::not_blank(), "a string that is not blank";
-    /// Not blank, at most so many sentences.
+    /// A text that is not blank, with at most `MAX` sentences.
     Sentences<const MAX>: |text| sentences(text, MAX), schema::not_blank(), match MAX {
         1 => "one sentence",
         2 => "one or two sentences",
         _ => "at most three sentences",
     };
-    /// At most so many words; may be blank.
+    /// A text with at most `MAX` words. It may be blank.
     Words<const MAX>: |text| words(text, MAX), schema::string(), "a string of at most 200 words";
-    /// At most so many words, not blank.
+    /// A text with at most `MAX` words that is not blank.
     Summary<const MAX>: |text| not_blank(text).and_then(|()| words(text, MAX)), schema::not_blank(),
         "a string that is not blank, of at most 150 words";
 }

@@ -1,13 +1,13 @@
-//! Reading an object field by field.
+//! Reads an object field by field.
 
 use super::Shape;
 use crate::json::{Member, Node, Object, Span, Value};
 use crate::report::{At, Report};
 
-/// Keys that are in no table, with their values.
+/// Keys that no table lists, with their values.
 pub type Extra = Object;
 
-/// A field that may be absent, and may be null when it is there.
+/// A field that may be absent, and that may be null when it is present.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Maybe<T> {
     #[default]
@@ -50,7 +50,7 @@ pub struct Fields<'r, 'n, 't, 'x> {
     count: usize,
 }
 
-/// More fields than any table has.
+/// The most names that are remembered. No table has as many fields.
 const KNOWN_MAX: usize = 32;
 
 impl<'r, 'n, 't, 'x> Fields<'r, 'n, 't, 'x> {
@@ -62,7 +62,7 @@ impl<'r, 'n, 't, 'x> Fields<'r, 'n, 't, 'x> {
         Some(Self { members, span: node.span, at, report, known: [""; KNOWN_MAX], count: 0 })
     }
 
-    /// The value of a known key.
+    /// Returns the value of a field and remembers its name as known.
     pub(crate) fn find(&mut self, name: &'static str) -> Option<&'n Node<'t>> {
         if let Some(free) = self.known.get_mut(self.count) {
             *free = name;
@@ -114,7 +114,7 @@ impl<'r, 'n, 't, 'x> Fields<'r, 'n, 't, 'x> {
         }
     }
 
-    /// A field's string, legal or not.
+    /// Returns the string of a field, legal or not.
     pub(crate) fn text(&self, name: &str) -> Option<&'n str> {
         self.members.iter().find(|member| member.name == name)?.node.text()
     }
@@ -127,7 +127,7 @@ impl<'r, 'n, 't, 'x> Fields<'r, 'n, 't, 'x> {
         self.report.plain_warning(kind, self.span, hint);
     }
 
-    /// A warning about this object.
+    /// Adds a warning about this object.
     pub fn warning_here(&mut self, kind: &'static str, hint: &'static str) {
         self.report.warning(kind, self.at, self.span, hint);
     }
@@ -136,7 +136,7 @@ impl<'r, 'n, 't, 'x> Fields<'r, 'n, 't, 'x> {
         (self.report, self.at)
     }
 
-    /// What no line asked for.
+    /// Reports and returns the members whose names no line asked for.
     pub fn close(self) -> Extra {
         let known = |member: &&Member<'t>| !self.known[..self.count].iter().any(|name| member.name == *name);
         let mut extra = Extra::new();

@@ -1,10 +1,10 @@
-//! Many of one kind.
+//! Shapes of lists and maps.
 
 use super::Shape;
 use crate::json::{Node, Value, object};
 use crate::report::{At, Report, Unknown};
 
-/// An array. Every item is read, also after one that is wrong.
+/// An array. Every item is read, even after a wrong one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct List<T>(pub Vec<T>);
 
@@ -14,7 +14,7 @@ impl<T> Default for List<T> {
     }
 }
 
-/// The items of an array, or a word about what stands there instead.
+/// Returns the items of an array, or reports that the value is not an array.
 pub(crate) fn items<'n, 't>(node: &'n Node<'t>, at: &At<'_>, report: &mut Report<'_>) -> Option<&'n [Node<'t>]> {
     let found = node.list();
     if found.is_none() {
@@ -69,7 +69,7 @@ impl<T: Shape> Shape for AtLeastOne<T> {
     }
 }
 
-/// An object whose names are free.
+/// An object with arbitrary names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Map<T>(pub Vec<(String, T)>);
 

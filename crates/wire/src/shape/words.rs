@@ -1,4 +1,4 @@
-//! Names with a grammar.
+//! Shapes of names with a grammar.
 
 use super::basic::texts;
 use crate::report::Hint;
@@ -20,7 +20,7 @@ fn slug(text: &str) -> Judged {
     )
 }
 
-/// Slugs that are somebody else's.
+/// Slugs that are reserved: an agent cannot have one of them.
 const TAKEN: [&str; 4] = ["system", "human", "runner", "exec"];
 
 fn agent_slug(text: &str) -> Judged {
@@ -35,13 +35,13 @@ fn route(text: &str) -> Judged {
 
 texts! {
     Slug: slug, schema::pattern(SLUG), "a slug such as `quinn`";
-    /// The slug of an agent of one's own.
+    /// The slug of an agent: not one of the reserved words.
     AgentSlug: agent_slug, schema::pattern("^(?!(?:system|human|runner|exec)$)[a-z0-9][a-z0-9_-]{0,63}$"),
         "a slug such as `quinn`, but not `system`, `human`, `runner` or `exec`";
-    /// A task, project or client.
+    /// The id of a task, project or client.
     Id: |text| pattern(is_id(text), "must be 1 to 128 characters without white space"), schema::pattern(&schema::id()),
         "1 to 128 characters without white space";
-    /// An agent's slug, a role or `exec`.
+    /// The target of an escalation: an agent's slug, a role or `exec`.
     Route: route, schema::pattern("^(?:roles\\.)?[a-z0-9][a-z0-9_-]{0,63}$"),
         "an agent's slug, `roles.<slug>` or `exec`";
     NeverDoes: |text| pattern(text.starts_with("I never "), "must begin with `I never `"), schema::pattern("^I never "),

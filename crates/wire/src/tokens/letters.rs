@@ -1,18 +1,19 @@
-//! Words of Latin letters: what their letters, their case and what stands before them say about the price.
+//! The price of words of Latin letters, by their letters, their case and the character before them.
 
 use super::{Before, CLASSES, Class, UNIT};
 
-/// Ends of a word, the letters from `a`, and one for all Latin letters beyond ASCII.
+/// The number of symbols: the border of a word, the letters from `a`, and one symbol for all Latin letters beyond
+/// ASCII.
 const LETTERS: usize = 28;
 const OTHER: usize = LETTERS - 1;
 
-/// What a letter costs behind one, two and three others. Usual sequences are inside of tokens, rare ones part them. Pairs
-/// have a price each; sequences of three and four share theirs with others by chance.
+/// The numbers of prices for a letter after one, two and three others. Common sequences are inside tokens, rare ones
+/// separate tokens. Each pair has a price. A sequence of three or four shares its price with others, by a hash.
 const PAIRS: usize = LETTERS * LETTERS;
 const TRIPLES: usize = 1 << 10;
 const FOURS: usize = 1 << 13;
 
-/// Fitted, in parts of a token. The file has a character for each, a hundred in a line; `[` is nothing.
+/// The fitted prices in parts of a token. The file has one character per price, a hundred per line; `[` is zero.
 const PRICES: [i8; PAIRS + TRIPLES + FOURS] = {
     let text = include_bytes!("prices.txt");
     let mut prices = [0; PAIRS + TRIPLES + FOURS];
@@ -24,25 +25,26 @@ const PRICES: [i8; PAIRS + TRIPLES + FOURS] = {
     prices
 };
 
-/// By what stands before the word, then by its shape: small, Capital, one capital letter, ALL, SOMEFirst.
+/// The price by the character before the word, then by the word's shape: small, Capital, one capital letter, ALL,
+/// SOMEFirst.
 const SHAPES: [[i8; 5]; 4] = [[-7, -8, -10, 1, 4], [-6, -3, -11, -5, 4], [7, 20, 18, 13, 29], [10, 29, 27, 24, 35]];
 
-/// By the number of letters; longer words are priced by their letters.
+/// The price by the number of letters. Longer words are priced by their letters.
 const LENGTHS: [i8; 16] = [0, 2, -3, -2, -2, -2, -3, -2, -1, -2, -1, 0, 0, 1, 0, 1];
-/// For each capital letter of a word in capitals, and of one that only begins so.
+/// The price of each capital letter: in a word of capitals, and in a word that only begins with several.
 const CAPITALS: [i64; 2] = [2, 1];
-/// An `'s` or the like, which belongs to its word.
+/// The price of a contraction such as `'s`, which belongs to its word.
 const CONTRACTION: i64 = 20;
 
-/// Begins a letter of the Latin blocks beyond ASCII.
+/// Tells whether the bytes begin with a letter of the Latin blocks beyond ASCII.
 pub(super) fn is_latin(bytes: &[u8]) -> bool {
     latin(bytes) > 0
 }
 
-/// The length of such a letter in bytes, or 0.
+/// Returns the length in bytes of a Latin letter beyond ASCII, or 0.
 fn latin(bytes: &[u8]) -> usize {
     match bytes {
-        // The signs of multiplication and division stand among the letters.
+        // The signs of multiplication and division are in the same block as the letters.
         [0xc3, 0x97 | 0xb7, ..] => 0,
         [0xc3, 0x80..=0xbf, ..] | [0xc4..=0xc8, ..] | [0xc9, 0x80..=0x8f, ..] => 2,
         [0xe1, 0xb8..=0xbb, ..] => 3,
@@ -50,7 +52,7 @@ fn latin(bytes: &[u8]) -> usize {
     }
 }
 
-/// The price of the word at the beginning and its length in bytes: capitals, then small letters.
+/// Returns the price of the word at the beginning and its length in bytes. A word has capitals, then small letters.
 pub(super) fn word(bytes: &[u8], before: Before) -> (u64, usize) {
     let mut letters = Letters { bytes, at: 0, last: [0; 3], count: 0, price: 0 };
     letters.take(Class::Upper);
@@ -84,7 +86,7 @@ pub(super) fn word(bytes: &[u8], before: Before) -> (u64, usize) {
         + i64::from(LENGTHS[count.min(15)])
         + of_capitals
         + if tail > 0 { CONTRACTION } else { 0 };
-    // A long run of one letter looks usual all the way; its tokens have at most eight letters, though.
+    // A long run of one letter has only common sequences and looks cheap, but its tokens have at most eight letters.
     let least = ONE + 5 * many(count.saturating_sub(12));
     (u64::try_from(total.max(least)).unwrap_or(UNIT), at + tail)
 }
@@ -94,14 +96,14 @@ const ONE: i64 = UNIT as i64;
 struct Letters<'t> {
     bytes: &'t [u8],
     at: usize,
-    /// The last three, the newest first; 0 before the word.
+    /// The last three letters, the newest first; 0 before the word.
     last: [usize; 3],
     count: usize,
     price: i64,
 }
 
 impl Letters<'_> {
-    /// Goes on while there are letters of this case; letters beyond ASCII count as small.
+    /// Takes all following letters of this case. Letters beyond ASCII count as small.
     fn take(&mut self, case: Class) {
         while let Some(byte) = self.bytes.get(self.at) {
             let class = CLASSES[usize::from(*byte)];
@@ -139,10 +141,10 @@ impl Letters<'_> {
     }
 }
 
-/// An odd number that spreads sequences over the prices they share; only its low bits count, so that overflow does no harm.
+/// An odd factor that spreads sequences over the shared prices. Only its low bits count, so overflow does no harm.
 const SPREAD: usize = 40_503;
 
-/// The length of `'s`, `'t`, `'re`, `'ve`, `'m`, `'ll` or `'d` in any case, or 0.
+/// Returns the length of `'s`, `'t`, `'re`, `'ve`, `'m`, `'ll` or `'d` in any case, or 0.
 fn contraction(bytes: &[u8]) -> usize {
     let [b'\'', rest @ ..] = bytes else { return 0 };
     let small = |at: usize| rest.get(at).map(u8::to_ascii_lowercase);

@@ -1,8 +1,8 @@
-//! Runs of punctuation.
+//! The price of runs of punctuation.
 
 use super::{CLASSES, Class, UNIT};
 
-/// What punctuation is used for; characters of one use behave alike.
+/// The uses of punctuation. Characters of one use behave alike.
 const QUOTE: u8 = 0;
 const OPEN: u8 = 1;
 const CLOSE: u8 = 2;
@@ -13,7 +13,7 @@ const SIGN: u8 = 6;
 const NAME: u8 = 7;
 const LINE: u8 = 8;
 
-/// Price of one use behind another, in parts of a token.
+/// The price of a character after another one, by their uses, in parts of a token.
 const PAIRS: [[i8; 9]; 9] = [
     [23, 22, 13, 7, 17, 18, 23, 19, 8],
     [8, 16, 10, 21, 20, 18, 22, 18, 10],
@@ -26,12 +26,12 @@ const PAIRS: [[i8; 9]; 9] = [
     [0, 0, 0, 0, 0, 17, 0, 0, 0],
 ];
 
-/// Price of a character behind the same one, by its use.
+/// The price of a character after the same one, by its use.
 const SAME: [i8; 9] = [12, 18, 18, 7, 2, 8, 5, 12, 6];
-/// Of these, long runs are tokens, because people draw lines with them.
+/// Characters whose long runs are tokens, because people draw lines with them.
 const RULED: &[u8] = b"-=*#_./~";
 const RULED_PRICE: i64 = 2;
-/// Short runs are usual, and so are tokens: this much of every run is free.
+/// The part of every run that is free: short runs are common and therefore tokens.
 const FREE: i64 = 8;
 
 const fn use_of(byte: u8) -> u8 {
@@ -48,7 +48,7 @@ const fn use_of(byte: u8) -> u8 {
     }
 }
 
-/// By byte.
+/// The use of each byte.
 const USES: [u8; 256] = {
     let mut uses = [0; 256];
     let mut byte = 0;
@@ -59,7 +59,7 @@ const USES: [u8; 256] = {
     uses
 };
 
-/// The price of the run at the beginning and its length in bytes.
+/// Returns the price of the run at the beginning and its length in bytes.
 pub(super) fn run(bytes: &[u8]) -> (u64, usize) {
     let is_mark = |byte: &u8| CLASSES[usize::from(*byte)] == Class::Mark;
     let marks = bytes.iter().position(|byte| !is_mark(byte)).unwrap_or(bytes.len());

@@ -1,9 +1,9 @@
-//! What a character beyond Latin costs, by the block it stands in.
+//! The price of a character beyond Latin, by its Unicode block.
 //!
-//! A script that the tokenizer has words of costs a part of a token for each character, others up to one for each byte. The
-//! prices are those of the costliest usual text in the block, because languages that share a script differ.
+//! A script whose words the tokenizer knows costs a part of a token per character. Other scripts cost up to one token
+//! per byte. Each price fits the most expensive common text in its block, because languages that share a script differ.
 
-/// Sixteenths of a token for the characters from here to the next row.
+/// The first character of each block, and the price of its characters in sixteenths of a token.
 const BLOCKS: &[(u32, u16)] = &[
     (0x0080, 28),
     (0x0250, 32),
@@ -72,10 +72,10 @@ pub(super) fn price(found: char) -> u64 {
     behind.checked_sub(1).and_then(|block| BLOCKS.get(block)).map_or(32, |(_, price)| u64::from(*price) * 2)
 }
 
-/// People draw lines with these, so runs of them are tokens.
+/// Tells whether people draw lines with a character. Runs of such characters are tokens.
 pub(super) fn is_ruled(found: char) -> bool {
     matches!(found, '─' | '━' | '═' | '—' | '…')
 }
 
-/// What such a character costs behind the same one, in parts of a token.
+/// The price of such a line character after the same one, in parts of a token.
 pub(super) const RULED_PRICE: u64 = 6;

@@ -1,4 +1,4 @@
-//! Wires and cards to commands.
+//! Translates wire messages and cards to commands.
 
 use engine::command::{Register, Target};
 use engine::id::{TaskId, WorkflowId};
@@ -13,7 +13,7 @@ use crate::json::{Value, object};
 use crate::message::{Blocked, BlockerType, Brief, Complete, Id, Inbox, MessageType, Payload, Wire};
 use crate::shape::Shape;
 
-/// A legal document that says something this store cannot do.
+/// The reason why a legal document cannot become a command of this store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejection {
     /// A JSON pointer.
@@ -33,7 +33,7 @@ fn task(field: &'static str, id: &Id) -> Result<TaskId, Rejection> {
     id.as_str().parse().map_err(|error: engine::id::NotAnId| Rejection { field, reason: format!("{id} is {error}") })
 }
 
-/// Posting a wire is doing its act. A brief becomes a task of the workflow.
+/// Translates a wire message to the act that it performs. A brief becomes a task of the workflow.
 pub fn wire(wire: &Wire, workflow: Option<WorkflowId>) -> Result<Acts, Rejection> {
     let one = |command, left: Vec<Left>| Acts { commands: vec![command], left };
     Ok(match &wire.payload {
@@ -127,7 +127,7 @@ fn stopped(blocked: &Blocked) -> Result<Command, Rejection> {
     Ok(Command::Move { task, attempt: None, to: Target::Blocked { kind, reason, role: None } })
 }
 
-/// An agent with a card registers.
+/// Translates a card to the registration of its agent.
 pub fn card(card: &Card, runtime: &str, role: Option<&str>) -> Acts {
     let register = Register {
         name: card.identity.name.to_string(),

@@ -1,4 +1,4 @@
-//! The engine's state as documents.
+//! Translates the engine's state to documents.
 
 use engine::inbox::Message;
 use engine::task::{BlockKind, State, Task};
@@ -12,29 +12,30 @@ use crate::path::InsidePath;
 use crate::shape::{Integer, List, Map, Maybe, Measure, NonBlank, Summary, Text};
 use crate::time::DateTime;
 
-/// What a turn cost.
+/// The cost of a turn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
     pub usd: f64,
     pub seconds: f64,
 }
 
-/// What an agent is given with its task.
+/// The data that an agent gets with its task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Given<'a> {
     pub feature: Option<&'a str>,
     pub workflow: &'a str,
-    /// The turn of this attempt, from 1.
+    /// The number of the turn within its attempt, from 1.
     pub iteration: u32,
     pub action: &'a str,
     pub params: Vec<(String, crate::json::Value)>,
-    /// By name, relative to the root.
+    /// The paths by name, relative to the root.
     pub paths: Vec<(String, String)>,
-    /// What finished tasks noted, oldest first, without anybody's name.
+    /// The notes of finished tasks, oldest first, without the names of their authors.
     pub notes: Vec<String>,
 }
 
-/// The input envelope of a turn. `None` when a part is not legal there: a blank name, a path outside the root.
+/// Returns the input envelope of a turn. Returns `None` when a part is not legal: a blank name, a path outside the
+/// root.
 pub fn input(given: Given<'_>) -> Option<Input> {
     let path = |(name, path): (String, String)| Some((name, InsidePath::new(path)?));
     let notes: Vec<Text> = given.notes.into_iter().filter_map(Text::new).collect();
@@ -60,8 +61,8 @@ fn sender(actor: &str) -> Option<Sender> {
     Sender::new(actor)
 }
 
-/// A message of a mailbox. `from` and `to` are slugs, which only the store knows; a message of a person, the runner or the
-/// engine is theirs whatever `from` says.
+/// Returns a message of a mailbox as a wire message. `from` and `to` are slugs, which only the store knows. `from` is
+/// ignored when a person, the runner or the engine sent the message.
 pub fn inbox(message: &Message, from: &str, to: &str) -> Option<Wire> {
     let kind = MessageType::parse(message.draft.kind.as_str())?;
     let from = match message.from {
@@ -87,7 +88,7 @@ pub fn inbox(message: &Message, from: &str, to: &str) -> Option<Wire> {
     })
 }
 
-/// A completed task, as the runner announces it. A summary that is too long is cut at a word.
+/// Returns a completed task as the message of the runner. A summary that is too long is cut after a word.
 pub fn complete(task: &Task, agent: &str, verification: Verification, cost: Cost) -> Option<Wire> {
     let State::Completed { outcome, .. } = &task.state else { return None };
     let words: Vec<&str> = outcome.split_whitespace().collect();
@@ -105,7 +106,7 @@ pub fn complete(task: &Task, agent: &str, verification: Verification, cost: Cost
     announced(Payload::Complete(payload), task.updated)
 }
 
-/// A blocked task.
+/// Returns a blocked task as a wire message, or `None` for a task in another state.
 pub fn blocked(task: &Task, agent: &str) -> Option<Wire> {
     let State::Blocked(block) = &task.state else { return None };
     let blocker_type = blocker(block.kind);

@@ -1,4 +1,4 @@
-//! The end of a turn: an output envelope or a handoff.
+//! Translates the end of a turn: an output envelope or a handoff.
 
 use engine::checkpoint::Kind;
 use engine::command::{Note, Target};
@@ -19,7 +19,7 @@ fn moved(turn: Turn, to: Target) -> Command {
     Command::Move { task: turn.task, attempt: Some(turn.attempt), to }
 }
 
-/// A question to a person, first of all others.
+/// Returns the command that asks a person, with the highest priority.
 fn asks(turn: Turn, kind: MessageKind, subject: String, body: String) -> Command {
     let draft = Draft {
         kind,
@@ -40,7 +40,7 @@ fn records(turn: Turn, summary: String, detail: &Value) -> Command {
     Command::AddCheckpoint { task: turn.task, attempt: Some(turn.attempt), note }
 }
 
-/// An output: done, once more, or a person is needed.
+/// Translates an output: complete the task, try again, or ask a person.
 pub fn output(output: &Output, turn: Turn) -> Acts {
     let summary = output.summary.to_string();
     let notes: Vec<Value> =
@@ -65,7 +65,7 @@ pub fn output(output: &Output, turn: Turn) -> Acts {
     Acts { commands, left: left.into_iter().flatten().collect() }
 }
 
-/// A handoff, which is valid or there would be none.
+/// Translates a handoff. Every [`Contract`] is valid.
 pub fn handoff(contract: &Contract, turn: Turn) -> Acts {
     let evidence = contract.render().get("evidence_report").cloned().unwrap_or(Value::Null);
     let next = contract.next_action().to_owned();
@@ -105,7 +105,8 @@ pub fn handoff(contract: &Contract, turn: Turn) -> Acts {
     Acts { commands, left: left.into_iter().flatten().collect() }
 }
 
-/// What is in the way. Whose it is decides who is told.
+/// Returns the kind of obstacle and its reason. The kind depends on the owner of the obstacle and decides who is
+/// notified.
 pub(crate) fn obstacle(contract: &Contract) -> (BlockKind, String) {
     let kind = match contract.consolidation().map(crate::handoff::Consolidation::ownership_assessment) {
         Some(Ownership::CrossSurfaceDependency | Ownership::NotMySurface) => BlockKind::Dependency,
@@ -125,7 +126,7 @@ fn lines(notes: &[crate::handoff::Note]) -> String {
     notes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
-/// What a person needs to see before saying yes.
+/// Returns the text that a person needs to decide about an approval.
 fn approval(request: &Request) -> String {
     let text = |name: &str, found: Option<&str>| found.map(|text| format!("{name}: {text}"));
     let risk = request.risk_level.get().map(|risk| risk.word().as_str());

@@ -1,9 +1,10 @@
-//! What looks like a secret is left out of every view and of what leaves this machine. It errs on the side of leaving out.
+//! Leaves out text that looks like a secret, in every view and in all data that leaves this machine. In doubt it leaves
+//! out.
 
-/// What stands in its place.
+/// The replacement of a secret.
 const HIDDEN: &str = "[redacted]";
 
-/// How secrets of well-known services begin.
+/// The prefixes of secrets of well-known services.
 const PREFIXES: &[&str] = &[
     "sk-",
     "sk_",
@@ -37,11 +38,11 @@ const PREFIXES: &[&str] = &[
     "sntrys_",
     "age-secret-key-",
 ];
-/// A shorter word is no secret.
+/// The fewest characters of a secret with a known prefix.
 const SECRET_CHARS_MIN: usize = 12;
-/// So long and so mixed is no word of a language.
+/// The fewest characters of a mixed word that is taken for a secret. No word of a language is as long and as mixed.
 const MIXED_CHARS_MIN: usize = 32;
-/// A name with one of these in it has a secret for a value.
+/// Parts of names whose values are secrets.
 const NAMES: &[&str] = &[
     "password",
     "passwd",
@@ -63,15 +64,15 @@ const NAMES: &[&str] = &[
     "pwd",
 ];
 
-/// The text without what looks like a secret.
+/// Returns the text without parts that look like a secret.
 pub fn redacted(text: &str) -> String {
-    // A key is many lines long.
+    // A private key has many lines, so everything from its first line on is left out.
     let text = match text.find("-----BEGIN ") {
         Some(at) => &format!("{}{HIDDEN}", &text[..at]),
         None => text,
     };
     let mut out = String::with_capacity(text.len());
-    // What the last words say about the next one.
+    // Tells whether the words so far name a secret, so that the next word is its value.
     let mut named = false;
     let mut rest = text;
     while !rest.is_empty() {
@@ -92,7 +93,7 @@ pub fn redacted(text: &str) -> String {
         let assigned = between.trim_matches([' ', '"', '\'']);
         let names = is_name(word) && (assigned.starts_with(['=', ':']) || word.starts_with('-'));
         named = is_scheme(word) || names || (named && !hides && !is_switch);
-        // Between quotes a secret may have several words.
+        // A secret in quotes may have several words.
         if let Some((before, value, after)) = quoted(behind).filter(|_| names) {
             out.truncate(out.len() - between.len());
             out.push_str(before);
@@ -104,8 +105,8 @@ pub fn redacted(text: &str) -> String {
     without_users(&out)
 }
 
-/// Splits what comes behind a name at a value in quotes: up to the value, the value, and from the quote that ends it. Returns
-/// `None` when the value has no quotes.
+/// Splits the text after a name at a value in quotes: the text up to the value, the value, and the text from its
+/// closing quote. Returns `None` when the value has no quotes.
 fn quoted(behind: &str) -> Option<(&str, &str, &str)> {
     let sign = behind.trim_start_matches(['"', '\'', '`', ' ']);
     let value = sign.strip_prefix(['=', ':']).unwrap_or(behind).trim_start();
@@ -120,7 +121,7 @@ fn is_break(letter: char) -> bool {
     letter.is_whitespace() || "\"'`=:,;(){}[]<>|&?".contains(letter)
 }
 
-/// `Authorization: Bearer …`
+/// Tells whether a word is an authorization scheme, as in `Authorization: Bearer …`.
 fn is_scheme(word: &str) -> bool {
     ["bearer", "basic"].iter().any(|scheme| word.eq_ignore_ascii_case(scheme))
 }
@@ -138,12 +139,12 @@ fn is_secret(word: &str) -> bool {
     let has = |kind: fn(char) -> bool| word.chars().any(kind);
     let plain = word.chars().all(|letter| letter.is_ascii_alphanumeric() || "+/_-.".contains(letter));
     let mixed = has(|c| c.is_ascii_uppercase()) && has(|c| c.is_ascii_lowercase()) && has(|c| c.is_ascii_digit());
-    // A path has many short parts.
+    // A path has many short parts, so a secret must have at least one long part.
     let unbroken = word.split(['/', '.', '-', '_']).any(|part| part.len() >= MIXED_CHARS_MIN / 2);
     plain && mixed && unbroken && word.len() >= MIXED_CHARS_MIN
 }
 
-/// `scheme://user:password@host`
+/// Leaves out the user and the password in `scheme://user:password@host`.
 fn without_users(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,6 +1,7 @@
-//! What documents ask of the engine: `fixtures/acts/*.json` hold a document, the commands it becomes and what is left.
+//! The acts of documents: `fixtures/acts/*.json` hold a document, the commands that it becomes and the parts that are
+//! left.
 //!
-//! With `UPDATE=1` the expected parts are written anew.
+//! With `UPDATE=1` the test writes the expected parts again.
 
 use std::path::PathBuf;
 
@@ -38,7 +39,7 @@ fn converted(value: Value, lost: &[translate::Left]) -> Value {
     object([("document", value), ("lost", left(lost))])
 }
 
-/// The parts of a case, by its kind: what it becomes, and what it is in another dialect.
+/// Translates a document by its kind. Returns its acts and its form in another dialect.
 fn translated(kind: &str, document: &[u8]) -> Vec<(&'static str, Value)> {
     use wire::shape::Shape;
     match kind {
@@ -113,7 +114,7 @@ fn documents_become_commands() {
     }
 }
 
-/// The engine's state as documents that are valid by our own rules.
+/// The engine's state becomes documents that are valid by our rules.
 #[test]
 fn state_becomes_documents() {
     use engine::inbox::{Draft, MessageKind, MessageState, Owner};

@@ -1,4 +1,5 @@
-//! Reading the cases: from beside the repository when they are there, else from the copy in it.
+//! Reads the test cases: from the folder next to the repository if it exists, otherwise from the copy in the
+//! repository.
 
 use std::path::PathBuf;
 
@@ -6,14 +7,14 @@ use wire::json::{Value, parse};
 
 pub(crate) struct Case(Value);
 
-/// The folder of the cases.
+/// Returns the folder of the cases.
 pub(crate) fn folder() -> PathBuf {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let beside = here.join("../../../shared/vectors");
     if beside.is_dir() { beside } else { here.join("tests/fixtures/vectors") }
 }
 
-/// Every case of a file.
+/// Calls `judge` with every case of a file.
 pub(crate) fn each(file: &str, mut judge: impl FnMut(&Case)) {
     let path = folder().join(file);
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -43,7 +44,7 @@ impl Case {
         self.get("id").as_text().unwrap_or("a case without an id")
     }
 
-    /// The document: as text, as base64, or in parts that are repeated.
+    /// Returns the document, which is stored as text, as base64, or in parts that are repeated.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         if let Some(text) = self.find("text").and_then(Value::as_text) {
             return text.as_bytes().to_vec();
@@ -76,7 +77,7 @@ fn base64(text: &str) -> Vec<u8> {
 }
 
 impl Case {
-    /// What is known beside the document.
+    /// Returns the facts from outside the document.
     pub(crate) fn context(&self) -> wire::check::Context {
         let issued = self.find("issued_ids").and_then(Value::as_list);
         wire::check::Context {

@@ -1,4 +1,4 @@
-//! The schemas in `definitions/` are those of the types, and say the same as the checkers as far as a schema can.
+//! The schemas in `definitions/` match the types, and they agree with the checkers as far as a schema can.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ fn the_files_are_fresh() {
     }
 }
 
-/// What a checker refuses and a schema cannot: the code, and why.
+/// The codes of rules that a schema cannot express, each with the reason.
 const UNSAYABLE: &[(&str, &str)] = &[
     ("TOO_LONG", "words, sentences and bytes are not counted by a schema"),
     ("TYPE", "an integer written as 1.0 is one for a schema"),
@@ -46,7 +46,7 @@ const UNSAYABLE: &[(&str, &str)] = &[
     ("PATTERN", "a pattern does not know the calendar"),
 ];
 
-/// The kinds of what is wrong.
+/// Returns the codes of the errors, without their places.
 fn errors(finding: &Finding) -> Vec<&str> {
     let errors = finding.notes.iter().filter(|note| note.severity == Severity::Error);
     errors.map(|note| note.code.split(':').next().unwrap()).collect()
@@ -76,7 +76,8 @@ fn schemas_and_checkers_agree() {
     ] {
         each(file, |case| {
             let finding = check(kind, &case.bytes(), &case.context());
-            // What this other parser cannot read is not for the schema to judge: numbers that fit no double, bad JSON.
+            // The schema does not judge a document that this other parser cannot read: numbers that fit into no double,
+            // bad JSON.
             let Ok(document) = serde_json::from_slice(&case.bytes()) else { return };
             let codes: Vec<&str> = errors(&finding);
             if codes == ["NOT_JSON"] {
@@ -102,7 +103,7 @@ fn schemas_and_checkers_agree() {
     assert!(idle.is_empty(), "a schema can say these after all, or no case shows it: {idle:?}");
 }
 
-/// What a contract's schema cannot say.
+/// The codes of contract rules that a schema cannot express, each with the reason.
 const UNSAYABLE_OF_CONTRACTS: &[(&str, &str)] = &[
     ("CONSOLIDATION_REPORT", "whether it is required stands in the INPUT"),
     ("LOOP_STATE_INCOMPLETE", "two numbers are not compared by a schema"),
@@ -146,7 +147,7 @@ fn the_contract_and_its_schema_agree() {
     assert!(idle.is_empty(), "a schema can say these after all, or no case shows it: {idle:?}");
 }
 
-/// What we write is what its schema says.
+/// The frames that we write match their schema.
 #[test]
 fn frames_fit_their_schema() {
     use wire::stream::Frame;

@@ -1,5 +1,5 @@
-//! Every example of the specifications, accepted or refused; a refused one has the reason in its name:
-//! `what--CODE--path.to.field.json`.
+//! Every example of the specifications is accepted or refused as expected. A refused example has the reason in its file
+//! name: `what--CODE--path.to.field.json`.
 
 use std::path::{Path, PathBuf};
 
@@ -36,7 +36,7 @@ fn examples_of_the_specifications() {
     assert!(count >= 20, "only {count} examples were found");
 }
 
-/// The calls of the lifecycle, by the tool their file is named after; the specification shortens most ids.
+/// The calls of the lifecycle. Each file is named after its tool. The specification shortens most ids.
 #[test]
 fn examples_of_the_lifecycle() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/lifecycle");

@@ -1,4 +1,4 @@
-//! Facts about tasks, from tiny to hostile.
+//! Facts about tasks, from tiny to hostile, for the tests of contexts.
 
 use engine::checkpoint::{Checkpoint, Kind};
 use engine::command::Note;
@@ -17,7 +17,7 @@ const CHINESE: &str = include_str!("../fixtures/tokens/chinese.txt");
 const EMOJI: &str = include_str!("../fixtures/tokens/emoji.txt");
 const MIXED: &str = include_str!("../fixtures/tokens/european.txt");
 
-/// A task with nothing to tell.
+/// Returns a task with almost no data.
 pub(crate) fn plain(seed: u128) -> Facts {
     let ids = &mut Ids::new(seed);
     let (at, workflow) = (Timestamp(1_767_225_600_000), engine::id::WorkflowId::next(ids));
@@ -84,7 +84,7 @@ pub(crate) fn task(ids: &mut Ids, workflow: engine::id::WorkflowId, name: &str, 
     }
 }
 
-/// Numbers the notes as an agent would have recorded them, a minute apart.
+/// Adds notes as checkpoints, as if an agent had recorded them one minute apart.
 pub(crate) fn record(facts: &mut Facts, notes: impl IntoIterator<Item = Note>) {
     let ids = &mut Ids::new(77);
     for note in notes {
@@ -98,7 +98,7 @@ pub(crate) fn json(value: &Value) -> Json {
     Json::from_stored(value.to_string())
 }
 
-/// A text of about this many bytes.
+/// Returns a text of about this many bytes.
 fn text(chance: &mut Chance, bytes: usize) -> String {
     let source = *chance.pick(&[PROSE, PROSE, PROSE, CODE, CODE, CHINESE, EMOJI, MIXED]);
     match chance.below(12) {
@@ -119,7 +119,7 @@ fn text(chance: &mut Chance, bytes: usize) -> String {
     }
 }
 
-/// Mostly short, sometimes long, now and then as long as it may be.
+/// Returns a size that is mostly small, sometimes large, and rarely the largest that is legal.
 fn size(chance: &mut Chance, max: usize) -> usize {
     let scale = *chance.pick(&[20, 60, 60, 200, 200, 200, 1_000, 1_000, 5_000, 40_000]);
     1 + chance.below(scale.min(max))
@@ -190,7 +190,7 @@ fn note(chance: &mut Chance) -> Note {
     Note { kind: *chance.pick(Kind::ALL), summary: text(chance, bytes), detail, files: texts(chance, 1_000, 40) }
 }
 
-/// Anything that may be stored.
+/// Returns any facts that may be stored.
 pub(crate) fn any(chance: &mut Chance) -> Facts {
     let mut facts = plain(u128::from(chance.next()));
     let long = |chance: &mut Chance| {

@@ -1,4 +1,4 @@
-//! Holds the handoff to the vectors: every case of every file, every field of what is expected.
+//! Compares the handoff module with the vectors: every case of every file, every expected field.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use wire::handoff::{Context, Machine, NoIdentity, Reference, Verdict, identity, judge, merge_all};
 use wire::json::{Value, parse, parse_object};
 
-/// Where the vectors are: beside the repository, or a copy of our own.
+/// Returns the folder of the vectors: next to the repository, or the copy in the repository.
 fn folder() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let beside = here.join("../../../shared/vectors");
@@ -25,7 +25,7 @@ fn text<'v>(case: &'v Value, name: &str) -> &'v str {
     case.get(name).and_then(Value::as_text).unwrap()
 }
 
-/// What the agent said; long ones are kept in parts.
+/// Returns the text of the agent. Long texts are stored in parts.
 fn said(case: &Value) -> String {
     String::from_utf8(crate::cases::Case::of(case.clone()).bytes()).unwrap()
 }
@@ -35,13 +35,13 @@ fn verdict(case: &Value) -> Verdict {
     judge(&said(case), &Context { input: case.get("input_envelope"), dispatch_agent_id })
 }
 
-/// Recognising live state is left to judgement, so it is not compared.
+/// Removes the warnings about live state. Recognising live state is a matter of judgement, so it is not compared.
 fn without_live_state(value: &Value) -> Value {
     let is_other = |code: &&Value| !code.as_text().unwrap().starts_with("LIVE_STATE:");
     Value::List(value.as_list().unwrap().iter().filter(is_other).cloned().collect())
 }
 
-/// Compares all cases before it fails, so that one run shows everything that is wrong.
+/// Compares all cases before it fails, so that one run shows every wrong case.
 fn check(file: &str, found: impl Fn(&Value) -> Option<String>) {
     let cases = cases(file);
     let wrong: Vec<String> =

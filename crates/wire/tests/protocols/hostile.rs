@@ -1,4 +1,4 @@
-//! A mebibyte of anything is judged in under 50 milliseconds: no input makes a checker slow.
+//! No input makes a checker slow: every checker judges a mebibyte of any input in under 50 milliseconds.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use wire::report::Registry;
 use wire::{card, envelope, feedback, handoff, message, stream};
 
 const MEBIBYTE: usize = 1 << 20;
-/// A build with the checks for debugging takes about three times as long, and more on a busy machine; the benchmark measures
-/// the other one.
+/// The time limit for one document. A build with debug checks takes about three times as long, and more on a busy
+/// machine. The benchmark measures the release build.
 const BOUND: Duration = Duration::from_millis(if cfg!(debug_assertions) { 250 } else { 50 });
 
 type Judge = fn(&[u8]) -> usize;
 
-/// Every checker, reduced to how many problems it found.
+/// Every checker, reduced to the number of problems that it finds.
 const JUDGES: &[(&str, Judge)] = &[
     ("envelope/input.jsonl", |bytes| count(&envelope::judge_input(bytes).report)),
     ("envelope/output.jsonl", |bytes| count(&envelope::judge_output(bytes).report)),
@@ -41,7 +41,7 @@ fn count(report: &wire::report::Report<'_>) -> usize {
     report.errors().len() + report.warnings().len()
 }
 
-/// Time on the processor: other tests run beside this one.
+/// Returns the processor time of this thread, because other tests run at the same time.
 fn used() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap()
 }
@@ -52,7 +52,7 @@ fn judged_in_time(judge: Judge, bytes: &[u8], what: &str) {
     }
 }
 
-/// The best of a few tries, when none is within the bound.
+/// Tries several times. When no try is within the bound, the error has the best time.
 fn best_of(tries: u32, judge: Judge, bytes: &[u8], bound: Duration) -> Result<(), Duration> {
     let mut best = Duration::MAX;
     for _ in 0..tries {
@@ -69,7 +69,7 @@ fn best_of(tries: u32, judge: Judge, bytes: &[u8], bound: Duration) -> Result<()
 const OPENING: &str = "Done.\n```agent_contract_handoff\n";
 const CLOSING: &str = "\n```\n";
 
-/// Text that is long in one way.
+/// Returns a text of this length that repeats one piece.
 fn long(piece: &str, room: usize) -> String {
     piece.repeat(room / piece.len())
 }
@@ -109,7 +109,7 @@ fn text_that_is_no_document() {
     }
 }
 
-/// What is put in the place of every value, so that the whole has a mebibyte.
+/// Returns the values that replace every value of a document in turn, so that the whole has a mebibyte.
 fn fillings(room: usize) -> Vec<(&'static str, String)> {
     let list = |item: &str| format!("[{}{item}]", long(&format!("{item},"), room - 2 * item.len() - 4));
     let text = |piece: &str| format!("\"{}\"", long(piece, room - 4));
@@ -144,7 +144,7 @@ fn fillings(room: usize) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Pointers to every value of a document.
+/// Collects the paths to every value of a document.
 fn places(value: &Value, path: &mut Vec<usize>, found: &mut Vec<Vec<usize>>) {
     found.push(path.clone());
     let children: Vec<&Value> = match value {
@@ -159,7 +159,7 @@ fn places(value: &Value, path: &mut Vec<usize>, found: &mut Vec<Vec<usize>>) {
     }
 }
 
-/// Puts a marker in a place; the filling is put in by text.
+/// Puts a marker at a path. The filling replaces the marker in the text later.
 fn mark(value: &mut Value, path: &[usize]) {
     match (path, value) {
         ([], value) => *value = "@@".into(),
@@ -183,7 +183,7 @@ fn documents_with_one_huge_part() {
             }
             let valid = case.find("expect").is_none_or(|expect| expect.get("valid") == Some(&Value::Bool(true)));
             let Some(document) = std::str::from_utf8(&bytes).ok().and_then(|text| parse(text).ok()) else { return };
-            // The largest of the plain ones has every field.
+            // The largest of the simple documents has every field.
             if valid && bytes.len() < 1_500 && !case.id().contains("depth") && !case.id().contains("deep") {
                 tried.push(document.to_value());
             }
@@ -200,7 +200,8 @@ fn documents_with_one_huge_part() {
             let marked = marked.to_string();
             for ((what, filling), (_, quarter)) in fillings.iter().zip(&quarters) {
                 let with = |filling| format!("{before}{}{after}", marked.replace("\"@@\"", filling));
-                // A quarter of it in a sixteenth of the time: the whole is in time even if the time grows with the square.
+                // If a quarter of the size takes at most a sixteenth of the time, the whole is in time even if the time
+                // grows quadratically.
                 if best_of(1, *judge, with(quarter).as_bytes(), BOUND / 16).is_ok() {
                     continue;
                 }
@@ -211,7 +212,7 @@ fn documents_with_one_huge_part() {
     }
 }
 
-/// The parts beside the documents: a whole finding each, with its verdict.
+/// The kinds that accompany the documents. The time includes the whole finding with its verdict.
 #[test]
 fn the_parts_beside_the_documents() {
     use wire::check::{Context, Kind, check};
@@ -236,7 +237,8 @@ fn the_parts_beside_the_documents() {
             list("{\"stored\":{\"a\":[{\"name\":\"n\"}]},\"payload\":{\"a\":[", "{\"name\":\"n\",\"b\":1}", "]}}"),
         ),
     ];
-    // Quadratic would be minutes; a finding is also put into words, which the bound for judging does not count.
+    // Quadratic time would be minutes. The bound is larger here, because a finding also includes the texts of its
+    // problems.
     const WHOLE: Duration = Duration::from_secs(1);
     for (kind, text) in cases {
         let best = (0..3)

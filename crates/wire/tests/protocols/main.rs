@@ -1,5 +1,5 @@
-//! The protocols as a whole: the cases that came with the rules, the examples of the specifications, the schemas, and what
-//! must hold for every document.
+//! Tests of the protocols as a whole: the cases of the rules, the examples of the specifications, the schemas, and the
+//! properties of every document.
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 mod acts;

@@ -1,6 +1,6 @@
-//! What holds for every document, not only for the cases: tried with documents that chance made from them.
+//! Properties that hold for every document and not only for the cases, tested with random changes of the cases.
 //!
-//! `FUZZ_SECONDS` makes it run longer, `FUZZ_SEED` repeats a run.
+//! `FUZZ_SECONDS` makes the tests run longer, `FUZZ_SEED` repeats a run.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ const FILES: &[(&str, Kind)] = &[
     ("handoff/cases.jsonl", Kind::Handoff),
 ];
 
-/// Documents that are small enough to be changed a million times.
+/// Returns the cases that are small enough to be changed a million times.
 fn documents() -> Vec<(Kind, Vec<u8>, Context)> {
     let mut documents = Vec::new();
     for (file, kind) in FILES {
@@ -34,7 +34,7 @@ fn documents() -> Vec<(Kind, Vec<u8>, Context)> {
     documents
 }
 
-/// Reading and writing loses nothing, and what was written is judged like what was read.
+/// Checks that reading and writing lose nothing, and that the written document is valid again.
 fn comes_back(kind: Kind, bytes: &[u8], context: &Context) {
     let finding = check(kind, bytes, context);
     let Some(rendered) = finding.rendered else { return };
@@ -65,7 +65,7 @@ fn seed() -> u64 {
     std::env::var("FUZZ_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(20_261_116)
 }
 
-/// Says with which seed it failed.
+/// A guard that prints the seed when a test fails.
 struct Telling(u64);
 
 impl Drop for Telling {
@@ -76,7 +76,8 @@ impl Drop for Telling {
     }
 }
 
-/// A document with a few things changed: judged the same twice, with every problem explained, and lost nothing if valid.
+/// A document with a few changes gets the same verdict twice, every problem is explained, and a valid one loses
+/// nothing.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "runs for some seconds")]
 fn changed_documents() {
@@ -111,7 +112,7 @@ fn changed_documents() {
     assert!(valid > 50 && broken > 50, "{valid} valid and {broken} broken documents were tried");
 }
 
-/// Bytes that are hardly a document any more: a verdict, no panic.
+/// Bytes that are hardly a document any more get a verdict and cause no panic.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "runs for some seconds")]
 fn scrambled_bytes() {
@@ -137,7 +138,7 @@ fn scrambled_bytes() {
     assert!(tried > 500, "only {tried} were tried");
 }
 
-/// Removing a required field is told, by its pointer.
+/// A removed required field is reported with its pointer.
 #[test]
 fn a_missing_field_is_named() {
     for (kind, bytes, context) in documents() {
@@ -153,7 +154,8 @@ fn a_missing_field_is_named() {
     }
 }
 
-/// Foreign text stays inside its fences, whatever it is: read the prompt as Markdown does, and look where it stands.
+/// Any foreign text stays inside its fences. The test reads the prompt as Markdown and checks where the foreign text
+/// stands.
 #[test]
 fn foreign_text_cannot_break_out_of_the_prompt() {
     const PIECES: &[&str] = &[
@@ -226,7 +228,7 @@ fn foreign_text_cannot_break_out_of_the_prompt() {
     }
 }
 
-/// The lines that are in no code block, blank ones left out.
+/// Returns the lines outside of code blocks, without blank lines.
 fn outside_of_fences(text: &str) -> Vec<&str> {
     let (mut open, mut outside): (Option<(char, usize)>, _) = (None, Vec::new());
     for line in text.split('\n') {

@@ -1,8 +1,8 @@
-//! Chance that can be repeated, and what it does to documents.
+//! Random numbers that can be repeated from a seed, and random changes of documents.
 
 use wire::json::{Number, Value};
 
-/// A small generator (splitmix64). A failure prints the seed.
+/// A small generator of random numbers (splitmix64). A failure prints the seed.
 pub(crate) struct Chance(pub(crate) u64);
 
 impl Chance {
@@ -23,7 +23,7 @@ impl Chance {
     }
 }
 
-/// Texts that have broken somebody before.
+/// Texts that have caused errors in programs before.
 const TEXTS: &[&str] = &[
     "",
     " ",
@@ -76,7 +76,7 @@ pub(crate) fn value(chance: &mut Chance) -> Value {
     }
 }
 
-/// Changes one thing somewhere.
+/// Changes one part of a document at random.
 pub(crate) fn mutate(document: &mut Value, chance: &mut Chance) {
     match document {
         Value::Object(members) if !members.is_empty() && chance.below(8) > 0 => {
@@ -109,7 +109,7 @@ pub(crate) fn mutate(document: &mut Value, chance: &mut Chance) {
     }
 }
 
-/// Changes a few bytes of a text.
+/// Changes a few bytes of a text at random.
 pub(crate) fn scramble(bytes: &mut Vec<u8>, chance: &mut Chance) {
     const PIECES: &[&[u8]] = &[
         b"{",

@@ -1,4 +1,4 @@
-//! The estimate of tokens beside a real tokenizer.
+//! Compares the estimate of tokens with a real tokenizer.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::random::Chance;
 
 static O200K: LazyLock<CoreBPE> = LazyLock::new(|| tiktoken_rs::o200k_base().unwrap());
 
-/// What the text costs a model.
+/// Returns the real number of tokens of a text.
 pub(crate) fn real(text: &str) -> usize {
     O200K.encode_ordinary(text).len()
 }
@@ -20,7 +20,7 @@ pub(crate) fn real(text: &str) -> usize {
 struct Sample {
     name: String,
     text: String,
-    /// English or code, where the estimate must be near as well.
+    /// Tells whether the text is English or code, for which the estimate must also be close.
     near: bool,
 }
 
@@ -28,7 +28,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Files with one of these endings below a folder, in a fixed order.
+/// Returns the files below a folder with one of these endings, in a fixed order.
 fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     found.sort();
@@ -64,7 +64,7 @@ fn samples() -> Vec<Sample> {
     samples
 }
 
-/// What people do not write but send.
+/// Returns samples of texts that people send but do not write.
 fn made(chance: &mut Chance) -> Vec<Sample> {
     const BASE64: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const WORDS: &[&str] =

@@ -1,4 +1,4 @@
-//! The cases that came with the rules: every verdict, field by field.
+//! The cases of the rules: compares every verdict field by field.
 
 use crate::cases::{Case, each};
 use wire::json::Value;
