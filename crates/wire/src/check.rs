@@ -18,7 +18,7 @@ use crate::{card, envelope, feedback, handoff, message, stream};
 
 macro_rules! kinds {
     ($($variant:ident = $word:literal, $about:literal;)*) => {
-        /// The kind of document as which bytes are judged.
+        /// A kind of document that can be judged.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Kind { $(#[doc = $about] $variant,)* }
 
@@ -183,7 +183,8 @@ fn streamed(bytes: &[u8]) -> Finding {
 }
 
 fn handed_over(bytes: &[u8], context: &Context) -> Finding {
-    // Bytes that are not UTF-8 become replacement characters, which cannot be part of an accepted contract.
+    // Bytes that are not UTF-8 become visible replacement characters. The bytes themselves never reach an accepted
+    // contract.
     let text = String::from_utf8_lossy(bytes);
     let known =
         handoff::Context { input: context.input.as_ref(), dispatch_agent_id: context.dispatch_agent_id.as_deref() };

@@ -39,7 +39,7 @@ const FIELDS_SHARE: u64 = 60;
 /// The most times that the reply is written to come near to the budget. One time is not enough, because pieces weigh
 /// more apart than together, and a list or a value may leave tokens over.
 const ROUNDS_MAX: u32 = 6;
-/// The search for a reply ends when the unused weight is less than the limit divided by this number.
+/// The divisor of the limit that gives the largest unused weight: below it, the search for a fuller reply ends.
 const NEAR: u64 = 32;
 
 /// The most checkpoints that are loaded by default. Rows whose shortest form would not fit into the budget are never
@@ -50,7 +50,7 @@ const ROWS_MAX: u32 = 2_000;
 /// The fewest tokens that one line takes.
 const ROW_TOKENS: u32 = 10;
 
-/// Returns how many of the newest checkpoints the caller loads for [`fit`].
+/// Returns how many of the newest checkpoints to load for [`fit`].
 pub fn rows_wanted(include: Option<&Include>, max_tokens: u32) -> u32 {
     let wanted = Wanted::of(include);
     let fitting = max_tokens.div_ceil(ROW_TOKENS);
@@ -80,7 +80,7 @@ struct Parts<'f> {
     workflow: Option<Vec<Field<'f>>>,
     task: Vec<Field<'f>>,
     history: History<'f>,
-    /// The whole history of checkpoints gets its tokens before any other part.
+    /// Tells whether the whole history of checkpoints gets its tokens before any other part.
     history_first: bool,
     prior: Option<Tasks<'f>>,
     siblings: Option<Tasks<'f>>,

@@ -314,12 +314,12 @@ fn arguments_of<T: Shape>(bytes: &[u8], bytes_max: usize) -> Judged<'_, T> {
     }
 }
 
-/// The arguments that all calls share.
+/// The arguments that calls have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Common {
     /// The calling agent, if the call names it.
     pub agent: Option<AgentId>,
-    /// The session of the caller. The session that holds a workflow's lock may pass it.
+    /// The session of the caller, which may pass the lock that it holds on a workflow.
     pub session: Option<String>,
     pub key: Option<String>,
 }

@@ -68,7 +68,7 @@ message! {
         env: optional Env,
     }
     judge(fields) {
-        // Also warns about a goal that is too long: its author must fix both problems.
+        // A goal that is too long is checked as well, because its author must fix both problems.
         if fields.text("goal").is_some_and(is_imperative) {
             fields.warning(
                 "GOAL_NOT_DECLARATIVE",

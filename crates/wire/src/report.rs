@@ -150,7 +150,7 @@ pub struct Report<'t> {
     errors: Vec<Problem>,
     warnings: Vec<Problem>,
     unknown: Unknown,
-    /// Returns the hint for a key that no table lists.
+    /// The function that returns the hint for a key that no table lists.
     stray_hint: fn(&str) -> Hint,
     registry: Option<&'t Registry>,
     /// Problems with unknown keys. They are reported last, in document order.

@@ -139,7 +139,7 @@ impl Reader {
         Self::default()
     }
 
-    /// Takes more bytes. Tells whether the reader accepts further ones.
+    /// Takes more bytes. Returns false when reading has stopped because a line is too long.
     pub fn feed(&mut self, bytes: &[u8]) -> bool {
         self.feed_all(bytes, None)
     }

@@ -17,8 +17,8 @@ const SMALL: u64 = 6 * UNIT;
 const WORD_BYTES_MAX: usize = 24;
 /// The fewest characters of a text that is shown at all.
 const FEW_CHARACTERS: usize = 4;
-/// The deepest nesting of a value in the reply. The reply adds a few levels around it, and readers have the same limit
-/// as we have.
+/// The deepest nesting of a value in the reply. The reply adds a few levels around it, and other readers have the limit
+/// of our parser.
 const VALUE_DEPTH_MAX: usize = DEPTH_MAX - 8;
 
 /// The value of an object's member.
@@ -38,7 +38,7 @@ pub(super) enum Content<'f> {
 pub(super) struct Field<'f> {
     pub(super) name: &'static str,
     content: Content<'f>,
-    /// The weight in full.
+    /// The weight of the whole field.
     pub(super) want: u64,
     /// The weight that the field gets before the rest is shared.
     pub(super) least: u64,
@@ -175,7 +175,7 @@ fn depth_within(node: &Node<'_>, levels: usize) -> bool {
 }
 
 /// Cuts a text to a budget, measured as a JSON string, and appends a marker. Returns it with the number of characters
-/// that were cut.
+/// that were cut, or `None` when no text would remain.
 pub(super) fn cut(text: &str, budget: u64) -> Option<(String, u64)> {
     let end = beginning(text, budget.checked_sub(MARKER)?);
     if end == text.len() {

@@ -133,7 +133,7 @@ fn entry<'f>(task: &'f Task, detail: Option<&'f Json>) -> Entry<'f> {
     Entry { bare, texts }
 }
 
-/// Returns the outcome of a task, or the reason that was given when it was failed, skipped, blocked or paused.
+/// Returns the outcome of a completed task, or the reason why a task failed, was skipped, is blocked or is paused.
 fn outcome(state: &State) -> Option<&str> {
     match state {
         State::Completed { outcome, .. } => Some(outcome),

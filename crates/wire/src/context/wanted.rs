@@ -14,7 +14,7 @@ pub(super) struct Wanted {
     pub(super) prior_detail: bool,
     pub(super) siblings: bool,
     pub(super) dependencies: bool,
-    /// The whole history of checkpoints gets its tokens before any other part.
+    /// Tells whether the whole history of checkpoints gets its tokens before any other part.
     pub(super) history: bool,
     /// The number of the newest checkpoints that are wanted with detail.
     pub(super) detailed: u32,

@@ -53,7 +53,7 @@ const CONDITIONS: &[&str] = &[
     "status",
 ];
 
-/// Values of such conditions.
+/// Values that a running system reports for such a condition.
 const ANSWERS: &[&str] = &[
     "containercreating",
     "crashloopbackoff",
@@ -76,8 +76,9 @@ const VERSIONS: &[&str] = &["version", "release", "tag", "build", "revision"];
 /// A walk through payloads that reports their live values.
 pub(super) struct Watch<'f, 't, 'n> {
     findings: &'f mut Findings<'t>,
-    /// The index of the update, and the path from its payload to the current value.
+    /// The index of the current update.
     update: usize,
+    /// The path from the payload of the update to the current value.
     path: Vec<Step<'n>>,
     room: usize,
 }

@@ -46,7 +46,7 @@ pub fn merge_all<'p>(stored: &Value, payloads: impl IntoIterator<Item = &'p Valu
     Merged { value: tree.into_value(), warnings: merging.warnings }
 }
 
-/// A value into which payloads are merged. It becomes an index when a payload of the same type goes into it.
+/// A value into which payloads are merged. It gets an index when a payload of the same type is merged into it.
 #[derive(Debug)]
 enum Tree {
     Plain(Value),

@@ -198,8 +198,9 @@ impl Part {
 /// The problems of one text, in three lists.
 #[derive(Debug, Default)]
 pub(super) struct Findings<'t> {
-    /// The body of the block, and its start in the whole text.
+    /// The body of the block.
     pub(super) source: Source<'t>,
+    /// The offset in bytes of the body in the whole text.
     start: u32,
     pub(super) missing: Vec<Problem>,
     pub(super) invalid: Vec<Problem>,

@@ -80,7 +80,7 @@ impl Reference {
         &self.name
     }
 
-    /// Returns `{parsed}` for a parsed text. `parsed` is null when the text is not a reference.
+    /// Returns `{parsed}`, the parts of a reference. `parsed` is null when the text is not a reference.
     pub fn to_value(found: &Result<Self, NoReference>) -> Value {
         let parsed = found.as_ref().ok().map(|reference| {
             object([

@@ -5,7 +5,8 @@
 pub struct Rule {
     /// The code, or the part of it before the colon.
     pub code: &'static str,
-    /// The field, with dots between names. Empty or ending with a dot where the part after the colon belongs to it.
+    /// The path of the field, with dots between names. It is empty or ends with a dot when the part of the code after the
+    /// colon completes it.
     pub field: &'static str,
     /// A description of legal values, for the agent that must repair its output.
     pub legal: &'static str,

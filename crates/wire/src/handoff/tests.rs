@@ -5,7 +5,7 @@ use super::*;
 const EVIDENCE: &str = r#""patterns_checked":[],"files_checked":[],"commands_run":["ls",{"command":"cat","result":0}],"key_outputs":["k",{"x":1}],"verbatim_outputs":[],"cross_layer_impacts":[],"open_gaps":[]"#;
 const STATUS: &str = r#""plan_status":"BLOCKED","agent_id":"ab7e4d2","pending_steps":[],"next_action":"go on""#;
 
-/// Returns a text with a block that is valid except for `rest`.
+/// Returns a text whose block is valid, apart from the inserted `rest`.
 fn blocked(rest: &str) -> String {
     block(&format!(r#"{{"agent_status":{{{STATUS}}},"evidence_report":{{{EVIDENCE}}}{rest}}}"#))
 }

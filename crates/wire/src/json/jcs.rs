@@ -78,8 +78,8 @@ fn double(value: f64) -> String {
     }
     let sign = if value < 0.0 { "-" } else { "" };
     // Use the fewest digits that give the same double again, as `d.ddde±n`. If there are several such numbers,
-    // ECMAScript takes the nearest, and of two equally near ones the even one. Rounding to an exact number of digits
-    // gives the same result.
+    // ECMAScript takes the nearest, and of two equally near ones the even one. Rounding to that number of digits makes
+    // the same choice.
     let shortest = format!("{:e}", value.abs());
     let places = shortest.split_once('e').map_or(0, |(mantissa, _)| mantissa.len().saturating_sub(2));
     let nearest = format!("{:.places$e}", value.abs());

@@ -121,7 +121,7 @@ impl Decimal {
         if digits.is_empty() {
             return Self { negative: false, digits, exponent: 0 };
         }
-        // An exponent that does not fit is larger than any that does.
+        // An exponent that does not fit is further from zero than any that does.
         let far = if power.starts_with('-') { i128::MIN } else { i128::MAX };
         let power = power.strip_prefix('+').unwrap_or(power).parse::<i128>().unwrap_or(far);
         let whole = i128::try_from(whole.len()).unwrap_or(i128::MAX);

@@ -175,8 +175,8 @@ impl<'t> Parser<'t> {
         if self.peek() == Some(b']') {
             return Ok(Kind::List(Vec::new()));
         }
-        // Hostile documents consist of lists with one element, so start with space for one. A longer list grows
-        // quickly.
+        // Hostile documents have many lists with one element, so reserve space for one only. A longer list grows at
+        // once.
         let mut items = Vec::with_capacity(1);
         loop {
             self.blank();
@@ -381,7 +381,8 @@ impl Names {
             let seen = members.iter().map(|member| hasher.hash_one(&*member.name)).collect();
             (hasher, seen)
         });
-        // A known hash nearly always means a known name, so this comparison rarely decides.
+        // Two names rarely have the same hash, so a known hash nearly always means a repeated name. The comparison
+        // makes sure.
         seen.insert(hasher.hash_one(name)) || members.iter().all(|member| member.name != name)
     }
 }

@@ -164,7 +164,7 @@ impl WorkflowPlan {
 }
 
 message! {
-    /// The plan of the agent that holds a task.
+    /// The plan that the holder of a task makes for it.
     pub struct TaskPlan {
         approach: required NonBlank,
         steps: required List<NonBlank>,

@@ -183,7 +183,7 @@ reply! {
     }
 }
 
-/// Tells whether the engine has the review as running, for callers that show it.
+/// Tells whether the status of the review in the engine is running.
 pub fn is_running(found: &Reviewed) -> bool {
     found.review.status == review::ReviewStatus::Running
 }

@@ -13,8 +13,7 @@ fn done() -> Value {
     Success { success: true }.render()
 }
 
-/// Returns the reply to a call that is one command. Returns `None` for an engine reply that needs more data than it
-/// has.
+/// Returns the reply to a call that is one command. Returns `None` when the engine's reply alone is not enough.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the other replies answer calls that do more than one command")]
 #[expect(clippy::too_many_lines, reason = "one match that names every reply")]
 pub fn answer(call: &Call, reply: &Reply) -> Option<Value> {

@@ -3,7 +3,8 @@
 //! A script whose words the tokenizer knows costs a part of a token per character. Other scripts cost up to one token
 //! per byte. Each price fits the most expensive common text in its block, because languages that share a script differ.
 
-/// The first character of each block, and the price of its characters in sixteenths of a token.
+/// The first character of each block, and the price of its characters in sixteenths of a token. The price applies up to
+/// the next row.
 const BLOCKS: &[(u32, u16)] = &[
     (0x0080, 28),
     (0x0250, 32),
@@ -77,5 +78,5 @@ pub(super) fn is_ruled(found: char) -> bool {
     matches!(found, '─' | '━' | '═' | '—' | '…')
 }
 
-/// The price of such a line character after the same one, in parts of a token.
+/// The price of a line character after the same one, in parts of a token.
 pub(super) const RULED_PRICE: u64 = 6;

@@ -1,5 +1,5 @@
-//! Leaves out text that looks like a secret, in every view and in all data that leaves this machine. In doubt it leaves
-//! out.
+//! Leaves out text that looks like a secret, in every view and in all data that leaves this machine. When in doubt, it
+//! leaves the text out.
 
 /// The replacement of a secret.
 const HIDDEN: &str = "[redacted]";
@@ -72,7 +72,7 @@ pub fn redacted(text: &str) -> String {
         None => text,
     };
     let mut out = String::with_capacity(text.len());
-    // Tells whether the words so far name a secret, so that the next word is its value.
+    // True when the words so far name a secret, so that the next word is its value.
     let mut named = false;
     let mut rest = text;
     while !rest.is_empty() {

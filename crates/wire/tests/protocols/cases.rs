@@ -1,4 +1,4 @@
-//! Reads the test cases: from the folder next to the repository if it exists, otherwise from the copy in the
+//! Reads the test cases: from `shared/vectors` next to the repository if it exists, otherwise from the copy in the
 //! repository.
 
 use std::path::PathBuf;
