@@ -39,7 +39,7 @@ const FIELDS_SHARE: u64 = 60;
 /// The most times that the reply is written to come near to the budget. One time is not enough, because pieces weigh
 /// more apart than together, and a list or a value may leave tokens over.
 const ROUNDS_MAX: u32 = 6;
-/// The divisor of the limit that gives the largest unused weight: below it, the search for a fuller reply ends.
+/// The denominator of the part of the limit that may stay unused: the search for a fuller reply ends below 1/32.
 const NEAR: u64 = 32;
 
 /// The most checkpoints that are loaded by default. Rows whose shortest form would not fit into the budget are never

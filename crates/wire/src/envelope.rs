@@ -1,7 +1,7 @@
 //! Input and output envelope of one agent call (protocol 1).
 //!
-//! The input says what to do and where things are; the output says what happened, carries the files to write, and
-//! recommends what comes next.
+//! The input names the task and the paths of its files. The output reports the result, carries the files to write, and
+//! recommends the next step.
 //!
 //! ```
 //! let output = br#"{"success": true, "summary": "Spec checked.", "artifacts": [], "recommendation": "proceed"}"#;

@@ -1,6 +1,6 @@
 //! Agent Feedback Protocol 1.2 (protocol 2): peer review in rounds.
 //!
-//! A request shows an artifact and says what became of earlier findings; a response gives findings with ids that stay.
+//! A request shows an artifact and the decisions on earlier findings. A response gives findings with permanent ids.
 //!
 //! ```
 //! use wire::feedback;

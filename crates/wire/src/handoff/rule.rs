@@ -5,8 +5,8 @@
 pub struct Rule {
     /// The code, or the part of it before the colon.
     pub code: &'static str,
-    /// The path of the field, with dots between names. It is empty or ends with a dot when the part of the code after the
-    /// colon completes it.
+    /// The path of the field, with dots between names. It is empty or ends with a dot when the part of the code after
+    /// the colon completes it.
     pub field: &'static str,
     /// A description of legal values, for the agent that must repair its output.
     pub legal: &'static str,

@@ -10,9 +10,9 @@ use super::{Kind, Member, Node, Span};
 /// The size in bytes above which objects release their spare capacity. In a large text that capacity would add up.
 const LARGE_BYTES: usize = 1 << 20;
 
-/// The deepest nesting. The top value is level 1.
+/// The deepest nesting of a value. The top value is level 1.
 pub const DEPTH_MAX: usize = 128;
-/// The size limit in bytes. Places are stored in four bytes.
+/// The size limit of a text in bytes. Places are stored in four bytes.
 const TEXT_MAX: usize = u32::MAX as usize;
 
 /// The reason why a text is not JSON, and its place: line and column count from 1, the column in characters.
