@@ -1,4 +1,4 @@
-//! A decision in the making: what the rules of every subject ask of it.
+//! A decision that is being made, with the checks that the rules of every subject share.
 
 use std::cell::Cell;
 
@@ -16,7 +16,7 @@ use crate::time::{Stamp, Timestamp};
 use crate::workflow::{Workflow, WorkflowStatus};
 use crate::world::{Need, Stop, World};
 
-/// A decision in the making: what it may look at, and what it has found so far.
+/// A decision that is being made: the state and the caller that it looks at, and the events that it has found so far.
 pub(crate) struct Case<'a> {
     pub(crate) world: &'a World,
     pub(crate) caller: &'a Caller,
@@ -25,7 +25,7 @@ pub(crate) struct Case<'a> {
     pub(crate) now: Timestamp,
     pub(crate) ids: Ids,
     pub(crate) events: Vec<Event>,
-    /// Who acted, as the rule found it: the log says so.
+    /// The actor that the rule found. The log names it as the sender.
     acted: Cell<Option<Actor>>,
 }
 
@@ -35,7 +35,7 @@ impl<'a> Case<'a> {
         Self { world, caller, rights, now, ids, events: Vec::new(), acted: Cell::new(None) }
     }
 
-    /// The caller may act on tasks of others; such an act is recorded under the caller's own name.
+    /// Returns whether the caller may act on tasks of others. Such an act is recorded under the caller's own name.
     pub(crate) fn may_override(&self) -> bool {
         self.rights.may_override()
     }
@@ -50,12 +50,13 @@ impl<'a> Case<'a> {
         let stored = |id: &KeyId| self.world.key(id).map(|stored| stored.filter(|stored| stored.until > self.now));
         match stored(&call.id)? {
             Some(stored) if stored.fingerprint == key.fingerprint => return Ok(Some(stored.answer.clone())),
-            // Not stored itself: the first answer stays.
+            // This refusal is not stored, so the first answer stays stored under the key.
             Some(_) => return Ok(Some(Err(Refusal::IdempotencyConflict { key: key.key.clone() }))),
             None => {}
         }
-        // Two agents of one connection may choose the same key for different calls, so only the same call is a repetition.
-        // A refusal is judged again: the first one may be that no agent had registered.
+        // Two agents of one connection may choose the same key for different calls, so only the same call counts as a
+        // repetition. A stored refusal does not count: the first call may have been refused because no agent had
+        // registered yet.
         for id in &call.others {
             let same = stored(id)?.filter(|stored| stored.fingerprint == key.fingerprint && stored.answer.is_ok());
             if let Some(first) = same {
@@ -65,7 +66,7 @@ impl<'a> Case<'a> {
         Ok(None)
     }
 
-    /// How the caller is recorded in the log.
+    /// Returns the actor that the log names as the sender of the events.
     pub(crate) fn sender(&self) -> Actor {
         if let Some(actor) = self.acted.get() {
             return actor;
@@ -80,19 +81,21 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The agent that acts: the named one, else the connection's agent that holds the task, else its last registered.
+    /// Returns the agent that acts: the named agent, else the connection's agent that holds the task, else the agent
+    /// that registered last on the connection.
     pub(crate) fn agent(&self, task: Option<&Task>) -> Result<AgentId, Stop> {
         let agent = identity::acting_agent(self.world, self.caller, task, self.now)?;
         self.acted.set(Some(Actor::Agent(agent)));
         Ok(agent)
     }
 
-    /// The agent behind a call of an agent, when it can be told from what is loaded.
+    /// Returns the agent behind the call of an agent, if the loaded part of the state is enough to find it.
     fn agent_of_call(&self) -> Option<AgentId> {
         identity::acting_agent(self.world, self.caller, None, self.now).ok()
     }
 
-    /// Who wrote what the caller gives: the caller itself, or nobody known when an agent has not registered.
+    /// Returns the author of a text that the caller sends: the caller itself, or `None` when an agent has not
+    /// registered.
     pub(crate) fn author(&self) -> Result<Option<Actor>, Stop> {
         match self.rights {
             Rights::Agent => match self.present(None) {
@@ -107,13 +110,14 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Refuses what a rule let pass that does not look at who acts: no command is done in the name of an agent that is at
-    /// home elsewhere or has unregistered, nor while it is open which of several agents acts.
+    /// Refuses a command when its rule let it pass without checking who acts. No command is done in the name of an
+    /// agent that has its home on another connection or has unregistered, or while it is unclear which of several
+    /// agents acts.
     pub(crate) fn check_identity(&self, command: &Command) -> Result<(), Stop> {
         if matches!(command, Command::Register(_) | Command::CloseSession { .. }) {
             return Ok(());
         }
-        // An agent that does not exist is a mistake, also for a caller that acts under its own name.
+        // Naming an agent that does not exist is a mistake, also for a caller that acts under its own name.
         let own_name = match self.rights {
             Rights::Coordinator | Rights::Script | Rights::Person => self.caller.standing != Standing::Vouched,
             Rights::Agent | Rights::Runner | Rights::Engine => false,
@@ -129,7 +133,7 @@ impl<'a> Case<'a> {
             Some(Actor::Runner | Actor::Coordinator | Actor::Person | Actor::Engine) => return Ok(()),
             None => match self.agent(None) {
                 Ok(agent) => agent,
-                // A caller that has not registered may do what needs no agent.
+                // A caller that has not registered may use the commands that need no agent.
                 Err(Stop::Refused(Refusal::AgentNotFound { agent: None })) => return Ok(()),
                 Err(stop) => return Err(stop),
             },
@@ -138,15 +142,17 @@ impl<'a> Case<'a> {
         if self.events.iter().any(is_new) {
             return Ok(());
         }
-        // An agent that left has no home, so its name proves nothing. It may still hear a repeated answer.
+        // An agent that left has no home, so its name proves nothing. It may still get the stored answer to a repeated
+        // call.
         if !self.events.is_empty() && self.world.agent(agent)?.left.is_some() {
             return Err(Refusal::state(format!("{agent} has unregistered; register again")).into());
         }
         Ok(())
     }
 
-    /// Refuses a call whose agent does not exist, is at home elsewhere or is not told from others. A rule that refused for a
-    /// later reason, such as the task's status, is not heard then: a stranger to the agent learns that first.
+    /// Refuses a call whose agent does not exist, has its home on another connection, or cannot be told apart from
+    /// other agents. This refusal replaces a later one of the rule, such as one about the task's status, so that a
+    /// caller who may not act as the agent learns that first.
     pub(crate) fn check_voice_first(&self, command: &Command) -> Result<(), Stop> {
         if matches!(command, Command::Register(_) | Command::CloseSession { .. }) {
             return Ok(());
@@ -157,19 +163,19 @@ impl<'a> Case<'a> {
             Err(Stop::Refused(_) | Stop::Recorded(_)) => None,
         };
         match self.names_an_agent(task) {
-            // A caller that has not registered hears what its call needs.
+            // A caller that has not registered gets the refusal of the rule, which says what the call needs.
             Err(Stop::Refused(Refusal::AgentNotFound { agent: None })) => Ok(()),
             found => found,
         }
     }
 
-    /// An agent that did not exist before acts for itself.
+    /// Sets the acting agent to an agent that this command creates.
     pub(crate) fn acts_as(&self, agent: AgentId) {
         self.acted.set(Some(Actor::Agent(agent)));
     }
 
-    /// Refuses an agent that does not exist, and one that is not the caller's to speak for. A caller that may override
-    /// acts under its own name, whichever agent it names.
+    /// Refuses an agent that does not exist, and an agent for which the caller may not speak. A caller that may
+    /// override acts under its own name, even if it names an agent.
     pub(crate) fn names_an_agent(&self, task: Option<&Task>) -> Result<(), Stop> {
         if let Some(agent) = self.caller.agent {
             self.world.agent(agent)?;
@@ -180,7 +186,7 @@ impl<'a> Case<'a> {
         Ok(())
     }
 
-    /// The acting agent, which must not have left.
+    /// Returns the acting agent. Refuses an agent that has left.
     pub(crate) fn present(&self, task: Option<&Task>) -> Result<AgentId, Stop> {
         let agent = self.agent(task)?;
         if self.world.agent(agent)?.left.is_some() {
@@ -189,7 +195,8 @@ impl<'a> Case<'a> {
         Ok(agent)
     }
 
-    /// The agent is the caller, or one of its connection's when the call names none.
+    /// Tells whether the caller speaks for the agent: the call names this agent and may act as it, or the call names no
+    /// agent and this agent is at home on the connection.
     pub(crate) fn speaks_for(&self, agent: AgentId) -> Result<bool, Stop> {
         match (self.caller.agent, self.caller.session) {
             (Some(named), _) => Ok(named == agent && identity::may_act_as(self.caller, self.world.agent(agent)?)),
@@ -198,11 +205,12 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Who the caller is when it need not be an agent.
+    /// Returns the actor for a command that need not come from an agent.
     pub(crate) fn actor(&self) -> Result<Actor, Stop> {
         let actor = match self.rights {
             Rights::Agent => self.present(None).map(Actor::Agent)?,
-            // For an agent it acts as that agent, whose mailbox it may read and whose leaving ends that.
+            // A runner that names an agent acts as that agent: it may read that agent's mailbox, until the agent
+            // leaves.
             Rights::Runner if self.caller.agent.is_some() => self.present(None).map(Actor::Agent)?,
             Rights::Runner => Actor::Runner,
             Rights::Coordinator => Actor::Coordinator,
@@ -213,8 +221,8 @@ impl<'a> Case<'a> {
         Ok(actor)
     }
 
-    /// A task that can be seen, and its workflow. A piece of a plan that is not set cannot: its commit counts it as open and
-    /// untouched, whatever somebody who guessed its id would like to do with it.
+    /// Returns a task that can be seen, and its workflow. A task of a plan that is not set yet counts as not found,
+    /// even for a caller that guessed its id: the commit of the plan counts every such task as open and untouched.
     pub(crate) fn task(&self, id: TaskId) -> Result<(&'a Task, &'a Workflow), Stop> {
         let task = self.world.task(id)?;
         let workflow = self.world.workflow(task.workflow)?;
@@ -224,7 +232,8 @@ impl<'a> Case<'a> {
         Ok((task, workflow))
     }
 
-    /// The lease holds: it has time left, does not run (paused), or its connection is known to live.
+    /// Returns whether the lease of the task is in force: it has time left, it is paused and does not run, or its
+    /// connection is known to be alive.
     pub(crate) fn is_live(&self, task: &Task) -> Result<bool, Stop> {
         let Some(lease) = task.state.lease() else {
             return Ok(false);
@@ -242,10 +251,11 @@ impl<'a> Case<'a> {
         Ok(if self.is_live(task)? { task.holder() } else { None })
     }
 
-    /// The caller writes as owner: it holds the live claim, or has the right to act for whoever does.
+    /// Returns the actor that writes as the owner of the task: the agent that holds the live claim, or a caller that
+    /// may act for the holder.
     pub(crate) fn owner(&self, task: &Task, attempt: Option<u32>) -> Result<Actor, Stop> {
         self.names_an_agent(Some(task))?;
-        // A person who names no agent acts under their own name, also where their agents are at home.
+        // A person who names no agent acts under their own name, also on a connection where their agents are at home.
         if self.rights.is_persons() && self.caller.agent.is_none() {
             return self.actor();
         }
@@ -254,7 +264,8 @@ impl<'a> Case<'a> {
             found => found?,
         };
         let holder = self.live_holder(task)?;
-        // A coordinator that holds the task works like any other agent: its acts are its own, and signs of life.
+        // A coordinator that holds the task works like any other agent: its acts are recorded as the agent's, and they
+        // count as signs of life.
         if holder == Some(agent) && attempt.is_none_or(|attempt| attempt == task.attempt) {
             return Ok(Actor::Agent(agent));
         }
@@ -264,7 +275,7 @@ impl<'a> Case<'a> {
         Err(Refusal::ClaimLost { task: task.id, holder, attempt: task.attempt }.into())
     }
 
-    /// A lock keeps everyone out but its owner.
+    /// Refuses a caller that does not own the workflow's lock, while the lock is in force.
     pub(crate) fn unlocked(&self, workflow: &Workflow) -> Result<(), Stop> {
         let Some(lock) = workflow.lock.as_ref().filter(|lock| lock.until > self.now) else {
             return Ok(());
@@ -275,22 +286,22 @@ impl<'a> Case<'a> {
         Err(Refusal::WorkflowLocked { owner: lock.owner.clone(), until: lock.until }.into())
     }
 
-    /// Returns whether the caller is the owner of a lock. A lock of an agent is opened by that agent alone; any other text
-    /// is known to its owner only.
+    /// Returns whether the caller owns a lock. Only the agent itself owns a lock whose owner is an agent id. Any other
+    /// owner is a text that only its owner knows.
     pub(crate) fn owns_lock(&self, owner: &str, named: Option<&str>) -> Result<bool, Stop> {
         let Ok(agent) = owner.parse::<AgentId>() else { return Ok(named == Some(owner)) };
         match self.world.agent(agent) {
             Ok(found) if identity::may_act_as(self.caller, found) => Ok(true),
-            // A caller that may override passes a lock that it names.
+            // A caller that may override passes a lock when it names the lock's owner.
             Ok(_) if self.may_override() && named == Some(owner) => Ok(true),
             Ok(_) => self.speaks_for(agent),
-            // The text looks like an agent and is none: it is a text of the owner's choice.
+            // The text has the form of an agent id, but there is no such agent: the owner chose it as a plain text.
             Err(Stop::Refused(_) | Stop::Recorded(_)) => Ok(named == Some(owner)),
             Err(missing @ Stop::Missing(_)) => Err(missing),
         }
     }
 
-    /// A call is a sign of life; it is stored now and then.
+    /// Records a sign of life of the agent. It is stored at most once per [`limits::SEEN_MS`].
     pub(crate) fn touch(&mut self, agent: AgentId) -> Result<(), Stop> {
         let found = self.world.agent(agent)?;
         if found.left.is_none() && found.seen + limits::SEEN_MS <= self.now {
@@ -299,10 +310,10 @@ impl<'a> Case<'a> {
         Ok(())
     }
 
-    /// A sign of life renews the lease when a tenth of it is gone. It never shortens one.
+    /// Renews the lease when a tenth of it has passed. It never shortens a lease. Returns the end of the lease.
     pub(crate) fn renew(&mut self, task: &Task, workflow: &Workflow) -> Timestamp {
         let until = self.now + workflow.lease_ms;
-        // A paused task has nothing to renew; resumed now, it would be held this long.
+        // A paused task has no running lease to renew. The returned time is the end of its lease if it resumed now.
         let Some(lease) = task.state.running_lease() else {
             return until;
         };
@@ -313,7 +324,7 @@ impl<'a> Case<'a> {
         until
     }
 
-    /// What a caller who acts as the holder leaves behind: a sign of life and a renewed lease.
+    /// Records a sign of life and renews the lease, if the actor is an agent that acts as the holder.
     pub(crate) fn sign_of_life(&mut self, actor: Actor, task: &Task, workflow: &Workflow) -> Result<(), Stop> {
         if let Actor::Agent(agent) = actor {
             self.touch(agent)?;
@@ -326,7 +337,7 @@ impl<'a> Case<'a> {
         Lease { agent, since: self.now, until: self.now + workflow.lease_ms }
     }
 
-    /// Ends a claim without a result. Returns why the task failed, if its attempts are used up.
+    /// Ends a claim without a result. Returns the reason why the task failed, if its attempts are used up.
     pub(crate) fn end_lease(
         &mut self,
         task: &Task,
@@ -370,7 +381,7 @@ impl Cause {
     }
 }
 
-/// A task a caller gave by id or by name.
+/// Returns the task that a caller gave by id or by name.
 pub(crate) fn find_task(world: &World, workflow: crate::id::WorkflowId, text: &str) -> Result<Option<TaskId>, Stop> {
     if let Ok(id) = text.parse::<TaskId>() {
         world.want([Need::Task(id)])?;

@@ -1,7 +1,7 @@
-//! Which agent a call acts as, and whether that agent is at home on the connection the call came over.
+//! Finds the agent that a call acts as, and whether that agent is at home on the connection that the call came over.
 //!
-//! An agent is at home on the connection that registered it last. Only `agent_register` moves it. A call that names an agent
-//! which is at home elsewhere neither acts as that agent nor counts as its sign of life.
+//! An agent is at home on the connection that registered it last. Only `agent_register` moves it. A call that names an
+//! agent with its home on another connection does not act as that agent and does not count as its sign of life.
 
 use crate::agent::Agent;
 use crate::caller::{Caller, Key, KeyOwner, Rights, Standing};
@@ -17,14 +17,15 @@ pub fn is_home(caller: &Caller, agent: &Agent) -> bool {
     caller.session.is_some() && caller.session == agent.session
 }
 
-/// Returns whether the caller may speak with the agent's voice.
+/// Returns whether the caller may act in the name of the agent.
 pub fn may_act_as(caller: &Caller, agent: &Agent) -> bool {
     let vouched = caller.standing == Standing::Vouched && caller.agent == Some(agent.id);
     vouched || is_home(caller, agent)
 }
 
-/// Returns whether the agent's home still lives, as far as this machine can tell. A connection that no process here watches
-/// is judged by signs of life: by the lease while the agent holds a claim, otherwise by a quarter of an hour of silence.
+/// Returns whether the agent's home is alive, as far as this machine can tell. A connection that no process here
+/// watches is judged by signs of life: by the lease while the agent holds a claim, otherwise the home is dead after a
+/// quarter of an hour of silence.
 pub fn home_lives(world: &World, caller: &Caller, agent: &Agent, now: Timestamp) -> Result<bool, Stop> {
     let Some(home) = agent.session else { return Ok(false) };
     if caller.session == Some(home) || caller.alive.contains(&home) || caller.present.contains(&home) {
@@ -51,8 +52,8 @@ fn is_heard_of(world: &World, agent: &Agent, now: Timestamp) -> Result<bool, Sto
     Ok(!claims && agent.seen + limits::HOME_SILENCE_MS > now)
 }
 
-/// Returns whether the same user or token registered the agent last. Agents of version 0.1.0 have no principal; a user of
-/// this machine, who can read the store anyway, may resume them.
+/// Returns whether the same user or token registered the agent last. Agents of version 0.1.0 have no principal. Any
+/// user of this machine may resume them, because that user can read the store anyway.
 pub fn is_same_principal(caller: &Caller, agent: &Agent) -> bool {
     match (&caller.principal, &agent.principal) {
         (Some(own), Some(other)) => own == other,
@@ -61,12 +62,13 @@ pub fn is_same_principal(caller: &Caller, agent: &Agent) -> bool {
     }
 }
 
-/// How the principal of a local user begins.
+/// The prefix of a principal that is a user of this machine.
 pub const USER_PREFIX: &str = "user:";
 
-/// Refuses a call that names an agent at home elsewhere, with what the caller can do instead.
+/// Refuses a call that names an agent with its home on another connection. The refusal says what the caller can do
+/// instead.
 pub fn check_voice(world: &World, caller: &Caller, agent: &Agent, now: Timestamp) -> Result<(), Stop> {
-    // An agent that unregistered has no home; the rule that meets it says so.
+    // An agent that unregistered has no home. The rule that looks at the agent refuses it.
     if may_act_as(caller, agent) || agent.left.is_some() {
         return Ok(());
     }
@@ -79,8 +81,8 @@ pub fn check_voice(world: &World, caller: &Caller, agent: &Agent, now: Timestamp
     Err(Refusal::AgentElsewhere { agent: agent.id, name, runtime, home }.into())
 }
 
-/// Returns the agent that acts: the named one, else the connection's agent that holds the task, else the one the connection's
-/// standing leads to.
+/// Returns the agent that acts: the named agent, else the connection's agent that holds the task, else the agent that
+/// the connection's [`Standing`] selects.
 pub fn acting_agent(world: &World, caller: &Caller, task: Option<&Task>, now: Timestamp) -> Result<AgentId, Stop> {
     let Some(named) = caller.agent else { return unnamed_agent(world, caller, task, now) };
     let agent = world.agent(named)?;
@@ -102,7 +104,8 @@ fn unnamed_agent(world: &World, caller: &Caller, task: Option<&Task>, now: Times
     found.ok_or_else(|| nobody.into())
 }
 
-/// Returns the one agent that lives on a shared connection, or the one that there is. Several must be told apart by name.
+/// Returns the only agent on a shared connection, or the only one that is alive. Several live agents must be told apart
+/// by name.
 fn the_only_one(world: &World, agents: &[AgentId], now: Timestamp) -> Result<Option<AgentId>, Stop> {
     if let [] | [_] = agents {
         return Ok(agents.first().copied());
@@ -126,10 +129,11 @@ fn the_only_one(world: &World, agents: &[AgentId], now: Timestamp) -> Result<Opt
 /// The owners under which the answer to a call's idempotency key may be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyOwners {
-    /// Keeps the answer of this call: the agent that acts, otherwise the connection.
+    /// The owner that keeps the answer of this call: the agent that acts, otherwise the connection.
     pub own: String,
-    /// The connection and its other agents, for a call that names no agent. A repeated call can act as another agent than the
-    /// first one: an agent registered since, or the first call ended the claim of the agent that acted.
+    /// The connection and its other agents, for a call that names no agent. A repeated call can act as another agent
+    /// than the first call did: an agent may have registered since, or the first call ended the claim of the agent that
+    /// acted.
     pub others: Vec<String>,
 }
 
@@ -157,8 +161,8 @@ pub fn key_owners(
     Ok(KeyOwners { own, others })
 }
 
-/// Returns the agent whose idempotency key a call uses: the agent that the call acts as. A person who names no agent acts as
-/// none.
+/// Returns the agent whose idempotency key a call uses: the agent that the call acts as. A person who names no agent
+/// acts as no agent.
 fn key_agent(world: &World, caller: &Caller, task: Option<TaskId>, now: Timestamp) -> Result<Option<AgentId>, Stop> {
     match caller.agent {
         Some(named) => Ok(may_act_as(caller, world.agent(named)?).then_some(named)),
@@ -170,7 +174,7 @@ fn key_agent(world: &World, caller: &Caller, task: Option<TaskId>, now: Timestam
     }
 }
 
-/// Returns `None` in place of a refusal: the rule of the command refuses it in its own order.
+/// Returns `None` in place of a refusal. The rule of the command refuses the call later, in its own order of checks.
 fn unrefused<T>(found: Result<T, Stop>) -> Result<Option<T>, Stop> {
     match found {
         Ok(found) => Ok(Some(found)),
@@ -179,13 +183,13 @@ fn unrefused<T>(found: Result<T, Stop>) -> Result<Option<T>, Stop> {
     }
 }
 
-/// Returns the caller's rights in this call. A person, or a person's script, that names an agent of its own connection acts
-/// as that agent: a person's rights are for acts under the person's own name.
+/// Returns the caller's rights in this call. A person, or a person's script, that names an agent of its own connection
+/// acts as that agent: a person's rights apply only to acts under the person's own name.
 pub(crate) fn effective_rights(world: &World, caller: &Caller) -> Result<Rights, Stop> {
     match (caller.rights, caller.standing, caller.agent) {
         (rights, Standing::Client | Standing::Shared, Some(named)) if rights.is_persons() => match world.agent(named) {
             Ok(agent) if is_home(caller, agent) => Ok(Rights::Agent),
-            // The rule refuses an unknown agent in its own order.
+            // The rule of the command refuses an unknown agent in its own order of checks.
             Ok(_) | Err(Stop::Refused(_) | Stop::Recorded(_)) => Ok(rights),
             Err(missing @ Stop::Missing(_)) => Err(missing),
         },

@@ -1,9 +1,10 @@
-//! The rules of Handover: who may do what to which task, as pure decisions.
+//! The rules of Handover, as pure decisions: they say which caller may do what to which task.
 //!
-//! A [`Command`] says what is asked and a [`Caller`] who asks. [`decide`] looks at a [`World`] (the loaded part of the
-//! state) and a [`Stamp`] (time and chance) and answers a [`Change`]: the events that happened and the reply. When the
-//! world lacks something, it answers the [`Need`]s instead, the store loads them, and it is run again. [`fold`] turns
-//! the events into the rows to write. Nothing here does I/O, waits, or reads a clock.
+//! A [`Command`] says what is asked, and a [`Caller`] says who asks. [`decide`] looks at a [`World`] (the loaded part
+//! of the state) and a [`Stamp`] (the time and a random seed) and returns a [`Change`]: the events that happened and
+//! the reply. When the world lacks something, [`decide`] returns the [`Need`]s instead; the store loads them and runs
+//! the decision again. [`fold`] turns the events into the rows to write. Nothing here does I/O, waits, or reads a
+//! clock.
 
 mod case;
 mod check;

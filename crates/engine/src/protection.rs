@@ -1,4 +1,4 @@
-//! Protections: what a person set so that agents cannot pass it. Only a person takes one off.
+//! Protections: settings of a person that agents cannot bypass. Only a person removes one.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,19 +6,19 @@ use crate::caller::Actor;
 use crate::id::AgentId;
 use crate::task::{State, Task};
 
-/// One thing that protects a task or a workflow.
+/// One setting that protects a task or a workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Protection {
-    /// A person lets each claim begin.
+    /// A person must approve each claim before it begins.
     Gate,
-    /// Another agent reviews the work before it counts.
+    /// Another agent must review the work before the task counts as done.
     Review,
-    /// Money, tokens, turns or time are bounded.
+    /// Money, tokens, turns or time are limited.
     Limits,
     /// The output is checked before the task counts as done.
     Contract,
-    /// The task waits, directly or through others, for a protected one.
+    /// The task waits, directly or through other tasks, for a protected task.
     Dependency,
     /// The settings and the status of a workflow.
     Workflow,
@@ -38,7 +38,7 @@ impl Protection {
 }
 
 impl Task {
-    /// Returns what protects the task itself, whoever asks.
+    /// Returns the protections of the task itself, independent of the caller.
     pub fn protections(&self) -> Vec<Protection> {
         let all = [
             (self.gate, Protection::Gate),
@@ -49,8 +49,8 @@ impl Task {
         all.into_iter().filter_map(|(set, protection)| set.then_some(protection)).collect()
     }
 
-    /// Returns what protects the task from this agent. A contract that the agent itself wrote is its own to replace while
-    /// nobody has held the task.
+    /// Returns the protections of the task against this agent. An agent may replace a contract that it wrote itself,
+    /// until an agent holds the task for the first time.
     pub fn protections_from(&self, agent: AgentId) -> Vec<Protection> {
         let own = self.author == Some(Actor::Agent(agent));
         let untouched = self.attempt == 0 && matches!(self.state, State::Pending { .. });

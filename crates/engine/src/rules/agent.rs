@@ -1,4 +1,4 @@
-//! Registering, signs of life, leaving.
+//! Registering agents, recording their signs of life, and unregistering them.
 
 use crate::agent::{Agent, Renewed, is_reserved, is_slug, slug_of};
 use crate::case::Case;
@@ -40,7 +40,7 @@ pub(crate) fn register(case: &mut Case<'_>, register: &Register) -> Result<Reply
     }
 }
 
-/// The agent is at home on the caller's connection from now on, with its mail, its keys and what it holds.
+/// Moves the agent's home to the caller's connection, with its mail, its keys and the tasks that it holds.
 fn resume(case: &mut Case<'_>, agent: AgentId, bound: Option<&Register>) -> Result<Reply, Stop> {
     let found = case.world.agent(agent)?;
     let (slug, name) = (found.slug.clone(), found.name.clone());
@@ -67,7 +67,8 @@ fn resume(case: &mut Case<'_>, agent: AgentId, bound: Option<&Register>) -> Resu
     Ok(Reply::Registered { agent, slug, name, resumed: true, holds, note })
 }
 
-/// Returns whether registering changes nothing: the agent is at home here, and registered last of all who are.
+/// Returns whether registering changes nothing: the agent is at home on this connection, and it registered last of all
+/// agents there.
 fn is_settled(case: &Case<'_>, agent: &Agent) -> Result<bool, Stop> {
     let Some(session) = case.caller.session else { return Ok(agent.left.is_none()) };
     let last = case.world.agent_ids(&Need::SessionAgents(session))?.first();
@@ -75,7 +76,7 @@ fn is_settled(case: &Case<'_>, agent: &Agent) -> Result<bool, Stop> {
     Ok(agent.left.is_none() && same && agent.session == Some(session) && last == Some(&agent.id))
 }
 
-/// An agent that did not exist before.
+/// Creates an agent that did not exist before.
 pub(crate) fn newcomer(case: &mut Case<'_>, register: &Register) -> Result<Agent, Stop> {
     let slug = free_slug(case, register)?;
     Ok(Agent {
@@ -118,18 +119,20 @@ pub(crate) fn check_register(register: &Register) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Which agent a registration means.
+/// The agent that a registration means.
 enum Same {
-    /// One that is at home here, or comes home here.
+    /// An agent that is at home on this connection, or moves its home here.
     Here(AgentId),
     /// The agent that the caller's token stands for.
     Bound(AgentId),
-    /// A new one. The agent of that name whose home lives elsewhere is named to the caller.
+    /// A new agent. `elsewhere` is an agent of the same name whose home is alive on another connection; the reply names
+    /// it.
     None { elsewhere: Option<AgentId> },
 }
 
-/// The same name and runtime is the same agent on its own connection, in the conversation it lived in, and for the user or
-/// token that registered it, once its home is dead.
+/// Finds the agent that a registration means. The same name and runtime mean the same agent on its own connection and
+/// in the conversation that it belongs to. For the user or token that registered it, they mean the same agent once its
+/// home is dead.
 fn same_agent(case: &Case<'_>, register: &Register) -> Result<Same, Stop> {
     if let (Some(agent), Standing::Vouched) = (case.caller.agent, case.caller.standing) {
         return Ok(Same::Bound(case.world.agent(agent)?.id));
@@ -177,7 +180,7 @@ fn free_slug(case: &Case<'_>, register: &Register) -> Result<String, Stop> {
     }
     let mut number = case.world.number(&Need::SlugNumber(base.clone()))?.max(1);
     loop {
-        // Somebody may have chosen the highest number there is.
+        // An agent may have chosen the highest number as its slug's ending.
         number = number.checked_add(1).unwrap_or(2);
         let ending = format!("-{number}");
         let room = limits::SLUG_CHARS_MAX - ending.len();
@@ -192,7 +195,7 @@ pub(crate) fn heartbeat(case: &mut Case<'_>, current_task: Option<TaskId>) -> Re
     let task = current_task.map(|task| case.world.task(task)).transpose()?;
     let agent = case.agent(task)?;
     if case.world.agent(agent)?.left.is_some() {
-        // Clients of the original server match the beginning.
+        // Clients of the original server match the beginning of this text.
         let problem = format!("Cannot heartbeat offline agent: {agent}: it has unregistered; register again");
         return Err(Refusal::state(problem).into());
     }
@@ -206,7 +209,7 @@ pub(crate) fn renew(case: &mut Case<'_>) -> Result<Reply, Stop> {
     Ok(Reply::Renewed { tasks })
 }
 
-/// Renews everything the agent holds: its leases and its workflow locks. Returns how many tasks it holds.
+/// Renews the leases and the workflow locks of the agent. Returns the number of tasks that it holds.
 pub(crate) fn renew_all(case: &mut Case<'_>, agent: AgentId) -> Result<u32, Stop> {
     let held = case.world.task_ids(&Need::Held(agent))?;
     let locked = case.world.workflow_ids(&Need::LockedBy(agent.to_string()))?;
@@ -225,7 +228,7 @@ pub(crate) fn renew_all(case: &mut Case<'_>, agent: AgentId) -> Result<u32, Stop
     for id in locked {
         let workflow = case.world.workflow(*id)?;
         let until = case.now + limits::LOCK_MS;
-        // A lock that is over is not revived: somebody may have seen it open.
+        // A lock that has expired is not renewed: another caller may have seen the workflow unlocked.
         let due = |lock: &crate::workflow::Lock| lock.until > case.now && lock.until + limits::SEEN_MS <= until;
         if workflow.lock.as_ref().is_some_and(due) {
             case.events.push(Event::LockRenewed { workflow: *id, until });
@@ -260,8 +263,8 @@ pub(crate) fn update(
     Ok(Reply::AgentUpdated)
 }
 
-/// The agent that a call is about: the caller's own, or the named one for a caller that may override. The act is recorded
-/// under the name of who really acted.
+/// Returns the agent that a call is about: the caller's own agent, or the named agent for a caller that may override.
+/// The act is recorded under the name of the actor that really acted.
 fn subject(case: &Case<'_>) -> Result<AgentId, Stop> {
     match (case.agent(None), case.caller.agent) {
         (Err(Stop::Refused(Refusal::AgentElsewhere { .. })), Some(named)) if case.may_override() => {
@@ -282,7 +285,7 @@ pub(crate) fn unregister(case: &mut Case<'_>) -> Result<Reply, Stop> {
     let locked = case.world.workflow_ids(&Need::LockedBy(agent.to_string()))?;
     case.world.want(locked.iter().map(|id| Need::Workflow(*id)))?;
     let released = end_claims(case, agent, Cause::Unregistered)?;
-    // Nobody can be this agent again, so nobody could open its locks.
+    // No caller can act as this agent again, so no agent could unlock these workflows.
     for id in locked {
         if case.world.workflow(*id)?.lock.as_ref().is_some_and(|lock| lock.until > case.now) {
             case.events.push(Event::Unlocked { workflow: *id, owner: agent.to_string() });
@@ -294,7 +297,8 @@ pub(crate) fn unregister(case: &mut Case<'_>) -> Result<Reply, Stop> {
     Ok(Reply::Unregistered { released })
 }
 
-/// A connection ended: its agents' claims end at once, so that others need not wait for a lease.
+/// Ends a connection. The claims of its agents end at once, so that other agents need not wait for the leases to
+/// expire.
 pub(crate) fn close_session(case: &mut Case<'_>, session: SessionId, end: SessionEnd) -> Result<Reply, Stop> {
     if case.rights != Rights::Engine && case.caller.session != Some(session) {
         return Err(Refusal::NotPermitted { problem: "only a connection itself can be closed".to_owned() }.into());
@@ -303,7 +307,8 @@ pub(crate) fn close_session(case: &mut Case<'_>, session: SessionId, end: Sessio
     Ok(Reply::SessionClosed { released })
 }
 
-/// Ends the claims of all agents at home on a connection, and their home with it.
+/// Ends the claims of all agents that are at home on a connection, and ends their home. Returns the number of ended
+/// claims.
 pub(crate) fn end_home(case: &mut Case<'_>, session: SessionId, end: SessionEnd) -> Result<u32, Stop> {
     let agents = case.world.agent_ids(&Need::SessionAgents(session))?;
     let cause = match end {
@@ -320,7 +325,7 @@ pub(crate) fn end_home(case: &mut Case<'_>, session: SessionId, end: SessionEnd)
     Ok(released)
 }
 
-/// A paused task waits for an answer and keeps its holder.
+/// Ends the claims of an agent and returns their number. A paused task waits for an answer, so it keeps its holder.
 pub(crate) fn end_claims(case: &mut Case<'_>, agent: AgentId, cause: Cause) -> Result<u32, Stop> {
     let held = case.world.task_ids(&Need::Held(agent))?;
     case.world.want(held.iter().map(|task| Need::Task(*task)))?;

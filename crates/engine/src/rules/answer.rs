@@ -1,4 +1,4 @@
-//! A person answers an agent's question: the answer reaches the agent, and the task that waits for it goes on, once.
+//! A person answers an agent's question: the agent gets the answer, and the task that waits for it resumes, once.
 
 use crate::case::Case;
 use crate::check;
@@ -63,7 +63,8 @@ pub(crate) fn answer(case: &mut Case<'_>, id: MessageId, text: &str) -> Result<R
     Ok(reply)
 }
 
-/// The same words again are the same answer; others come too late.
+/// Handles a second answer to a question. The same text counts as the same answer; another text comes too late and is
+/// refused.
 fn again(
     case: &Case<'_>,
     question: MessageId,
@@ -78,7 +79,7 @@ fn again(
     Ok(Reply::Answered { answer: given, task: task.map(|task| task.id), status: task.map(Task::status) })
 }
 
-/// The task it is about, while that exists.
+/// Returns the task that the question is about, if the task still exists.
 fn asked_for<'a>(case: &Case<'a>, question: &Message) -> Result<Option<&'a Task>, Stop> {
     let Some(id) = question.draft.task else { return Ok(None) };
     match case.task(id) {
@@ -88,7 +89,8 @@ fn asked_for<'a>(case: &Case<'a>, question: &Message) -> Result<Option<&'a Task>
     }
 }
 
-/// Who is told: whoever asked, or holds the task that was asked for.
+/// Returns the agent that gets the answer: the agent that asked, or the holder of the task when the runner or the
+/// engine asked.
 fn asker(question: &Message, task: Option<&Task>) -> Option<AgentId> {
     match question.from {
         Actor::Agent(agent) => Some(agent),
@@ -97,8 +99,8 @@ fn asker(question: &Message, task: Option<&Task>) -> Option<AgentId> {
     }
 }
 
-/// The task stands still for this question: it was asked in the present claim, since the task last went on, and nothing
-/// else has to be decided first.
+/// Tells whether the task is paused for this question: the question was asked in the current claim, after the task last
+/// resumed, and the task waits for no approval.
 fn waits_for(case: &Case<'_>, question: &Message, task: &Task) -> Result<bool, Stop> {
     let State::Paused { lease, .. } = &task.state else { return Ok(false) };
     let asked_now = question.draft.kind == MessageKind::Question && question.at >= lease.since;

@@ -1,4 +1,4 @@
-//! Approvals: asked by agents, decided by people, used once.
+//! Approvals: agents ask for them, people decide about them, and each is used once.
 
 use crate::agent::Agent;
 use crate::approval::{Approval, ApprovalState, ApprovalStatus, Decision, Request, Source, Waiting};
@@ -18,10 +18,10 @@ use crate::task::{Priority, State, Task};
 use crate::time::Timestamp;
 use crate::world::{Fact, Need, Stop};
 
-/// Why an approval of an earlier claim is void.
+/// The reason why an approval of an earlier claim is void.
 pub(crate) const PAST: &str = "the attempt it was asked in is over";
 
-/// Seals what is asked, and lets the task wait for the answer.
+/// Creates a request for an approval with its fingerprint, and pauses the task until a person decides.
 pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Stop> {
     check_request(&asked.request)?;
     check::key("fingerprint", &asked.fingerprint)?;
@@ -36,7 +36,7 @@ pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Sto
         }
     };
     let agent = case.present(waiting.as_ref().map(|(_, task)| *task))?;
-    // The decision lets the task go on, so nobody asks in the name of somebody else's.
+    // The decision resumes the task, so an agent may only ask for a task that it holds itself.
     if let Some((waiting, task)) = &waiting
         && (task.holder() != Some(agent) || task.attempt != waiting.attempt)
     {
@@ -64,7 +64,7 @@ pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Sto
     Ok(record(case, id, asked, Actor::Agent(agent), waiting.map(|(waiting, _)| waiting)))
 }
 
-/// What is asked, as something to decide about.
+/// Records the request as a pending approval.
 pub(crate) fn record(
     case: &mut Case<'_>,
     id: ApprovalId,
@@ -114,7 +114,7 @@ pub(crate) fn room(case: &Case<'_>) -> Result<(), Stop> {
     Err(Refusal::state(format!("{} approvals wait already, which is the limit", limits::APPROVALS_MAX)).into())
 }
 
-/// A person says yes or no, or takes back what was said or asked.
+/// Records the decision of a person: approve, reject, or revoke a request or an approval.
 pub(crate) fn decide(case: &mut Case<'_>, id: ApprovalId, decision: &Decision) -> Result<Reply, Stop> {
     match case.rights {
         Rights::Person => {}
@@ -172,19 +172,20 @@ pub(crate) fn decide(case: &mut Case<'_>, id: ApprovalId, decision: &Decision) -
     Ok(Reply::ApprovalDecided { status })
 }
 
-/// A runner says when it lets a turn go on, and the hooks of a session when that goes on. Nobody says so of an agent that
-/// asked by a tool of its session: its time begins with the decision.
+/// Tells whether an approval's time begins only when its turn resumes. The runner reports when it resumes a turn, and a
+/// session's hooks report when the session continues. No report comes from an agent that asked with a tool of its
+/// session: for it, the time begins with the decision.
 fn waits_for_its_turn(approval: &Approval, asker: Option<&Agent>) -> bool {
     let by_a_tool = approval.source == Source::ExecGate && asker.is_some_and(has_own_session);
     approval.resumes_a_turn() && !by_a_tool
 }
 
-/// It works in a client of somebody's, not in turns of a runner.
+/// Tells whether the agent works in a client of a person, and not in turns of a runner.
 fn has_own_session(agent: &Agent) -> bool {
     agent.origin.conversation.is_some()
 }
 
-/// Whoever does not work in turns, where the runner tells it, finds the decision in its mailbox.
+/// Sends the decision to the agent's mailbox, unless the agent works in turns of a runner, which tells it the decision.
 fn tell(case: &mut Case<'_>, approval: &Approval, said: &str) -> Result<(), Stop> {
     let Some(agent) = approval.agent() else { return Ok(()) };
     let asker = case.world.agent(agent)?;
@@ -213,12 +214,13 @@ pub(crate) fn moved(case: &mut Case<'_>, approval: &Approval, state: ApprovalSta
     case.events.push(Event::ApprovalMoved { approval: Box::new(approval) });
 }
 
-/// The task that waits in that claim goes on with the answer; when its agent is gone it is offered again with it.
+/// Resumes the task that waits in this claim, with the answer. When its agent has left, the task is offered again with
+/// the answer.
 pub(crate) fn answer_task(case: &mut Case<'_>, approval: &Approval, said: &str) -> Result<(), Stop> {
     let Some(Waiting { task: id, attempt, .. }) = approval.waiting else { return Ok(()) };
     let task = match case.task(id) {
         Ok((task, _)) => task,
-        // It was removed meanwhile.
+        // The task was removed after the request.
         Err(Stop::Refused(_) | Stop::Recorded(_)) => return Ok(()),
         Err(missing @ Stop::Missing(_)) => return Err(missing),
     };
@@ -227,7 +229,8 @@ pub(crate) fn answer_task(case: &mut Case<'_>, approval: &Approval, said: &str) 
     }
     let answer = format!("{}: {said}", approval.id);
     if is_asked_more(case, approval)? {
-        // The last answer lets it go on; this one is there by then.
+        // The claim waits for another decision. The last answer resumes the task; this answer is stored as a checkpoint
+        // until then.
         let (by, note) = (case.actor()?, Note::plain(Kind::Decision, answer));
         let checkpoint = Box::new(Checkpoint::after(task, &mut case.ids, by, note, case.now));
         case.events.push(Event::CheckpointAdded { workflow: task.workflow, checkpoint });
@@ -236,7 +239,7 @@ pub(crate) fn answer_task(case: &mut Case<'_>, approval: &Approval, said: &str) 
     status::move_task(case, id, None, &Target::InProgress { answer: Some(answer) }).map(|_| ())
 }
 
-/// Whether the same claim waits for another decision.
+/// Returns whether the same claim waits for another decision.
 fn is_asked_more(case: &Case<'_>, decided: &Approval) -> Result<bool, Stop> {
     let Some(waiting) = decided.waiting else { return Ok(false) };
     let others = open(case, waiting.task)?.into_iter().filter(|other| other.id != decided.id);
@@ -248,7 +251,8 @@ fn is_pending(approval: &Approval, now: Timestamp) -> bool {
     approval.state.status() == ApprovalStatus::Pending && !approval.is_over(now)
 }
 
-/// What was asked for a task and is neither used nor refused. The list is a hint, so each is looked at.
+/// Returns the approvals of a task that are neither used nor refused. The list may be out of date, so each approval is
+/// read again.
 pub(crate) fn open<'a>(case: &Case<'a>, task: TaskId) -> Result<Vec<&'a Approval>, Stop> {
     let list = List::OpenApprovals { task, limit: limits::OPEN_APPROVALS_LOOKED_AT };
     let Fact::ApprovalRows(rows) = case.world.list(list)? else { return Ok(Vec::new()) };
@@ -256,7 +260,7 @@ pub(crate) fn open<'a>(case: &Case<'a>, task: TaskId) -> Result<Vec<&'a Approval
     rows.iter().map(|row| case.world.approval(row.id)).collect()
 }
 
-/// One winner: whoever comes with exactly what was approved, first.
+/// Uses an approval. Only the first call with exactly the approved fingerprint succeeds.
 pub(crate) fn consume(case: &mut Case<'_>, id: ApprovalId, fingerprint: &str) -> Result<Reply, Stop> {
     let approval = case.world.approval(id)?;
     let agent = case.present(None)?;
@@ -292,7 +296,7 @@ pub(crate) fn consume(case: &mut Case<'_>, id: ApprovalId, fingerprint: &str) ->
     }
 }
 
-/// What a paused task waits for, if that is a decision.
+/// Returns the approval that a paused task waits for, if it waits for one.
 pub(crate) fn waited_for(case: &Case<'_>, task: &Task) -> Result<Option<ApprovalId>, Stop> {
     let of_this = |row: &&Approval| row.waiting.is_some_and(|waiting| waiting.attempt == task.attempt);
     let waits = open(case, task.id)?.into_iter().filter(of_this).find(|row| is_pending(row, case.now));

@@ -1,4 +1,5 @@
-//! What blocks a task and what frees it: who is told, and who may go on.
+//! Blocking a task and freeing its dependents: which agents and people get a message, and which tasks can be claimed
+//! again.
 
 use std::collections::BTreeSet;
 
@@ -12,8 +13,8 @@ use crate::rules::status::blank;
 use crate::task::{Block, BlockKind, State, Status, Task};
 use crate::world::{Need, Stop};
 
-/// Tasks that waited for this one only. Those blocked by that dependency are offered again. Tasks that wait on for others
-/// are not freed.
+/// Records the tasks that waited only for this one as freed. Offers those again that were blocked by this dependency.
+/// Tasks that still wait for other tasks are not freed.
 pub(crate) fn free_dependents(
     case: &Case<'_>,
     task: &Task,
@@ -32,7 +33,7 @@ pub(crate) fn free_dependents(
             events.push(Event::Moved(Box::new(blank(waiting))));
         }
     }
-    // What was skipped while it waited has nothing to begin.
+    // A dependent that was completed or skipped while it waited has nothing to begin.
     let begins = |status: &str| !Status::parse(status).is_some_and(Status::is_met);
     let freed: Vec<TaskId> = found.iter().filter(|(_, status)| begins(status)).map(|(id, _)| *id).collect();
     moved.freed_count = u32::try_from(freed.len()).unwrap_or(u32::MAX);
@@ -40,7 +41,8 @@ pub(crate) fn free_dependents(
     Ok(events)
 }
 
-/// Tells the holders of the role, and always a person. A dependency the graph knows needs nobody.
+/// Sends a message to the agents with the block's role, and always to a person. A block by a dependency that the plan
+/// knows needs no message: completing the dependency frees the task.
 pub(crate) fn route(case: &mut Case<'_>, task: &Task, block: &Block) -> Result<(), Stop> {
     if block.kind == BlockKind::Dependency && task.unmet > 0 {
         return Ok(());

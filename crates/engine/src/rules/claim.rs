@@ -1,4 +1,5 @@
-//! Claims as leases: one live claim a task, fenced by an attempt number that only grows.
+//! Claims as leases: a task has at most one live claim, and each claim has an attempt number that only grows. Writes
+//! with the number of an earlier attempt are refused.
 
 use crate::case::Case;
 use crate::command::{Actor, Rights};
@@ -27,7 +28,7 @@ pub(crate) fn claim(case: &mut Case<'_>, id: TaskId) -> Result<Reply, Stop> {
         let until = case.renew(task, workflow);
         return Ok(Reply::Claimed { task: id, attempt: task.attempt, until, review: task.review });
     }
-    // An expired lease may be taken before the sweep has come by.
+    // An agent may take over an expired lease before the periodic sweep ends it.
     let failed = task.holder().and_then(|holder| case.end_lease(task, holder, Cause::Expired, None));
     if let Some(problem) = failed {
         return Err(Stop::Recorded(Refusal::state(format!("Cannot claim task in 'failed' status: {problem}"))));
@@ -47,7 +48,7 @@ pub(crate) fn claim(case: &mut Case<'_>, id: TaskId) -> Result<Reply, Stop> {
     give(case, task, workflow, agent, &start)
 }
 
-/// Ends what `may_start` found to be over.
+/// Ends the expired claims that `may_start` found.
 pub(crate) fn end_dead(case: &mut Case<'_>, start: &Start) {
     for (other, holder) in start.dead.iter().filter_map(|other| Some((other, other.holder()?))) {
         case.end_lease(other, holder, Cause::Expired, None);
@@ -58,22 +59,22 @@ fn cannot_claim(task: &Task) -> Refusal {
     Refusal::state(format!("Cannot claim task in '{}' status", task.status()))
 }
 
-/// What a claim brings with it.
+/// The side effects of a claim that may begin.
 pub(crate) struct Start {
-    /// Claims that are over and end with it.
+    /// Claims that have expired. The new claim ends them.
     dead: Vec<Task>,
-    /// What let it through its gate, and is used up.
+    /// The approval that opens the task's gate. The claim consumes it.
     gate: Option<ApprovalId>,
 }
 
-/// The checks of a claim that do not depend on who holds it now, in the order in which they are reported. The gate comes last,
-/// so that nobody is asked for what could not begin.
+/// Runs the checks of a claim that do not depend on the current holder, in the order in which they are reported. The
+/// gate comes last, so that no person is asked to approve a task that could not begin.
 fn may_start(case: &Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId) -> Result<Start, Stop> {
     let start = may_go_on(case, task, workflow, agent)?;
     Ok(Start { gate: gate::passage(case, task)?, ..start })
 }
 
-/// The same for an attempt that a person let begin, or that needed nobody.
+/// Runs the same checks without the gate, for an attempt that a person has already approved, or that needs no approval.
 pub(crate) fn may_go_on(case: &Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId) -> Result<Start, Stop> {
     let world = case.world;
     if !workflow.status.is_running() {
@@ -107,12 +108,12 @@ pub(crate) fn may_go_on(case: &Case<'_>, task: &Task, workflow: &Workflow, agent
     Ok(Start { dead, gate: None })
 }
 
-/// Claims that are over by the clock and stand in the way of another one.
+/// Expired claims that stand in the way of another claim.
 #[derive(Default)]
 struct Over {
-    /// Their processes are known to live: they run on, and keep their files.
+    /// Claims whose processes are known to be alive: they continue, and keep their files.
     kept: Vec<Task>,
-    /// The next claim ends them, because a holder whose clock is behind would renew them.
+    /// Claims that the next claim ends: otherwise a holder whose clock is slow would renew them.
     dead: Vec<Task>,
 }
 
@@ -150,7 +151,7 @@ fn give(case: &mut Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId, s
         workflow::moved(case, workflow, WorkflowStatus::InProgress, None);
     }
     if task.status() == Status::Failed {
-        // What the failed attempt said of itself is cleared.
+        // Loads the task's detail: the claim clears the outcome of the failed attempt.
         case.world.detail(task.id)?;
     }
     let attempt = task.attempt + 1;
@@ -163,7 +164,7 @@ fn give(case: &mut Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId, s
     Ok(Reply::Claimed { task: task.id, attempt, until, review: task.review })
 }
 
-/// Picks and claims in one decision, so that nobody can come in between.
+/// Picks a task and claims it in one decision, so that no other agent can claim it in between.
 pub(crate) fn claim_next(case: &mut Case<'_>, id: WorkflowId, include_failed: bool) -> Result<Reply, Stop> {
     let workflow = case.world.workflow(id)?;
     let agent = case.present(None)?;
@@ -179,12 +180,12 @@ pub(crate) fn claim_next(case: &mut Case<'_>, id: WorkflowId, include_failed: bo
     loop {
         let page = offer::next(case.world, &ask, case.now)?;
         if let Some(found) = page.tasks.first() {
-            // The row itself: what a list says of it is not written back.
+            // Reads the task's own row: the list's copy may be out of date and is not written back.
             let task = case.world.task(found.id)?;
             match may_start(case, task, workflow, agent) {
                 Ok(start) => return give(case, task, workflow, agent, &start),
-                // A process that lives past its lease is in the way, which the list does not know.
-                // A gate that was closed again since the list was made is in the way, too.
+                // The list does not know of a process that is alive past its lease and blocks these files. A gate may
+                // also have closed again since the list was made. Both skip this task.
                 Err(Stop::Refused(Refusal::FilesBusy { .. } | Refusal::ApprovalRequired { .. })) => {
                     ask.after = Some(offer::position(task))
                 }
@@ -196,7 +197,8 @@ pub(crate) fn claim_next(case: &mut Case<'_>, id: WorkflowId, include_failed: bo
             continue;
         }
         match page.next {
-            // The first page is short because the first task mostly fits; who fits none of them looks further in longer ones.
+            // The first page is short because the first task usually fits. An agent that fits none of its tasks
+            // searches further in longer pages.
             Some(after) if pages < limits::CLAIM_PAGES_MAX => {
                 (ask.after, ask.limit) = (Some(after), limits::CANDIDATES_MAX);
                 pages += 1;
@@ -228,7 +230,7 @@ pub(crate) fn release(
     Ok(Reply::Released)
 }
 
-/// Says whether the task failed by it.
+/// Ends a claim whose program crashed. The reply says whether the task failed because its attempts are used up.
 pub(crate) fn crash(case: &mut Case<'_>, id: TaskId, attempt: u32, reason: &str) -> Result<Reply, Stop> {
     if case.rights != Rights::Runner {
         return Err(Refusal::NotPermitted { problem: "only the runner sees programs crash".to_owned() }.into());
@@ -240,7 +242,8 @@ pub(crate) fn crash(case: &mut Case<'_>, id: TaskId, attempt: u32, reason: &str)
     Ok(Reply::Moved { status: if failed.is_some() { Status::Failed } else { Status::Pending } })
 }
 
-/// Ends what is over in one workflow, a bounded number at a time. Connections known to live are renewed instead.
+/// Ends the expired claims of one workflow, a bounded number at a time. Renews the lease instead when its connection is
+/// known to be alive.
 pub(crate) fn sweep(case: &mut Case<'_>, id: WorkflowId) -> Result<Reply, Stop> {
     let workflow = case.world.workflow(id)?;
     let expired = case.world.task_ids(&Need::Expired(id, case.now))?;

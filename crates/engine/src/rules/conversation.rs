@@ -1,4 +1,5 @@
-//! Conversations of clients, as their hooks tell of them: who is in one, that it lives, that it is over, and what it owes.
+//! Conversations of clients, as their hooks report them: which agents belong to one, signs of life, its end, and
+//! missing handoffs.
 
 use crate::agent::{Agent, Origin};
 use crate::case::Case;
@@ -29,7 +30,8 @@ pub(crate) fn check_origin(origin: &Origin) -> Result<(), Refusal> {
     named.into_iter().try_for_each(|(field, text)| check::optional(text.as_deref(), |text| check::key(field, text)))
 }
 
-/// An agent registers again. What its client does not say now stays; another conversation has other parts.
+/// Updates the origin of an agent that registers again. Values that its client does not send now stay. The part is
+/// cleared when the conversation changes, because another conversation has other parts.
 pub(crate) fn rejoin(case: &mut Case<'_>, agent: &Agent, origin: &Origin) {
     let Origin { conversation, part, call } = agent.origin.clone();
     let moved = origin.conversation.is_some() && origin.conversation != conversation;
@@ -47,7 +49,8 @@ fn join(case: &mut Case<'_>, agent: &Agent, origin: Origin) {
     }
 }
 
-/// A call of a conversation was made: whoever registered by it lives there, and everybody who lives in that part is alive.
+/// Records a call in a conversation. Agents that registered by this call join the conversation, and every agent in that
+/// part of it gets a sign of life.
 pub(crate) fn hear(case: &mut Case<'_>, origin: &Origin) -> Result<Reply, Stop> {
     by_a_hook(case)?;
     check_origin(origin)?;
@@ -86,7 +89,8 @@ pub(crate) fn hear(case: &mut Case<'_>, origin: &Origin) -> Result<Reply, Stop> 
     Ok(Reply::Renewed { tasks })
 }
 
-/// A conversation is over: what its agents hold is offered again. They are still who they were, should it be taken up again.
+/// Ends a conversation: the tasks of its agents are offered again. The agents stay registered, so that the conversation
+/// can be resumed.
 pub(crate) fn end(case: &mut Case<'_>, conversation: &str) -> Result<Reply, Stop> {
     by_a_hook(case)?;
     check::key("conversation", conversation)?;
@@ -107,13 +111,13 @@ pub(crate) fn end(case: &mut Case<'_>, conversation: &str) -> Result<Reply, Stop
     Ok(Reply::SessionClosed { released })
 }
 
-/// Returns whether the agent is at home on the connection of another client that lives. The name of a conversation is no
-/// secret, so a hook below one client does not speak for the agents of another.
+/// Returns whether the agent is at home on a live connection of another client. The name of a conversation is not a
+/// secret, so a hook of one client does not speak for the agents of another.
 fn is_foreign(case: &Case<'_>, agent: &Agent) -> bool {
     agent.session.is_some_and(|home| case.caller.foreign.contains(&home))
 }
 
-/// What is remembered of this part of the conversation.
+/// Returns the stored reminder of this part of the conversation.
 fn reminder(case: &Case<'_>, report: &Report) -> Result<Option<Reminder>, Stop> {
     check::key("conversation", &report.conversation)?;
     check::size("part", &report.part, limits::KEY_BYTES_MAX)?;
@@ -128,7 +132,7 @@ fn remember(case: &mut Case<'_>, report: &Report, count: u32, goes_on: u32) {
     case.events.push(Event::Reminded { reminder: Box::new(reminder) });
 }
 
-/// Its handoff is missing or wrong. It is sent back so often; then the task is blocked.
+/// Sends an agent back whose handoff is missing or wrong. After [`limits::REMINDERS_MAX`] times the task is blocked.
 pub(crate) fn send_back(case: &mut Case<'_>, sent: &SendBack) -> Result<Reply, Stop> {
     let SendBack { report, note, blocked } = sent;
     let known = reminder(case, report)?;
@@ -143,7 +147,8 @@ pub(crate) fn send_back(case: &mut Case<'_>, sent: &SendBack) -> Result<Reply, S
     Ok(Reply::SentBack { count: count + 1 })
 }
 
-/// It goes on, which it may say twice in a row.
+/// Records that an agent reports progress instead of a result. After [`limits::GOES_ON_MAX`] times in a row the task is
+/// blocked.
 pub(crate) fn go_on(case: &mut Case<'_>, report: &Report, note: &Note) -> Result<Reply, Stop> {
     let known = reminder(case, report)?;
     let goes_on = known.map_or(0, |known| known.goes_on_in(report.task, report.attempt));
@@ -154,7 +159,7 @@ pub(crate) fn go_on(case: &mut Case<'_>, report: &Report, note: &Note) -> Result
         return status::move_task(case, report.task, Some(report.attempt), &to);
     }
     let reply = record::add_checkpoint(case, report.task, Some(report.attempt), note)?;
-    // What was valid in between begins the count anew.
+    // A valid handoff resets the count of wrong ones to 0.
     remember(case, report, 0, goes_on + 1);
     Ok(reply)
 }

@@ -1,4 +1,5 @@
-//! Gated tasks: a person lets each claim begin. The engine asks, the claim uses the answer up.
+//! Gated tasks: a person approves each claim before it begins. The engine asks for the approval, and the claim consumes
+//! it.
 
 use crate::approval::{Approval, ApprovalState, Source, Waiting};
 use crate::case::Case;
@@ -14,7 +15,7 @@ use crate::rules::{approval, block};
 use crate::task::{Block, BlockKind, State, Status, Task};
 use crate::world::Stop;
 
-/// What a claim has to use up, if the task is gated.
+/// Returns the approval that a claim must consume, or `None` if the task is not gated.
 pub(crate) fn passage(case: &Case<'_>, task: &Task) -> Result<Option<ApprovalId>, Stop> {
     let closed = |approval| Err(Refusal::ApprovalRequired { task: task.id, approval }.into());
     match gate_state(case.world, task, case.now)? {
@@ -22,7 +23,7 @@ pub(crate) fn passage(case: &Case<'_>, task: &Task) -> Result<Option<ApprovalId>
         GateState::Closed => closed(None),
         GateState::Waiting(row) => closed(Some(row.id)),
         GateState::Open(row) => {
-            // The list is a hint: it may have been revoked since.
+            // The list may be out of date: the approval may have been revoked since.
             let row = case.world.approval(row.id)?;
             match row.state {
                 ApprovalState::Approved { .. } => Ok(Some(row.id)),
@@ -36,14 +37,14 @@ pub(crate) fn passage(case: &Case<'_>, task: &Task) -> Result<Option<ApprovalId>
     }
 }
 
-/// The claim that goes through is the one use.
+/// Consumes the approval. The claim that passes the gate is its only use.
 pub(crate) fn pass(case: &mut Case<'_>, id: ApprovalId, agent: AgentId) -> Result<(), Stop> {
     let row = case.world.approval(id)?;
     approval::moved(case, row, row.state.used(Actor::Agent(agent), case.now));
     Ok(())
 }
 
-/// The engine asks before a task begins. Asked again, it is the same approval.
+/// Asks a person, for the engine, before a gated task begins. A repeated request returns the same approval.
 pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Stop> {
     let nothing = || Refusal::state("the engine asks only whether a gated task may begin");
     let (Source::ExecGate, Some((id, attempt))) = (asked.source, asked.waits) else { return Err(nothing().into()) };
@@ -55,7 +56,9 @@ pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Sto
     if !begins || attempt != task.attempt + 1 {
         return Err(Refusal::state(format!("attempt {attempt} of {id} is not about to begin")).into());
     }
-    // A no blocks it, and what is blocked is begun: it must wait for nothing that could still be replaced.
+    // Rejecting the gate blocks the task, and a blocked task counts as started, so a replan does not replace it.
+    // Therefore the engine asks only when the dependencies are met: a started task must not wait for tasks that a
+    // replan could replace.
     dependencies_met(case, task)?;
     match gate_state(case.world, task, case.now)? {
         GateState::Missing => return Err(nothing().into()),
@@ -71,12 +74,12 @@ pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Sto
     Ok(approval::record(case, approval, asked, Actor::Engine, Some(waiting)))
 }
 
-/// A no keeps the task from beginning until somebody decides what becomes of it.
+/// Blocks the task after the gate was rejected or revoked, until a person or the block's role decides how to proceed.
 pub(crate) fn decided(case: &mut Case<'_>, approval: &Approval, said: &str) -> Result<(), Stop> {
     let Some(Waiting { task: id, attempt, .. }) = approval.waiting else { return Ok(()) };
     let task = match case.task(id) {
         Ok((task, _)) => task,
-        // It was removed meanwhile.
+        // The task was removed after the request.
         Err(Stop::Refused(_) | Stop::Recorded(_)) => return Ok(()),
         Err(missing @ Stop::Missing(_)) => return Err(missing),
     };

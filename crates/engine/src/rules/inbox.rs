@@ -39,7 +39,8 @@ pub(crate) fn send(case: &mut Case<'_>, to: &Recipients, draft: &Draft) -> Resul
     match to {
         Recipients::One(owner) => send_one(case, *owner, &envelope),
         Recipients::Slug(slug) if slug == "human" => send_one(case, Owner::Human, &envelope),
-        // A text that cannot be a slug is not asked for: a database need not take it.
+        // A text that cannot be a slug is refused without a query, because a database need not accept it as a
+        // parameter.
         Recipients::Slug(slug) if !is_slug(slug) => Err(Refusal::RecipientNotFound { recipient: slug.clone() }.into()),
         Recipients::Slug(slug) => {
             let found = case.world.agent_ids(&Need::Slug(slug.clone()))?.first().copied();
@@ -56,7 +57,7 @@ struct Envelope<'a> {
     draft: &'a Draft,
 }
 
-/// The recipient's slug; an agent that left reads no more.
+/// Returns the recipient's slug. An agent that left counts as not found, because it reads no more messages.
 fn slug_of(case: &Case<'_>, owner: Owner) -> Result<String, Stop> {
     match owner {
         Owner::Human => Ok("human".to_owned()),
@@ -133,14 +134,15 @@ fn broadcast(case: &mut Case<'_>, filter: &Filter, envelope: &Envelope<'_>) -> R
     Ok(Reply::Broadcast { messages, thread: envelope.thread, full })
 }
 
-/// The engine tells agents, and always a person. It may pass a full mailbox: what it says is bounded by the tasks.
+/// Sends a message of the engine to agents, and always to a person. It may exceed the limit of a mailbox, because the
+/// number of tasks bounds these messages.
 pub(crate) fn notify(case: &mut Case<'_>, agents: &[AgentId], draft: &Draft) -> Result<(), Stop> {
     let owners: Vec<Owner> = agents.iter().map(|agent| Owner::Agent(*agent)).chain([Owner::Human]).collect();
     case.world.want(agents.iter().map(|agent| Need::Agent(*agent)))?;
     case.world.want(owners.iter().map(|owner| Need::Mailbox(*owner)))?;
     let envelope = Envelope { from: Actor::Engine, thread: ThreadId::next(&mut case.ids), draft };
     for owner in owners {
-        // An agent that left since the role was looked up is not told.
+        // Skips an agent that left after the role was looked up.
         let Ok(slug) = slug_of(case, owner) else {
             continue;
         };
@@ -151,8 +153,8 @@ pub(crate) fn notify(case: &mut Case<'_>, agents: &[AgentId], draft: &Draft) -> 
     Ok(())
 }
 
-/// What a person answers reaches its agent's mailbox however full that is, and also when the agent has left: there is one for
-/// each question, and the record must hold it.
+/// Delivers a person's answer to the agent's mailbox, also when the mailbox is full or the agent has left. There is one
+/// answer for each question, and the record must contain it.
 pub(crate) fn deliver(case: &mut Case<'_>, to: AgentId, thread: ThreadId, draft: &Draft) -> Result<MessageId, Stop> {
     let (owner, slug) = (Owner::Agent(to), case.world.agent(to)?.slug.clone());
     let sequence = case.world.mailbox(owner)?.sequence + 1;
@@ -163,7 +165,7 @@ pub(crate) fn deliver(case: &mut Case<'_>, to: AgentId, thread: ThreadId, draft:
     Ok(id)
 }
 
-/// Acknowledges messages of the caller's own mailbox. Unknown ones are passed over, as the original does.
+/// Acknowledges messages of the caller's own mailbox. Skips unknown messages, as the original server does.
 pub(crate) fn mark(case: &mut Case<'_>, messages: &[MessageId], mark: Mark) -> Result<Reply, Stop> {
     check::count("message_ids", messages.len(), limits::MARKED_MESSAGES_MAX)?;
     case.world.want(messages.iter().map(|id| Need::Message(*id)))?;
@@ -183,7 +185,7 @@ pub(crate) fn mark(case: &mut Case<'_>, messages: &[MessageId], mark: Mark) -> R
         seen.push(*id);
         let allowed = match message.to {
             Owner::Agent(agent) => actor == Actor::Agent(agent) || case.speaks_for(agent)? || case.may_override(),
-            // A coordinator cannot read it, so it cannot say that it was read.
+            // A coordinator cannot read the human mailbox, so it cannot mark its messages as read.
             Owner::Human => matches!(actor, Actor::Person | Actor::Engine),
         };
         if !allowed {

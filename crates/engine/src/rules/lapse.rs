@@ -1,4 +1,5 @@
-//! Approvals that end without a decision, or after one: taken up by their session, withdrawn, void, expired.
+//! Approvals that end without a decision or after one: consumed when their session continues, withdrawn, void, or
+//! expired.
 
 use crate::approval::{Approval, ApprovalState, ApprovalStatus};
 use crate::case::Case;
@@ -13,8 +14,8 @@ use crate::rules::approval::{PAST, answer_task, is_of_this_attempt, moved, open}
 use crate::task::{State, Status, Task};
 use crate::world::{Fact, Need, Stop};
 
-/// Looks at what a command did: where a claim goes on without the answer it waited for, or ends, nobody needs to decide any
-/// more, and what was allowed for it is over.
+/// Withdraws the approvals that a command made pointless. When a claim continues without the answer that it waited for,
+/// or ends, no person needs to decide any more. When the claim ends, its given approvals end, too.
 #[expect(clippy::wildcard_enum_match_arm, reason = "few events end the waiting for an answer")]
 pub(crate) fn withdraw(case: &mut Case<'_>) -> Result<(), Stop> {
     let mut moot: Vec<(TaskId, Moot)> = Vec::new();
@@ -38,7 +39,7 @@ pub(crate) fn withdraw(case: &mut Case<'_>) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Why nobody has to decide, and whether the claim lives.
+/// The reason why no decision is needed any more, and whether the claim continues.
 struct Moot {
     why: String,
     goes_on: bool,
@@ -46,7 +47,7 @@ struct Moot {
 
 fn by_move(case: &Case<'_>, moved: &Moved) -> Result<Option<(TaskId, Moot)>, Stop> {
     let (from, to) = (moved.from, moved.state.status());
-    // A gate that was asked for the next claim of a task that is over by now.
+    // A completed or skipped gated task has no next claim, so the request for its gate is over.
     let over = to.is_met() && case.world.task(moved.task)?.gate;
     let goes_on = matches!(to, Status::Planning | Status::InProgress);
     let moot = Moot { why: format!("its task is {to} without it"), goes_on };
@@ -66,7 +67,7 @@ fn end_open(case: &mut Case<'_>, task: TaskId, moot: &Moot) -> Result<(), Stop> 
                 false
             }
         };
-        // What the command itself decided stands.
+        // A decision that the command itself made stays.
         let by_itself =
             |event: &Event| matches!(event, Event::ApprovalMoved { approval: moved } if moved.id == approval.id);
         if is_moot && !case.events.iter().any(by_itself) {
@@ -77,7 +78,8 @@ fn end_open(case: &mut Case<'_>, task: TaskId, moot: &Moot) -> Result<(), Stop> 
     Ok(())
 }
 
-/// A session goes on, or a runner's turn for one task: what was allowed to the last turn is in its hands now.
+/// Consumes the approvals that were given to an agent, when its session continues or the runner's turn for one task
+/// begins: the agent can act on them now.
 pub(crate) fn take_up(case: &mut Case<'_>, agent: AgentId, only: Option<TaskId>) -> Result<(), Stop> {
     let list = List::ApprovalsOf { agent, limit: limits::EXPIRED_APPROVALS_MAX };
     let Fact::ApprovalRows(rows) = case.world.list(list)? else { return Ok(()) };
@@ -100,8 +102,8 @@ pub(crate) fn take_up(case: &mut Case<'_>, agent: AgentId, only: Option<TaskId>)
     Ok(())
 }
 
-/// Nobody can use what an agent that leaves was given, and nobody waits for what it asked without a task. A paused task goes on
-/// waiting: the decision about it sends it to somebody else.
+/// Revokes the approvals of an agent that leaves, and its requests that belong to no task, because no other agent can
+/// use them. A paused task continues to wait: the decision about it offers the task to another agent.
 pub(crate) fn void(case: &mut Case<'_>, agent: AgentId) -> Result<(), Stop> {
     let list = List::ApprovalsOf { agent, limit: limits::EXPIRED_APPROVALS_MAX };
     let Fact::ApprovalRows(rows) = case.world.list(list)? else { return Ok(()) };
@@ -126,14 +128,15 @@ pub(crate) fn void(case: &mut Case<'_>, agent: AgentId) -> Result<(), Stop> {
 
 pub(crate) fn expire(case: &mut Case<'_>, approval: &Approval) -> Result<(), Stop> {
     moved(case, approval, ApprovalState::Expired { at: case.now });
-    // A gate's task waits on: whoever wants to claim it asks anew.
+    // The task of a gate stays open: an agent that wants to claim it asks again.
     if approval.is_gate() || is_answered(case, approval) {
         return Ok(());
     }
     answer_task(case, approval, "expired: nobody decided in time")
 }
 
-/// Of several requests of one claim that run out together, one lets it go on.
+/// Tells whether this command already answered the task. When several requests of one claim expire together, one answer
+/// resumes the task.
 #[expect(clippy::wildcard_enum_match_arm, reason = "two events bring an answer")]
 fn is_answered(case: &Case<'_>, approval: &Approval) -> bool {
     let task = approval.waiting.map(|waiting| waiting.task);
@@ -158,7 +161,7 @@ pub(crate) fn expire_all(case: &mut Case<'_>) -> Result<Reply, Stop> {
     let found: Vec<ApprovalId> = rows.iter().map(|row| row.id).collect();
     let mut expired = 0;
     for id in &found {
-        // The list is a hint: somebody may have decided since.
+        // The list may be out of date: a person may have decided since.
         let approval = case.world.approval(*id)?;
         if approval.is_over(case.now) {
             expire(case, approval)?;

@@ -1,4 +1,5 @@
-//! The rules, one file a subject. Each takes a case and what was asked, and answers or stops.
+//! The rules, one file per subject. Each rule takes a case and the arguments of a command, and returns a reply or
+//! stops.
 
 pub(crate) mod agent;
 pub(crate) mod answer;

@@ -1,4 +1,5 @@
-//! That a person saw an approval, and the telling of people outside of Handover: one sender at a time, at least once.
+//! Records that a person saw an approval, and notifies people outside of Handover: one sender at a time, each notice at
+//! least once.
 
 use crate::approval::{Approval, ApprovalStatus, Via};
 use crate::case::Case;
@@ -13,7 +14,7 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::world::{Fact, Need, Stop};
 
-/// Records that a person looked at what waits, once for each way of looking.
+/// Records that a person saw pending approvals, once for each way of looking.
 pub(crate) fn show(case: &mut Case<'_>, approvals: &[ApprovalId], via: Via) -> Result<Reply, Stop> {
     match (case.rights, via) {
         (Rights::Person, Via::CommandLine | Via::Http) => {}
@@ -50,7 +51,7 @@ fn only_a_timer(case: &Case<'_>) -> Result<(), Refusal> {
     Err(Refusal::NotPermitted { problem: "notices are sent by Handover itself".to_owned() })
 }
 
-/// Gives the caller one notice to send, and time to do it in.
+/// Gives the caller one notice to send, with a time limit for sending it.
 pub(crate) fn take(case: &mut Case<'_>, channel: Channel) -> Result<Reply, Stop> {
     only_a_timer(case)?;
     let list = List::DueNotices { channel, now: case.now, limit: limits::NOTICES_LOOKED_AT };
@@ -58,7 +59,7 @@ pub(crate) fn take(case: &mut Case<'_>, channel: Channel) -> Result<Reply, Stop>
         return Ok(Reply::NoticeTaken { approval: None, tries: 0 });
     };
     for id in rows.iter().map(|row| row.id) {
-        // The list is a hint: somebody may have decided, or be sending it.
+        // The list may be out of date: a person may have decided, or another sender may be sending it.
         let approval = case.world.approval(id)?;
         let known = case.world.notice(id, channel)?;
         if !waits(case, approval) || known.is_some_and(|known| !known.is_due(case.now)) {
@@ -74,7 +75,8 @@ pub(crate) fn take(case: &mut Case<'_>, channel: Channel) -> Result<Reply, Stop>
     Ok(Reply::NoticeTaken { approval: None, tries: 0 })
 }
 
-/// What became of it. A sender that took too long finds that somebody else has taken it, and changes nothing.
+/// Records whether a notice was sent. A sender that took too long changes nothing, because another sender has taken the
+/// notice by then.
 pub(crate) fn settle(
     case: &mut Case<'_>,
     (id, channel): (ApprovalId, Channel),
@@ -93,7 +95,7 @@ pub(crate) fn settle(
         None => shown(case, approval, channel.via()),
         Some(problem) => {
             notice.next = Notice::pause(tries).map(|pause| case.now + pause);
-            // A server may answer anything; a zero byte cannot be kept.
+            // The text of a server's answer may contain a zero byte, which cannot be stored.
             let said = problem.chars().filter(|letter| *letter != '\0').take(limits::PROBLEM_CHARS_MAX);
             notice.problem = Some(said.collect());
         }

@@ -1,4 +1,4 @@
-//! What a gate stopped: let through when a person allowed exactly this, asked for otherwise.
+//! Calls that a gate stopped: they pass when a person approved exactly this call, otherwise a request is created.
 
 use crate::approval::{Approval, ApprovalState};
 use crate::case::Case;
@@ -11,8 +11,8 @@ use crate::reply::Reply;
 use crate::rules::{agent, approval};
 use crate::world::{Need, Stop};
 
-/// Whoever a person allowed exactly this goes through, once; whoever was told no is told so again; all
-/// others ask. One transaction, so that of two who come with the same approval one gets through.
+/// Consumes a matching approval if there is one, repeats a matching rejection, otherwise creates a request. This is one
+/// transaction, so that only one of two callers with the same approval passes.
 pub(crate) fn pass(case: &mut Case<'_>, passing: &PassGate) -> Result<Reply, Stop> {
     let PassGate { asked, newcomer } = passing;
     let print = &asked.fingerprint;
@@ -49,7 +49,7 @@ pub(crate) fn pass(case: &mut Case<'_>, passing: &PassGate) -> Result<Reply, Sto
     Ok(approval::record(case, approval, asked, Actor::Agent(*id), None))
 }
 
-/// The answer of a person holds for as long as the question would have waited.
+/// Repeats the rejection of a person. It holds for as long as the request would have waited for a decision.
 fn told_no(refused: &Approval, case: &Case<'_>) -> Option<Reply> {
     let (at, reason) = match &refused.state {
         ApprovalState::Rejected { at, reason, .. } => (*at, Some(reason.clone())),

@@ -1,4 +1,4 @@
-//! Repositories, worktrees and templates: what is recorded of them.
+//! Repositories, worktrees and templates: the rules for their records.
 
 use crate::case::Case;
 use crate::check;
@@ -17,13 +17,13 @@ use crate::workflow::WorkflowStatus;
 use crate::workspace::{Attachment, Repository, Workspace, WorkspaceStatus};
 use crate::world::{Need, Stop};
 
-/// The repository at a path, made known if it is new. The field is what the caller calls the path.
+/// Returns the repository at a path, and registers it if it is new. `field` is the caller's name for the path.
 fn repository(case: &mut Case<'_>, field: &str, path: &str, name: Option<&str>) -> Result<RepositoryId, Stop> {
     check::path(field, path)?;
     check::optional(name, |text| check::name("name", text))?;
     if let Some(id) = case.world.repository_at(path)? {
         let known = case.world.repository(id)?;
-        // From now on it stands under a person's word.
+        // The repository counts as registered by a person from now on.
         if case.rights.is_persons() && known.by != Some(Actor::Person) {
             let repository = Repository { by: Some(Actor::Person), ..known.clone() };
             case.events.push(Event::RepositoryRegistered { repository });
@@ -49,7 +49,7 @@ fn repository(case: &mut Case<'_>, field: &str, path: &str, name: Option<&str>) 
     Ok(id)
 }
 
-/// Registers a repository. Agents have workspaces only where a person did.
+/// Registers a repository. Agents can have workspaces only in repositories that a person registered.
 pub(crate) fn register(case: &mut Case<'_>, path: &str, name: Option<&str>) -> Result<Reply, Stop> {
     let repository = repository(case, "path", path, name)?;
     Ok(Reply::RepositoryRegistered { repository })
@@ -66,7 +66,7 @@ pub(crate) fn attach(case: &mut Case<'_>, id: WorkflowId, path: &str) -> Result<
     Ok(Reply::RepositoryAttached { repository, added: case.now })
 }
 
-/// A repository of a workflow that is being made.
+/// Attaches a repository to a workflow that is being created.
 pub(crate) fn attach_new(case: &mut Case<'_>, id: WorkflowId, path: &str) -> Result<(), Stop> {
     let repository = repository(case, "repository_path", path, None)?;
     let attachment = Attachment { workflow: id, repository, added: case.now };
@@ -168,7 +168,7 @@ pub(crate) fn update_workspace(case: &mut Case<'_>, update: &UpdateWorkspace) ->
     Ok(Reply::WorkspaceUpdated { cleaned: update.cleaned.clone() })
 }
 
-/// Refuses to change or clean up the workspace of a task that another agent holds, to a caller that holds none of its tasks.
+/// Refuses to change or clean up a workspace whose task another agent holds, unless the caller holds one of its tasks.
 fn may_change(case: &Case<'_>, workspace: &Workspace) -> Result<(), Stop> {
     let held = case.world.task_ids(&Need::HeldIn(workspace.workflow, workspace.id))?;
     case.world.want(held.iter().map(|task| Need::Task(*task)))?;
@@ -183,7 +183,7 @@ fn may_change(case: &Case<'_>, workspace: &Workspace) -> Result<(), Stop> {
     lost.map_or(Ok(()), Err)
 }
 
-/// Refuses to say where a task is worked on to a caller that does not hold it, while another agent does.
+/// Refuses to set the workspace of a task that another agent holds.
 fn may_place(case: &Case<'_>, task: &Task) -> Result<(), Stop> {
     if case.live_holder(task)?.is_some() {
         case.owner(task, None)?;
@@ -220,7 +220,7 @@ pub(crate) fn create_template(
         check::name("variables", variable)?;
         check::size("variables", value, limits::TEXT_BYTES_MAX)?;
     }
-    // Names may hold variables, but what is wrong without them is wrong with them.
+    // Names may contain variables, but a plan that is wrong before they are replaced stays wrong after.
     Plan::whole(body.tasks.clone())?;
     if case.world.yes(&Need::TemplateNamed(name.to_owned()))? {
         return Err(Refusal::DuplicateTemplate { name: name.to_owned() }.into());

@@ -1,7 +1,7 @@
-//! Setting a plan: at once, or in pieces that nobody sees until the last one is in.
+//! Setting a plan: in one command, or in pieces that stay hidden until the last one is stored.
 //!
-//! A workflow in `planning` has no tasks that anybody can see, so the pieces of a plan are simply its tasks. The draft's
-//! token keeps two planners apart; a draft whose planner is gone is cleared by the next one.
+//! The tasks of a workflow in `planning` are hidden, so the pieces of a plan are stored as ordinary tasks. The draft's
+//! token keeps two planners apart. If a planner is gone, the next planner clears its draft.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::rules::workflow::open;
 use crate::workflow::{Draft, Workflow, WorkflowStatus};
 use crate::world::{Need, Stop};
 
-/// What the last step of a plan in pieces says of the whole.
+/// The parts of the last step of a plan in pieces that describe the whole plan.
 pub(crate) struct Committed<'a> {
     pub(crate) summary: &'a str,
     pub(crate) tasks: u32,
@@ -55,7 +55,7 @@ pub(crate) fn set(
     Ok(Reply::PlanSet { workflow: id, tasks, groups: groups.to_vec(), task_ids })
 }
 
-/// A plan that stopped half-way gives way after a while, with what it left.
+/// Removes an unfinished plan of another planner, with its tasks. Refuses while that planner's time has not passed.
 fn replace_draft(case: &mut Case<'_>, id: WorkflowId, draft: &Draft) -> Result<(), Stop> {
     if draft.until > case.now {
         return Err(Refusal::state("another plan of this workflow is being written; try again in a minute").into());
@@ -76,7 +76,7 @@ pub(crate) fn begin(case: &mut Case<'_>, id: WorkflowId, token: &str) -> Result<
     if other.is_some_and(|draft| draft.until > case.now) {
         return Err(Refusal::state("another plan of this workflow is being written; try again in a minute").into());
     }
-    // Its own earlier pieces, too: a planner that begins again sends all of them again.
+    // A planner's own earlier pieces are stale, too: a planner that begins again sends all pieces again.
     let stale = workflow.draft.is_some();
     drafting(case, id, token);
     Ok(Reply::PlanBegun { stale })
@@ -87,7 +87,7 @@ fn drafting(case: &mut Case<'_>, workflow: WorkflowId, token: &str) {
     case.events.push(Event::Drafting { workflow, draft: Some(draft) });
 }
 
-/// The workflow whose draft is the caller's.
+/// Returns the workflow, if its draft is the caller's.
 fn own_draft(case: &Case<'_>, id: WorkflowId, token: &str) -> Result<Workflow, Stop> {
     let workflow = in_planning(case, id)?;
     if workflow.draft.as_ref().is_none_or(|draft| draft.token != token) {
@@ -96,7 +96,7 @@ fn own_draft(case: &Case<'_>, id: WorkflowId, token: &str) -> Result<Workflow, S
     Ok(workflow)
 }
 
-/// Removes a bounded part of what an earlier planner left.
+/// Removes a bounded part of the tasks that an earlier planner left.
 pub(crate) fn clear(case: &mut Case<'_>, id: WorkflowId, token: &str) -> Result<Reply, Stop> {
     own_draft(case, id, token)?;
     let left = case.world.full_tasks(&Need::Removable(id))?;

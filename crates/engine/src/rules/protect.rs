@@ -1,4 +1,5 @@
-//! Whether a caller may loosen what a person set: skip, remove or replace protected tasks, stop a workflow, raise its limits.
+//! Decides whether a caller may loosen a protection: skip, remove or replace protected tasks, stop a workflow, or raise
+//! its limits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,13 +14,13 @@ use crate::task::Task;
 use crate::workflow::Workflow;
 use crate::world::{Need, Stop};
 
-/// What is done to a task.
+/// An act on a task that can loosen its protections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Loosening {
     Skip,
     Remove,
     Replace,
-    /// A blocked task is released.
+    /// Unblocks a blocked task.
     Unblock,
 }
 
@@ -34,11 +35,11 @@ impl Loosening {
     }
 }
 
-/// Returns what protects a task from this caller.
+/// Returns the protections of a task that this caller may not loosen.
 fn protections(case: &Case<'_>, task: &Task) -> Result<Vec<Protection>, Stop> {
     Ok(match case.rights {
         Rights::Person | Rights::Engine => Vec::new(),
-        // A coordinator answers for reviews, and for nothing else that a person set.
+        // A coordinator may loosen reviews, and nothing else that a person set.
         Rights::Coordinator => {
             let mut found = task.protections();
             found.retain(|protection| *protection != Protection::Review);
@@ -59,14 +60,14 @@ fn protected(case: &Case<'_>, act: String, by: Vec<Protection>) -> Stop {
     Refusal::Protected { act, by, script: case.rights == Rights::Script }.into()
 }
 
-/// Refuses to loosen a protected task for a caller that may not.
+/// Refuses the act when the caller may not loosen the task's protections.
 pub(crate) fn task(case: &Case<'_>, task: &Task, loosening: Loosening) -> Result<(), Stop> {
     let by = protections(case, task)?;
     if by.is_empty() { Ok(()) } else { Err(refused(case, task, loosening, by)) }
 }
 
-/// Refuses to take a task out of the plan when it is protected, or waits for a protected one: another task of its name could
-/// do without that dependency.
+/// Refuses to remove a task from the plan when it is protected, or waits for a protected task: a new task of the same
+/// name could omit that dependency.
 pub(crate) fn removal(case: &Case<'_>, removed: &Task, loosening: Loosening) -> Result<(), Stop> {
     task(case, removed, loosening)?;
     if matches!(case.rights, Rights::Person | Rights::Engine) {
@@ -126,16 +127,16 @@ pub(crate) fn replan(case: &Case<'_>, workflow: WorkflowId, dropped: &BTreeSet<T
     }
 }
 
-/// Who may stop, end or reopen a workflow before its end.
+/// An act that changes the course or the settings of a workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Steering {
-    /// Suspending and resuming also belong to the coordinator.
+    /// Suspending, resuming or reopening a workflow. The coordinator may do this, too.
     Pause,
     End,
     Settings,
 }
 
-/// Refuses to change a workflow's course or settings for a caller that may not.
+/// Refuses a change of a workflow's course or settings to a caller that may not make it.
 pub(crate) fn workflow(case: &Case<'_>, workflow: &Workflow, act: &str, steering: Steering) -> Result<(), Stop> {
     let may = match (case.rights, steering) {
         (Rights::Person | Rights::Engine, _) | (Rights::Coordinator, Steering::Pause) => true,
@@ -150,7 +151,8 @@ pub(crate) fn workflow(case: &Case<'_>, workflow: &Workflow, act: &str, steering
     Err(protected(case, act, vec![Protection::Workflow]))
 }
 
-/// Keeps dependents of a skipped task waiting for the protected tasks that it waited for. Returns the dependents that wait on.
+/// Makes the dependents of a skipped task wait for the protected tasks that it waited for. Returns the dependents that
+/// still wait.
 pub(crate) fn keep_dependencies(case: &mut Case<'_>, skipped: &Task) -> Result<BTreeSet<TaskId>, Stop> {
     if skipped.unmet == 0 {
         return Ok(BTreeSet::new());

@@ -1,4 +1,4 @@
-//! What the holder of a task records on its way: its plan, another plan, checkpoints.
+//! Records of a task's holder while it works: its plan, a new plan, checkpoints.
 
 use crate::case::Case;
 use crate::check;
@@ -41,7 +41,7 @@ pub(crate) fn set_plan(
     Ok(Reply::TaskPlanned)
 }
 
-/// A new plan for one task, which is then offered again with its attempts forgiven.
+/// Sets a new plan for one task. The task is then offered again, and its crashes no longer count.
 pub(crate) fn replan(
     case: &mut Case<'_>,
     id: TaskId,

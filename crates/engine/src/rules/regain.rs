@@ -1,6 +1,7 @@
-//! A claim that ended by the clock and goes on, because its holder lives and nobody took the task.
+//! Regaining a claim that expired: its holder is alive, and no other agent took the task.
 //!
-//! A host that was not heard of for a lease loses its claims to the others. When it wakes, it asks for them before it goes on:
+//! A host that gives no sign of life for the length of a lease loses its claims to other agents. When it wakes up, it
+//! asks for each claim again before it continues:
 //!
 //! ```text
 //! ended by the clock, open, the same attempt ──> held again; nothing counts against the attempts
@@ -19,7 +20,7 @@ use crate::rules::claim;
 use crate::task::{State, Task};
 use crate::world::{Need, Stop};
 
-/// Notes that others may have added since the claim ended.
+/// The number of newest checkpoints to search: other agents may have added some since the claim ended.
 const NOTES_MAX: u32 = 50;
 
 pub(crate) fn regain(case: &mut Case<'_>, id: TaskId, attempt: u32) -> Result<Reply, Stop> {
@@ -27,7 +28,7 @@ pub(crate) fn regain(case: &mut Case<'_>, id: TaskId, attempt: u32) -> Result<Re
     let agent = case.present(Some(task))?;
     let until = case.now + workflow.lease_ms;
     if task.holder() == Some(agent) && task.attempt == attempt {
-        // No other machine came by: the lease goes on as if it had been renewed in time.
+        // No other machine has ended the lease yet: it continues as if it had been renewed in time.
         case.touch(agent)?;
         if task.state.running_lease().is_some_and(|lease| lease.until < until) {
             case.events.push(Event::Renewed { task: id, workflow: workflow.id, until });
@@ -39,7 +40,7 @@ pub(crate) fn regain(case: &mut Case<'_>, id: TaskId, attempt: u32) -> Result<Re
     }
     let start = claim::may_go_on(case, task, workflow, agent)?;
     claim::end_dead(case, &start);
-    // What the failed attempt said of itself is cleared.
+    // Loads the task's detail: regaining clears the outcome of the failed attempt.
     if matches!(task.state, State::Failed { .. }) {
         case.world.detail(id)?;
     }
@@ -48,7 +49,8 @@ pub(crate) fn regain(case: &mut Case<'_>, id: TaskId, attempt: u32) -> Result<Re
     Ok(Reply::Claimed { task: id, attempt, until, review: task.review })
 }
 
-/// Nobody has it, and nobody decided about it: the end of its lease made it pending, or failed when its attempts were used up.
+/// Tells whether the task has no holder and no decision was made about it: the expired lease made it pending, or failed
+/// when its attempts were used up.
 fn is_open(task: &Task) -> bool {
     match &task.state {
         State::Pending { lease } => lease.is_none(),
@@ -62,7 +64,7 @@ fn is_open(task: &Task) -> bool {
     }
 }
 
-/// The last claim was this agent's, and its lease ran out.
+/// Tells whether the last claim was this agent's, and its lease expired.
 fn ended_by_clock(case: &Case<'_>, task: &Task, agent: AgentId) -> Result<bool, Stop> {
     let after = task.checkpoints.saturating_sub(NOTES_MAX);
     let need = Need::Checkpoints { task: task.id, after, limit: NOTES_MAX };

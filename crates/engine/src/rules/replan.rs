@@ -1,4 +1,4 @@
-//! Changing a plan while it runs: add a task, remove one, or replace what nobody has begun.
+//! Changing a plan while it runs: add a task, remove a task, or replace the tasks that have not started.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -28,7 +28,8 @@ fn replannable(case: &Case<'_>, id: WorkflowId) -> Result<Workflow, Stop> {
     Ok(workflow)
 }
 
-/// Tasks that a plan refers to, by what it calls them.
+/// Returns the existing tasks that a plan refers to, by the name or id that the plan uses. The flag tells whether the
+/// task is completed or skipped.
 fn existing(case: &Case<'_>, workflow: WorkflowId, plan: &Plan) -> Result<BTreeMap<String, (TaskId, bool)>, Stop> {
     let names: BTreeSet<&str> = plan.outside_names().collect();
     let by_text = |name: &str| match name.parse::<TaskId>() {
@@ -90,7 +91,7 @@ pub(crate) fn add(case: &mut Case<'_>, id: WorkflowId, task: &PlanTask, after: O
     Ok(reply)
 }
 
-/// What waited for the removed task waits for its dependencies instead.
+/// Removes a task. Tasks that waited for it wait for its dependencies instead.
 pub(crate) fn remove(case: &mut Case<'_>, id: WorkflowId, task: TaskId) -> Result<Reply, Stop> {
     let workflow = replannable(case, id)?;
     let removed = case.world.task(task)?;
@@ -115,7 +116,7 @@ pub(crate) fn remove(case: &mut Case<'_>, id: WorkflowId, task: TaskId) -> Resul
     let mut waits = Vec::new();
     for dependent in dependents {
         let has = world.task_ids(&Need::Dependencies(*dependent))?;
-        // The removed task was not done, so each dependent waited for it.
+        // The removed task was not done, so each dependent still counted it as unmet.
         let mut unmet = world.task(*dependent)?.unmet.saturating_sub(1);
         for dependency in dependencies.iter().filter(|id| !has.contains(id)) {
             rewired.push((*dependent, *dependency));
@@ -126,14 +127,14 @@ pub(crate) fn remove(case: &mut Case<'_>, id: WorkflowId, task: TaskId) -> Resul
     let reply = Reply::TaskRemoved { task, rewired: u32::try_from(rewired.len()).unwrap_or(u32::MAX) };
     let name = removed.name.clone();
     case.events.push(Event::TaskRemoved { workflow: id, task, name, rewired, waits });
-    // A workflow without tasks is not done: the next one may be added.
+    // A workflow without tasks is not completed: a task may be added next.
     if workflow.tasks > 1 {
         settle(case, &workflow, workflow.open.saturating_sub(1))?;
     }
     Ok(reply)
 }
 
-/// Replaces every task that nobody has begun. Nothing that was begun waits for one of those, so no kept task changes.
+/// Replaces every task that has not started. No started task waits for one of them, so no kept task changes.
 pub(crate) fn replan(
     case: &mut Case<'_>,
     id: WorkflowId,

@@ -1,5 +1,5 @@
-//! Reviews: opened by whoever wants something looked at, answered by the runner only. Whoever could say "answered" could say
-//! "nothing found".
+//! Reviews: anyone who wants something reviewed opens one, and only the runner records its answers. A caller that could
+//! record an answer could record "nothing found".
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -55,7 +55,8 @@ pub(crate) fn open(case: &mut Case<'_>, open: &OpenReview) -> Result<Reply, Stop
     Ok(reply)
 }
 
-/// The requester, whoever holds the task that waits, or somebody who may act for them.
+/// Returns the caller if it may continue the review: the requester, the holder of the gated task, or a caller that may
+/// act for them.
 fn requester(case: &Case<'_>, review: &Review) -> Result<Actor, Stop> {
     if let Some(gate) = review.gate {
         let (task, _) = case.task(gate.task)?;
@@ -69,7 +70,7 @@ fn requester(case: &Case<'_>, review: &Review) -> Result<Actor, Stop> {
     Err(Refusal::NotPermitted { problem }.into())
 }
 
-/// Everything it has found so far.
+/// Returns all findings of the review so far.
 fn findings<'a>(case: &Case<'a>, review: &Review) -> Result<&'a [Finding], Stop> {
     if review.findings == 0 {
         return Ok(&[]);
@@ -82,7 +83,7 @@ fn count(findings: &[Finding]) -> u32 {
     u32::try_from(findings.iter().filter(|finding| finding.is_open()).count()).unwrap_or(u32::MAX)
 }
 
-/// A round is recorded before its provider is asked.
+/// Starts a round. It is recorded before the provider is asked.
 pub(crate) fn start(case: &mut Case<'_>, start: &StartRound) -> Result<Reply, Stop> {
     check::name("host", &start.host)?;
     check::size("media_type", &start.artifact.media_type, limits::REVIEW_BYTES_MAX)?;
@@ -113,7 +114,7 @@ pub(crate) fn start(case: &mut Case<'_>, start: &StartRound) -> Result<Reply, St
     let issued = all.iter().map(|finding| finding.name.clone()).collect();
     let mut told = Vec::new();
     for (name, decision) in &start.decisions {
-        // What it never gave is nobody's finding; the provider says so.
+        // A decision about a finding that the review never gave is skipped; the provider reports it.
         if let Some(finding) = all.iter_mut().find(|finding| finding.name == *name) {
             let decided = Decided { decision: decision.clone(), by, at: case.now, told: Some(start.number) };
             finding.state = FindingState::Decided(Box::new(decided));
@@ -152,7 +153,7 @@ fn check_decision(decision: &Decision) -> Result<(), Refusal> {
     check::optional(decision.explanation.as_deref(), |text| check::size("reason", text, limits::REVIEW_BYTES_MAX))
 }
 
-/// What a round came to. It is recorded also when the task that waited for it is lost by now.
+/// Records the result of a round, also when the claim that waited for it has ended since.
 pub(crate) fn end(case: &mut Case<'_>, end: &EndRound) -> Result<Reply, Stop> {
     match case.rights {
         Rights::Runner | Rights::Engine => {}
@@ -208,7 +209,8 @@ pub(crate) fn end(case: &mut Case<'_>, end: &EndRound) -> Result<Reply, Stop> {
     Ok(reply)
 }
 
-/// New findings, and those that came again: the same ones, open anew.
+/// Merges the findings of a round into `all`. A finding that is reported again keeps its number and becomes open again.
+/// Returns the findings of the round.
 fn merge(review: &Review, round: u32, all: &mut Vec<Finding>, found: &[Found]) -> Result<Vec<Finding>, Stop> {
     let mut places: BTreeMap<String, usize> =
         all.iter().enumerate().map(|(place, finding)| (finding.name.clone(), place)).collect();
@@ -249,7 +251,7 @@ fn merge(review: &Review, round: u32, all: &mut Vec<Finding>, found: &[Found]) -
     Ok(given)
 }
 
-/// What became of a finding. The last word counts, and the next round tells it.
+/// Records the decision about a finding. The last decision counts, and the next round sends it to the provider.
 pub(crate) fn decide(case: &mut Case<'_>, id: ReviewId, name: &str, decision: &Decision) -> Result<Reply, Stop> {
     check_decision(decision)?;
     check::label("finding", name)?;
@@ -266,10 +268,10 @@ pub(crate) fn decide(case: &mut Case<'_>, id: ReviewId, name: &str, decision: &D
     Ok(Reply::FindingDecided { open })
 }
 
-/// Reviews of one claim that are looked at: who asks for more has lost the thread.
+/// The number of reviews of one task that are looked at. An agent that asks for more has lost track of its work.
 const GATES: u32 = 20;
 
-/// A task that is to be reviewed is not completed before it was, nor while something found is undecided.
+/// Refuses to complete a task that needs a review, before it was reviewed or while a finding is undecided.
 pub(crate) fn is_passed(case: &Case<'_>, task: &Task) -> Result<(), Stop> {
     if !task.review {
         return Ok(());
@@ -291,8 +293,8 @@ pub(crate) fn is_passed(case: &Case<'_>, task: &Task) -> Result<(), Stop> {
     is_what_was_reviewed(case, task, review)
 }
 
-/// Refuses work that is not what its reviewer saw last. The runner names no state at the end of a turn: it reviews and
-/// merges the same commit itself.
+/// Refuses work that differs from the state that its reviewer saw last. The runner names no state at the end of a turn,
+/// because it reviews and merges the same commit itself.
 fn is_what_was_reviewed(case: &Case<'_>, task: &Task, review: &Review) -> Result<(), Stop> {
     let work = &case.caller.work;
     if case.rights == Rights::Runner && work.is_none() {

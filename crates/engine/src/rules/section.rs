@@ -1,5 +1,5 @@
-//! Project context. What a section becomes is worked out before, from the version that is named: of two writers one is told
-//! to look again, so that none loses the other's words.
+//! Project context. The caller computes a section's new body from the version that it names. Of two writers, the second
+//! is refused and must read again, so that neither loses the other's text.
 
 use crate::agent::is_slug;
 use crate::case::Case;
@@ -29,7 +29,7 @@ pub(crate) fn write(
     check::json("body", Some(body))?;
     match case.rights {
         Rights::Runner | Rights::Coordinator | Rights::Person | Rights::Engine => {}
-        // Which sections an agent may write is the runner's to look up; a call of its own would pass that by.
+        // The runner checks which sections an agent may write. A call by the agent itself would bypass that check.
         Rights::Agent => {
             let problem = "an agent writes project context with its handoff only".to_owned();
             return Err(Refusal::NotPermitted { problem }.into());
@@ -55,7 +55,7 @@ pub(crate) fn write(
         }
     }
     let before = stored.map(|section| section.body.clone());
-    // Nothing new is no write.
+    // The same body again is not a change.
     if before.as_ref() == Some(body) {
         return Ok(Reply::SectionWritten { version });
     }

@@ -1,4 +1,4 @@
-//! Moving a task from one status to another: who may, and what each step needs and leaves behind.
+//! Moving a task from one status to another: who may make each move, its requirements, and its results.
 
 use std::collections::BTreeSet;
 
@@ -46,7 +46,7 @@ pub(crate) fn move_task(case: &mut Case<'_>, id: TaskId, attempt: Option<u32>, t
     finish(case, &step, moved)
 }
 
-/// Returns what a move does to a protection, if it loosens one.
+/// Returns the protection-loosening act that a move is, if it is one.
 fn loosens(task: &Task, target: Status) -> Option<Loosening> {
     match (task.status(), target) {
         (_, Status::Skipped) => Some(Loosening::Skip),
@@ -62,7 +62,7 @@ struct Step<'a> {
 }
 
 fn check_target(to: &Target) -> Result<(), Refusal> {
-    // Blank texts count as missing, which is reported later than other faults; only size is checked here.
+    // Blank texts count as missing, which is reported later than other problems. Only the size is checked here.
     let text = |field, text: &Option<String>| {
         check::optional(text.as_deref(), |text| check::size(field, text, limits::SUMMARY_BYTES_MAX))
     };
@@ -85,7 +85,8 @@ fn check_target(to: &Target) -> Result<(), Refusal> {
     }
 }
 
-/// The status is what it is asked to be: a repeat is answered like the first time, anything else changes nothing.
+/// Answers a request for the status that the task already has. A repeated request gets the same answer as the first
+/// one; any other request is refused or changes nothing.
 fn stay(case: &mut Case<'_>, task: &Task, attempt: Option<u32>, to: &Target) -> Result<Reply, Stop> {
     let reply = Reply::Moved { status: task.status() };
     let (by, recorded, asked) = match (&task.state, to) {
@@ -111,7 +112,7 @@ fn stay(case: &mut Case<'_>, task: &Task, attempt: Option<u32>, to: &Target) -> 
         }
     }
     if asked.as_ref().is_some_and(|asked| asked != recorded) {
-        // Saying yes would lose the new text without a word.
+        // Success would silently lose the new text.
         return Err(Refusal::InvalidTransition { from: task.status(), to: to.status() }.into());
     }
     Ok(reply)
@@ -121,7 +122,7 @@ fn lost(case: &Case<'_>, task: &Task) -> Result<Stop, Stop> {
     Ok(Refusal::ClaimLost { task: task.id, holder: case.live_holder(task)?, attempt: task.attempt }.into())
 }
 
-/// Who may make this move, and as whom it is recorded.
+/// Returns the actor under which the move is recorded, if the caller may make it.
 fn may_move(case: &Case<'_>, task: &Task, attempt: Option<u32>, target: Status) -> Result<Actor, Stop> {
     let refused = |problem: &str| Err(Refusal::NotPermitted { problem: problem.to_owned() }.into());
     match (&task.state, target) {
@@ -150,7 +151,7 @@ fn may_move(case: &Case<'_>, task: &Task, attempt: Option<u32>, target: Status) 
             let actor = case.owner(task, attempt)?;
             let decides = match case.rights {
                 Rights::Person | Rights::Engine => true,
-                // They may take the task away, and not say yes in a person's place.
+                // They may take the task away from its holder, but may not approve in place of a person.
                 Rights::Coordinator | Rights::Script => {
                     matches!(target, Status::Pending | Status::Blocked | Status::Failed)
                 }
@@ -166,7 +167,8 @@ fn may_move(case: &Case<'_>, task: &Task, attempt: Option<u32>, target: Status) 
     }
 }
 
-/// Whoever asked a person may not go on as if it had been answered.
+/// Refuses when the task waits for an approval, so that an agent that asked cannot continue as if a person had
+/// answered.
 pub(crate) fn not_asked(case: &Case<'_>, task: &Task) -> Result<(), Stop> {
     match approval::waited_for(case, task)? {
         Some(approval) => Err(Refusal::ApprovalRequired { task: task.id, approval: Some(approval) }.into()),
@@ -213,7 +215,7 @@ fn next_state(case: &mut Case<'_>, step: &Step<'_>, to: &Target) -> Result<Moved
     Ok(moved)
 }
 
-/// A move that changes nothing yet.
+/// Returns a move to pending without any other change, for the caller to fill in.
 pub(crate) fn blank(task: &Task) -> Moved {
     Moved {
         task: task.id,
@@ -230,7 +232,8 @@ pub(crate) fn blank(task: &Task) -> Moved {
     }
 }
 
-/// The lease goes on. The holder's own word is a sign of life and renews it; anybody else's does not.
+/// Returns the lease for the next state. A move by the holder is a sign of life and extends it; a move by another actor
+/// does not.
 fn lease(case: &Case<'_>, step: &Step<'_>) -> Result<Lease, Stop> {
     let held = step.task.state.lease();
     let mut lease = held.cloned().ok_or_else(|| Refusal::state("nobody holds the task; claim it first"))?;
@@ -240,7 +243,7 @@ fn lease(case: &Case<'_>, step: &Step<'_>) -> Result<Lease, Stop> {
     Ok(lease)
 }
 
-/// A fresh lease when it was paused; when its agent is gone the task is offered again, with the answer.
+/// Resumes a task. A paused task gets a fresh lease; if its agent has left, the task is offered again with the answer.
 fn resume(case: &mut Case<'_>, step: &Step<'_>, answer: Option<String>, moved: &mut Moved) -> Result<State, Stop> {
     let (task, held) = (step.task, lease(case, step)?);
     if !matches!(task.state, State::Paused { .. }) {
@@ -261,12 +264,13 @@ fn resume(case: &mut Case<'_>, step: &Step<'_>, answer: Option<String>, moved: &
     Ok(State::InProgress { lease: case.fresh_lease(held.agent, step.workflow) })
 }
 
-/// A failed task may be tried again while attempts remain; who may act for others can grant new ones.
+/// Tells whether a failed task gets new attempts. An agent may retry while attempts are left; a caller that may
+/// override can grant new ones.
 fn retry(case: &Case<'_>, task: &Task) -> Result<bool, Stop> {
     if task.status() != Status::Failed {
         return Ok(false);
     }
-    // What the failed attempt said of itself is cleared.
+    // Loads the task's detail: the retry clears the outcome of the failed attempt.
     case.world.detail(task.id)?;
     if !task.has_attempts_left() && !case.may_override() {
         let problem = "its attempts are used up; a person or the coordinator may retry it, or replan it";
@@ -275,7 +279,7 @@ fn retry(case: &Case<'_>, task: &Task) -> Result<bool, Stop> {
     Ok(case.may_override())
 }
 
-/// A task that goes from before its beginning to its end was in progress in between, and the log says so.
+/// Tells whether the log must show the task as in progress between its start and its end.
 fn passes_through(task: &Task, target: Status) -> bool {
     let begins = matches!(task.status(), Status::Pending | Status::Planning);
     let ends = matches!(target, Status::Completed | Status::Failed | Status::Paused | Status::Blocked);

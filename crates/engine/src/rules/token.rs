@@ -26,7 +26,7 @@ pub(crate) fn create(
     if let Some(agent) = agent {
         case.world.agent(agent)?;
     }
-    // The token of a file is made known by every process that starts.
+    // Every process that starts registers the token of the token file again.
     if let Some(known) = case.world.token_hashed(hash)? {
         if known.scope == scope && known.agent == agent && known.revoked.is_none() {
             return Ok(Reply::TokenCreated { token: known.id });
@@ -50,8 +50,8 @@ pub(crate) fn create(
 pub(crate) fn revoke(case: &mut Case<'_>, id: TokenId) -> Result<Reply, Stop> {
     by_a_person(case)?;
     let token = case.world.token(id)?;
-    // Nobody can call over it any more, so its agents' claims must not wait for their leases. One command ends a bounded
-    // number of homes; revoking again ends the homes that are left.
+    // No call can use the token any more, so its agents' claims must not wait for their leases to expire. One command
+    // ends a bounded number of homes; revoking again ends the remaining homes.
     agent::end_home(case, SessionId::of_token(id), SessionEnd::Closed)?;
     if token.revoked.is_none() {
         let token = Token { revoked: Some(case.now), ..token.clone() };

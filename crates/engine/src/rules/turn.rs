@@ -1,4 +1,5 @@
-//! Turns and what their outputs were found to be. Only the runner records them: whoever could say "verified" could say "done".
+//! Turns and the verifications of their outputs. Only the runner records them: a caller that could record "verified"
+//! could record "done".
 
 use crate::case::Case;
 use crate::check;
@@ -25,7 +26,7 @@ fn by_the_runner(case: &Case<'_>) -> Result<(), Stop> {
     }
 }
 
-/// The agent that holds the task in this attempt; nobody else's claim lets a program run.
+/// Returns the agent that holds the task in this attempt. A program runs only for the current claim.
 fn holder(case: &Case<'_>, task: &Task, attempt: u32) -> Result<AgentId, Stop> {
     match case.owner(task, Some(attempt))? {
         Actor::Agent(agent) => Ok(agent),
@@ -43,7 +44,8 @@ pub(crate) fn start(case: &mut Case<'_>, start: &StartTurn) -> Result<Reply, Sto
     let holder = holder(case, task, start.attempt)?;
     let agent = start.agent.map_or(Ok(holder), |agent| case.world.agent(agent).map(|found| found.id))?;
     case.world.want([Need::TurnCount(task.id), Need::TurnRunning(task.id)])?;
-    // One of an earlier claim is its runner's to end, and that runner may never come back.
+    // Only its runner ends a turn of an earlier claim, and that runner may never come back. So such a turn does not
+    // block a new one.
     let running = case.world.turns(&Need::TurnRunning(task.id))?.first().filter(|turn| turn.attempt == start.attempt);
     if !start.purpose.is_a_look()
         && let Some(running) = running
@@ -76,7 +78,7 @@ pub(crate) fn start(case: &mut Case<'_>, start: &StartTurn) -> Result<Reply, Sto
     Ok(reply)
 }
 
-/// What happened is recorded, also when the claim is lost by now.
+/// Records the end of a turn, also when its claim has ended since.
 pub(crate) fn end(case: &mut Case<'_>, id: TurnId, ended: &Ended) -> Result<Reply, Stop> {
     by_the_runner(case)?;
     check::optional(ended.reason.as_deref(), |text| check::size("reason", text, limits::SUMMARY_BYTES_MAX))?;
@@ -121,7 +123,8 @@ pub(crate) fn verify(case: &mut Case<'_>, found: &RecordVerification) -> Result<
     Ok(Reply::VerificationRecorded { number, failures })
 }
 
-/// A task is blocked after the second failure, so that the last few tell.
+/// Counts the earlier failed verifications of this attempt. Only the last 20 rows are read: a task is blocked after its
+/// second failure, so they are enough.
 fn earlier_failures(case: &Case<'_>, task: TaskId, attempt: u32, number: u32) -> Result<u32, Stop> {
     const LAST: u32 = 20;
     let list = List::Verifications { task, after: number.saturating_sub(LAST), limit: LAST };

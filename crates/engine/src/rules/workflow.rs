@@ -65,7 +65,7 @@ fn parallel(field: &str, limit: Option<u32>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// A workflow that the caller may change.
+/// Returns a workflow that the caller may change. Refuses when another caller has locked it.
 pub(crate) fn open(case: &Case<'_>, id: WorkflowId) -> Result<Workflow, Stop> {
     let workflow = case.world.workflow(id)?;
     case.unlocked(workflow)?;
@@ -121,7 +121,7 @@ pub(crate) fn set_status(
     Ok(Reply::WorkflowMoved { status })
 }
 
-/// Refuses a change of course that belongs to a person, or to the coordinator.
+/// Refuses a change of course that only a person, or also the coordinator, may make.
 fn steered(case: &Case<'_>, workflow: &Workflow, to: WorkflowStatus) -> Result<(), Stop> {
     let act = match (workflow.status, to) {
         (_, WorkflowStatus::Paused) => ("suspend", Steering::Pause),
@@ -137,7 +137,8 @@ fn steered(case: &Case<'_>, workflow: &Workflow, to: WorkflowStatus) -> Result<(
     protect::workflow(case, workflow, act.0, act.1)
 }
 
-/// Says what is wanted instead of a status, so that asking twice is asking once, and what cannot be is told in those words.
+/// Changes the course of a workflow. A course, unlike a status, can be asked for twice without an error, and a refusal
+/// uses its words.
 pub(crate) fn steer(case: &mut Case<'_>, id: WorkflowId, course: Course) -> Result<Reply, Stop> {
     let status = open(case, id)?.status;
     let to = match (course, status) {
@@ -156,7 +157,7 @@ pub(crate) fn steer(case: &mut Case<'_>, id: WorkflowId, course: Course) -> Resu
     set_status(case, id, to, None)
 }
 
-/// When nothing is open any more the workflow is over, or waits for its pull requests. Returns where it stands.
+/// Ends a workflow that has no open tasks, or makes it wait for its pull requests. Returns its new status.
 pub(crate) fn settle(case: &mut Case<'_>, workflow: &Workflow, open: u32) -> Result<WorkflowStatus, Stop> {
     if open > 0 || !workflow.status.is_running() {
         return Ok(workflow.status);
@@ -207,7 +208,7 @@ pub(crate) fn set_config(case: &mut Case<'_>, id: WorkflowId, patch: &Json) -> R
 
 pub(crate) fn lock(case: &mut Case<'_>, id: WorkflowId, owner: &str) -> Result<Reply, Stop> {
     check::key("session_id", owner)?;
-    // Only that agent could open the lock again.
+    // Otherwise only that agent could unlock the workflow.
     if !case.owns_lock(owner, Some(owner))? {
         let problem = format!("{owner} is another agent; lock with your own agent id or a text of your own");
         return Err(Refusal::NotPermitted { problem }.into());
@@ -232,7 +233,7 @@ pub(crate) fn unlock(case: &mut Case<'_>, id: WorkflowId, owner: &str) -> Result
     let Some(lock) = workflow.lock.as_ref().filter(|lock| lock.until > case.now) else {
         return Ok(Reply::Unlocked);
     };
-    // A person may open what an agent that is gone has locked, also by a script.
+    // A person, or a person's script, may remove the lock of an agent that is gone.
     if !case.rights.is_persons() && !case.owns_lock(&lock.owner, Some(owner))? {
         return Err(Refusal::WorkflowLocked { owner: lock.owner.clone(), until: lock.until }.into());
     }
