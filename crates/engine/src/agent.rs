@@ -1,7 +1,7 @@
-//! An agent: one registration of one program, its roles and its signs of life.
+//! An agent: one registration of one program, with its role and its signs of life.
 //!
-//! Whether it is busy, and with what, is not stored: the leases say it. Whether it is online is not stored either: the
-//! time of its last sign of life says it.
+//! The store does not keep whether an agent is busy, and with which task: the leases show it. It does not keep either
+//! whether an agent is online: the time of its last sign of life shows it.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Agent {
     pub id: AgentId,
-    /// Unique; the name of its mailbox and topic.
+    /// The unique name of the agent's mailbox and topic.
     pub slug: String,
     pub name: String,
     pub runtime: String,
@@ -22,38 +22,39 @@ pub struct Agent {
     pub workflow: Option<WorkflowId>,
     pub workspace_path: Option<String>,
     pub metadata: Option<Json>,
-    /// Its home: the connection that registered it last. None when that connection has ended.
+    /// The agent's home: the connection that registered it last. `None` when that connection has ended.
     pub session: Option<SessionId>,
-    /// The user or token that registered it last, which may resume it when its home is dead. Unknown for agents of
-    /// version 0.1.0.
+    /// The user or token that registered the agent last. It may resume the agent when the agent's home is dead. Unknown
+    /// for agents of version 0.1.0.
     #[serde(default)]
     pub principal: Option<String>,
-    /// When it registered last.
+    /// The time of the last registration.
     #[serde(default)]
     pub registered: Timestamp,
-    /// Where in its client it lives.
+    /// The agent's place in its client.
     #[serde(default)]
     pub origin: Origin,
-    /// The last sign of life that was stored.
+    /// The time of the last sign of life that was stored.
     pub seen: Timestamp,
-    /// Final: who left comes back as another agent.
+    /// The time at which the agent unregistered. This is final: a program that comes back registers as another agent.
     pub left: Option<Timestamp>,
     pub created: Timestamp,
     pub updated: Timestamp,
 }
 
-/// Where in its client an agent lives, in the client's own names. Its hooks are told the same ones, which joins the two.
+/// The place of an agent in its client, in the client's own names. The client's hooks get the same names, which
+/// connects a hook's report to the agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// The client's session.
+    /// The client's name for its session.
     pub conversation: Option<String>,
-    /// The client's sub-agent; none for the conversation itself.
+    /// The client's name for a sub-agent; `None` for the conversation itself.
     pub part: Option<String>,
-    /// The call by which it registered last.
+    /// The id of the call by which the agent registered last.
     pub call: Option<String>,
 }
 
-/// What an agent says of itself when it registers.
+/// The values that an agent gives when it registers again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Renewed {
     pub runtime: String,
@@ -61,7 +62,7 @@ pub struct Renewed {
     pub capabilities: Vec<String>,
 }
 
-/// What others are told of an agent.
+/// An agent's presence, as other agents and people see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Presence {
@@ -77,7 +78,8 @@ impl Agent {
         match self.session {
             _ if self.left.is_some() => true,
             Some(home) if alive.contains(&home) => false,
-            // Its connection ended. An agent of version 0.1.0 has no principal, and its last sign of life decides.
+            // The agent's connection ended. An agent of version 0.1.0 has no principal, so its last sign of life
+            // decides.
             None if self.principal.is_some() => true,
             None | Some(_) => self.seen + limits::OFFLINE_MS <= now,
         }
@@ -91,8 +93,9 @@ impl Agent {
         }
     }
 
-    /// An open connection counts as life, whatever the clock says of the lease. The door that names it has counted for
-    /// how long it may be silent, because only a process can tell waking hours from a sleeping machine.
+    /// Returns whether the agent's connection is one of the live ones. An open connection counts as a sign of life,
+    /// even when the lease has expired by the clock. The process that serves the connection measures how long it may be
+    /// silent, because only a process can tell waking hours from the time that a machine sleeps.
     pub fn is_kept_alive(&self, alive: &[SessionId]) -> bool {
         self.left.is_none() && self.session.is_some_and(|session| alive.contains(&session))
     }
@@ -103,7 +106,7 @@ impl Agent {
     }
 }
 
-/// A name made a slug: letters and digits in lower case, everything else a dash.
+/// Turns a name into a slug: letters and digits in lower case, and a dash in place of everything else.
 pub fn slug_of(name: &str) -> String {
     let mut slug = String::new();
     for character in name.chars().flat_map(char::to_lowercase) {
@@ -123,12 +126,12 @@ pub fn slug_of(name: &str) -> String {
     slug.to_owned()
 }
 
-/// Senders that are not agents must stay tellable from agents.
+/// Returns whether the slug is reserved for a sender that is not an agent, so that the two cannot be confused.
 pub fn is_reserved(slug: &str) -> bool {
     ["system", "human", "runner", "coordinator", "exec"].contains(&slug)
 }
 
-/// `^[a-z0-9][a-z0-9_-]{0,63}$`
+/// Returns whether the text matches `^[a-z0-9][a-z0-9_-]{0,63}$`.
 pub fn is_slug(text: &str) -> bool {
     let first = text.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
     let rest = text.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'));

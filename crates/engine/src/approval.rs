@@ -1,4 +1,4 @@
-//! An approval: something sealed that a person allows once, or does not.
+//! An approval: a sealed request that a person allows once, or refuses.
 //!
 //! ```text
 //! pending ──> approved ──> consumed
@@ -21,20 +21,21 @@ pub struct Approval {
     pub source: Source,
     /// The agent that asked, or the engine before a gated task begins.
     pub asker: Actor,
-    /// What waits for it, when it was asked from a task.
+    /// The claim that waits for the decision, if the request came from a task.
     pub waiting: Option<Waiting>,
     pub request: Request,
-    /// SHA-256 over the canonical form of everything that is asked, in hexadecimal. What is done later must have the same.
+    /// The SHA-256 hash of the canonical form of the whole request, in hexadecimal. The approved act must have the same
+    /// fingerprint when it is done.
     pub fingerprint: String,
     pub asked: Timestamp,
     pub state: ApprovalState,
-    /// Where a person was shown it, each way once.
+    /// The ways in which a person was shown the request, each once.
     #[serde(default)]
     pub shown: Vec<Via>,
 }
 
-/// The task that was paused for an answer, and the claim it was paused in; before a gated task begins, the claim that is to
-/// come.
+/// The task that was paused for a decision, and the claim in which it was paused. For a gated task that has not begun,
+/// it is the next claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
     pub workflow: WorkflowId,
@@ -42,7 +43,7 @@ pub struct Waiting {
     pub attempt: u32,
 }
 
-/// What shall be done, word for word. What does not apply is empty.
+/// The act that the asker wants to do, word for word. Fields that do not apply are empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Request {
     pub operation: String,
@@ -55,12 +56,12 @@ pub struct Request {
 }
 
 names! {
-    /// Who asked.
+    /// The part of the product that asked.
     Source { Handoff = "handoff", Gate = "gate", ExecGate = "exec_gate", Acp = "acp" }
 }
 
 names! {
-    /// How a person came to see it.
+    /// The way in which a person was shown an approval.
     Via {
         CommandLine = "command_line", Http = "http", Command = "notify_command", Webhook = "notify_webhook",
     }
@@ -72,7 +73,7 @@ pub enum ApprovalState {
     Pending {
         until: Timestamp,
     },
-    /// `until` is missing while it waits for its turn to go on.
+    /// A person approved the request. `until` is missing while the approval waits for its turn to resume.
     Approved {
         by: Actor,
         at: Timestamp,
@@ -92,10 +93,10 @@ pub enum ApprovalState {
         reason: Option<String>,
     },
     Consumed {
-        /// Who used it.
+        /// The actor that used the approval.
         by: Actor,
         at: Timestamp,
-        /// Who gave it, and when. Version 0.1.0 kept that in the log only.
+        /// The actor that gave the approval, and the time. Version 0.1.0 kept this in the log only.
         #[serde(default)]
         given: Option<(Actor, Timestamp)>,
     },
@@ -109,7 +110,7 @@ names! {
     }
 }
 
-/// What a person says.
+/// The decision of a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum Decision {
@@ -119,7 +120,7 @@ pub enum Decision {
 }
 
 impl ApprovalState {
-    /// Returns the state of an approval that is used now; who gave it stays known.
+    /// Returns the state of an approval that is used now. It keeps the actor that gave the approval.
     pub fn used(&self, by: Actor, at: Timestamp) -> Self {
         let given = match self {
             Self::Approved { by, at, .. } => Some((*by, *at)),
@@ -140,7 +141,7 @@ impl ApprovalState {
         }
     }
 
-    /// When it ends by itself, if it does.
+    /// Returns the time at which the state expires, if it expires.
     pub fn until(&self) -> Option<Timestamp> {
         match self {
             Self::Pending { until } => Some(*until),
@@ -158,12 +159,13 @@ impl Approval {
         }
     }
 
-    /// It lets a gated task begin; nobody holds that yet.
+    /// Returns whether the approval is for the gate of a task, so that a claim can begin. No agent holds the task yet.
     pub fn is_gate(&self) -> bool {
         self.source == Source::ExecGate && self.asker == Actor::Engine
     }
 
-    /// A turn must be resumed before it can be used, so its time begins there.
+    /// Returns whether a turn must resume before the approval can be used. The approval's time begins when the turn
+    /// resumes.
     pub fn resumes_a_turn(&self) -> bool {
         match self.source {
             Source::Handoff => true,
@@ -172,7 +174,7 @@ impl Approval {
         }
     }
 
-    /// Its time is over, whether or not somebody has recorded that yet.
+    /// Returns whether the approval's time has passed, also when its expiry is not recorded yet.
     pub fn is_over(&self, now: Timestamp) -> bool {
         self.state.until().is_some_and(|until| until <= now)
     }

@@ -1,4 +1,4 @@
-//! Who asks, with which rights, and how it is recorded.
+//! The caller of a command: its connection, its rights, and the actor that is recorded for it.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,67 +6,71 @@ use crate::agent::Origin;
 use crate::id::{AgentId, SessionId};
 use crate::limits::Lifetimes;
 
-/// Who asks, over which connection, with which key. The door fills it in; nothing in it comes from a message unchecked.
+/// The caller of a command, its connection and its idempotency key. The transport fills it in; nothing in it comes from
+/// a message without a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    /// The agent that was named, or that the token stands for. Without it the connection's agents are looked at.
+    /// The agent that the call names, or that the token belongs to. Without it, the connection's agents are looked at.
     pub agent: Option<AgentId>,
     pub rights: Rights,
-    /// The connection the call came over.
+    /// The connection that the call came over.
     pub session: Option<SessionId>,
-    /// How the caller is tied to the agents it names.
+    /// The relation of the caller to the agents that it names.
     pub standing: Standing,
     /// The user or token behind the connection. It may resume its own agents when their connection is gone.
     pub principal: Option<String>,
-    /// Who may pass a workflow lock: an agent's id or a text of the caller's choice.
+    /// The owner with whose locks the caller passes: an agent's id, or a text that the caller chose.
     pub lock_owner: Option<String>,
     pub key: Option<Key>,
-    /// Connections of this machine whose processes live and were heard of in the last two waking hours, as the door says.
+    /// Connections of this machine whose processes are alive and gave a sign of life in the last two waking hours, as
+    /// the transport reports.
     pub alive: Vec<SessionId>,
-    /// Connections of this machine whose processes live, also those that were silent for longer: their home lives, and
-    /// nothing more.
+    /// Connections of this machine whose processes are alive, also the ones that were silent for longer. The agents at
+    /// home there have a live home; the list means nothing more.
     pub present: Vec<SessionId>,
-    /// Living connections of other clients on this machine: what a hook tells of a conversation reaches no agent there.
+    /// Live connections of other clients on this machine. A hook's report about a conversation does not affect the
+    /// agents there.
     pub foreign: Vec<SessionId>,
-    /// Where in its client the call comes from, as far as the door knows.
+    /// The place in its client that the call comes from, as far as the transport knows it.
     pub origin: Origin,
-    /// How long approvals live here, as the settings say.
+    /// The lifetimes of approvals, from the settings.
     pub lifetimes: Lifetimes,
-    /// The state of a task's work, as the door saw it when the task was to be completed. A review of another state does not
-    /// count.
+    /// The state of the task's work, as the transport saw it when the task was to be completed. A review of another
+    /// state does not count.
     pub work: Option<String>,
 }
 
-/// How a caller is tied to the agents it may act as.
+/// The relation of a caller to the agents as which it may act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// The door itself knows that the caller is the named agent: a runner's turn, a hook, a token bound to one agent.
+    /// The transport itself knows that the caller is the named agent: a runner's turn, a hook, or a token that belongs
+    /// to one agent.
     Vouched,
-    /// One client has the connection for itself. A named agent must be at home there; without a name, the agent that
+    /// One client has the connection for itself. A named agent must be at home there. Without a name, the agent that
     /// registered last acts.
     Client,
-    /// Several agents may share the connection: a token without a session, the command line. A named agent must be at
-    /// home there; without a name, there must be exactly one.
+    /// Several agents may share the connection: a token without a session, or the command line. A named agent must be
+    /// at home there. Without a name, there must be exactly one agent.
     Shared,
 }
 
-/// What a caller may do to tasks it does not hold.
+/// The rights of a caller on tasks that it does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rights {
-    /// Nothing.
+    /// No rights on tasks of others.
     Agent,
-    /// Holds like an agent, and may complete what must be verified first.
+    /// Holds tasks like an agent, and may complete a task that must be verified first.
     Runner,
     Coordinator,
-    /// A script of a person, outside of agents, without a terminal and without a person's token: acts on tasks of others as
-    /// the person, and loosens nothing that a person protected.
+    /// A person's script, started outside of agents, without a terminal and without a person's token. It acts on tasks
+    /// of others under the person's name, but cannot loosen a person's protections.
     Script,
     Person,
-    /// A timer of ours.
+    /// A timer of Handover itself.
     Engine,
 }
 
-/// An idempotency key: whose, which, and what exactly was asked with it.
+/// An idempotency key: its owner, its text, and a hash of the call that used it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
     pub owner: KeyOwner,
@@ -78,10 +82,10 @@ pub struct Key {
 /// The caller to whom an idempotency key belongs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyOwner {
-    /// Exactly this one.
+    /// Exactly this owner.
     Fixed(String),
     /// The agent that acts, so that its keys stay its own when it resumes on another connection. A caller without an
-    /// agent has the keys of its connection.
+    /// agent uses the keys of its connection.
     Acting { connection: String, tool: String },
 }
 
@@ -110,7 +114,7 @@ impl Caller {
 }
 
 impl Rights {
-    /// Returns whether such a caller may act on tasks of others, under its own name.
+    /// Returns whether a caller with these rights may act on tasks of others, under its own name.
     pub fn may_override(self) -> bool {
         match self {
             Self::Coordinator | Self::Script | Self::Person | Self::Engine => true,
@@ -118,7 +122,7 @@ impl Rights {
         }
     }
 
-    /// Returns whether such a caller acts under a person's name.
+    /// Returns whether a caller with these rights acts under a person's name.
     pub fn is_persons(self) -> bool {
         match self {
             Self::Person | Self::Script => true,
@@ -127,7 +131,7 @@ impl Rights {
     }
 }
 
-/// Who did something, as it is recorded.
+/// The actor of an event, as it is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Actor {
     Agent(AgentId),

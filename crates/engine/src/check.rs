@@ -1,4 +1,4 @@
-//! Bounds of what comes in, each breach named by its field.
+//! Checks of the size and form of input. Each refusal names the field.
 
 use crate::limits;
 use crate::refusal::Refusal;
@@ -7,14 +7,14 @@ pub(crate) fn size(field: &str, text: &str, bytes_max: usize) -> Result<(), Refu
     if text.len() > bytes_max {
         return Err(Refusal::input(field, format!("is {} bytes long; at most {bytes_max} are allowed", text.len())));
     }
-    // PostgreSQL cannot keep it in a text, and what one database refuses no other may take.
+    // PostgreSQL cannot store a zero byte in a text. All databases refuse it, so that they accept the same input.
     if text.contains('\0') {
         return Err(Refusal::input(field, "contains a zero byte"));
     }
     Ok(())
 }
 
-/// Not blank, and short enough.
+/// Refuses a text that is blank or too long.
 fn filled(field: &str, text: &str, bytes_max: usize) -> Result<(), Refusal> {
     if text.trim().is_empty() {
         return Err(Refusal::input(field, "is blank"));
@@ -22,7 +22,7 @@ fn filled(field: &str, text: &str, bytes_max: usize) -> Result<(), Refusal> {
     size(field, text, bytes_max)
 }
 
-/// Names and labels stand in one line, in lists, logs and on terminals.
+/// Refuses a text with control characters: names and labels are shown on one line, in lists, logs and terminals.
 fn one_line(field: &str, text: &str, bytes_max: usize) -> Result<(), Refusal> {
     filled(field, text, bytes_max)?;
     match text.chars().find(|letter| letter.is_control()) {

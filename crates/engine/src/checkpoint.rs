@@ -1,4 +1,4 @@
-//! A checkpoint: what an agent recorded on its way, numbered per task from 1.
+//! A checkpoint: a record of an agent's progress, numbered per task from 1.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub struct Checkpoint {
 }
 
 names! {
-    /// What a checkpoint is about.
+    /// The subject of a checkpoint.
     Kind {
         Plan = "plan", Progress = "progress", Decision = "decision", Error = "error", Recovery = "recovery",
         Complete = "complete", Replan = "replan",
@@ -28,7 +28,7 @@ names! {
 }
 
 impl Checkpoint {
-    /// The next checkpoint of a task.
+    /// Creates the next checkpoint of a task.
     pub fn after(task: &Task, ids: &mut Ids, by: Actor, note: Note, at: Timestamp) -> Self {
         Self {
             id: CheckpointId::next(ids),

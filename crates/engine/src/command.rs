@@ -1,4 +1,4 @@
-//! What can be asked.
+//! The commands that a caller can give.
 
 mod newcomer;
 mod review;
@@ -44,24 +44,24 @@ pub enum Command {
         metadata: Option<Json>,
     },
     Unregister,
-    /// Evidence of life from outside a call: a live process under the runner, a read. An open connection that says
-    /// nothing is told by [`Caller::alive`] instead, because its door counts for how long that may be.
+    /// A sign of life that is not a call: a live process under the runner, or a read. An open connection without calls
+    /// is reported in [`Caller::alive`] instead, because its transport measures how long it may be silent.
     Renew,
     CloseSession {
         session: SessionId,
         end: SessionEnd,
     },
-    /// A client's hook tells of a call: a sign of life of everybody in that part of the conversation.
+    /// A client's hook reports a call. It is a sign of life of every agent in that part of the conversation.
     Hear {
         origin: Origin,
     },
-    /// A client's hook tells that a conversation is over.
+    /// A client's hook reports that a conversation has ended.
     EndConversation {
         conversation: String,
     },
     /// The handoff of a conversation is missing or wrong.
     SendBack(Box<SendBack>),
-    /// The handoff of a conversation says that it goes on.
+    /// The handoff of a conversation says that the work continues.
     GoOn {
         report: Report,
         note: Note,
@@ -69,14 +69,15 @@ pub enum Command {
 
     // Workflows
     CreateWorkflow(CreateWorkflow),
-    /// A plan that fits one transaction.
+    /// Sets a plan that fits in one transaction.
     SetPlan {
         workflow: WorkflowId,
         summary: String,
         piece: Arc<Piece>,
         groups: Vec<String>,
     },
-    /// Larger plans: begin, clear what an earlier one left, stage pieces, commit.
+    /// The first step of a larger plan. The steps are: begin, clear the rest of an earlier draft, stage the pieces,
+    /// commit.
     BeginPlan {
         workflow: WorkflowId,
         token: String,
@@ -118,7 +119,7 @@ pub enum Command {
         status: WorkflowStatus,
         reason: Option<String>,
     },
-    /// What whoever conducts a workflow says, instead of naming a status.
+    /// Changes the course of a workflow, without naming a status.
     Steer {
         workflow: WorkflowId,
         course: Course,
@@ -153,7 +154,7 @@ pub enum Command {
     Claim {
         task: TaskId,
     },
-    /// Picks what comes first and claims it.
+    /// Picks the first task that fits and claims it.
     ClaimNext {
         workflow: WorkflowId,
         include_failed: bool,
@@ -163,14 +164,14 @@ pub enum Command {
         attempt: Option<u32>,
         reason: Option<String>,
     },
-    /// The runner gives back a task whose program ended without an answer. It counts against the attempts.
+    /// The runner gives back a task whose program ended without an answer. This counts against the task's attempts.
     Crash {
         task: TaskId,
         attempt: u32,
         reason: String,
     },
-    /// Takes back a claim that ended by the clock while the holder's machine slept. Refused when another agent has the task,
-    /// or the claim ended in another way.
+    /// Takes back a claim that expired while the holder's machine slept. Refused when another agent has the task, or
+    /// the claim ended in another way.
     Regain {
         task: TaskId,
         attempt: u32,
@@ -239,7 +240,7 @@ pub enum Command {
         ended: Box<Ended>,
     },
     RecordVerification(Box<RecordVerification>),
-    /// A runner shows that it is there.
+    /// Records a sign of life of a runner.
     SeeRunner {
         name: String,
         host: String,
@@ -251,7 +252,7 @@ pub enum Command {
     },
 
     // Project context
-    /// A section as it shall be, made of the version that is named.
+    /// Writes a section's new body, which was computed from the named version.
     WriteSection {
         name: String,
         version: u32,
@@ -269,20 +270,20 @@ pub enum Command {
         approval: ApprovalId,
         fingerprint: String,
     },
-    /// Uses up an approval of exactly this, or asks for one.
+    /// Consumes an approval of exactly this request, or asks for one.
     PassGate(Box<PassGate>),
-    /// Those whose time is over, a bounded number at a time.
+    /// Ends the approvals whose time has passed, a bounded number at a time.
     ExpireApprovals,
-    /// A person sees them.
+    /// Records that a person saw the approvals.
     ShowApprovals {
         approvals: Vec<ApprovalId>,
         via: Via,
     },
-    /// Whoever calls sends the notice that has been due longest.
+    /// Gives the caller the notice to send that has been due longest.
     TakeNotice {
         channel: Channel,
     },
-    /// How that went; `problem` is missing when it arrived.
+    /// Records the result of sending a notice. `problem` is missing when the notice arrived.
     SettleNotice {
         approval: ApprovalId,
         channel: Channel,
@@ -306,7 +307,7 @@ pub enum Command {
         to: Recipients,
         draft: MessageDraft,
     },
-    /// A person answers an agent, and the task that waits for that goes on.
+    /// A person answers an agent's message, and the task that waits for the answer resumes.
     Answer {
         message: MessageId,
         text: String,
@@ -330,14 +331,14 @@ pub enum Command {
 pub struct StartTurn {
     pub task: TaskId,
     pub attempt: u32,
-    /// Whose program runs, when it is not the holder's.
+    /// The agent whose program runs, if it is not the holder.
     pub agent: Option<AgentId>,
     pub purpose: Purpose,
     pub adapter: String,
     pub runner: String,
 }
 
-/// What was found about a task's output.
+/// The result of verifying a task's output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RecordVerification {
     pub task: TaskId,
@@ -352,25 +353,26 @@ pub struct RecordVerification {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AskApproval {
     pub source: Source,
-    /// The task that shall wait for the answer, and its claim.
+    /// The task that waits for the decision, and its attempt.
     pub waits: Option<(TaskId, u32)>,
     pub request: approval::Request,
     pub fingerprint: String,
 }
 
-/// Where a workflow shall go.
+/// A course for a workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Course {
-    /// Begin, or go on: whoever works may take its tasks.
+    /// Begin or continue: agents may claim its tasks.
     Start,
-    /// Nobody takes a task any more; what is under way is finished.
+    /// Agents claim no more tasks; tasks that are in progress are finished.
     Suspend,
-    /// Go on after that.
+    /// Continue after a suspension.
     Resume,
 }
 
-/// How a connection ended: a program that was killed may have been half-way, so its attempts count.
+/// The way in which a connection ended. A killed program may have been in the middle of its work, so its attempts
+/// count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionEnd {
@@ -378,12 +380,12 @@ pub enum SessionEnd {
     Killed,
 }
 
-/// Where a task shall go, with what the new state carries.
+/// The status that a task moves to, with the data of the new state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "to", rename_all = "snake_case")]
 pub enum Target {
     Planning,
-    /// With the answer, when it resumes a paused task.
+    /// Carries the answer when it resumes a paused task.
     InProgress {
         answer: Option<String>,
     },
@@ -434,7 +436,7 @@ pub struct CreateWorkspace {
     pub base_branch: Option<String>,
     pub repository_path: Option<String>,
     pub tasks: Vec<TaskId>,
-    /// We made the worktree, so we may remove it.
+    /// Whether Handover created the worktree, so that it may remove it.
     pub created_by_us: bool,
 }
 
@@ -445,6 +447,6 @@ pub struct UpdateWorkspace {
     pub merge_commit: Option<String>,
     pub pr_url: Option<String>,
     pub config: Option<Json>,
-    /// The worktree was cleaned up before this is recorded.
+    /// The result of cleaning up the worktree, which happens before this command records it.
     pub cleaned: Option<Cleaned>,
 }

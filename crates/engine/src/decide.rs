@@ -1,4 +1,4 @@
-//! One match: a command to the rule that owns it. No effects, so it may be run any number of times.
+//! One match from each command to its rule. A decision has no side effects, so it may run any number of times.
 
 use crate::case::Case;
 use crate::command::{Actor, Caller, Command, KeyOwner};
@@ -15,7 +15,7 @@ use crate::rules::{
 use crate::time::{Stamp, Timestamp};
 use crate::world::{Need, Stop, World};
 
-/// What a command does and answers.
+/// The result of a command: its events and its reply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
     pub events: Vec<Event>,
@@ -23,12 +23,12 @@ pub struct Change {
     pub reply: Result<Reply, Refusal>,
 }
 
-/// Decides a command, or says what must be loaded first.
+/// Decides a command, or returns the needs that must be loaded first.
 pub fn decide(world: &World, caller: &Caller, command: &Command, stamp: Stamp) -> Result<Change, Vec<Need>> {
     let rights = match identity::effective_rights(world, caller) {
         Ok(rights) => rights,
         Err(Stop::Missing(needs)) => return Err(needs),
-        // `effective_rights` refuses nothing.
+        // `effective_rights` never refuses.
         Err(Stop::Refused(_) | Stop::Recorded(_)) => caller.rights,
     };
     let key = key_of(world, caller, command, stamp.now)?;
@@ -46,7 +46,7 @@ pub fn decide(world: &World, caller: &Caller, command: &Command, stamp: Stamp) -
             lapse::withdraw(&mut case).map(|()| reply)
         }),
         Err(Stop::Missing(needs)) => return Err(needs),
-        // What is not a key cannot be kept, and a database need not take it.
+        // A refused key is not stored, because a database need not accept it.
         Err(Stop::Refused(refusal) | Stop::Recorded(refusal)) => {
             return Ok(Change { events: Vec::new(), sender: case.sender(), reply: Err(refusal) });
         }
@@ -75,11 +75,12 @@ pub fn decide(world: &World, caller: &Caller, command: &Command, stamp: Stamp) -
     Ok(Change { events: case.events, sender, reply })
 }
 
-/// Returns where the answer to the command is kept, and where an earlier one may be.
+/// Returns the place where the answer to the command is kept, and the places where an earlier answer may be.
 fn key_of(world: &World, caller: &Caller, command: &Command, now: Timestamp) -> Result<Option<CallKey>, Vec<Need>> {
     let Some(key) = &caller.key else { return Ok(None) };
     let owners = match (&key.owner, command) {
-        // A registration has no agent yet, and an agent that left answers no more: their keys belong to the connection.
+        // A registration has no agent yet, and an agent that left gives no more answers. So their keys belong to the
+        // connection.
         (KeyOwner::Acting { connection, tool }, Command::Register(_)) => {
             KeyOwners { own: format!("{connection} {tool}"), others: Vec::new() }
         }
@@ -89,7 +90,7 @@ fn key_of(world: &World, caller: &Caller, command: &Command, now: Timestamp) -> 
         _ => match identity::key_owners(world, caller, key, command.task(), now) {
             Ok(owners) => owners,
             Err(Stop::Missing(needs)) => return Err(needs),
-            // `key_owners` refuses nothing.
+            // `key_owners` never refuses.
             Err(Stop::Refused(_) | Stop::Recorded(_)) => return Ok(None),
         },
     };

@@ -1,4 +1,4 @@
-//! What happened. Events are appended to the log in the transaction that changes the state they describe.
+//! The events. They are appended to the log in the transaction that changes the state that they describe.
 
 use std::sync::Arc;
 
@@ -39,26 +39,26 @@ pub enum Event {
         workspace_path: Option<String>,
         metadata: Option<Json>,
     },
-    /// Final.
+    /// An agent unregistered. This is final.
     Left {
         agent: AgentId,
         slug: String,
     },
-    /// A sign of life. Not logged.
+    /// A sign of life of an agent. Not logged.
     Seen {
         agent: AgentId,
         at: Timestamp,
     },
-    /// An agent that exists registered again, on this connection.
+    /// An existing agent registered again, on this connection.
     Resumed {
         agent: AgentId,
         slug: String,
         session: Option<SessionId>,
         principal: Option<String>,
-        /// What a token's own agent says of itself; other agents stay what they were.
+        /// The new values of a token's own agent. Other agents keep their values.
         renewed: Option<Box<Renewed>>,
     },
-    /// An agent's idempotency keys end with it. Not logged.
+    /// The idempotency keys of an agent end with it. Not logged.
     KeysEnded {
         agent: AgentId,
     },
@@ -69,17 +69,17 @@ pub enum Event {
         end: SessionEnd,
     },
 
-    /// An agent's client said where it lives.
+    /// An agent's client reported the agent's conversation.
     Joined {
         agent: AgentId,
         slug: String,
         origin: Origin,
     },
-    /// Not logged: what was said is in a checkpoint.
+    /// An agent was sent back. Not logged: the text is in a checkpoint.
     Reminded {
         reminder: Box<Reminder>,
     },
-    /// Not logged.
+    /// The reminders of a conversation were dropped. Not logged.
     RemindersDropped {
         conversation: String,
     },
@@ -88,12 +88,12 @@ pub enum Event {
         workflow: Box<Workflow>,
         detail: Box<WorkflowDetail>,
     },
-    /// A plan is being written in pieces, or is given up. Not logged.
+    /// A plan is being written in pieces, or was given up. Not logged.
     Drafting {
         workflow: WorkflowId,
         draft: Option<Draft>,
     },
-    /// A piece of a plan that nobody can see yet. Not logged.
+    /// A piece of a plan was stored, which stays hidden until the plan is set. Not logged.
     Staged {
         workflow: WorkflowId,
         piece: Arc<Piece>,
@@ -115,7 +115,7 @@ pub enum Event {
         depends_on: Vec<TaskId>,
         shift_from: Option<u32>,
     },
-    /// `waits` says what each dependent waits for afterwards.
+    /// A task was removed. `waits` has, for each dependent, the number of tasks that it waits for now.
     TaskRemoved {
         workflow: WorkflowId,
         task: TaskId,
@@ -123,12 +123,12 @@ pub enum Event {
         rewired: Vec<(TaskId, TaskId)>,
         waits: Vec<(TaskId, u32)>,
     },
-    /// A task is skipped that waited for protected ones: its dependents wait for those instead.
+    /// A task was skipped that waited for protected tasks. Its dependents wait for the protected tasks instead.
     DependenciesKept {
         workflow: WorkflowId,
         skipped: TaskId,
         edges: Vec<(TaskId, TaskId)>,
-        /// How many tasks each dependent waits for, the skipped one counted.
+        /// The number of tasks that each dependent waits for, including the skipped one.
         waits: Vec<(TaskId, u32)>,
     },
     Replanned {
@@ -148,7 +148,7 @@ pub enum Event {
         workflow: WorkflowId,
         parallel_max: Option<u32>,
         auto_workspaces: Option<bool>,
-        /// The parallel limit before.
+        /// The parallel limit before the change.
         #[serde(default)]
         before: Option<u32>,
     },
@@ -162,7 +162,7 @@ pub enum Event {
         workflow: WorkflowId,
         lock: Lock,
     },
-    /// Not logged.
+    /// A workflow's lock was renewed. Not logged.
     LockRenewed {
         workflow: WorkflowId,
         until: Timestamp,
@@ -186,13 +186,13 @@ pub enum Event {
         attempt: u32,
         until: Timestamp,
     },
-    /// Not logged.
+    /// A lease was renewed. Not logged.
     Renewed {
         task: TaskId,
         workflow: WorkflowId,
         until: Timestamp,
     },
-    /// A claim ended without a result; the task is offered again, or failed when its attempts are used up.
+    /// A claim ended without a result. The task is offered again, or fails when its attempts are used up.
     LeaseEnded {
         task: TaskId,
         workflow: WorkflowId,
@@ -201,7 +201,7 @@ pub enum Event {
         checkpoint: Box<Checkpoint>,
         failed: Option<String>,
     },
-    /// A claim that ended by the clock goes on with the same attempt, and counts for nothing.
+    /// A claim that expired continues with the same attempt, and the expiry does not count against the attempts.
     Regained {
         task: TaskId,
         workflow: WorkflowId,
@@ -246,7 +246,7 @@ pub enum Event {
     TokenCreated {
         token: Box<Token>,
     },
-    /// `agent` stands in the token; the log needs the name.
+    /// Carries the whole token: the log needs its name and its agent.
     TokenRevoked {
         token: Box<Token>,
     },
@@ -260,11 +260,11 @@ pub enum Event {
     Verified {
         verification: Box<Verification>,
     },
-    /// Not logged.
+    /// A runner gave a sign of life. Not logged.
     RunnerSeen {
         runner: Box<Runner>,
     },
-    /// Not logged.
+    /// A runner ended. Not logged.
     RunnerGone {
         name: String,
     },
@@ -274,7 +274,7 @@ pub enum Event {
     ApprovalAsked {
         approval: Box<Approval>,
     },
-    /// Decided, used, or its time is over.
+    /// An approval was decided or used, or its time passed.
     ApprovalMoved {
         approval: Box<Approval>,
     },
@@ -282,13 +282,13 @@ pub enum Event {
     ReviewOpened {
         review: Box<Review>,
     },
-    /// With the findings that were decided on by it.
+    /// A round of a review began. `decided` are the findings whose decisions it sends.
     RoundStarted {
         review: Box<Review>,
         round: Box<Round>,
         decided: Vec<Finding>,
     },
-    /// With the findings it gave.
+    /// A round of a review ended. `findings` are the findings that it gave.
     RoundEnded {
         review: Box<Review>,
         round: Box<Round>,
@@ -299,13 +299,13 @@ pub enum Event {
         finding: Box<Finding>,
     },
 
-    /// A person saw it, or was told of it.
+    /// A person saw an approval, or was notified of it.
     ApprovalShown {
         approval: ApprovalId,
         waiting: Option<Waiting>,
         via: Via,
     },
-    /// Not logged.
+    /// A notice was taken or settled. Not logged.
     NoticeMoved {
         notice: Box<Notice>,
     },
@@ -327,21 +327,21 @@ pub enum Event {
         state: MessageState,
     },
 
-    /// Not logged.
+    /// An answer was stored under an idempotency key. Not logged.
     KeyKept {
         key: Box<StoredKey>,
     },
-    /// Not logged.
+    /// Expired idempotency keys were deleted. Not logged.
     KeysForgotten,
 }
 
-/// Why a claim ended without a result. Only the first three count against the attempts.
+/// The cause that ended a claim without a result. Only the first three count against the attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     Expired,
     Killed,
-    /// The runner saw its program end without an answer.
+    /// The runner saw the agent's program end without an answer.
     Crashed,
     Closed,
     Released,
@@ -357,7 +357,7 @@ impl Cause {
     }
 }
 
-/// A task took a new state.
+/// A change of a task's state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Moved {
     pub task: TaskId,
@@ -366,12 +366,12 @@ pub struct Moved {
     pub from: Status,
     pub state: State,
     pub outcome_detail: Option<Json>,
-    /// A plan that replaces the old one.
+    /// A plan that replaces the task's earlier plan.
     pub plan: Option<Json>,
     pub checkpoint: Option<Checkpoint>,
-    /// Its attempts begin anew.
+    /// Whether the count of used attempts is reset.
     pub forgiven: bool,
-    /// Tasks that wait for nothing else now (the first hundred), and how many there are.
+    /// The tasks that wait for no other task now (the first hundred). `freed_count` is their total number.
     pub freed: Vec<TaskId>,
     pub freed_count: u32,
 }

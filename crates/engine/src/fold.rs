@@ -1,4 +1,4 @@
-//! What the events make of the state: the rows to write.
+//! Turns events into the rows to write.
 
 mod review;
 mod task;
@@ -31,28 +31,29 @@ use crate::workflow::{Workflow, WorkflowDetail};
 use crate::workspace::{Attachment, Repository, Workspace};
 use crate::world::World;
 
-/// One thing to write. A backend turns each into one statement; none of them asks a question about the product.
+/// One write. A backend turns each into one statement. No write contains a rule of the product.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Write {
-    /// New tasks, details and dependencies, and who wrote them.
+    /// New tasks with their details and dependencies, and their author.
     Insert(Arc<Piece>, Option<Actor>),
-    /// Everything of a task but `unmet`, which the store keeps.
+    /// All columns of a task except `unmet`, which the store keeps up to date.
     Task(Box<Task>),
-    /// A task of which only the number of checkpoints changed, and when: no list has another place for it. What agents do
-    /// most is not worth the whole row with all its indexes.
+    /// A task of which only the number of checkpoints and the time of change changed, so its place in every list stays.
+    /// Adding checkpoints is the most frequent act of agents, and writing the whole row with all its indexes would cost
+    /// too much.
     Noted {
         task: TaskId,
         checkpoints: u32,
         at: Timestamp,
     },
     Detail(TaskId, Box<Detail>),
-    /// Dependents of a task wait for one less.
+    /// The dependents of a task wait for one task less.
     Met(TaskId),
     Waits(TaskId, u32),
     Edges(Vec<(TaskId, TaskId)>),
-    /// Tasks with all that belongs to them.
+    /// Deletes tasks with all their rows.
     Drop(Vec<TaskId>),
-    /// Positions from here on move up by one.
+    /// Moves all positions from this one on up by one.
     Shift(WorkflowId, u32),
     Workflow(Box<Workflow>),
     WorkflowDetail(WorkflowId, Box<WorkflowDetail>),
@@ -84,13 +85,13 @@ pub enum Write {
     Finding(Box<Finding>),
     Notice(Box<Notice>),
     Key(Box<StoredKey>),
-    /// Answers to keys, and reminders of conversations, whose time is over.
+    /// Deletes the answers to keys, and the reminders of conversations, whose time has passed.
     ForgetKeys(Timestamp),
-    /// An agent's keys.
+    /// Deletes the keys of an agent.
     EndKeys(AgentId),
 }
 
-/// Applies events to the world and lists what changed. Each changed row is listed once, with its last value.
+/// Applies the events to the world and returns the changed rows. Each changed row is listed once, with its last value.
 pub fn fold(world: &mut World, events: &[Event], now: Timestamp) -> Vec<Write> {
     let mut fold = Fold {
         world,
@@ -115,7 +116,7 @@ struct Fold<'a> {
     now: Timestamp,
     writes: Vec<Write>,
     tasks: BTreeSet<TaskId>,
-    /// Tasks that got a checkpoint. Those that changed otherwise, too, are written whole.
+    /// Tasks that got a checkpoint. A task that also changed in another way is written as a whole row.
     noted: BTreeSet<TaskId>,
     details: BTreeSet<TaskId>,
     workflows: BTreeSet<WorkflowId>,

@@ -1,14 +1,15 @@
-//! Ids: a prefix that says what is identified, and twelve random characters of `0-9a-z`.
+//! Ids: a prefix that says which kind of thing is identified, and twelve random characters of `0-9a-z`.
 //!
-//! An id is 12 bytes and `Copy`; the prefix lives in the type, so a task cannot be passed for an agent. Ids need no
-//! coordination between machines: 36^12 is about 4.7e18, so a million ids collide with a chance of one in ten million.
+//! An id has 12 bytes and is `Copy`. The prefix belongs to the type, so a task's id cannot be passed as an agent's.
+//! Machines need not coordinate ids: 36^12 is about 4.7e18, so a million ids collide with a chance of one in ten
+//! million.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Why a text is not an id of the wanted kind.
+/// The error of a text that is not an id of the expected kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotAnId {
     pub prefix: &'static str,
@@ -38,11 +39,11 @@ macro_rules! ids {
 
         impl $name {
             pub const PREFIX: &'static str = $prefix;
-            /// The ends of the order, for ranges.
+            /// The first and the last id in the order, for ranges.
             pub const FIRST: Self = Self([b'0'; LENGTH]);
             pub const LAST: Self = Self([b'z'; LENGTH]);
 
-            /// The next id of a seeded sequence.
+            /// Returns the next id of a seeded sequence.
             pub fn next(ids: &mut Ids) -> Self {
                 Self(ids.body())
             }
@@ -85,11 +86,12 @@ macro_rules! ids {
 }
 
 ids! {
-    /// A plan and its tasks; the aggregate that is locked.
+    /// A plan and its tasks. Commands lock it as a whole.
     WorkflowId = "wf";
-    /// One piece of work.
+    /// One task of a workflow.
     TaskId = "tk";
-    /// One registration of one program; never reused, so a name that comes back is another agent.
+    /// One registration of one program. It is never reused, so a program that comes back under the same name is another
+    /// agent.
     AgentId = "ag";
     /// A record of progress of a task.
     CheckpointId = "cp";
@@ -103,26 +105,26 @@ ids! {
     MessageId = "msg";
     /// A conversation of messages.
     ThreadId = "thr";
-    /// A connection to a door.
+    /// A connection of a client.
     SessionId = "ses";
-    /// A right to come in over HTTP.
+    /// A token that permits calls over HTTP.
     TokenId = "tok";
     /// One run of an agent's program.
     TurnId = "tn";
-    /// A question to a person whether something may be done.
+    /// A request to a person to allow an act.
     ApprovalId = "ap";
     /// A review, which the protocol calls a session.
     ReviewId = "ses";
 }
 
 impl SessionId {
-    /// Returns the connection of a token's calls that belong to no session: the same one each time.
+    /// Returns the connection for a token's calls that belong to no session. It is always the same one for a token.
     pub fn of_token(token: TokenId) -> Self {
         Self(token.0)
     }
 }
 
-/// A seeded sequence of ids: the same seed gives the same ids, so a decision that is run again decides the same.
+/// A seeded sequence of ids. The same seed gives the same ids, so a decision that runs again has the same result.
 #[derive(Debug, Clone)]
 pub struct Ids {
     state: u128,
@@ -144,7 +146,7 @@ impl Ids {
         body
     }
 
-    /// A permuted congruential generator (128 bits of state, 64 bits out).
+    /// Returns the next number of a permuted congruential generator (128 bits of state, 64 bits of output).
     fn word(&mut self) -> u64 {
         const MULTIPLIER: u128 = 0x2360_ED05_1FC6_5DA4_4385_DF64_9FCC_F645;
         const INCREMENT: u128 = 0x5851_F42D_4C95_7F2D_1405_7B7E_F767_814F;

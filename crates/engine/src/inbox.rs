@@ -1,4 +1,5 @@
-//! Messages between agents and people: a mailbox each, numbered, bounded, acknowledged.
+//! Messages between agents and people. Each owner has one mailbox with numbered messages, a bounded number of unread
+//! ones, and acknowledgements.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +9,7 @@ use crate::json::Json;
 use crate::task::{Priority, names};
 use crate::time::Timestamp;
 
-/// Whose mailbox.
+/// The owner of a mailbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Owner {
     Agent(AgentId),
@@ -43,7 +44,7 @@ impl<'de> Deserialize<'de> for Owner {
     }
 }
 
-/// The last number given and what is unread.
+/// A mailbox: its owner, its last message number, and its count of unread messages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mailbox {
     pub owner: Owner,
@@ -55,26 +56,26 @@ pub struct Mailbox {
 pub struct Message {
     pub id: MessageId,
     pub to: Owner,
-    /// Counts up by one in each mailbox.
+    /// The number of the message. It grows by one in each mailbox.
     pub sequence: u32,
     pub from: Actor,
     pub thread: ThreadId,
     pub state: MessageState,
     pub draft: Draft,
     pub at: Timestamp,
-    /// What a person answered, when it was a message to people.
+    /// The answer of a person, if this was a message to people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<MessageId>,
 }
 
-/// What the sender wrote.
+/// The content of a message, as the sender wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Draft {
     pub kind: MessageKind,
     pub priority: Priority,
     pub subject: Option<String>,
     pub body: String,
-    /// The body came as a JSON value and is given back as one.
+    /// Whether the body arrived as a JSON value, and is returned as one.
     pub body_json: bool,
     pub action_required: bool,
     pub workflow: Option<WorkflowId>,
@@ -83,7 +84,7 @@ pub struct Draft {
 }
 
 names! {
-    /// One list for both dialects; each door spells it in its own way.
+    /// The kind of a message. Both dialects share this list; each protocol has its own spelling.
     MessageKind {
         Feedback = "task.feedback", Status = "status.update", Blocked = "task.blocked", Gate = "exec.gate",
         Question = "question", Info = "info",
@@ -94,7 +95,7 @@ names! {
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum MessageState {
     Unread,
-    /// Acknowledged.
+    /// The owner has acknowledged the message.
     Read {
         at: Timestamp,
     },
@@ -103,27 +104,27 @@ pub enum MessageState {
     },
 }
 
-/// Who gets it.
+/// The recipients of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Recipients {
     One(Owner),
     Slug(String),
-    /// Every registered agent that matches, the sender left out.
+    /// Every registered agent that matches the filter, except the sender.
     All(Filter),
 }
 
-/// Empty fields match everyone.
+/// A filter of agents. Empty fields match every agent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub struct Filter {
     pub role: Option<String>,
     pub runtime: Option<String>,
     pub workflow: Option<WorkflowId>,
-    /// Offline agents, too.
+    /// Whether offline agents match, too.
     pub include_silent: bool,
 }
 
-/// A message that the engine writes itself: a task is blocked.
+/// Writes the engine's message about a blocked task.
 pub(crate) fn blocked_notice(task: &crate::task::Task, kind: &str, reason: &str) -> Draft {
     Draft {
         kind: MessageKind::Blocked,
@@ -139,14 +140,14 @@ pub(crate) fn blocked_notice(task: &crate::task::Task, kind: &str, reason: &str)
 }
 
 impl Message {
-    /// An agent asks a person, and nobody has answered yet.
+    /// Returns whether the message is an agent's question to a person that has no answer yet.
     pub fn is_open_question(&self) -> bool {
         self.to == Owner::Human && self.draft.kind == MessageKind::Question && self.answer.is_none()
     }
 }
 
 impl Draft {
-    /// A plain text message, for callers that need no more.
+    /// Creates a plain text message with default values for the other fields.
     pub fn text(kind: MessageKind, priority: Priority, body: impl Into<String>) -> Self {
         Self {
             kind,

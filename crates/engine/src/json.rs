@@ -1,4 +1,4 @@
-//! JSON that is carried and not read: kept as its compact text, so that loading a row parses nothing.
+//! JSON that the engine stores but does not read. It stays compact text, so that loading a row parses nothing.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -17,12 +17,13 @@ impl Json {
         &self.0
     }
 
-    /// The value; text that does not parse (a damaged row) reads as null.
+    /// Returns the parsed value. Text that does not parse (a damaged row) gives null.
     pub fn value(&self) -> Value {
         serde_json::from_str(&self.0).unwrap_or(Value::Null)
     }
 
-    /// Members of `patch` replace members of the same name; only one level deep, as the protocol has it.
+    /// Returns `base` with the members of `patch`, which replace members of the same name. Only the first level is
+    /// merged, as the protocol requires.
     pub fn merged(base: Option<&Self>, patch: &Self) -> Self {
         let mut members = match base.map(Self::value) {
             Some(Value::Object(members)) => members,

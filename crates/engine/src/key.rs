@@ -1,4 +1,4 @@
-//! Idempotency: a repeated request is answered from the first one.
+//! Idempotency: a repeated request gets the answer of the first one.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::time::Timestamp;
 
-/// One caller, one act, one key.
+/// The identity of a stored answer: one caller, one act, one key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct KeyId {
     pub owner: String,
@@ -14,7 +14,7 @@ pub struct KeyId {
     pub key: String,
 }
 
-/// The key of one call: where its answer is kept, and where a first answer may be kept already.
+/// The key of one call: the place where its answer is kept, and the places where a first answer may already be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CallKey {
     pub(crate) id: KeyId,
@@ -22,7 +22,7 @@ pub(crate) struct CallKey {
     pub(crate) others: Vec<KeyId>,
 }
 
-/// The first answer, kept for a day. Faults are not kept: the act did not happen.
+/// The first answer to a key, kept for a day. Faults are not kept, because the act did not happen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredKey {
     pub id: KeyId,

@@ -1,4 +1,4 @@
-//! Lists for people and agents who look around: bounded pages in a fixed order, and counts. No decision reads them.
+//! Lists for people and agents: bounded pages in a fixed order, and counts. Decisions use them only as hints.
 
 use crate::approval::ApprovalStatus;
 use crate::id::{AgentId, ApprovalId, RepositoryId, ReviewId, TaskId, TokenId, TurnId, WorkflowId, WorkspaceId};
@@ -12,7 +12,7 @@ use crate::workspace::WorkspaceStatus;
 /// One page, or one count.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum List {
-    /// Newest first; those after a place in that order.
+    /// Workflows, newest first, after a position in that order.
     Workflows {
         filter: WorkflowFilter,
         after: Option<(Timestamp, WorkflowId)>,
@@ -20,7 +20,7 @@ pub enum List {
         limit: u32,
     },
     WorkflowTotal(WorkflowFilter),
-    /// In the order of the plan.
+    /// Tasks in the order of the plan.
     Tasks {
         workflow: WorkflowId,
         statuses: Vec<Status>,
@@ -45,80 +45,80 @@ pub enum List {
         group: String,
         limit: u32,
     },
-    /// How many tasks have each status.
+    /// The number of tasks with each status.
     Statuses(WorkflowId),
-    /// How many tasks each parallel group has, and how many of them are completed or skipped.
+    /// The number of tasks in each parallel group, and the number of them that are completed or skipped.
     Groups {
         workflow: WorkflowId,
         limit: u32,
     },
-    /// The first position that is neither completed nor skipped; 0 when there is none.
+    /// The first position whose task is neither completed nor skipped; 0 when there is no such task.
     FirstOpen(WorkflowId),
     /// Claimed tasks of all workflows, the longest held first.
     Held {
         limit: u32,
     },
-    /// Tasks of all workflows that stand still until somebody decides: paused, blocked and failed, oldest first.
+    /// Tasks of all workflows that wait for a decision: paused, blocked and failed tasks, oldest first.
     Stuck {
         limit: u32,
     },
-    /// Oldest first.
+    /// Agents, oldest first.
     Agents {
         filter: AgentFilter,
         after: Option<(Timestamp, AgentId)>,
         limit: u32,
     },
-    /// Oldest first.
+    /// Workspaces of a workflow, oldest first.
     Workspaces {
         workflow: WorkflowId,
         statuses: Vec<WorkspaceStatus>,
         after: Option<(Timestamp, WorkspaceId)>,
         limit: u32,
     },
-    /// Repositories of a workflow by the time they were attached, with that time.
+    /// Repositories of a workflow in the order in which they were attached, each with that time.
     Attached {
         workflow: WorkflowId,
         limit: u32,
     },
-    /// Newest first.
+    /// Repositories, newest first.
     Repositories {
         after: Option<(Timestamp, RepositoryId)>,
         offset: u32,
         limit: u32,
     },
     RepositoryTotal,
-    /// By name.
+    /// Templates, ordered by name.
     Templates {
         after: String,
         limit: u32,
     },
-    /// A mailbox, newest first: what has a lower number than this.
+    /// Messages of a mailbox with a lower number than `before`, newest first.
     Mail {
         owner: Owner,
         before: u32,
         limit: u32,
     },
-    /// Questions to people that nobody has answered, oldest first: what has a higher number than this.
+    /// Questions to people that have no answer, with a higher number than `after`, oldest first.
     Questions {
         after: u32,
         limit: u32,
     },
-    /// How many unread messages of each priority a mailbox has.
+    /// The number of unread messages of each priority in a mailbox.
     Unread(Owner),
-    /// Turns of a task or of a workflow, newest first: those before a place in that order.
+    /// Turns of a task or of a workflow before a position, newest first.
     Turns {
         of: Whose,
         before: Option<(Timestamp, TurnId)>,
         limit: u32,
     },
-    /// Turns a runner has not ended, oldest first.
+    /// Turns that a runner has not ended, oldest first.
     Running {
         runner: String,
         limit: u32,
     },
-    /// What the ended turns of a task or of a workflow cost together.
+    /// The total cost of the ended turns of a task or of a workflow.
     Spent(Whose),
-    /// In the order in which they were made.
+    /// Verifications of a task, in the order in which they were made.
     Verifications {
         task: TaskId,
         after: u32,
@@ -127,77 +127,76 @@ pub enum List {
     Runners {
         limit: u32,
     },
-    /// By name.
+    /// Sections, ordered by name.
     Sections {
         after: String,
         limit: u32,
     },
-    /// Newest first: what has a lower version than this.
+    /// Changes of a section with a lower version than `before`, newest first.
     SectionChanges {
         section: String,
         before: u32,
         limit: u32,
     },
-    /// Newest first. No statuses stand for all of them.
+    /// Approvals with one of the statuses, newest first. An empty list of statuses means all of them.
     Approvals {
         statuses: Vec<ApprovalStatus>,
         before: Option<(Timestamp, ApprovalId)>,
         limit: u32,
     },
-    /// Those of a task that are pending or approved, oldest first.
+    /// Pending or approved approvals of a task, oldest first.
     OpenApprovals {
         task: TaskId,
         limit: u32,
     },
-    /// Those that are over and still open, oldest first.
+    /// Approvals whose time has passed but whose expiry is not recorded, oldest first.
     OverdueApprovals {
         now: Timestamp,
         limit: u32,
     },
-    /// Newest first.
+    /// Reviews, newest first.
     Reviews {
         before: Option<(Timestamp, ReviewId)>,
         limit: u32,
     },
-    /// Those a task waits for, in any of its claims, newest first.
+    /// Reviews that a task waits for, in any of its claims, newest first.
     TaskReviews {
         task: TaskId,
         limit: u32,
     },
-    /// In their order: what has a higher number than this.
+    /// Rounds of a review with a higher number than `after`, in their order.
     Rounds {
         review: ReviewId,
         after: u32,
         limit: u32,
     },
-    /// In the order in which they first came.
+    /// Findings of a review, in the order in which they were first given.
     Findings {
         review: ReviewId,
         after: u32,
         limit: u32,
     },
-    /// Those an agent asked for that are pending or approved, oldest first.
+    /// Pending or approved approvals that an agent asked for, oldest first.
     ApprovalsOf {
         agent: AgentId,
         limit: u32,
     },
-    /// Those that let tasks of a workflow begin and are pending or approved, oldest first.
+    /// Pending or approved approvals for the gates of a workflow's tasks, oldest first.
     Gates {
         workflow: WorkflowId,
         limit: u32,
     },
-    /// Tasks that could be claimed but for their gate, and for which nobody is asked, by id.
+    /// Tasks that only their gate keeps from being claimed, and for which no person is asked yet, ordered by id.
     Gated {
         limit: u32,
     },
-    /// Pending approvals of which nobody has been told in this way, or not with success and it is time to try again; oldest
-    /// first.
+    /// Pending approvals whose notice was not sent over this channel yet, or failed and is due again, oldest first.
     DueNotices {
         channel: Channel,
         now: Timestamp,
         limit: u32,
     },
-    /// Oldest first.
+    /// Tokens, oldest first.
     Tokens {
         revoked: bool,
         after: Option<(Timestamp, TokenId)>,
@@ -205,21 +204,21 @@ pub enum List {
     },
 }
 
-/// Whose turns.
+/// The task or the workflow whose turns are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Whose {
     Task(TaskId),
     Workflow(WorkflowId),
 }
 
-/// Which workflows. An empty list of statuses stands for all of them.
+/// A filter of workflows. An empty list of statuses matches all of them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct WorkflowFilter {
     pub statuses: Vec<WorkflowStatus>,
     pub repository: Option<RepositoryId>,
 }
 
-/// Which agents; what is not set matches all.
+/// A filter of agents. A field that is not set matches all agents.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct AgentFilter {
     pub role: Option<String>,

@@ -1,5 +1,5 @@
-//! A notice: telling a person, outside of Handover, that an approval waits. It is only a view of the approval, which is the
-//! record.
+//! A notice: tells a person, outside of Handover, that an approval is pending. A notice is only a view; the approval is
+//! the record.
 //!
 //! ```text
 //! (none) ──take──> being sent, until a time ──> sent
@@ -16,7 +16,7 @@ use crate::task::names;
 use crate::time::{Millis, Timestamp};
 
 names! {
-    /// How people are told.
+    /// The way in which people are notified.
     Channel { Command = "command", Webhook = "webhook" }
 }
 
@@ -33,11 +33,11 @@ impl Channel {
 pub struct Notice {
     pub approval: ApprovalId,
     pub channel: Channel,
-    /// Number of the last try; it only grows, and fences a sender that comes back late.
+    /// The number of the last try. It only grows, so that a sender that comes back late cannot change a newer try.
     pub tries: u32,
-    /// When somebody may take it; nobody needs to when it is missing.
+    /// The time from which a sender may take the notice. `None` when the notice need not be sent any more.
     pub next: Option<Timestamp>,
-    /// Why the last try failed.
+    /// The reason why the last try failed.
     pub problem: Option<String>,
 }
 
@@ -46,7 +46,7 @@ impl Notice {
         self.next.is_some_and(|next| next <= now)
     }
 
-    /// How long to wait after a try that failed; nothing when it is given up.
+    /// Returns the time to wait after a failed try, or `None` when the notice is given up.
     pub fn pause(tries: u32) -> Option<Millis> {
         let doubled = limits::NOTICE_PAUSE_MS.0.saturating_mul(1 << tries.saturating_sub(1).min(16));
         (tries < limits::NOTICE_TRIES_MAX).then(|| Millis(doubled.min(limits::NOTICE_PAUSE_MS_MAX.0)))

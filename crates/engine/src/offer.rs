@@ -1,4 +1,4 @@
-//! Which tasks can be claimed now, in which order: what an agent is offered.
+//! Finds the tasks that an agent can claim now, in their order.
 
 use crate::gate_state;
 use crate::id::{AgentId, TaskId, WorkflowId};
@@ -8,13 +8,13 @@ use crate::time::Timestamp;
 use crate::touches;
 use crate::world::{Candidates, Need, Stop, World};
 
-/// Priority, sequence and id: where a page ended.
+/// The priority, sequence and id of a page's last task.
 pub type Position = (u8, u32, TaskId);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ask {
     pub workflow: WorkflowId,
-    /// Without it role and capabilities are not looked at.
+    /// The agent that asks. Without it, role and capabilities are not checked.
     pub agent: Option<AgentId>,
     pub include_failed: bool,
     pub after: Option<Position>,
@@ -24,12 +24,12 @@ pub struct Ask {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Page {
     pub tasks: Vec<Task>,
-    /// Where to go on; there may be more.
+    /// The position to continue from, if there may be more tasks.
     pub next: Option<Position>,
     pub limit_reached: bool,
 }
 
-/// One page. It looks at a bounded number of tasks, so its cost does not grow with the workflow.
+/// Returns one page of tasks. It looks at a bounded number of tasks, so its cost does not grow with the workflow.
 pub fn next(world: &World, ask: &Ask, now: Timestamp) -> Result<Page, Stop> {
     let workflow = world.workflow(ask.workflow)?;
     let nothing = |limit_reached| Page { tasks: Vec::new(), next: None, limit_reached };
@@ -42,7 +42,8 @@ pub fn next(world: &World, ask: &Ask, now: Timestamp) -> Result<Page, Stop> {
         return Ok(nothing(true));
     }
     let agent = ask.agent.map(|agent| world.agent(agent)).transpose()?;
-    // Most pages end early, so little more than the page is fetched first; a page of misfits goes on by its cursor.
+    // Most pages end early, so little more than the page is fetched first. When no task of a page fits, the next page
+    // continues from its cursor.
     let limit = (ask.limit.saturating_add(1)).clamp(32, limits::CANDIDATES_MAX);
     let candidates = candidates(world, ask, u32::try_from(limit).unwrap_or(u32::MAX))?;
     let mut busy: Option<Vec<Task>> = None;
@@ -53,7 +54,8 @@ pub fn next(world: &World, ask: &Ask, now: Timestamp) -> Result<Page, Stop> {
             page.next = seen.checked_sub(1).and_then(|last| candidates.get(last)).map(|task| position(task));
             return Ok(page);
         }
-        // Counted above and not offered, so that a page of them does not look like the last one.
+        // `more` counted these tasks above, although they are not offered. Otherwise a page that has only such tasks
+        // would look like the last one.
         if task.status() == Status::Failed && !task.has_attempts_left() {
             continue;
         }
@@ -71,7 +73,7 @@ pub fn next(world: &World, ask: &Ask, now: Timestamp) -> Result<Page, Stop> {
             if conflict(task, busy).is_some() {
                 continue;
             }
-            // What is offered together can be claimed together.
+            // Tasks that are offered together must not overlap, so that agents can claim all of them.
             busy.push((*task).clone());
         }
         page.tasks.push((*task).clone());
@@ -80,7 +82,7 @@ pub fn next(world: &World, ask: &Ask, now: Timestamp) -> Result<Page, Stop> {
     Ok(page)
 }
 
-/// Pending tasks and, when asked for, failed ones, merged in order.
+/// Returns pending tasks and, if asked for, failed tasks, merged in their order.
 fn candidates<'w>(world: &'w World, ask: &Ask, limit: u32) -> Result<Vec<&'w Task>, Stop> {
     let need = |failed| Need::Candidates(Candidates { workflow: ask.workflow, failed, after: ask.after, limit });
     let mut found: Vec<&Task> = world.full_tasks(&need(false))?.iter().collect();
@@ -96,7 +98,8 @@ pub(crate) fn position(task: &Task) -> Position {
     (task.priority.get(), task.sequence, task.id)
 }
 
-/// A task of `busy` that changes files this one changes. Files of different repositories do not meet.
+/// Returns a task of `busy` that changes files which this task changes, too. Files of different repositories do not
+/// overlap.
 pub(crate) fn conflict(task: &Task, busy: &[Task]) -> Option<TaskId> {
     let meets = |other: &&Task| {
         other.id != task.id

@@ -1,4 +1,4 @@
-//! Who and what is new: an agent that registers, a workflow that begins.
+//! Commands that create something: an agent that registers, a workflow that begins.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ pub struct Register {
     pub name: String,
     pub runtime: String,
     pub role: Option<String>,
-    /// The card's slug; without it one is made of the name.
+    /// The card's slug. Without it, a slug is made from the name.
     pub slug: Option<String>,
     pub capabilities: Vec<String>,
     pub workflow: Option<WorkflowId>,
@@ -20,7 +20,7 @@ pub struct Register {
 }
 
 impl Register {
-    /// One of whom nothing else is known.
+    /// Creates a registration with a name and a runtime only.
     pub fn named(name: impl Into<String>, runtime: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -45,12 +45,12 @@ pub struct CreateWorkflow {
     pub lease_ms: Option<Millis>,
     pub auto_workspaces: bool,
     pub config: Option<Json>,
-    /// Paths of the repositories it works on.
+    /// The paths of the repositories that the workflow works on.
     pub repositories: Vec<String>,
 }
 
 impl CreateWorkflow {
-    /// One that somebody asked for in words.
+    /// Creates a workflow that a person asked for in words.
     pub fn named(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),

@@ -1,4 +1,4 @@
-//! What is asked about reviews.
+//! The commands about reviews.
 
 use serde::Serialize;
 
@@ -7,11 +7,11 @@ use crate::review::{Artifact, Decision as FindingDecision};
 use crate::time::Timestamp;
 use crate::turn::{Object, Spent};
 
-/// Something is to be looked at.
+/// A review to open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OpenReview {
     pub provider: String,
-    /// The task that shall wait for it, and its claim.
+    /// The task that waits for the review, and its attempt.
     pub gate: Option<(TaskId, u32)>,
     pub rounds_max: Option<u32>,
 }
@@ -23,9 +23,10 @@ pub struct StartRound {
     pub number: u32,
     pub turn: Option<TurnId>,
     pub artifact: Artifact,
-    /// What became of earlier findings, by their ids.
+    /// The decisions about earlier findings, by the findings' ids.
     pub decisions: Vec<(String, FindingDecision)>,
-    /// Who asks the provider. One of a machine asks at a time, so that another one of it is gone.
+    /// The machine that asks the provider. One process of a machine asks at a time, so an earlier round of the same
+    /// machine is over.
     pub host: String,
     pub until: Timestamp,
 }
@@ -34,7 +35,7 @@ pub struct StartRound {
 pub struct EndRound {
     pub review: ReviewId,
     pub number: u32,
-    /// As the beginning answered it.
+    /// The number of tries that the start of the round returned.
     pub tries: u32,
     pub end: RoundEnd,
 }
@@ -56,7 +57,7 @@ pub struct RoundAnswer {
     pub spent: Spent,
 }
 
-/// A finding as a provider gives it.
+/// A finding in the form that a provider gives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Found {
     pub name: String,

@@ -1,19 +1,20 @@
-//! What hooks ask for the sessions of clients.
+//! The commands that hooks give for the sessions of clients.
 
 use serde::Serialize;
 
 use super::{AskApproval, Note, Register};
 use crate::id::{AgentId, TaskId};
 
-/// What a gate stopped, and for whom.
+/// A call that a gate stopped, and the agent that made it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PassGate {
     pub asked: AskApproval,
-    /// For a conversation nobody registered in: the agent that is made for it. The seal names it, so its id is known before.
+    /// The agent to create for a conversation in which no agent registered. The fingerprint contains its id, so the
+    /// caller knows the id before.
     pub newcomer: Option<(AgentId, Register)>,
 }
 
-/// Which part of a conversation stops at which prompt, with which claim.
+/// A part of a conversation that stops at a prompt, and the claim that it works on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
     pub conversation: String,
@@ -27,8 +28,8 @@ pub struct Report {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SendBack {
     pub report: Report,
-    /// What it said, and what is wrong with that.
+    /// The agent's handoff, and the problems found in it.
     pub note: Note,
-    /// Why the task is blocked, when it was sent back often enough.
+    /// The reason to block the task with, when the agent was sent back too often.
     pub blocked: String,
 }

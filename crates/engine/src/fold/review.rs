@@ -1,4 +1,4 @@
-//! What happens to a review: rounds, findings, and the task that waits for it.
+//! Folds the events of reviews: rounds, findings, and the task that waits for a review.
 
 use super::{Fold, Write};
 use crate::event::Event;

@@ -1,4 +1,4 @@
-//! What happens to a task: claims, leases, moves.
+//! Folds the events of tasks: claims, leases, moves.
 
 use super::{Fold, Write};
 use crate::event::{Event, Moved};
@@ -45,7 +45,7 @@ impl Fold<'_> {
         }
     }
 
-    /// What an attempt that failed said of itself is not the next one's.
+    /// Clears the outcome of a failed attempt, so that the next attempt does not show it.
     fn forget_failure(&mut self, id: TaskId) {
         if self.world.details.get(&id).is_some_and(|detail| detail.outcome_detail.is_some()) {
             self.detail(id, |detail| detail.outcome_detail = None);

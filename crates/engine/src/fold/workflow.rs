@@ -1,4 +1,4 @@
-//! What happens to a workflow: its plan, its status, its lock.
+//! Folds the events of workflows: plan, status, lock.
 
 use std::sync::Arc;
 
