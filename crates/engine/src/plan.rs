@@ -1,4 +1,4 @@
-//! A plan as a value: its faults are found before any transaction begins.
+//! A plan as a value: its mistakes are found before any transaction begins.
 
 mod cycle;
 mod task;
@@ -19,7 +19,7 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Piece {
     pub tasks: Vec<(Task, Detail)>,
-    /// Who waits for whom.
+    /// The dependencies: each task, and a task that it waits for.
     pub edges: Vec<(TaskId, TaskId)>,
 }
 
@@ -27,25 +27,25 @@ pub struct Piece {
 #[derive(Debug, Clone)]
 pub struct Plan {
     tasks: Vec<PlanTask>,
-    /// Dependencies inside the plan, by position: who waits for whom.
+    /// Dependencies inside the plan, by position: each task, and a task that it waits for.
     inside: Vec<(usize, usize)>,
-    /// Dependencies on tasks that exist already.
+    /// Dependencies on tasks that already exist, by name.
     outside: Vec<(usize, String)>,
 }
 
-/// Where a plan is put.
+/// The place in a workflow where a plan is inserted.
 #[derive(Debug)]
 pub struct Place<'a> {
     pub workflow: WorkflowId,
-    /// The last position that is taken.
+    /// The last position that is in use.
     pub sequence: u32,
     pub now: Timestamp,
-    /// Existing tasks by name, and whether a dependency on them is met.
+    /// The existing tasks by name, and whether a dependency on them is met.
     pub existing: &'a BTreeMap<String, (TaskId, bool)>,
 }
 
 impl Plan {
-    /// A whole plan: every dependency is in it.
+    /// Creates a whole plan: every dependency must be in it.
     pub fn whole(tasks: Vec<PlanTask>) -> Result<Self, Refusal> {
         let plan = Self::amending(tasks)?;
         if let Some((position, dependency)) = plan.outside.first() {
@@ -64,7 +64,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// A plan that may depend on tasks that exist.
+    /// Creates a plan that may depend on existing tasks.
     pub fn amending(tasks: Vec<PlanTask>) -> Result<Self, Refusal> {
         if tasks.len() > limits::PLAN_TASKS_MAX {
             return Err(Refusal::input("tasks", format!("has more than {} tasks", limits::PLAN_TASKS_MAX)));
@@ -112,7 +112,7 @@ impl Plan {
         self.tasks.is_empty()
     }
 
-    /// The names of existing tasks it refers to.
+    /// Returns the names of the existing tasks that the plan refers to.
     pub fn outside_names(&self) -> impl Iterator<Item = &str> {
         let from = self.tasks.iter().flat_map(|task| task.context_from.iter().map(String::as_str));
         self.outside.iter().map(|(_, name)| name.as_str()).chain(from.filter(|name| !self.has(name)))
@@ -122,7 +122,7 @@ impl Plan {
         self.tasks.iter().any(|task| task.name == name)
     }
 
-    /// The names of the parallel groups, in order of appearance.
+    /// Returns the names of the parallel groups, in the order of their first use.
     pub fn groups(&self) -> Vec<String> {
         let mut groups: Vec<String> = Vec::new();
         for group in self.tasks.iter().filter_map(|task| task.group.as_ref()) {
@@ -133,7 +133,7 @@ impl Plan {
         groups
     }
 
-    /// The plan as rows. Every name in `outside` must be in `place.existing`.
+    /// Turns the plan into rows. Every name in `outside` must be in `place.existing`.
     pub fn lay_out(self, place: &Place<'_>, ids: &mut Ids) -> Result<Piece, Refusal> {
         let own: Vec<TaskId> = self.tasks.iter().map(|_| TaskId::next(ids)).collect();
         let mut unmet = vec![0_u32; self.tasks.len()];
@@ -147,7 +147,7 @@ impl Plan {
             let unknown =
                 || Refusal::UnknownDependency { task: self.tasks[*task].name.clone(), dependency: name.clone() };
             let (dependency, met) = place.existing.get(name).ok_or_else(unknown)?;
-            // The same task by its name and by its id is one dependency.
+            // A dependency by name and one by id on the same task count as one.
             if outside.insert((*task, *dependency)) {
                 unmet[*task] += u32::from(!met);
                 edges.push((own[*task], *dependency));
@@ -171,7 +171,7 @@ impl Piece {
         self.tasks.len() + self.edges.len()
     }
 
-    /// The rows in pieces that are each written quickly.
+    /// Splits the rows into pieces that can each be written quickly.
     pub fn split(self) -> Vec<Self> {
         let size = limits::PIECE_ROWS_MAX;
         let mut pieces = Vec::new();
@@ -186,13 +186,13 @@ impl Piece {
         pieces
     }
 
-    /// The ids by name, for the reply.
+    /// Returns the ids by name, for the reply.
     pub fn named(&self) -> Vec<(String, TaskId)> {
         self.tasks.iter().take(limits::PAGE_ROWS_MAX).map(|(task, _)| (task.name.clone(), task.id)).collect()
     }
 }
 
-/// Where one task of a plan comes to stand.
+/// The id, the position and the unmet dependencies of one task of a plan.
 #[derive(Clone, Copy)]
 struct Spot {
     id: TaskId,
@@ -227,7 +227,7 @@ fn row(
         review: planned.review,
         gate: planned.gate,
         limited: planned.limited,
-        // Set by whoever inserts the piece.
+        // The command that inserts the piece sets the author.
         author: None,
         attempts_max: planned.attempts_max,
         attempt: 0,

@@ -1,4 +1,4 @@
-//! Plans that are refused, and why.
+//! Tests of plans that are refused, with the refusals.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn plan(lines: &str) -> Result<Plan, Refusal> {
     Plan::whole(tasks)
 }
 
-/// `name dependency dependency; name …` and the code, or the number of dependencies.
+/// A case is `name dependency dependency; name …` and the refusal, or the number of dependencies.
 #[test]
 fn faults_of_a_plan_are_named() {
     let cases = [

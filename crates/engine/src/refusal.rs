@@ -1,4 +1,5 @@
-//! The rules say no: why, and what to do next. Codes are stable and append-only.
+//! Refusals: the reason why the rules refuse a command, and the next step for the caller. Codes are stable and
+//! append-only.
 
 mod advice;
 mod words;
@@ -29,7 +30,7 @@ pub enum Refusal {
         workspace: WorkspaceId,
     },
     RepositoryNotFound {
-        /// Its id or its path, as it was asked for.
+        /// The id or the path of the repository, as the caller gave it.
         repository: String,
     },
     TemplateNotFound {
@@ -65,12 +66,13 @@ pub enum Refusal {
     AgentRequired {
         agents: Vec<(AgentId, String)>,
     },
-    /// A person set something that only a person may loosen.
+    /// A person set a protection that only a person may loosen.
     Protected {
-        /// What was asked, for example "skip `deploy` (tk_…)".
+        /// The refused act, for example "skip `deploy` (tk_…)".
         act: String,
         by: Vec<Protection>,
-        /// The caller is a person's script: a terminal or a token makes it the person.
+        /// Whether the caller is a person's script. With a terminal or a person's token it would have the person's
+        /// rights.
         #[serde(default)]
         script: bool,
     },
@@ -87,7 +89,7 @@ pub enum Refusal {
         from: WorkflowStatus,
         to: WorkflowStatus,
     },
-    /// The thing is in a state in which this cannot be done.
+    /// The thing is in a state that does not allow this command.
     InvalidState {
         problem: String,
     },
@@ -103,17 +105,17 @@ pub enum Refusal {
     VerificationRequired {
         task: TaskId,
     },
-    /// Somebody else has written the section meanwhile.
+    /// Another writer has changed the section since the caller read it.
     SectionChanged {
         section: String,
         version: u32,
     },
-    /// A person must let it begin. Without an approval nobody has been asked yet.
+    /// A person must approve before the task begins. Without an `approval`, no person was asked yet.
     ApprovalRequired {
         task: TaskId,
         approval: Option<ApprovalId>,
     },
-    /// What shall be done is not what was approved.
+    /// The act is not the one that was approved.
     FingerprintMismatch {
         approval: ApprovalId,
     },
@@ -121,7 +123,7 @@ pub enum Refusal {
     ClaimLost {
         task: TaskId,
         holder: Option<AgentId>,
-        /// The present claim's: who is its holder and was refused came with an earlier one.
+        /// The attempt of the current claim. A holder that is refused called with an earlier attempt.
         #[serde(default)]
         attempt: u32,
     },
@@ -185,18 +187,18 @@ pub enum Refusal {
         key: String,
     },
 
-    /// A question is answered once.
+    /// The question has an answer already.
     AlreadyAnswered {
         message: MessageId,
         answer: MessageId,
     },
 
-    /// There is nothing to suspend.
+    /// The workflow cannot be suspended, because it is not running.
     NotRunning {
         workflow: WorkflowId,
         status: WorkflowStatus,
     },
-    /// There is nothing to resume.
+    /// The workflow cannot be resumed, because it is not suspended.
     NotSuspended {
         workflow: WorkflowId,
         status: WorkflowStatus,
@@ -209,19 +211,19 @@ pub enum Refusal {
         review: ReviewId,
         finding: String,
     },
-    /// A round is asked for that is not the next one.
+    /// The requested round is not the next one.
     WrongIteration {
         review: ReviewId,
         expected: u32,
     },
-    /// More rounds than a gate may have without a person.
+    /// The review of a gated claim has no rounds left without a person.
     RoundsUsedUp {
         review: ReviewId,
         rounds: u32,
     },
     ReviewRequired {
         task: TaskId,
-        /// The review that was answered, when the work is no longer what it reviewed.
+        /// The answered review, if the work has changed since.
         changed_since: Option<ReviewId>,
     },
     FindingsOpen {
@@ -230,7 +232,7 @@ pub enum Refusal {
         open: u32,
     },
 
-    // Found by the door that does it, and kept with the others so that there is one list.
+    // The caller's transport finds these refusals. They are listed here so that there is one list of all codes.
     SenderNotFound {
         sender: String,
     },
@@ -238,14 +240,14 @@ pub enum Refusal {
     MissingRepoPath,
 }
 
-/// What is known of the home of an agent that is not at home on the caller's connection.
+/// The state of an agent's home that is not the caller's connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ElsewhereHome {
     Alive,
-    /// It is dead, and the caller's user or token registered the agent: registering again resumes it.
+    /// The home is dead, and the caller's user or token registered the agent. Registering again resumes it.
     Resumable,
-    /// It is dead, and the agent belongs to another user or token.
+    /// The home is dead, and the agent belongs to another user or token.
     Foreign,
 }
 
@@ -254,8 +256,8 @@ impl Refusal {
         self.row().0
     }
 
-    /// Returns whether the refusal is about the arguments, or about something that does not exist. Such a refusal is reported
-    /// before one about who calls; every other refusal after it.
+    /// Returns whether the refusal is about the arguments, or about something that does not exist. Such a refusal is
+    /// reported before one about the caller's identity; every other refusal is reported after it.
     pub(crate) fn comes_before_identity(&self) -> bool {
         matches!(
             self,
@@ -286,7 +288,7 @@ impl Refusal {
         )
     }
 
-    /// The caller can mend its own request and try again.
+    /// Returns whether the caller can fix its own request and try again.
     pub fn is_recoverable(&self) -> bool {
         self.row().1
     }

@@ -1,4 +1,4 @@
-//! What a command answers when the rules allow it. Losing a race is an answer, too.
+//! The replies of commands that the rules allow. Losing a race is a reply, too.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub enum Reply {
         slug: String,
         name: String,
         resumed: bool,
-        /// What the caller should know about which agent it is.
+        /// A note about the agent that the caller acts as now.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<String>,
         holds: Vec<TaskId>,
@@ -38,7 +38,7 @@ pub enum Reply {
     SessionClosed {
         released: u32,
     },
-    /// The handoff of a conversation is wanted again; how often that was said at this prompt.
+    /// The conversation must send its handoff again. `count` is the number of such replies at this prompt.
     SentBack {
         count: u32,
     },
@@ -54,7 +54,7 @@ pub enum Reply {
         groups: Vec<String>,
         task_ids: Vec<(String, TaskId)>,
     },
-    /// `stale` says that rows of an earlier draft must be cleared first.
+    /// A plan in pieces began. `stale` says that rows of an earlier draft must be cleared first.
     PlanBegun {
         stale: bool,
     },
@@ -102,14 +102,14 @@ pub enum Reply {
         task: TaskId,
         attempt: u32,
         until: Timestamp,
-        /// It is to be reviewed, so the door keeps where its work began.
+        /// Whether the task needs a review. The caller's transport then stores the state in which the work began.
         #[serde(default)]
         review: bool,
     },
     AlreadyClaimedBy {
         agent: AgentId,
     },
-    /// Nothing can be claimed now.
+    /// No task can be claimed now.
     NoTask {
         limit_reached: bool,
         all_done: bool,
@@ -152,7 +152,7 @@ pub enum Reply {
         number: u32,
     },
     TurnEnded,
-    /// `failures` counts the verifications of this attempt that failed, this one included.
+    /// A verification was recorded. `failures` counts the failed verifications of this attempt, including this one.
     VerificationRecorded {
         number: u32,
         failures: u32,
@@ -162,7 +162,7 @@ pub enum Reply {
     SectionWritten {
         version: u32,
     },
-    /// The same again while it is pending is the same approval.
+    /// An approval was asked for. Asking again for the same act while it is pending returns the same approval.
     ApprovalAsked {
         approval: ApprovalId,
         until: Timestamp,
@@ -171,21 +171,21 @@ pub enum Reply {
         status: ApprovalStatus,
     },
     ApprovalConsumed,
-    /// A person said no to exactly this, not long ago.
+    /// A person recently rejected exactly this act.
     ApprovalRefused {
         approval: ApprovalId,
         reason: Option<String>,
     },
-    /// How many of them were not recorded before.
+    /// The number of approvals that are newly recorded as shown.
     ApprovalsShown {
         recorded: u32,
     },
-    /// Nothing is due when it is missing.
+    /// The notice to send. Without an `approval`, no notice is due.
     NoticeTaken {
         approval: Option<ApprovalId>,
         tries: u32,
     },
-    /// When it is tried again, if it is.
+    /// The time of the next try, if there is one.
     NoticeSettled {
         next: Option<Timestamp>,
     },
@@ -197,12 +197,12 @@ pub enum Reply {
     ReviewOpened {
         review: ReviewId,
     },
-    /// `issued` are the ids of all findings so far.
+    /// A round of a review began. `issued` are the ids of all findings so far.
     RoundStarted {
         tries: u32,
         issued: Vec<String>,
     },
-    /// `open` counts the findings of the whole review that nobody has decided on.
+    /// A round of a review ended. `open` counts the undecided findings of the whole review.
     RoundEnded {
         found: u32,
         open: u32,
@@ -211,20 +211,20 @@ pub enum Reply {
         open: u32,
     },
 
-    /// `ahead` is what the recipient has unread before this one.
+    /// A message was sent. `ahead` counts the recipient's unread messages before this one.
     Sent {
         message: MessageId,
         thread: ThreadId,
         sequence: u32,
         ahead: u32,
     },
-    /// `full` are agents whose mailboxes took no more.
+    /// A broadcast was sent. `full` are the agents whose mailboxes were full.
     Broadcast {
         messages: Vec<MessageId>,
         thread: ThreadId,
         full: Vec<AgentId>,
     },
-    /// The task it was asked for, and where that stands now.
+    /// An answer was delivered. It has the task that the question was about, and the task's status now.
     Answered {
         answer: MessageId,
         task: Option<TaskId>,

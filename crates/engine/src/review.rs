@@ -1,4 +1,4 @@
-//! A review: an agent looks at an artifact in rounds, and what it finds has a life of its own.
+//! A review: an agent looks at an artifact in rounds. Each finding has its own state.
 //!
 //! ```text
 //! round     running ──> answered, failed
@@ -13,25 +13,25 @@ use crate::task::names;
 use crate::time::Timestamp;
 use crate::turn::{Object, Spent};
 
-/// One requester's talk with one provider.
+/// One review of a requester's work by one provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Review {
     pub id: ReviewId,
-    /// Who reviews, by its name in the settings.
+    /// The reviewing agent, by its name in the settings.
     pub provider: String,
-    /// Who asked.
+    /// The actor that asked for the review.
     pub by: Actor,
-    /// What is not completed before it.
+    /// The claim that cannot be completed before the review.
     pub gate: Option<Gate>,
-    /// Rounds that a gate may have without a person.
+    /// The rounds that a gated claim may have without a person.
     pub rounds_max: u32,
-    /// Rounds that were answered, well or not; the next one has the next number.
+    /// The number of rounds that ended, with an answer or a failure. The next round has the next number.
     pub rounds: u32,
     pub status: ReviewStatus,
-    /// How many findings it has given, and how many of them nobody has decided on.
+    /// The number of findings so far. `open` counts the undecided ones.
     pub findings: u32,
     pub open: u32,
-    /// The provider's own name for the conversation, by which it goes on.
+    /// The provider's own name for the conversation, by which it resumes.
     pub conversation: Option<String>,
     pub opened: Timestamp,
     pub updated: Timestamp,
@@ -46,45 +46,45 @@ pub struct Gate {
 }
 
 names! {
-    /// Where a review stands: by its last round.
+    /// The status of a review, which is the status of its last round.
     ReviewStatus { Opened = "opened", Running = "running", Answered = "answered", Failed = "failed" }
 }
 
-/// One request and what came of it.
+/// One request to the provider and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Round {
     pub review: ReviewId,
-    /// The protocol's iteration, from 1.
+    /// The iteration of the protocol, from 1.
     pub number: u32,
-    /// How often it was begun: whoever began it before the last time writes nothing any more.
+    /// The number of times that the round began. A process that began an earlier try cannot record its result any more.
     pub tries: u32,
-    /// The turn whose output was shown.
+    /// The turn whose output was reviewed.
     pub turn: Option<TurnId>,
     pub artifact: Artifact,
     pub started: Timestamp,
     pub state: RoundState,
 }
 
-/// The version of something that was reviewed.
+/// The version of the work that was reviewed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Artifact {
     pub media_type: String,
-    /// Its requester's name for the version.
+    /// The requester's name for the version.
     pub reference: Option<String>,
-    /// The request as it was sent.
+    /// The request as it was sent to the provider.
     pub request: Object,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "round", rename_all = "snake_case")]
 pub enum RoundState {
-    /// On this machine, and at most so long.
+    /// The round runs on this machine, at most until this time.
     Running {
         host: String,
         until: Timestamp,
     },
     Answered(Box<Answered>),
-    /// There are no findings, and why.
+    /// The round gave no findings, and the code and message say why.
     Failed {
         at: Timestamp,
         code: String,
@@ -98,22 +98,22 @@ pub struct Answered {
     pub at: Timestamp,
     pub confidence: String,
     pub summary: String,
-    /// How many findings it gave.
+    /// The number of findings that the round gave.
     pub found: u32,
-    /// The response as it was given.
+    /// The response as the provider gave it.
     pub response: Option<Object>,
     pub spent: Spent,
 }
 
-/// Something a provider would have otherwise.
+/// A problem that a provider found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     pub review: ReviewId,
-    /// The provider's id for it, its own in the review.
+    /// The provider's id for the finding, unique in the review.
     pub name: String,
-    /// Which finding of the review it is, from 1.
+    /// The number of the finding in the review, from 1.
     pub number: u32,
-    /// The last round that gave it.
+    /// The last round that gave the finding.
     pub round: u32,
     pub aspect: String,
     pub description: String,
@@ -128,17 +128,17 @@ pub enum FindingState {
     Decided(Box<Decided>),
 }
 
-/// What became of a finding.
+/// The decision about a finding, with its actor and time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decided {
     pub decision: Decision,
     pub by: Actor,
     pub at: Timestamp,
-    /// The round that told the provider.
+    /// The round that sent the decision to the provider.
     pub told: Option<u32>,
 }
 
-/// What a requester says of a finding.
+/// The requester's decision about a finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
     pub verdict: Verdict,
@@ -147,7 +147,7 @@ pub struct Decision {
 }
 
 names! {
-    /// Whether a finding was followed.
+    /// Tells whether the requester followed a finding.
     Verdict { Accepted = "accepted", Partial = "partial", Rejected = "rejected" }
 }
 
@@ -169,7 +169,7 @@ impl Finding {
         }
     }
 
-    /// The word for where it stands.
+    /// Returns the word for the finding's state.
     pub fn status(&self) -> &'static str {
         self.decided().map_or("open", |decided| decided.decision.verdict.as_str())
     }

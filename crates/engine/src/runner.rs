@@ -1,4 +1,4 @@
-//! A runner: a process that works agents. It is known to the others by a sign of life.
+//! A runner: a process that starts programs for agents. Other processes know of it by its signs of life.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,18 +7,18 @@ use crate::time::Timestamp;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Runner {
-    /// One for each store and host.
+    /// The name of the runner, unique for each store and host.
     pub name: String,
     pub host: String,
     pub pid: u32,
-    /// Slugs of the agents it works.
+    /// The slugs of the agents that the runner works for.
     pub agents: Vec<String>,
     pub since: Timestamp,
     pub seen: Timestamp,
 }
 
 impl Runner {
-    /// It was heard of not long ago.
+    /// Returns whether the runner gave a sign of life recently.
     pub fn is_alive(&self, now: Timestamp) -> bool {
         now < self.seen + limits::RUNNER_MS
     }

@@ -1,4 +1,4 @@
-//! What a command is known to need before it is decided, so that it is loaded in one go.
+//! The needs of a command that are known before its decision, so that they are loaded in one query.
 
 use crate::check;
 use crate::command::{Caller, Command, KeyOwner, Report};
@@ -13,7 +13,7 @@ impl Report {
 }
 
 impl Command {
-    /// The act's name: part of an idempotency key, and what logs say.
+    /// Returns the name of the act, which is part of an idempotency key and appears in logs.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Register(_) => "register",
@@ -28,7 +28,7 @@ impl Command {
             Self::GoOn { .. } => "go_on",
             Self::PassGate(_) => "pass_gate",
             Self::CreateWorkflow(_) => "create_workflow",
-            // One act for the caller, however many pieces it takes.
+            // The pieces of a plan are one act for the caller.
             Self::SetPlan { .. }
             | Self::BeginPlan { .. }
             | Self::ClearDraft { .. }
@@ -106,19 +106,19 @@ impl Command {
         }
     }
 
-    /// Its answer is the answer to the caller, so a key keeps it.
+    /// Returns whether the command's answer is the answer to the caller, so that an idempotency key keeps it.
     pub fn is_final(&self) -> bool {
         !matches!(self, Self::BeginPlan { .. } | Self::ClearDraft { .. } | Self::StagePlan { .. })
     }
 
-    /// The first needs. What else turns out to be needed is asked for by the decision.
+    /// Returns the first needs. The decision asks for any others.
     #[expect(clippy::too_many_lines, reason = "one match that names every command")]
     pub fn scope(&self, caller: &Caller) -> Vec<Need> {
         let mut needs = Vec::with_capacity(4);
         let key = caller.key.as_ref().filter(|key| check::key("idempotency_key", &key.key).is_ok());
         let owner = key.and_then(|key| match (&key.owner, caller.agent) {
             (KeyOwner::Fixed(owner), _) => Some(owner.clone()),
-            // Mostly the named agent speaks for itself; otherwise the decision asks for the right key.
+            // Usually the named agent acts itself. Otherwise the decision asks for the right key.
             (KeyOwner::Acting { tool, .. }, Some(agent)) => Some(format!("{agent} {tool}")),
             (KeyOwner::Acting { .. }, None) => None,
         });

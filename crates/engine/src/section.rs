@@ -1,4 +1,5 @@
-//! Project context: what agents have learned about the project, in named sections that each agent may or may not write.
+//! Project context: the knowledge of agents about the project, in named sections. Each agent may write only some of
+//! them.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,13 +12,13 @@ use crate::time::Timestamp;
 pub struct Section {
     pub name: String,
     pub body: Json,
-    /// Grows by one with every write.
+    /// The version of the section. It grows by one with every write.
     pub version: u32,
     pub by: Actor,
     pub updated: Timestamp,
 }
 
-/// One write of a section: who, when, from which task, and what it was before and after.
+/// One write of a section: the writer, the time, the task, and the body before and after.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SectionChange {
     pub section: String,

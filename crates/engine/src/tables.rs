@@ -1,6 +1,7 @@
-//! The whole state in memory: what a database keeps, as plain maps. It answers needs and takes writes, and has no rules.
+//! The whole state in memory: the rows of a database as plain maps. It answers needs and applies writes, and has no
+//! rules.
 //!
-//! The simulator, the model checker and the memory store run on it, so it is also what the databases are compared with.
+//! The simulator, the model checker and the memory store run on it, so the databases are compared with it.
 
 mod answer;
 mod list;
@@ -37,7 +38,7 @@ use crate::workspace::{Repository, Workspace};
 pub struct Tables {
     pub tasks: BTreeMap<TaskId, Task>,
     pub details: BTreeMap<TaskId, Detail>,
-    /// Who waits for whom, and the other way round.
+    /// The dependencies: each task, and a task that it waits for. `dependents` has the pairs the other way round.
     pub dependencies: BTreeSet<(TaskId, TaskId)>,
     pub dependents: BTreeSet<(TaskId, TaskId)>,
     pub workflows: BTreeMap<WorkflowId, Workflow>,
@@ -54,7 +55,7 @@ pub struct Tables {
     pub tokens: BTreeMap<TokenId, Token>,
     pub turns: BTreeMap<TurnId, Turn>,
     pub verifications: BTreeMap<(TaskId, u32), Verification>,
-    /// By conversation and part.
+    /// Reminders by conversation and part.
     pub reminders: BTreeMap<(String, String), Reminder>,
     pub runners: BTreeMap<String, Runner>,
     pub sections: BTreeMap<String, Section>,
@@ -73,7 +74,7 @@ impl Tables {
         }
     }
 
-    /// Does what the fold said.
+    /// Applies one write of the fold.
     #[expect(clippy::too_many_lines, reason = "one match that names every write")]
     pub fn write(&mut self, write: Write) {
         match write {

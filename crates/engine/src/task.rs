@@ -18,43 +18,43 @@ use crate::id::{AgentId, RepositoryId, TaskId, WorkflowId, WorkspaceId};
 use crate::json::Json;
 use crate::time::Timestamp;
 
-/// What every decision about a task reads; the long texts are in [`Detail`].
+/// The fields of a task that every decision reads. The long texts are in [`Detail`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     pub id: TaskId,
     pub workflow: WorkflowId,
     pub name: String,
-    /// Position in the plan, from 1; unique in practice, not by rule.
+    /// The position in the plan, from 1. It is unique in practice, but no rule enforces this.
     pub sequence: u32,
     pub priority: Priority,
-    /// Who may claim it.
+    /// The role that an agent needs to claim the task.
     pub role: Option<String>,
     pub capabilities: Vec<String>,
-    /// Globs of the files it changes.
+    /// The globs of the files that the task changes.
     pub touches: Vec<String>,
     pub group: Option<String>,
-    /// Completion is accepted from the runner only, after it verified the output.
+    /// Whether only the runner may complete the task, after it verified the output.
     pub verify: bool,
-    /// Not completed before it was reviewed, nor while something that was found is undecided.
+    /// Whether the task must be reviewed, and all findings decided, before it can be completed.
     #[serde(default)]
     pub review: bool,
-    /// A person must let each claim of it begin.
+    /// Whether a person must approve each claim before it begins.
     #[serde(default)]
     pub gate: bool,
-    /// Its plan bounds what it may cost.
+    /// Whether the plan limits the task's cost.
     #[serde(default)]
     pub limited: bool,
-    /// Who wrote it into the plan. Unknown for tasks of version 0.1.0.
+    /// The actor that wrote the task into the plan. Unknown for tasks of version 0.1.0.
     #[serde(default)]
     pub author: Option<Actor>,
     pub attempts_max: u32,
-    /// Number of the last claim; it only grows, and fences writes of earlier holders.
+    /// The number of the last claim. It only grows, so that writes of earlier holders are refused.
     pub attempt: u32,
-    /// Attempts that ended by a crash or an expired lease.
+    /// The number of attempts that ended by a crash or an expired lease.
     pub crashes: u32,
-    /// Dependencies that are neither completed nor skipped. Kept by the store.
+    /// The number of dependencies that are neither completed nor skipped. The store keeps it up to date.
     pub unmet: u32,
-    /// Number of the last checkpoint.
+    /// The number of the last checkpoint.
     pub checkpoints: u32,
     pub repository: Option<RepositoryId>,
     pub workspace: Option<WorkspaceId>,
@@ -67,19 +67,19 @@ pub struct Task {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Detail {
     pub description: Option<String>,
-    /// A Wire brief payload.
+    /// The payload of a Wire brief.
     pub brief: Option<Json>,
-    /// The holder's own plan.
+    /// The plan that the holder made for the task.
     pub plan: Option<Json>,
     pub context: Option<Json>,
-    /// Whose outcomes this task builds on; empty means all finished ones.
+    /// The tasks whose outcomes this task builds on. Empty means all finished tasks.
     pub context_from: Vec<TaskId>,
-    /// Fields the runner reads: action, surfaces, paths, review, gate, limits, …
+    /// Fields that the runner reads: action, surfaces, paths, review, gate, limits, …
     pub extra: Option<Json>,
     pub outcome_detail: Option<Json>,
 }
 
-/// 1 is first.
+/// The priority of a task or a message; 1 is the highest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
 pub struct Priority(u8);
@@ -106,7 +106,7 @@ impl From<Priority> for u8 {
     }
 }
 
-/// Who works until when. Which attempt it is stands in the task.
+/// The agent that works on a task, and until when. The attempt number is in the task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
     pub agent: AgentId,
@@ -126,7 +126,7 @@ pub enum State {
     InProgress {
         lease: Lease,
     },
-    /// The holder keeps the task however long the answer takes; `lease.until` does not run.
+    /// The holder keeps the task until the answer comes, however long that takes: `lease.until` does not apply.
     Paused {
         lease: Lease,
         reason: Option<String>,
@@ -146,17 +146,17 @@ pub enum State {
     },
 }
 
-/// Why a task cannot go on, and who was asked.
+/// The reason why a task is blocked, and the role that was asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
     pub by: Actor,
     pub kind: BlockKind,
     pub reason: String,
-    /// The role whose holders were told and may decide.
+    /// The role whose agents got a message and may decide.
     pub role: String,
 }
 
-/// A fieldless name per variant, its spelling, and the parse of that spelling.
+/// Defines an enum without fields, the spelling of each variant, and a parser of the spellings.
 macro_rules! names {
     ($(#[$doc:meta])* $name:ident { $($variant:ident = $text:literal),* $(,)? }) => {
         $(#[$doc])*
@@ -193,7 +193,7 @@ names! {
 }
 
 names! {
-    /// What kind of obstacle, which decides who is told.
+    /// The kind of obstacle, which decides which role gets a message.
     BlockKind {
         SpecGap = "spec_gap", Dependency = "dependency", ToolFailure = "tool_failure", Ambiguity = "ambiguity",
         Resource = "resource", VerificationFail = "verification_fail",
@@ -201,7 +201,7 @@ names! {
 }
 
 impl BlockKind {
-    /// The role that is told unless the project's configuration says otherwise.
+    /// Returns the role that gets the message, unless the project's configuration names another.
     pub fn default_role(self) -> &'static str {
         match self {
             Self::SpecGap => "ba",
@@ -242,7 +242,7 @@ impl State {
         }
     }
 
-    /// The lease that runs out at some time; a paused one does not.
+    /// Returns the lease if it can expire. The lease of a paused task cannot.
     pub fn running_lease(&self) -> Option<&Lease> {
         match self {
             Self::Paused { .. } => None,
@@ -264,12 +264,12 @@ impl Lease {
 }
 
 impl Status {
-    /// A dependency on a task in this status is met.
+    /// Returns whether a dependency on a task in this status is met.
     pub fn is_met(self) -> bool {
         matches!(self, Self::Completed | Self::Skipped)
     }
 
-    /// Where a task may be sent from here by somebody's word. Leases that end are not in this table.
+    /// Returns the statuses to which a command may move a task from here. The end of a lease is not in this table.
     pub fn targets(self) -> &'static [Self] {
         match self {
             Self::Pending => &[
@@ -303,7 +303,7 @@ impl Task {
         self.state.lease().map(|lease| lease.agent)
     }
 
-    /// Not begun by anyone, so a new plan may drop it.
+    /// Returns whether a new plan may drop the task: it is pending and unclaimed, or blocked.
     pub fn is_removable(&self) -> bool {
         match &self.state {
             State::Pending { lease } => lease.is_none(),

@@ -1,4 +1,4 @@
-//! A stored plan with variables: `{{name}}` in its texts is filled when it is applied.
+//! A stored plan with variables. Applying it replaces `{{name}}` in its texts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,12 +21,12 @@ pub struct Template {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TemplateBody {
     pub tasks: Vec<PlanTask>,
-    /// Values for variables that are not given.
+    /// The values of variables that the caller does not give.
     pub defaults: BTreeMap<String, String>,
 }
 
 impl TemplateBody {
-    /// Every variable that is used, by name.
+    /// Returns the names of all variables in use.
     pub fn variables(&self) -> BTreeSet<String> {
         let mut used = BTreeSet::new();
         for task in &self.tasks {
@@ -39,7 +39,7 @@ impl TemplateBody {
         used
     }
 
-    /// The plan with every variable replaced; all that lack a value are named at once.
+    /// Returns the plan with every variable replaced. The refusal names all variables without a value.
     pub fn fill(&self, values: &BTreeMap<String, String>) -> Result<Vec<PlanTask>, Refusal> {
         let mut lacking = BTreeSet::new();
         let mut fill =
@@ -60,7 +60,7 @@ impl TemplateBody {
     }
 }
 
-/// A value is put in as it is: braces inside it are not read again.
+/// Replaces the variables of a text. A value is inserted unchanged: braces inside it are not replaced again.
 fn fill_text<'v>(text: &str, value: impl Fn(&str) -> Option<&'v String>, lacking: &mut BTreeSet<String>) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,15 +1,15 @@
-//! Time as a value: it is read at the door and passed in, never asked for here.
+//! Time as a value: the caller's transport reads the clock and passes the time in. The engine never reads a clock.
 
 use std::ops::{Add, Sub};
 
 use serde::{Deserialize, Serialize};
 
-/// Milliseconds since 1970, UTC.
+/// A time in milliseconds since 1970, UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Timestamp(pub i64);
 
-/// A span in milliseconds, up to 49 days.
+/// A duration in milliseconds, up to 49 days.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Millis(pub u32);
@@ -38,7 +38,7 @@ impl Sub<Millis> for Timestamp {
     }
 }
 
-/// What a decision is given from outside: when it is, and chance.
+/// The time and the random seed that a decision gets from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     pub now: Timestamp,

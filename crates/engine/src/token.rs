@@ -1,4 +1,4 @@
-//! A token: who may come in over HTTP, and as what. Only a hash of the secret is kept.
+//! A token: permits calls over HTTP, with certain rights. Only a hash of its secret is stored.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,27 +10,27 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token {
     pub id: TokenId,
-    /// What its owner calls it; not unique.
+    /// The owner's name for the token; not unique.
     pub name: String,
     /// SHA-256 of the secret, in hexadecimal.
     pub hash: String,
     pub scope: Scope,
-    /// The agent it stands for, when it is one's own.
+    /// The agent that the token belongs to, if it belongs to one agent.
     pub agent: Option<AgentId>,
     pub created: Timestamp,
-    /// Final.
+    /// The time at which the token was revoked, which is final.
     pub revoked: Option<Timestamp>,
 }
 
 names! {
-    /// What a token's bearer may do.
+    /// The rights of a token's bearer.
     Scope { Agent = "agent", Coordinator = "coordinator", Person = "person", Admin = "admin" }
 }
 
 impl Scope {
     pub fn rights(self) -> Rights {
         match self {
-            // An admin manages agents' tokens and decides nothing.
+            // An admin manages the tokens of agents but has no other rights.
             Self::Agent | Self::Admin => Rights::Agent,
             Self::Coordinator => Rights::Coordinator,
             Self::Person => Rights::Person,

@@ -1,10 +1,10 @@
-//! Which log an event belongs to, and what it is called there.
+//! The log that each event belongs to, and the event's name there.
 
 use crate::event::Event;
 use crate::id::{AgentId, WorkflowId};
 use crate::inbox::Owner;
 
-/// Which log an event belongs to.
+/// The log that an event belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Topic {
     Workflow(WorkflowId),
@@ -13,7 +13,7 @@ pub enum Topic {
         slug: String,
     },
     Registry,
-    /// What agents have learned about the project.
+    /// The changes of the project context.
     Project,
 }
 
@@ -29,7 +29,7 @@ impl std::fmt::Display for Topic {
 }
 
 impl Event {
-    /// Where it is logged; `None` for bookkeeping that is not part of the record.
+    /// Returns the event's topic, or `None` for bookkeeping that is not part of the record.
     pub fn topic(&self) -> Option<Topic> {
         match self {
             Self::Registered { agent } => Some(agent_topic(agent.id, &agent.slug)),
@@ -101,7 +101,7 @@ impl Event {
         }
     }
 
-    /// The task it is about, when it is about one.
+    /// Returns the task that the event is about, if it is about one.
     pub fn task(&self) -> Option<crate::id::TaskId> {
         match self {
             Self::TaskAdded { task, .. } => Some(task.id),
@@ -168,7 +168,7 @@ impl Event {
         }
     }
 
-    /// The type of a log entry.
+    /// Returns the type of the event's log entry.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Registered { .. } => "registered",

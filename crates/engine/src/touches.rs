@@ -1,15 +1,15 @@
-//! Which tasks change the same files: whether two globs have a path in common.
+//! Finds tasks that change the same files: whether two globs have a path in common.
 //!
-//! `*` and `?` stay inside one part of a path, `**` is any number of parts, `{a,b}` is a choice, `[…]` is one character. A
-//! path that names a folder covers what is below it. Where the answer is costly to know, it is yes: then two tasks wait
-//! for each other without need, which is better than two tasks writing one file.
+//! `*` and `?` stay inside one part of a path, `**` is any number of parts, `{a,b}` is a choice, `[…]` is one
+//! character. A path that names a folder covers everything below it. Where the exact answer is costly, it is yes: then
+//! one task waits without need, which is better than two tasks writing one file.
 
 use crate::limits;
 
-/// Choices in braces multiply; beyond this a glob is refused.
+/// The number of alternatives of one glob, because choices in braces multiply. A glob with more is refused.
 const ALTERNATIVES_MAX: usize = 64;
 
-/// Why a glob is refused.
+/// Returns the reason why a glob is refused, as an error.
 pub(crate) fn check(glob: &str) -> Result<(), String> {
     if glob.trim().is_empty() {
         return Err("it is blank".to_owned());
@@ -23,13 +23,14 @@ pub(crate) fn check(glob: &str) -> Result<(), String> {
     expand(glob).map(|_| ())
 }
 
-/// Two tasks change a common file.
+/// Returns whether two tasks change a common file.
 pub fn overlap(left: &[String], right: &[String]) -> bool {
     let right: Vec<_> = right.iter().map(|glob| parts(glob)).collect();
     left.iter().map(|glob| parts(glob)).any(|left| right.iter().any(|right| meets(&left, right)))
 }
 
-/// The alternatives of a glob as lists of parts; `None` when it cannot be read, which meets everything.
+/// Returns the alternatives of a glob as lists of parts, or `None` when it cannot be parsed. Such a glob overlaps with
+/// every other.
 fn parts(glob: &str) -> Option<Vec<Vec<String>>> {
     let alternatives = expand(glob).ok()?;
     Some(alternatives.iter().map(|path| split(path)).collect())
@@ -45,14 +46,14 @@ fn meets(left: &Option<Vec<Vec<String>>>, right: &Option<Vec<Vec<String>>>) -> b
 fn split(path: &str) -> Vec<String> {
     let mut parts: Vec<String> =
         path.split('/').filter(|part| !part.is_empty() && *part != ".").map(str::to_owned).collect();
-    // A folder covers what is below it.
+    // A folder covers everything below it.
     if parts.last().is_none_or(|last| last != "**") {
         parts.push("**".to_owned());
     }
     parts
 }
 
-/// A path matches both lists of parts. Rows of a table, so that `**` costs no recursion.
+/// Returns whether some path matches both lists of parts. It fills a table, so that `**` needs no recursion.
 fn paths_meet(left: &[String], right: &[String]) -> bool {
     table(left.len(), right.len(), |reach, row, column| {
         let (one, other) = (left.get(row).map(String::as_str), right.get(column).map(String::as_str));
@@ -70,7 +71,7 @@ fn paths_meet(left: &[String], right: &[String]) -> bool {
     })
 }
 
-/// A part of a path matches both patterns.
+/// Returns whether some part of a path matches both patterns.
 fn part_meets(left: &str, right: &str) -> bool {
     let (left, right) = (symbols(left), symbols(right));
     table(left.len(), right.len(), |reach, row, column| match (left.get(row), right.get(column)) {
@@ -84,7 +85,8 @@ fn part_meets(left: &str, right: &str) -> bool {
     })
 }
 
-/// Fills a table from its far corner; `step` says whether the end can be reached from a cell.
+/// Fills a table from its last cell backwards. `step` tells whether the end can be reached from a cell. Returns whether
+/// it can be reached from the first cell.
 fn table(rows: usize, columns: usize, step: impl Fn(&dyn Fn(usize, usize) -> bool, usize, usize) -> bool) -> bool {
     let width = columns + 1;
     let mut cells = vec![false; (rows + 1) * width];
@@ -122,7 +124,7 @@ fn symbols(part: &str) -> Vec<Symbol> {
             '*' => Symbol::Many,
             '?' => Symbol::Any,
             '\\' => Symbol::One(characters.next().unwrap_or('\\')),
-            // A class is taken for any character, which errs to the safe side.
+            // A character class counts as any character. This can only report too many overlaps.
             '[' if characters.as_str().contains(']') => {
                 let _: Option<char> = characters.find(|character| *character == ']');
                 Symbol::Any
@@ -133,7 +135,7 @@ fn symbols(part: &str) -> Vec<Symbol> {
     symbols
 }
 
-/// `a{b,c}d` as `abd` and `acd`.
+/// Expands choices in braces: `a{b,c}d` becomes `abd` and `acd`.
 fn expand(glob: &str) -> Result<Vec<String>, String> {
     let mut done = Vec::new();
     let mut open = vec![glob.to_owned()];
@@ -151,7 +153,7 @@ fn expand(glob: &str) -> Result<Vec<String>, String> {
     Ok(done)
 }
 
-/// The first brace of a glob: what stands before it, the choices in it, and what follows.
+/// The first brace of a glob: the text before it, the choices in it, and the text after it.
 struct Choice<'t> {
     before: &'t str,
     choices: Vec<&'t str>,

@@ -1,6 +1,6 @@
 //! A turn: one run of one agent's program on one task. An attempt has a first turn, repairs and resumptions.
 //!
-//! A turn is recorded before its program starts, so that whoever comes after a crash knows what was under way.
+//! A turn is recorded before its program starts, so that after a crash the next runner knows which turn was running.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,15 +14,15 @@ pub struct Turn {
     pub id: TurnId,
     pub task: TaskId,
     pub workflow: WorkflowId,
-    /// Whose program runs: the holder's, or the evaluator's.
+    /// The agent whose program runs: the holder or the evaluator.
     pub agent: AgentId,
-    /// The claim it belongs to.
+    /// The attempt that the turn belongs to.
     pub attempt: u32,
-    /// Which turn of the task it is, from 1.
+    /// The number of the turn in its task, from 1.
     pub number: u32,
     pub purpose: Purpose,
     pub adapter: String,
-    /// The runner that started it, by its own name: only that one can look after it.
+    /// The name of the runner that started the turn. Only that runner can watch its process.
     pub runner: String,
     pub started: Timestamp,
     pub state: TurnState,
@@ -35,43 +35,43 @@ pub enum TurnState {
     Ended(Box<Ended>),
 }
 
-/// What a turn came to.
+/// The result of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
     pub at: Timestamp,
     pub end: TurnEnd,
-    /// Why, when it did not simply finish.
+    /// The reason for the end, unless the turn simply finished.
     pub reason: Option<String>,
     /// The program's own name for the conversation, by which it can be resumed.
     pub conversation: Option<String>,
     pub spent: Spent,
     pub tool_calls: u32,
-    /// Everything the program wrote.
+    /// All output that the program wrote.
     pub stream: Option<Object>,
-    /// What its output was judged to be: kind, verdict, codes, summary.
+    /// The verdict on the turn's output: kind, verdict, codes, summary.
     pub verdict: Option<Json>,
 }
 
-/// What something cost. Unknown is not nothing: it binds no limit.
+/// The cost of a turn or a group of turns. An unknown value is not zero: no limit applies to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Spent {
-    /// In millionths of a dollar.
+    /// The cost in millionths of a US dollar.
     pub usd_micros: Option<u64>,
     pub tokens: Option<u64>,
     pub ms: u64,
     pub turns: u32,
 }
 
-/// Bytes that are kept in the object store.
+/// Bytes that are stored in the object store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Object {
-    /// SHA-256, in hexadecimal; also its name there.
+    /// The SHA-256 hash, in hexadecimal. It is also the object's name in the store.
     pub hash: String,
     pub bytes: u64,
 }
 
 names! {
-    /// Why a turn was begun.
+    /// The reason why a turn began.
     Purpose {
         First = "first", Repair = "repair", Next = "next", Answer = "answer", Recovery = "recovery",
         Verification = "verification", Conflict = "conflict", Evaluation = "evaluation", Feedback = "feedback",
@@ -80,7 +80,7 @@ names! {
 }
 
 names! {
-    /// How a turn ended.
+    /// The way in which a turn ended.
     TurnEnd {
         Finished = "finished", Failed = "failed", Signalled = "signalled", TimedOut = "timed_out",
         OverBudget = "over_budget", ClaimLost = "claim_lost", SpawnFailed = "spawn_failed", ApiError = "api_error",
@@ -89,7 +89,7 @@ names! {
 }
 
 impl Purpose {
-    /// It is another agent's, who looks at what the worker made.
+    /// Returns whether the turn belongs to another agent that only looks at the holder's work.
     pub fn is_a_look(self) -> bool {
         match self {
             Self::Evaluation | Self::Review => true,
@@ -115,7 +115,7 @@ impl Turn {
 }
 
 impl Spent {
-    /// Together with another one. A sum of which a part is unknown is at least the known part.
+    /// Returns the sum of two costs. A sum with an unknown part is at least the known part.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let sum = |left: Option<u64>, right: Option<u64>| match (left, right) {

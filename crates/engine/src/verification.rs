@@ -1,4 +1,4 @@
-//! A verification: what was checked of a task's output, and what came of it.
+//! A verification: the checks of a task's output and their results.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,22 +12,22 @@ use crate::time::Timestamp;
 pub struct Verification {
     pub task: TaskId,
     pub workflow: WorkflowId,
-    /// Which one of the task, from 1.
+    /// The number of the verification in its task, from 1.
     pub number: u32,
     pub attempt: u32,
-    /// The turn whose output it was; none when an agent outside of the runner was verified.
+    /// The turn whose output was verified. `None` when the output came from an agent outside of the runner.
     pub turn: Option<TurnId>,
     pub by: Actor,
     pub mechanical: Verdict,
     pub semantic: Verdict,
     pub output_ref: Option<String>,
-    /// Commands with exit codes, times, hashes and tails; the commit; what the evaluator said.
+    /// The evidence: commands with exit codes, times, hashes and tails; the commit; the evaluator's answer.
     pub evidence: Json,
     pub at: Timestamp,
 }
 
 names! {
-    /// What a check says. A mechanical one is never skipped.
+    /// The result of a check. A mechanical check is never skipped.
     Verdict { Pass = "pass", Fail = "fail", Skipped = "skipped" }
 }
 

@@ -1,4 +1,5 @@
-//! What is shown: pure questions over the state, each bounded. They ask for what they lack, as decisions do.
+//! The views: pure, bounded queries over the state. Like decisions, they stop and ask for the parts that are not
+//! loaded.
 
 mod attempt;
 mod execution;
@@ -30,16 +31,16 @@ pub use progress::{Progress, Waiting, progress};
 pub use review::{Reviewed, gating, review, reviews};
 pub use worker::context;
 
-/// Rows of a list, and the place to go on from when there are more.
+/// Rows of a list, and the position to continue from when there are more.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rows<T, P> {
     pub rows: Vec<T>,
     pub next: Option<P>,
-    /// How many there are in all, where that is counted.
+    /// The total number of rows, where it is counted.
     pub total: Option<u32>,
 }
 
-/// A page of one more than was asked for says whether there is more.
+/// Cuts a list that was loaded with one row more than asked for. The extra row shows that there are more.
 fn paged<T: Clone, P>(found: &[T], limit: u32, place: impl Fn(&T) -> P) -> Rows<T, P> {
     let size = usize::try_from(limit).unwrap_or(usize::MAX);
     let rows = found.get(..size.min(found.len())).unwrap_or_default().to_vec();
@@ -47,7 +48,8 @@ fn paged<T: Clone, P>(found: &[T], limit: u32, place: impl Fn(&T) -> P) -> Rows<
     Rows { rows, next, total: None }
 }
 
-/// Reads one kind of rows out of a fact. A fact of another kind is nothing: the store's conformance excludes it.
+/// Reads one kind of rows out of a fact. A fact of another kind counts as empty: the store's conformance tests exclude
+/// it.
 macro_rules! rows_of {
     ($world:expr, $kind:ident, $list:expr) => {
         match $world.list($list)? {
@@ -62,12 +64,12 @@ fn number(world: &World, list: List) -> Result<u32, Stop> {
     Ok(if let Fact::Number(number) = world.list(list)? { *number } else { 0 })
 }
 
-/// A plan that is not set is nobody's to see.
+/// Returns whether the plan of the workflow is set. The tasks of a plan that is not set are hidden.
 pub fn is_planned(workflow: &Workflow) -> bool {
     workflow.status != WorkflowStatus::Planning && workflow.draft.is_none()
 }
 
-/// A task with its texts and the names of what it waits for.
+/// A task with its texts and the names of the tasks that it waits for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskView {
     pub task: Task,
@@ -76,13 +78,13 @@ pub struct TaskView {
 }
 
 impl TaskView {
-    /// Nothing it depends on is open, and it is not over.
+    /// Returns whether the task is open and all its dependencies are met.
     pub fn is_ready(&self) -> bool {
         self.task.unmet == 0 && !self.task.status().is_met()
     }
 }
 
-/// A task that can be seen.
+/// Returns a task, unless it belongs to a plan that is not set.
 pub fn task(world: &World, id: TaskId) -> Result<TaskView, Stop> {
     let task = world.task(id)?;
     world.want([Need::Workflow(task.workflow), Need::Detail(id)])?;
@@ -93,7 +95,7 @@ pub fn task(world: &World, id: TaskId) -> Result<TaskView, Stop> {
     views.pop().ok_or_else(|| Refusal::TaskNotFound { task: id.to_string() }.into())
 }
 
-/// Tasks with their texts, loaded in one go.
+/// Returns tasks with their texts, loaded in one step.
 pub fn with_texts(world: &World, tasks: &[Task]) -> Result<Vec<TaskView>, Stop> {
     let waiting = |task: &Task| task.unmet > 0 && !task.status().is_met();
     let unmet = tasks.iter().filter(|task| waiting(task)).map(|task| Need::Unmet(task.id));
@@ -106,12 +108,12 @@ pub fn with_texts(world: &World, tasks: &[Task]) -> Result<Vec<TaskView>, Stop> 
 }
 
 pub type Position = (u32, TaskId);
-/// A repository and since when.
+/// A repository, and the time since which it is known or attached.
 pub type Known = (Repository, Timestamp);
-/// A place in a list by time.
+/// A position in a list that is ordered by time.
 pub type Moment<I> = (Timestamp, I);
 
-/// The tasks of a plan that is set, one page.
+/// Returns one page of the tasks of a plan that is set.
 pub fn tasks(
     world: &World,
     workflow: WorkflowId,
@@ -132,7 +134,7 @@ pub fn workflow(world: &World, id: WorkflowId) -> Result<(Workflow, WorkflowDeta
     Ok((world.workflow(id)?.clone(), world.workflow_detail(id)?.clone()))
 }
 
-/// Workflows, newest first, and how many there are in all.
+/// Returns workflows, newest first, and their total number.
 pub fn workflows(
     world: &World,
     filter: &WorkflowFilter,
@@ -150,7 +152,7 @@ pub fn workflows(
     Ok(Rows { rows, next: page.next, total: Some(number(world, total)?) })
 }
 
-/// The repositories of a workflow.
+/// Returns the repositories of a workflow.
 pub fn attached(world: &World, workflow: WorkflowId) -> Result<Vec<(Repository, Timestamp)>, Stop> {
     world.workflow(workflow)?;
     let limit = u32::try_from(crate::limits::REPOSITORIES_MAX).unwrap_or(u32::MAX);
@@ -194,7 +196,7 @@ pub fn tokens(
     Ok(paged(rows_of!(world, TokenRows, list), limit, |row: &Token| (row.created, row.id)))
 }
 
-/// An agent, whether it is here, and the task it claimed last.
+/// An agent, its presence, and the task that it claimed last.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentView {
     pub agent: Agent,
@@ -230,7 +232,7 @@ pub fn agents(
     Ok(Rows { rows: page.rows.into_iter().map(view).collect(), next: page.next, total: None })
 }
 
-/// What a task depends on, in the order of the plan.
+/// Returns the dependencies of a task, in the order of the plan.
 pub fn dependencies(world: &World, id: TaskId) -> Result<Vec<Task>, Stop> {
     task(world, id)?;
     let ids = world.task_ids(&Need::Dependencies(id))?;
@@ -240,29 +242,29 @@ pub fn dependencies(world: &World, id: TaskId) -> Result<Vec<Task>, Stop> {
     Ok(found)
 }
 
-/// Everything at a glance.
+/// A summary of the whole store.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Overview {
-    /// That are not over, newest first, with how many tasks have which status.
+    /// Workflows that are not over, newest first, each with its number of tasks by status.
     pub workflows: Vec<(Workflow, Vec<(String, u32)>)>,
     pub workflows_more: bool,
     pub held: Vec<(Task, Agent)>,
     pub stuck: Vec<Task>,
     pub agents: Vec<AgentView>,
     pub unread: u32,
-    /// That a person can still decide about, oldest first.
+    /// Approvals that a person can still decide about, oldest first.
     pub approvals: Vec<Approval>,
-    /// That a person has not answered, oldest first.
+    /// Questions that no person has answered, oldest first.
     pub questions: Vec<Message>,
-    /// With findings that nobody has decided on, newest first, of the newest there are.
+    /// Reviews with undecided findings, newest first, among the newest reviews.
     pub reviews: Vec<Review>,
-    /// What the turns of each workflow cost, where there were any.
+    /// The cost of the turns of each workflow that had any.
     pub spent: Vec<(WorkflowId, Spent)>,
-    /// The newest that are completed, for somebody who comes when everything is done.
+    /// The newest completed workflows, for a person who looks when all work is done.
     pub finished: Vec<Workflow>,
 }
 
-/// How many rows each part of an overview has at most.
+/// The largest number of rows in each part of an overview.
 const OVERVIEW_ROWS: u32 = 50;
 const FINISHED_ROWS: u32 = 3;
 

@@ -1,4 +1,4 @@
-//! A workflow: the aggregate that owns tasks, a parallel limit and a lock.
+//! A workflow: it owns tasks, a parallel limit and a lock.
 //!
 //! ```text
 //! planning ──plan──> ready ──first claim──> in_progress ──all done──> completed
@@ -15,22 +15,22 @@ use crate::json::Json;
 use crate::task::names;
 use crate::time::{Millis, Timestamp};
 
-/// What every decision about a workflow or its tasks reads.
+/// The fields of a workflow that every decision about it or its tasks reads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Workflow {
     pub id: WorkflowId,
     pub name: String,
     pub status: WorkflowStatus,
-    /// `None` is no limit.
+    /// The number of tasks that may run at the same time. `None` means no limit.
     pub parallel_max: Option<u32>,
     pub lease_ms: Millis,
     pub lock: Option<Lock>,
     /// A plan that is being written in pieces.
     pub draft: Option<Draft>,
     pub tasks: u32,
-    /// Tasks that are neither completed nor skipped.
+    /// The number of tasks that are neither completed nor skipped.
     pub open: u32,
-    /// The last position given.
+    /// The last position in the plan that is in use.
     pub sequence: u32,
     pub created: Timestamp,
     pub updated: Timestamp,
@@ -47,7 +47,7 @@ pub struct WorkflowDetail {
     pub config: Option<Json>,
 }
 
-/// Only its owner may change the workflow until it expires.
+/// A lock of a workflow. Only its owner may change the workflow until the lock expires.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lock {
     pub owner: String,
@@ -55,7 +55,7 @@ pub struct Lock {
     pub until: Timestamp,
 }
 
-/// The one plan that may be written now; pieces of another are refused.
+/// The plan that is being written now. Pieces of another plan are refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Draft {
     pub token: String,
@@ -63,7 +63,7 @@ pub struct Draft {
 }
 
 names! {
-    /// Where a workflow stands.
+    /// The status of a workflow.
     WorkflowStatus {
         Planning = "planning", Ready = "ready", InProgress = "in_progress", Paused = "paused",
         AwaitingMerge = "awaiting_merge", Completed = "completed", Failed = "failed", Abandoned = "abandoned",
@@ -83,12 +83,12 @@ impl WorkflowStatus {
         }
     }
 
-    /// Tasks may be claimed.
+    /// Returns whether tasks may be claimed.
     pub fn is_running(self) -> bool {
         matches!(self, Self::Ready | Self::InProgress)
     }
 
-    /// Tasks may be added and removed.
+    /// Returns whether tasks may be added and removed.
     pub fn is_replannable(self) -> bool {
         matches!(self, Self::Ready | Self::InProgress | Self::Paused)
     }

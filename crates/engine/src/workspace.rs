@@ -1,4 +1,4 @@
-//! Records of places: repositories and worktrees. Git itself is run by the door.
+//! Records of repositories and worktrees. The engine never runs git; the `handover` crate does.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,19 +20,19 @@ pub struct Workspace {
     pub merge_commit: Option<String>,
     pub pr_url: Option<String>,
     pub config: Option<Json>,
-    /// Cleaning up removes only what we made.
+    /// Whether Handover created the worktree. Cleaning up removes only such worktrees.
     pub created_by_us: bool,
     pub created: Timestamp,
     pub updated: Timestamp,
 }
 
 names! {
-    /// A worktree in use, or what became of it.
+    /// The status of a worktree: in use, merged or abandoned.
     WorkspaceStatus { Active = "active", Merged = "merged", Abandoned = "abandoned" }
 }
 
 impl WorkspaceStatus {
-    /// What was merged or given up does not come back.
+    /// Returns the statuses that may follow. A merged or abandoned worktree never becomes active again.
     pub fn targets(self) -> &'static [Self] {
         match self {
             Self::Active => &[Self::Merged, Self::Abandoned],
@@ -41,13 +41,13 @@ impl WorkspaceStatus {
     }
 }
 
-/// What cleaning a worktree up did. It is kept with the answer, so that whoever asks again is told the same.
+/// The result of cleaning up a worktree. It is stored with the answer, so that a repeated call gets the same answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cleaned {
     pub worktree_removed: bool,
     pub branch_deleted: bool,
     pub branch_kept_because: Option<String>,
-    /// The command that brings a deleted branch back.
+    /// The command that restores a deleted branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restore: Option<String>,
 }
@@ -58,7 +58,8 @@ pub struct Repository {
     pub path: String,
     pub name: Option<String>,
     pub created: Timestamp,
-    /// Who made it known: a person's word lets agents work there. Unknown for repositories of version 0.1.0.
+    /// The actor that registered the repository. Agents may work there only if a person did. Unknown for repositories
+    /// of version 0.1.0.
     #[serde(default)]
     pub by: Option<Actor>,
 }

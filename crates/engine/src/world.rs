@@ -1,8 +1,8 @@
-//! The part of the state a decision looks at, and what it asks for when a part is missing.
+//! The part of the state that a decision looks at, and the needs that it asks for when a part is missing.
 //!
-//! A decision runs on a `World` that holds what was loaded so far. When it reads something that is not there, it stops
-//! with the needs it found; the store answers them and runs it again. Decisions have no effects, so that is safe, and
-//! every need is one bounded query.
+//! A decision runs on a `World` that holds everything that was loaded so far. When it reads something that is not
+//! loaded, it stops with the needs that it found. The store answers them and runs the decision again. This is safe
+//! because decisions have no side effects, and every need is one bounded query.
 
 mod fact;
 
@@ -34,7 +34,7 @@ use crate::workspace::{Repository, Workspace};
 
 pub use fact::Fact;
 
-/// One bounded question to the store. The time is part of a question about leases, so its answer can be kept.
+/// One bounded question to the store. A question about leases contains the time, so that its answer can be kept.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
     Task(TaskId),
@@ -54,24 +54,24 @@ pub enum Need {
     Turn(TurnId),
     Section(String),
     Approval(ApprovalId),
-    /// How a person is told of an approval.
+    /// The notice about an approval over one channel.
     Notice(ApprovalId, Channel),
-    /// The one with this fingerprint that is pending or approved.
+    /// The pending or approved approval with this fingerprint.
     ApprovalSealed(String),
-    /// The newest one with this fingerprint that a person said no to, or took back.
+    /// The newest approval with this fingerprint that a person rejected or revoked.
     ApprovalRefused(String),
-    /// What a conversation was reminded of, and a part of it.
+    /// The reminder of a part of a conversation.
     Reminder(String, String),
     Runner(String),
     Review(ReviewId),
     Round(ReviewId, u32),
     /// One finding, by the provider's id.
     Finding(ReviewId, String),
-    /// How many turns a task had.
+    /// The number of turns that a task had.
     TurnCount(TaskId),
-    /// The newest turn of a task that has not ended; those of agents who only look do not count.
+    /// The newest turn of a task that has not ended, except for evaluations and reviews.
     TurnRunning(TaskId),
-    /// How many verifications a task had.
+    /// The number of verifications that a task had.
     VerificationCount(TaskId),
     /// The token whose secret has this hash.
     TokenHashed(String),
@@ -83,11 +83,11 @@ pub enum Need {
     SlugNumber(String),
     /// Agents of a connection, the last registered first.
     SessionAgents(SessionId),
-    /// Agents that live in a conversation of a client, the last registered first.
+    /// Agents that belong to a conversation of a client, the last registered first.
     ConversationAgents(String),
     /// Agents that registered by this call.
     CalledAgents(String),
-    /// Agents of that name and runtime, the last registered first.
+    /// Agents with this name and runtime, the last registered first.
     SameAgents {
         name: String,
         runtime: String,
@@ -95,41 +95,41 @@ pub enum Need {
     /// Registered agents with a role.
     RoleHolders(String),
     Agents(Filter),
-    /// Tasks an agent holds, paused ones too.
+    /// Tasks that an agent holds, including paused ones.
     Held(AgentId),
-    /// They are as many as one agent may hold.
+    /// Whether an agent holds as many tasks as one agent may hold.
     HoldsMost(AgentId),
     /// Workflows locked by an owner.
     LockedBy(String),
-    /// How many claims of a workflow run.
+    /// The number of claims of a workflow that are running.
     Running(WorkflowId, Timestamp),
     /// Claimed tasks of a workflow that name files.
     BusyFiles(WorkflowId, Timestamp),
-    /// Tasks of the workflow that are worked on in this workspace and that somebody holds.
+    /// Held tasks of the workflow whose work is in this workspace.
     HeldIn(WorkflowId, WorkspaceId),
-    /// What a task still waits for.
+    /// The unmet dependencies of a task.
     Unmet(TaskId),
-    /// Tasks that wait for this one only.
+    /// Tasks that wait only for this one.
     Freed(TaskId),
     Dependencies(TaskId),
     Dependents(TaskId),
-    /// What a task waits for, directly and through others, as far as it is not done.
+    /// The open tasks that a task waits for, directly and through others.
     OpenAncestors(TaskId),
-    /// Tasks of a workflow that are not done.
+    /// Tasks of a workflow that are neither completed nor skipped.
     OpenTasks(WorkflowId),
-    /// Dependencies between tasks of a workflow that are not done: who waits for whom.
+    /// Dependencies between open tasks of a workflow: each task, and a task that it waits for.
     OpenEdges(WorkflowId),
     TaskNamed(WorkflowId, String),
-    /// Tasks a new plan would drop.
+    /// Tasks that a new plan would drop.
     Removable(WorkflowId),
-    /// Tasks whose lease is over.
+    /// Tasks whose lease has expired.
     Expired(WorkflowId, Timestamp),
-    /// Workflows that have such tasks.
+    /// Workflows that have tasks with an expired lease.
     ExpiredAnywhere(Timestamp),
     Candidates(Candidates),
-    /// An active worktree of the workflow has a pull request.
+    /// Whether an active worktree of the workflow has a pull request.
     UnmergedRequest(WorkflowId),
-    /// The same, this worktree not counted.
+    /// Whether another active worktree of the workflow than this one has a pull request.
     OtherUnmergedRequest(WorkflowId, WorkspaceId),
     RepositoryUsed(WorkflowId, RepositoryId),
     Attached(WorkflowId, RepositoryId),
@@ -138,7 +138,8 @@ pub enum Need {
         after: u32,
         limit: u32,
     },
-    /// A mailbox: unread by priority then number when `unread`, else everything after a number.
+    /// Messages of a mailbox: with `unread` the unread ones by priority and number, otherwise all messages after a
+    /// number.
     Inbox {
         owner: Owner,
         unread: bool,
@@ -152,12 +153,12 @@ pub enum Need {
 pub struct Candidates {
     pub workflow: WorkflowId,
     pub failed: bool,
-    /// Priority, sequence and id after which to begin.
+    /// The priority, sequence and id of the task after which to begin.
     pub after: Option<(u8, u32, TaskId)>,
     pub limit: u32,
 }
 
-/// What was loaded. `None` inside means: looked for, not there.
+/// The loaded part of the state. An inner `None` means that the row was looked for and does not exist.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct World {
     pub tasks: BTreeMap<TaskId, Option<Task>>,
@@ -181,13 +182,13 @@ pub struct World {
     pub facts: BTreeMap<Need, Fact>,
 }
 
-/// Why a decision stopped.
+/// The reason why a decision stopped.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stop {
     Missing(Vec<Need>),
-    /// Nothing happens.
+    /// The command is refused, and nothing is recorded.
     Refused(Refusal),
-    /// Refused, and what was found on the way is recorded.
+    /// The command is refused, but the events found so far are recorded.
     Recorded(Refusal),
 }
 
@@ -269,7 +270,7 @@ impl World {
         }
     }
 
-    /// Stops with everything of the list that is missing, so that it is loaded in one go.
+    /// Stops with all needs of the list that are missing, so that they are loaded in one step.
     pub fn want(&self, needs: impl IntoIterator<Item = Need>) -> Result<(), Stop> {
         let lacking: Vec<Need> = needs.into_iter().filter(|need| !self.knows(need)).collect();
         if lacking.is_empty() { Ok(()) } else { Err(Stop::Missing(lacking)) }
@@ -299,7 +300,7 @@ impl World {
         self.workflow_details.get(&id).map_or_else(|| missing(Need::WorkflowDetail(id)), Ok)
     }
 
-    /// An agent, whether it left or not.
+    /// Returns an agent, also one that has left.
     pub fn agent(&self, id: AgentId) -> Result<&Agent, Stop> {
         match self.agents.get(&id) {
             Some(Some(agent)) => Ok(agent),
@@ -421,7 +422,7 @@ impl World {
         self.fact(need, |fact| if let Fact::RunnerRows(rows) = fact { Some(rows.as_slice()) } else { None })
     }
 
-    /// What a list found. The caller knows which kind of rows it has.
+    /// Returns the answer to a list. The caller knows the kind of rows in it.
     pub fn list(&self, list: List) -> Result<&Fact, Stop> {
         let need = Need::List(list);
         self.facts.get(&need).map_or_else(|| missing(need), Ok)
@@ -471,8 +472,8 @@ impl World {
         self.fact(need, |fact| if let Fact::Messages(list) = fact { Some(list.as_slice()) } else { None })
     }
 
-    /// A fact of another kind than the need's counts as missing: the store that answered so is broken, and says so when
-    /// it is asked the same again.
+    /// Returns the answer to a need. An answer of the wrong kind counts as missing: the store that gave it is broken,
+    /// and reports that when it is asked the same again.
     fn fact<'a, T: ?Sized>(&'a self, need: &Need, pick: impl Fn(&'a Fact) -> Option<&'a T>) -> Result<&'a T, Stop> {
         self.facts.get(need).and_then(pick).map_or_else(|| missing(need.clone()), Ok)
     }

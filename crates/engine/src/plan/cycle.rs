@@ -1,8 +1,9 @@
-//! Whether dependencies go in a circle, without recursion: a chain may be as long as the largest plan.
+//! Finds cycles of dependencies without recursion, because a chain may be as long as the largest plan.
 
-/// A cycle as positions, first repeated at the end; `None` when the graph has none.
+/// Returns a cycle as positions, with the first position repeated at the end, or `None` when there is no cycle.
 pub(super) fn find_cycle(nodes: usize, edges: &[(usize, usize)]) -> Option<Vec<usize>> {
-    // Peel off what waits for nothing; what stays has a cycle, and every node of it waits for another that stays.
+    // Remove the tasks that wait for no task, again and again. If tasks remain, they contain a cycle, and each of them
+    // waits for another remaining task.
     let mut waits = vec![0_u32; nodes];
     let mut dependents = vec![Vec::new(); nodes];
     for (task, dependency) in edges {

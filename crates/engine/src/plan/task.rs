@@ -1,4 +1,4 @@
-//! One task of a plan, and what may be wrong with it by itself.
+//! One task of a plan, and the checks that need no other task.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::refusal::Refusal;
 use crate::task::Priority;
 use crate::touches;
 
-/// One task as it was planned, its dependencies by name.
+/// One task of a plan. Its dependencies are given by name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanTask {
     pub name: String,
@@ -27,7 +27,8 @@ pub struct PlanTask {
     pub review: bool,
     #[serde(default)]
     pub gate: bool,
-    /// Its plan bounds what it may cost. Not written when it does not, so that templates of version 0.1.0 keep their bytes.
+    /// Whether the plan limits the task's cost. It is not written when false, so that templates of version 0.1.0 keep
+    /// their bytes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub limited: bool,
     pub repository: Option<RepositoryId>,

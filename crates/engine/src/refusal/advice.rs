@@ -1,14 +1,14 @@
-//! Codes, and what to do next: the tool to call or the command to give, for models and for people.
+//! The codes of refusals, and the next step for the caller: a tool for a model to call, or a command for a person.
 
 use std::borrow::Cow;
 
 use super::{ElsewhereHome, Refusal};
 
-/// Code, whether trying again can help, and what to do next.
+/// The code, whether a retry can help, and the next step.
 pub(super) struct Row(pub(super) &'static str, pub(super) bool, &'static str);
 
 impl Refusal {
-    /// What the caller can do instead.
+    /// Returns the next step for the caller.
     #[expect(clippy::wildcard_enum_match_arm, reason = "the other suggestions are the same for every value")]
     pub fn suggestion(&self) -> Cow<'static, str> {
         match self {
@@ -232,7 +232,7 @@ impl Refusal {
     }
 }
 
-/// A text as JSON has it, so that the suggested call can be sent as it stands.
+/// Returns the text as a JSON string, so that the suggested call can be sent unchanged.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

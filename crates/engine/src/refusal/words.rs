@@ -1,11 +1,12 @@
-//! What a refusal says.
+//! The messages of refusals.
 
 use std::fmt;
 
 use super::{ElsewhereHome, Refusal};
 use crate::task::Status;
 
-/// Clients of the original server match some of these sentences, so they keep its spelling.
+/// Writes the message of a refusal. Clients of the original server match some of these sentences, so they keep its
+/// spelling.
 impl fmt::Display for Refusal {
     #[expect(clippy::too_many_lines, reason = "one match that names every refusal")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -108,7 +109,7 @@ impl fmt::Display for Refusal {
             Self::DuplicateTaskName { name } => write!(f, "two tasks are named {name}"),
             Self::NameConflict { name } => write!(f, "a kept task is already named {name}"),
             Self::TaskNotRemovable { task, status } => {
-                // One that nobody has begun can be removed, unless somebody is about to.
+                // A pending task can be removed unless an agent has claimed it.
                 let what = if *status == Status::Pending { "claimed" } else { status.as_str() };
                 write!(f, "{task} is {what} and cannot be removed")
             }

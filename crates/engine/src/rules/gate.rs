@@ -56,9 +56,8 @@ pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Sto
     if !begins || attempt != task.attempt + 1 {
         return Err(Refusal::state(format!("attempt {attempt} of {id} is not about to begin")).into());
     }
-    // Rejecting the gate blocks the task, and a blocked task counts as started, so a replan does not replace it.
-    // Therefore the engine asks only when the dependencies are met: a started task must not wait for tasks that a
-    // replan could replace.
+    // Rejecting the gate blocks the task. The engine asks only when the dependencies are met, so that a blocked task
+    // never waits for a task that a replan could still replace.
     dependencies_met(case, task)?;
     match gate_state(case.world, task, case.now)? {
         GateState::Missing => return Err(nothing().into()),

@@ -134,7 +134,7 @@ pub(crate) fn remove(case: &mut Case<'_>, id: WorkflowId, task: TaskId) -> Resul
     Ok(reply)
 }
 
-/// Replaces every task that has not started. No started task waits for one of them, so no kept task changes.
+/// Replaces every task that has not started. Tasks that have started wait for none of these, so no kept task changes.
 pub(crate) fn replan(
     case: &mut Case<'_>,
     id: WorkflowId,

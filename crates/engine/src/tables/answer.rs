@@ -1,4 +1,4 @@
-//! Answers to needs, each as a database would give it.
+//! Answers needs in the same way as a database.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -237,7 +237,7 @@ impl Tables {
         }
     }
 
-    /// Returns what a task waits for, directly and through others, as far as it is not done.
+    /// Returns the tasks that a task waits for, directly and through others, if they are neither completed nor skipped.
     fn open_ancestors(&self, id: TaskId) -> Vec<Task> {
         let (mut found, mut ahead) = (BTreeSet::new(), vec![id]);
         while let Some(next) = ahead.pop() {
@@ -294,7 +294,7 @@ fn expired(task: &Task, now: Timestamp) -> Option<(Timestamp, TaskId)> {
     Some((lease.until, task.id))
 }
 
-/// The last registered first, as many as one connection may have.
+/// Returns the agents that registered last, in that order, up to the limit of one connection.
 fn last<'a>(agents: impl Iterator<Item = &'a Agent>) -> Vec<&'a Agent> {
     let mut found: Vec<&Agent> = agents.collect();
     found.sort_by_key(|agent| std::cmp::Reverse((agent.registered, agent.created, agent.id)));

@@ -1,4 +1,4 @@
-//! Lists, each as a database would give it.
+//! Answers lists in the same way as a database.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// The rows in an order, from a place on, as many as are wanted.
+/// Returns the rows in the order of their keys, from a position on, up to a limit.
 pub(super) fn page<T, K: Ord>(
     rows: impl Iterator<Item = T>,
     key: impl Fn(&T) -> K,

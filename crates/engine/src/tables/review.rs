@@ -1,4 +1,4 @@
-//! Reviews, rounds and findings, each as a database would give them.
+//! Answers needs for reviews, rounds and findings in the same way as a database.
 
 use std::cmp::Reverse;
 

@@ -1,4 +1,4 @@
-//! Turns, verifications, runners, sections and approvals, each as a database would give them.
+//! Answers needs for turns, verifications, runners, sections and approvals in the same way as a database.
 
 use std::cmp::Reverse;
 

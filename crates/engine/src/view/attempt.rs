@@ -1,4 +1,5 @@
-//! Everything that says where an attempt stands, so that whoever takes it up goes on as the one before would have.
+//! The complete state of an attempt, so that a runner that takes it over continues exactly where the previous one
+//! stopped.
 
 use super::{Reviewed, gating, rows_of};
 use crate::approval::Approval;
@@ -12,9 +13,9 @@ use crate::verification::Verification;
 use crate::workflow::{Workflow, WorkflowDetail};
 use crate::world::{Fact, Need, Stop, World};
 
-/// More turns than any attempt has before a limit stops it.
+/// The turns that are read. No attempt has more before a limit stops it.
 const TURN_ROWS: u32 = 500;
-/// A question is asked and answered within the last ones.
+/// The newest checkpoints that are read. A question and its answer are among them.
 const CHECKPOINT_ROWS: u32 = 50;
 const APPROVAL_ROWS: u32 = 500;
 const MAIL_ROWS: u32 = 500;
@@ -25,16 +26,16 @@ pub struct Attempt {
     pub detail: Detail,
     pub workflow: Workflow,
     pub workflow_detail: WorkflowDetail,
-    /// Of this attempt, oldest first.
+    /// The turns of this attempt, oldest first.
     pub turns: Vec<Turn>,
     pub verifications: Vec<Verification>,
-    /// Asked from this task, newest first.
+    /// The approvals that this task asked for, newest first.
     pub approvals: Vec<Approval>,
-    /// Asked of a person from this task, newest first.
+    /// The questions to a person from this task, newest first.
     pub questions: Vec<Message>,
-    /// The newest, oldest first.
+    /// The newest checkpoints, oldest first.
     pub checkpoints: Vec<Checkpoint>,
-    /// The newest that this claim waits for.
+    /// The newest review that this claim waits for.
     pub review: Option<Reviewed>,
     pub spent: Spent,
     pub spent_workflow: Spent,
@@ -57,7 +58,7 @@ pub fn attempt(world: &World, id: TaskId) -> Result<Attempt, Stop> {
     };
     let of_attempt = |turn: &&Turn| turn.attempt == task.attempt;
     let asked = |message: &&Message| message.draft.task == Some(id) && message.draft.kind == MessageKind::Question;
-    // What let it begin is used up.
+    // The approval of the task's gate is left out, because the claim consumed it.
     let from_here =
         |approval: &&Approval| !approval.is_gate() && approval.waiting.is_some_and(|waiting| waiting.task == id);
     Ok(Attempt {

@@ -1,4 +1,4 @@
-//! How a workflow is being worked: who holds what, which program runs, what it has cost, and which runners are there.
+//! The execution of a workflow: the holders of its tasks, the running programs, the cost so far, and the live runners.
 
 use super::{Position, Rows, is_planned, paged, rows_of};
 use crate::agent::Agent;
@@ -17,13 +17,13 @@ pub struct Execution {
     pub by_status: Vec<(String, u32)>,
     pub spent: Spent,
     pub tasks: Rows<Worked, Position>,
-    /// Turns of the workflow that known runners have not ended, oldest first for each.
+    /// Turns of the workflow that known runners have not ended, oldest first for each runner.
     pub running: Vec<Turn>,
-    /// Those that are alive.
+    /// The runners that are alive.
     pub runners: Vec<Runner>,
 }
 
-/// A task and who works on it.
+/// A task, its holder, its running turn and its cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Worked {
     pub task: Task,
@@ -32,17 +32,17 @@ pub struct Worked {
     pub spent: Spent,
 }
 
-/// Runners that are looked at, and what of the turns each has under way.
+/// The runners that are read, and the running turns that are read for each.
 const RUNNERS_MAX: u32 = 50;
 const RUNNING_MAX: u32 = 500;
 
-/// Runners that were heard of lately.
+/// Returns the runners that gave a sign of life recently.
 pub fn runners(world: &World, now: Timestamp) -> Result<Vec<Runner>, Stop> {
     let all = rows_of!(world, RunnerRows, List::Runners { limit: RUNNERS_MAX });
     Ok(all.iter().filter(|runner| runner.is_alive(now)).cloned().collect())
 }
 
-/// Turns of a workflow that have not ended.
+/// Returns the turns of a workflow that have not ended.
 pub fn running(world: &World, id: WorkflowId) -> Result<Vec<Turn>, Stop> {
     let all = rows_of!(world, RunnerRows, List::Runners { limit: RUNNERS_MAX });
     let list = |runner: &Runner| List::Running { runner: runner.name.clone(), limit: RUNNING_MAX };
@@ -70,10 +70,10 @@ pub fn execution(
     let list = List::Tasks { workflow: id, statuses: Vec::new(), after, limit: limit.saturating_add(1) };
     let first = [List::Runners { limit: RUNNERS_MAX }, List::Spent(Whose::Workflow(id)), list.clone()];
     world.want(first.map(Need::List))?;
-    // A plan that is not set is nobody's to see.
+    // The tasks of a plan that is not set are hidden.
     let found = if is_planned(&workflow) { rows_of!(world, Full, list) } else { &[] };
     let page = paged(found, limit, |task: &Task| (task.sequence, task.id));
-    // Only what was claimed can have had a turn, and only what is held can have one now.
+    // Only a task that was claimed can have had a turn, and only a held task can have one now.
     let begun = page.rows.iter().filter(|task| task.attempt > 0);
     let needs = begun.flat_map(|task| {
         let held = task.holder().map(|agent| [Need::Agent(agent), Need::TurnRunning(task.id)]);

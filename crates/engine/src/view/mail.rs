@@ -1,4 +1,4 @@
-//! A mailbox as its owner sees it.
+//! A mailbox, as its owner sees it.
 
 use super::{Rows, rows_of};
 use crate::id::{MessageId, ThreadId, WorkflowId};
@@ -9,7 +9,7 @@ use crate::refusal::Refusal;
 use crate::time::Timestamp;
 use crate::world::{Fact, Need, Stop, World};
 
-/// Which messages; what is not set matches all.
+/// A filter of messages. A field that is not set matches all messages.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MailFilter {
     pub state: Option<State>,
@@ -43,14 +43,15 @@ impl MailFilter {
     }
 }
 
-/// A page of messages, and how many are unread.
+/// A page of messages, and the number of unread ones.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mailed {
     pub page: Rows<Message, u32>,
     pub unread: u32,
 }
 
-/// Newest first. It looks at a bounded number, then gives the place to go on from.
+/// Returns a page of messages, newest first. It reads a bounded number of messages, then returns the position to
+/// continue from.
 pub fn mail(world: &World, owner: Owner, filter: &MailFilter, before: Option<u32>, limit: u32) -> Result<Mailed, Stop> {
     if let Owner::Agent(agent) = owner {
         world.agent(agent)?;
@@ -72,7 +73,7 @@ pub fn mail(world: &World, owner: Owner, filter: &MailFilter, before: Option<u32
     Ok(Mailed { page: Rows { rows, next, total: None }, unread: world.mailbox(owner)?.unread })
 }
 
-/// What is unread, by priority then number, and how much there is of each priority.
+/// The unread messages, ordered by priority and number, and their count for each priority.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unread {
     pub messages: Vec<Message>,

@@ -1,4 +1,4 @@
-//! How far a workflow is.
+//! The progress of a workflow.
 
 use super::{is_planned, number, paged, rows_of};
 use crate::id::{TaskId, WorkflowId};
@@ -12,17 +12,17 @@ use crate::world::{Fact, Need, Stop, World};
 pub struct Progress {
     pub workflow: Workflow,
     pub by_status: Vec<(String, u32)>,
-    /// Everything up to this position is completed or skipped.
+    /// The position up to which all tasks are completed or skipped.
     pub completed_sequence: u32,
-    /// The first position that is not; 0 when there is none.
+    /// The first position whose task is neither; 0 when there is no such task.
     pub current_sequence: u32,
     pub blocked: Vec<Waiting>,
     pub blocked_more: bool,
-    /// Name, tasks, completed or skipped ones.
+    /// The name of each parallel group, its number of tasks, and its number of completed or skipped tasks.
     pub groups: Vec<(String, u32, u32)>,
 }
 
-/// A task that waits for others.
+/// A task that waits for other tasks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Waiting {
     pub task: TaskId,

@@ -8,15 +8,15 @@ use crate::review::{Finding, Review, Round};
 use crate::time::Timestamp;
 use crate::world::{Fact, Need, Stop, World};
 
-/// The newest rounds that are shown.
+/// The number of newest rounds that are shown.
 const ROUND_ROWS: u32 = 100;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reviewed {
     pub review: Review,
-    /// The newest, oldest first.
+    /// The newest rounds, oldest first.
     pub rounds: Vec<Round>,
-    /// In the order in which they first came.
+    /// The findings, in the order in which they were first given.
     pub findings: Vec<Finding>,
 }
 
@@ -33,7 +33,7 @@ pub fn review(world: &World, id: ReviewId) -> Result<Reviewed, Stop> {
     })
 }
 
-/// Newest first.
+/// Returns reviews, newest first.
 pub fn reviews(
     world: &World,
     before: Option<(Timestamp, ReviewId)>,
@@ -43,7 +43,7 @@ pub fn reviews(
     Ok(paged(rows_of!(world, ReviewRows, list), limit, |row: &Review| (row.opened, row.id)))
 }
 
-/// The newest that this claim of a task waits for.
+/// Returns the newest review that this claim of a task waits for.
 pub fn gating(world: &World, task: TaskId, attempt: u32) -> Result<Option<Reviewed>, Stop> {
     let list = List::TaskReviews { task, limit: 20 };
     let own = |row: &&Review| row.gate.is_some_and(|gate| gate.attempt == attempt);

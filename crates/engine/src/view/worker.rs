@@ -1,4 +1,4 @@
-//! What matters to whoever works on a task.
+//! The facts that an agent needs to work on a task.
 
 use super::{rows_of, task};
 use crate::context::{Facts, Prior};
@@ -7,12 +7,12 @@ use crate::list::List;
 use crate::task::Task;
 use crate::world::{Fact, Need, Stop, World};
 
-/// Rows of each part: more never fit into a context.
+/// The rows of each part. More rows never fit into a context.
 const PRIOR_ROWS: u32 = 100;
 const SIBLING_ROWS: u32 = 100;
 const DEPENDENCY_ROWS: usize = 200;
 
-/// The facts about a task, with so many of its newest checkpoints.
+/// Returns the facts about a task, with up to `checkpoints` of its newest checkpoints.
 pub fn context(world: &World, id: TaskId, checkpoints: u32, prior_full: bool) -> Result<Facts, Stop> {
     let view = task(world, id)?;
     let own = &view.task;
@@ -32,7 +32,7 @@ pub fn context(world: &World, id: TaskId, checkpoints: u32, prior_full: bool) ->
     let prior: Vec<Task> = if view.detail.context_from.is_empty() {
         rows_of!(world, Full, finished).to_vec()
     } else {
-        // One that was removed since is passed over.
+        // A task that was removed since is skipped.
         view.detail.context_from.iter().filter_map(|task| world.tasks.get(task)?.clone()).collect()
     };
     let (prior, prior_more) = cut(prior, usize::try_from(PRIOR_ROWS).unwrap_or(usize::MAX));
@@ -66,7 +66,7 @@ pub fn context(world: &World, id: TaskId, checkpoints: u32, prior_full: bool) ->
     })
 }
 
-/// The first ones, and how many more are known of.
+/// Returns the first rows, and the number of the rest.
 fn cut<T>(mut rows: Vec<T>, limit: usize) -> (Vec<T>, u32) {
     let more = rows.len().saturating_sub(limit);
     rows.truncate(limit);

@@ -1,4 +1,4 @@
-//! Answers to questions about many rows.
+//! The answers to questions about many rows.
 
 use crate::agent::Agent;
 use crate::approval::Approval;
@@ -18,7 +18,7 @@ use crate::verification::Verification;
 use crate::workflow::Workflow;
 use crate::workspace::{Repository, Workspace};
 
-/// The answer to a question about many.
+/// The answer to a question about many rows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fact {
     Tasks(Vec<TaskId>),
@@ -28,16 +28,16 @@ pub enum Fact {
     Full(Vec<Task>),
     Edges(Vec<(TaskId, TaskId)>),
     Number(u32),
-    /// When an attachment was made.
+    /// The time at which a repository was attached.
     Time(Option<Timestamp>),
     Yes(bool),
     Checkpoints(Vec<Checkpoint>),
     Messages(Vec<Message>),
     WorkflowRows(Vec<Workflow>),
-    /// With the task each claimed last.
+    /// Agents, each with the task that it claimed last.
     AgentRows(Vec<(Agent, Option<TaskId>)>),
     WorkspaceRows(Vec<Workspace>),
-    /// With the time they were attached, or made known.
+    /// Repositories, each with the time at which it was attached or registered.
     RepositoryRows(Vec<(Repository, Timestamp)>),
     TemplateRows(Vec<Template>),
     TokenRows(Vec<Token>),
@@ -52,6 +52,6 @@ pub enum Fact {
     ReviewRows(Vec<Review>),
     RoundRows(Vec<Round>),
     FindingRows(Vec<Finding>),
-    /// A word and one or two numbers.
+    /// Words, each with one or two numbers.
     Counts(Vec<(String, u32, u32)>),
 }
