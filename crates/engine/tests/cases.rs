@@ -1,6 +1,7 @@
-//! Runs the scripts of `cases/*.txt`: one line a command, the answer after `=>`. `claims.txt` explains the language.
+//! Runs the scripts of `cases/*.txt`: one command per line, with the expected answer after `=>`. `claims.txt` explains
+//! the language.
 //!
-//! `UPDATE=1 cargo test -p engine --test cases` writes the answers that were found.
+//! `UPDATE=1 cargo test -p engine --test cases` writes the actual answers into the scripts.
 
 #[path = "cases/act.rs"]
 mod act;
@@ -40,7 +41,7 @@ fn scripts() -> Result<Vec<PathBuf>, String> {
     Ok(found)
 }
 
-/// Plays one script. Returns its text with the answers that were found, and what differs.
+/// Runs one script. Returns its text with the actual answers, and a list of the differences.
 fn play(name: &str, text: &str) -> (String, Vec<String>) {
     let mut bench = Bench::default();
     let mut faults = Vec::new();

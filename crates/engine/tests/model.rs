@@ -1,8 +1,9 @@
-//! Model checking of claims: every order of claims, late writes, repeats, crashes and clocks in a tiny world. A second world
-//! (`model/homes.rs`) has connections, takeovers and a gated task.
+//! Model checking of claims: every order of claims, late writes, repeats, crashes and clocks in a tiny world. A second
+//! world (`model/homes.rs`) has connections, takeovers and a gated task.
 //!
 //! The step from state to state is the engine itself (`model/real.rs`). `MODEL_AGENTS`, `MODEL_TASKS`, `MODEL_TICKS`,
-//! `MODEL_ATTEMPTS` and `MODEL_MAIL` make the world larger: `MODEL_AGENTS=3 cargo test -p engine --release --test model`.
+//! `MODEL_ATTEMPTS` and `MODEL_MAIL` make the world larger: `MODEL_AGENTS=3 cargo test -p engine --release --test
+//! model`.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "the model looks for single events among many")]
 
@@ -19,7 +20,7 @@ use real::{Act, Ask, Engine, Fault, Mail, Outcome, Place, Row};
 use stateright::{Checker, Model, Property};
 
 const LEASE_TICKS: i64 = 2;
-/// How far a clock is behind or ahead: past the end of a lease.
+/// The difference of a clock from the true time, in ticks. It is longer than a lease.
 const SKEWS: [i64; 3] = [-3, 0, 3];
 
 struct Claims {
@@ -33,10 +34,10 @@ struct Claims {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct World {
     rows: Vec<Row>,
-    /// The true time. Timers read it; the doors of agents read it with their skew.
+    /// The true time. Timers read it; the calls of agents carry it with the agent's skew.
     clock: i64,
     agents: Vec<Agent>,
-    /// Writes under way, in order, so that the same set is the same state.
+    /// The writes that are not delivered yet, in order, so that equal sets are equal states.
     mail: Vec<Mail>,
     past: Vec<Past>,
 }
@@ -44,21 +45,21 @@ struct World {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Agent {
     skew: i64,
-    /// The attempt it believes to hold, for each task. Nobody tells it that it lost one.
+    /// The attempt that the agent believes it holds, for each task. The agent is not informed when it loses one.
     believes: Vec<Option<u32>>,
 }
 
-/// What the log of a task says.
+/// The history of a task, from its log.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 struct Past {
-    /// Who claimed which attempt, in order.
+    /// The attempts that were claimed, each with its agent, in order.
     claims: Vec<(u32, usize)>,
-    /// Whose writes were accepted while which attempt was the last, each once.
+    /// The agents whose writes were accepted, each with the last attempt at that time, each pair once.
     writers: Vec<(u32, usize)>,
     completions: u8,
-    /// The attempt that the last accepted write was sent with.
+    /// The attempt number in the last accepted write.
     written: u32,
-    /// One before had a higher one.
+    /// Whether an accepted write had a lower attempt than an earlier one.
     went_back: bool,
 }
 
@@ -73,18 +74,18 @@ enum Action {
         agent: usize,
     },
     Send(Mail),
-    /// Stays under way, so it may be delivered again.
+    /// Delivers a write. It stays in the mail, so it may be delivered again.
     Deliver(Mail),
     Lose(Mail),
-    /// It stops and forgets; nobody notices.
+    /// The agent stops and forgets its attempts; no process notices.
     Crash {
         agent: usize,
     },
-    /// Its process is killed, which its machine notices.
+    /// The agent's process is killed, and its machine notices.
     Kill {
         agent: usize,
     },
-    /// A person answers.
+    /// A person answers, and the paused task resumes.
     Resume {
         task: usize,
     },
@@ -160,7 +161,7 @@ impl Model for Claims {
                 actions.extend([Action::Renew { agent }, Action::Crash { agent }, Action::Kill { agent }]);
             }
         }
-        // One clock that jumps is enough to be both behind and ahead of all others.
+        // One clock that jumps is enough: it can be both behind and ahead of all others.
         actions.extend(SKEWS.map(|to| Action::Skew { agent: 0, to }));
         actions.extend(world.mail.iter().flat_map(|mail| [Action::Deliver(*mail), Action::Lose(*mail)]));
         actions.extend((0..world.rows.len()).map(|task| Action::Resume { task }));
@@ -204,7 +205,7 @@ impl Model for Claims {
             Action::Sweep => self.take(last, Ask::Sweep, last.clock).0,
             Action::Tick => World { clock: last.clock + 1, ..last.clone() },
         };
-        // What changes nothing leads nowhere new.
+        // An action that changes nothing leads to no new state.
         (world != *last).then_some(world)
     }
 
@@ -309,7 +310,7 @@ fn claims_are_fenced_in_every_order() {
     checker.assert_properties();
 }
 
-/// Without the fence, or with numbers that repeat, the checker finds the way to the damage.
+/// Without the check of attempts, or with attempt numbers that repeat, the model checker must find a broken property.
 #[test]
 fn planted_faults_are_found() {
     let cases = [

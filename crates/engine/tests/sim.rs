@@ -1,7 +1,7 @@
-//! The seeded simulator: random plans, agents and mishaps, every invariant checked after every step.
+//! The seeded simulator: random plans, agents and faults. Every invariant is checked after every step.
 //!
-//! `SIM_SEEDS=100000 SIM_STEPS=400 cargo test -p engine --release --test sim` runs more of it, and `SIM_SEED=123` one seed
-//! with a line for each step. A failure names its seed, so it is replayed with that.
+//! `SIM_SEEDS=100000 SIM_STEPS=400 cargo test -p engine --release --test sim` runs more seeds, and `SIM_SEED=123` runs
+//! one seed and prints a line for each step. A failure names its seed, which replays it.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "the checker looks for single events and writes among many")]
 
@@ -52,9 +52,10 @@ use machine::Machine;
 
 const SEEDS: u64 = 2_000;
 const STEPS: u64 = 120;
-/// Seeds within which every planted fault must show.
+/// The number of seeds within which the checker must find every planted fault.
 const FAULT_SEEDS: u64 = 60;
-/// Seeds within which the crew must meet every situation. A script that passes an open question by is the rarest.
+/// The number of seeds within which the crew must meet every situation. The rarest one is a script that bypasses an
+/// open question.
 const TALLY_SEEDS: u64 = 300;
 
 struct Failure {
@@ -62,7 +63,7 @@ struct Failure {
     report: String,
 }
 
-/// One run. The report of a failure says all that is needed to see it again.
+/// Runs one seed. The report of a failure has everything that is needed to replay it.
 fn run(seed: u64, steps: u64, fault: Fault, trace: bool) -> Result<Machine, Failure> {
     let mut crew = Crew::new(seed);
     let mut machine = Machine::new(fault, trace);
@@ -87,7 +88,7 @@ fn run(seed: u64, steps: u64, fault: Fault, trace: bool) -> Result<Machine, Fail
     }
 }
 
-/// All seeds, on every core; the first failure by seed.
+/// Runs all seeds on every core. Returns the failure with the lowest seed.
 fn run_all(seeds: u64, steps: u64, fault: Fault) -> Option<Failure> {
     let next = AtomicU64::new(0);
     let worker = || {
@@ -137,7 +138,7 @@ fn the_same_seed_gives_the_same_state() {
     }
 }
 
-/// Without this a crew that is always refused, or never tries, would break no rule.
+/// Checks that the crew meets every situation. A crew that is always refused, or never tries, would break no rule.
 #[test]
 fn the_crew_tries_every_takeover_and_every_way_round() {
     let mut met = std::collections::BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Does what a line asks for and shows the answer.
+//! Runs the command of a line and shows the answer.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ pub(crate) fn act(bench: &mut Bench, who: &str, mut words: Words) -> Result<Stri
     Ok(show::answer(bench, &command, &answer))
 }
 
-/// An agent registers under the name it is called by: `a register`, `a@c1 register role=pm`.
+/// Registers an agent under its name in the script: `a register`, `a@c1 register role=pm`.
 fn register(bench: &mut Bench, who: &str, mut words: Words) -> Result<String, String> {
     let (name, connection) = who.split_once('@').map_or((who, String::new()), |(name, at)| (name, format!("@{at}")));
     let caller = bench.caller(&connection, &mut words)?;
@@ -57,7 +57,7 @@ fn register(bench: &mut Bench, who: &str, mut words: Words) -> Result<String, St
     Ok(show::answer(bench, &command, &answer))
 }
 
-/// Each of the eight moves from here, none of them done: those allowed, then those refused by code.
+/// Tries each of the eight moves without keeping its effect. Shows the allowed ones, then the refused ones by code.
 fn try_all(bench: &mut Bench, who: &str, mut words: Words) -> Result<String, String> {
     let task = words.word("a task")?;
     let task = bench.task(&task);
@@ -95,13 +95,13 @@ pub(crate) fn target(status: Status, text: Option<String>, kind: BlockKind) -> T
     }
 }
 
-/// What a reply made gets the name the script calls it by.
+/// Binds the ids in a reply to the names that the script uses.
 fn bind(bench: &mut Bench, command: &Command, reply: &Reply, bound: Option<&str>) {
     match (command, reply) {
         (Command::CreateWorkflow(create), Reply::WorkflowCreated { workflow, .. }) => {
             bench.bind("wf", bound.unwrap_or(&create.name), workflow);
         }
-        // The reply names no more than a page of them, or none.
+        // The reply names at most one page of the tasks, or none, so the tables are read.
         (Command::Replan { workflow, .. } | Command::StagePlan { workflow, .. }, _)
         | (_, Reply::PlanSet { workflow, .. }) => {
             let of = bench.tables.tasks.values().filter(|task| task.workflow == *workflow);

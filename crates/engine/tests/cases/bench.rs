@@ -1,4 +1,4 @@
-//! One world of a script: the state in memory, the time, and what the short names stand for.
+//! The world of one script: the state in memory, the time, and the ids of the short names.
 
 use std::collections::BTreeMap;
 
@@ -14,15 +14,15 @@ use crate::{act, show, view};
 pub(crate) struct Bench {
     pub(crate) tables: Tables,
     pub(crate) now: Timestamp,
-    /// Topic and sender, and name of what was logged since the last `log`.
+    /// The topic and sender, and the name, of each event logged since the last `log`.
     pub(crate) log: Vec<(String, String)>,
-    /// Short name to id, and back.
+    /// The id of each short name, and the short name of each id.
     ids: BTreeMap<(&'static str, String), String>,
     pub(crate) names: BTreeMap<String, String>,
     seed: u128,
 }
 
-/// A line's words, taken one by one, and its named words.
+/// The words of a line, taken one by one, and its named words.
 #[derive(Debug, Clone)]
 pub(crate) struct Words {
     plain: std::collections::VecDeque<String>,
@@ -39,7 +39,7 @@ impl Words {
         self.plain.pop_front()
     }
 
-    /// A word that stands alone as a yes.
+    /// Takes a word that acts as a flag. Returns whether it was there.
     pub(crate) fn flag(&mut self, word: &str) -> bool {
         let before = self.plain.len();
         self.plain.retain(|other| other != word);
@@ -99,9 +99,9 @@ impl Bench {
         Ok(answer)
     }
 
-    /// `a`, `a@c1`, `@c1`, `person`, `coordinator@c1`, `runner:a`. Connections whose names begin with `t` are tokens without a
-    /// session, `cli` is the command line. Without a connection the door vouches for the agent. `by=` names the user or
-    /// token behind the connection.
+    /// Reads the caller: `a`, `a@c1`, `@c1`, `person`, `coordinator@c1`, `runner:a`. Connections whose names begin with
+    /// `t` are tokens without a session; `cli` is the command line. Without a connection, the call counts as vouched
+    /// for the agent. `by=` names the user or token behind the connection.
     pub(crate) fn caller(&mut self, who: &str, words: &mut Words) -> Result<Caller, String> {
         let (who, connection) = who.split_once('@').map_or((who, None), |(who, name)| (who, Some(name)));
         let (rights, agent) = match who.split_once(':').unwrap_or((who, "")) {
@@ -127,9 +127,10 @@ impl Bench {
         caller.work = words.named("work");
         caller.lock_owner = words.named("lock").map(|owner| self.lock_owner(&owner));
         if let Some(key) = words.named("key") {
-            // What a door hashes: everything that was asked, in however many pieces it passes it on.
+            // The fingerprint covers the whole request, as in a real call, even if the request is sent in several
+            // pieces.
             let fingerprint = words.named("call").unwrap_or_else(|| format!("{words:?}"));
-            // Over a connection the engine says whose key it is.
+            // Over a connection, the engine finds the owner of the key.
             let owner = match (words.named("owner"), connection) {
                 (Some(owner), _) => KeyOwner::Fixed(owner),
                 (None, Some(name)) => KeyOwner::Acting { connection: name.to_owned(), tool: "tool".to_owned() },
@@ -166,7 +167,7 @@ impl Bench {
         Err("asks without end".to_owned())
     }
 
-    /// A world that knows what a read asks for.
+    /// Runs a read, and loads the parts of the state that it asks for.
     pub(crate) fn read<T>(&self, read: impl Fn(&World) -> Result<T, engine::Stop>) -> Result<T, String> {
         let mut world = World::default();
         loop {
@@ -192,7 +193,7 @@ impl Bench {
         self.names.insert(id.to_string(), name.to_owned());
     }
 
-    /// Names that were not made by a command stand for ids that do not exist.
+    /// Returns the id of a name. A name that no command created gets an id that does not exist.
     fn id<T: std::str::FromStr + std::fmt::Display>(&mut self, prefix: &'static str, name: &str) -> T {
         loop {
             let known = self.ids.get(&(prefix, name.to_owned())).and_then(|id| id.parse().ok());
@@ -205,7 +206,7 @@ impl Bench {
         }
     }
 
-    /// The id a name stands for now.
+    /// Returns the current id of a name.
     pub(crate) fn known(&self, prefix: &'static str, name: &str) -> Option<&str> {
         self.ids.get(&(prefix, name.to_owned())).map(String::as_str)
     }
@@ -214,7 +215,7 @@ impl Bench {
         self.known("ag", name).is_some()
     }
 
-    /// An id that comes up for the first time gets the next number.
+    /// Returns the name of an id. A new id gets the next number.
     pub(crate) fn numbered(&mut self, prefix: &'static str, letter: &str, id: &impl std::fmt::Display) -> String {
         if let Some(name) = self.names.get(&id.to_string()) {
             return name.clone();
@@ -257,13 +258,13 @@ impl Bench {
         self.id("tmpl", name)
     }
 
-    /// A lock belongs to an agent or to a text.
+    /// Returns the owner of a lock: an agent's id, or a plain text.
     pub(crate) fn lock_owner(&mut self, text: &str) -> String {
         if self.knows_agent(text) { self.agent(text).to_string() } else { text.to_owned() }
     }
 }
 
-/// `1500`, `2s`, `15m`, `2h` since the beginning, or `+2s` since the last line.
+/// Parses a time: `1500`, `2s`, `15m`, `2h` since the start of the script, or `+2s` since the last line.
 fn time(word: &str, now: Timestamp) -> Option<Timestamp> {
     let (from, span) = word.strip_prefix('+').map_or((0, word), |span| (now.0, span));
     let (digits, unit) = span.split_at(span.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(span.len()));

@@ -1,4 +1,4 @@
-//! Every refusal's code, whether the caller can mend it, and what the original server says of the same code.
+//! Tests the code of every refusal, and whether the caller can fix it, against the original server.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use engine::task::Status;
 use engine::time::Timestamp;
 use engine::workflow::WorkflowStatus;
 
-/// Codes of the original server that its callers can mend, and those that they cannot.
+/// The codes of the original server that its callers can fix; the next list has the codes that they cannot.
 const ORIGINAL_RECOVERABLE: &str = "DUPLICATE_TASK_NAME SELF_DEPENDENCY UNKNOWN_DEPENDENCY NAME_CONFLICT TASK_BLOCKED \
     MISSING_OUTCOME MISSING_ERROR MISSING_MERGE_COMMIT MISSING_PATH MISSING_REPO_PATH MISSING_VARIABLES INVALID_INPUT \
     DUPLICATE_TEMPLATE WORKFLOW_LOCKED";
@@ -25,7 +25,7 @@ fn text() -> String {
     "x".to_owned()
 }
 
-/// One of each. The compiler says when one is missing: `position` names every case.
+/// Returns one refusal of each kind. The compiler reports a missing one, because `position` names every kind.
 fn every() -> Vec<Refusal> {
     let (task, workflow, agent) = (TaskId::FIRST, WorkflowId::FIRST, AgentId::FIRST);
     vec![

@@ -1,4 +1,4 @@
-//! The verbs of clients' hooks: signs of life of a conversation, its end, handoffs that are missing, gates.
+//! The verbs of clients' hooks: signs of life of a conversation, its end, missing handoffs, gates.
 
 use engine::Command;
 use engine::agent::Origin;

@@ -1,18 +1,18 @@
-//! A line of a script as words.
+//! Splits a line of a script into words.
 
-/// `[time] who verb words… [named=word…] [: tasks] => answer`
+/// A line of a script: `[time] who verb words… [named=word…] [: tasks] => answer`
 #[derive(Debug)]
 pub(crate) struct Line {
-    /// Everything before `=>`, without its padding.
+    /// The text before `=>`, without its padding.
     pub(crate) asked: String,
     pub(crate) expected: String,
     pub(crate) words: Vec<String>,
-    /// What follows a word that ends in a colon.
+    /// The text after a word that ends in a colon.
     pub(crate) tasks: String,
 }
 
 impl Line {
-    /// `None` for what is not a command: a blank line, a comment, a title.
+    /// Reads a line. Returns `None` for a blank line, a comment or a title.
     pub(crate) fn read(raw: &str) -> Option<Self> {
         if raw.trim().is_empty() || raw.starts_with('#') {
             return None;
@@ -24,7 +24,8 @@ impl Line {
         Some(Self { expected: expected.trim().to_owned(), words, tasks, asked: asked.clone() })
     }
 
-    /// A refusal may be given by its code alone; with a colon its message counts, too.
+    /// Shortens a refusal to its code if the script expects only the code. If the script has a colon, the message must
+    /// match, too.
     pub(crate) fn in_the_form_expected(&self, found: &str) -> String {
         match found.split_once(": ") {
             Some((code, _)) if is_code(code) && !self.expected.contains(':') => code.to_owned(),
@@ -33,7 +34,7 @@ impl Line {
     }
 }
 
-/// The colon before the tasks: behind a word, outside of quotes and braces.
+/// Returns the position of the colon before the tasks: after a word, outside of quotes and braces.
 fn colon(text: &str) -> Option<usize> {
     let (mut quoted, mut depth) = (false, 0);
     for (at, character) in text.char_indices() {
@@ -54,7 +55,8 @@ fn is_code(text: &str) -> bool {
     text.len() > 3 && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
 }
 
-/// Words at blanks; quotes keep blanks together, `"x"*9` repeats, `\0` is a zero byte, and `{…}` is kept as it is.
+/// Splits a text into words at blanks. Quotes keep blanks together, `"x"*9` repeats, `\0` is a zero byte, and `{…}`
+/// stays unchanged.
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
@@ -107,7 +109,7 @@ fn closing(text: &str) -> usize {
     text.len()
 }
 
-/// The answers stand below each other within a block of lines.
+/// Joins the lines, with the answers of a block in one column.
 pub(crate) fn aligned(lines: &[(String, Option<String>)]) -> String {
     const WIDTH_MAX: usize = 60;
     let width = |asked: &str| asked.chars().count();

@@ -6,7 +6,7 @@ use engine::task::Priority;
 
 use crate::bench::Bench;
 
-/// The tasks of a text. `x1..x40` stands for forty tasks, also behind `after`.
+/// Reads the tasks of a text. `x1..x40` means forty tasks, also after `after`.
 pub(crate) fn tasks(bench: &mut Bench, text: &str) -> Result<Vec<PlanTask>, String> {
     let mut tasks = Vec::new();
     for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
@@ -44,7 +44,7 @@ fn shape<'t>(bench: &mut Bench, words: impl Iterator<Item = &'t str>) -> Result<
             "brief" => task.brief = Some(Json::from_stored(value.to_owned())),
             "repository" => task.repository = Some(bench.repository(value)),
             other if value.is_empty() => {
-                // A dependency may be given by id, which a script writes as `=name`.
+                // A plain word is the name of a dependency. A dependency by id is written as `=name`.
                 task.depends_on.extend(range(other)?);
             }
             "" => task.depends_on.push(bench.task(value).to_string()),
@@ -59,7 +59,7 @@ fn expanded(names: &[String]) -> Result<Vec<String>, String> {
     Ok(ranges.into_iter().flatten().collect())
 }
 
-/// `x1..x3` is `x1`, `x2`, `x3`; anything else is itself. A dash stands for a blank name, `\0` for a zero byte.
+/// Expands `x1..x3` to `x1`, `x2`, `x3`; any other text stays one name. A dash means a blank name, `\0` a zero byte.
 fn range(text: &str) -> Result<Vec<String>, String> {
     let Some((from, to)) = text.split_once("..") else {
         return Ok(vec![if text == "-" { String::new() } else { text.replace("\\0", "\0") }]);

@@ -8,7 +8,7 @@ use engine::{Command, Timestamp};
 
 use crate::bench::{Bench, Words};
 
-/// Reviews are known by their number: review1.
+/// Reads a command about reviews. Scripts name reviews by their number: review1.
 pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command, String> {
     if verb == "review" {
         let provider = words.word("a provider")?;
@@ -74,7 +74,7 @@ pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Resul
     Ok(Command::EndRound(Box::new(EndRound { review, number, tries, end })))
 }
 
-/// `x*3` is `x1`, `x2`, `x3`.
+/// Expands `x*3` to `x1`, `x2`, `x3`.
 fn many(text: &str) -> Vec<String> {
     match text.split_once('*').and_then(|(name, count)| Some((name, count.parse::<u32>().ok()?))) {
         Some((name, count)) => (1..=count).map(|number| format!("{name}{number}")).collect(),

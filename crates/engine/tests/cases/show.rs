@@ -1,4 +1,4 @@
-//! Answers in short form: ids as the names a script gave them, times since its beginning.
+//! Shows answers in a short form: ids as the script's names, times since the start of the script.
 
 use engine::{Command, Refusal, Reply, Timestamp};
 
@@ -12,12 +12,12 @@ pub(crate) fn answer(bench: &mut Bench, command: &Command, answer: &Result<Reply
     named(bench, &text)
 }
 
-/// Code and message.
+/// Shows the code and the message.
 pub(crate) fn refusal(bench: &Bench, refusal: &Refusal) -> String {
     named(bench, &format!("{}: {refusal}", refusal.code()))
 }
 
-/// Every id of the text as its short name.
+/// Replaces every id in the text by its short name.
 pub(crate) fn named(bench: &Bench, text: &str) -> String {
     let mut named = text.replace('\0', "\\0");
     for (id, name) in bench.names.iter().filter(|(id, _)| text.contains(id.as_str())) {
@@ -30,7 +30,7 @@ pub(crate) fn named(bench: &Bench, text: &str) -> String {
     named
 }
 
-/// `15m`, `90s`, `1500`.
+/// Shows a time as `15m`, `90s` or `1500`.
 pub(crate) fn time(time: Timestamp) -> String {
     match time.0 {
         0 => "0".to_owned(),

@@ -1,4 +1,4 @@
-//! The verbs of a script, one function a subject: words to a command.
+//! The verbs of a script, one function per subject: turns words into a command.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::act::target;
 use crate::bench::{Bench, Words};
 use crate::plans;
 
-/// A plan may be refused before there is a command.
+/// Reads a command. A plan may be refused before there is a command.
 pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Result<Command, Refusal>, String> {
     if let Some(status) = Status::parse(verb) {
         return Ok(Ok(moving(bench, status, words)?));
@@ -61,7 +61,7 @@ fn agent(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command, St
     })
 }
 
-/// Tokens are known by their number: token1 is the first that was made.
+/// Reads a command about tokens. Scripts name tokens by their number: token1 is the first that was created.
 fn token(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command, String> {
     let name = words.word("a name")?;
     if verb == "revoke" {
@@ -122,7 +122,7 @@ fn task(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command, Str
     })
 }
 
-/// `x*3` is `x` three times.
+/// Expands `x*3` to three times `x`.
 pub(crate) fn many(text: &str) -> Vec<String> {
     let split = text.split_once('*').and_then(|(text, times)| Some((text, times.parse::<usize>().ok()?)));
     split.map_or_else(|| vec![text.to_owned()], |(text, times)| vec![text.to_owned(); times])
@@ -229,7 +229,7 @@ fn planning(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Result<C
     }))
 }
 
-/// What a door does with a plan before it asks.
+/// Lays out a plan as rows, as a caller does before it gives the command.
 fn lay_out(
     bench: &mut Bench,
     workflow: engine::id::WorkflowId,

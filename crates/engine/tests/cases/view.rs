@@ -1,4 +1,4 @@
-//! Lines that look and change nothing.
+//! Lines that show state and change nothing.
 
 use engine::approval::ApprovalState;
 use engine::inbox::{MessageState, Owner};
@@ -46,7 +46,7 @@ fn fact(bench: &Bench, need: &Need) -> Option<Fact> {
     world.facts.remove(need)
 }
 
-/// A review with its findings.
+/// Shows a review with its findings.
 fn review(bench: &Bench, name: &str) -> Result<String, String> {
     let id = bench.known("review", name).and_then(|id| id.parse().ok()).ok_or("no such review")?;
     let found = bench.read(|world| engine::view::review(world, id))?;
@@ -61,7 +61,7 @@ fn review(bench: &Bench, name: &str) -> Result<String, String> {
     Ok(format!("{}, {} rounds, {} open{findings}", row.status, row.rounds, row.open))
 }
 
-/// A task, a workflow, an agent, a workspace or an approval, whatever has the name.
+/// Shows the task, workflow, agent, workspace or approval of this name.
 fn state(bench: &mut Bench, name: &str) -> Result<String, String> {
     let id = |kind| bench.known(kind, name);
     if let Some(task) = id("tk").and_then(|id| bench.tables.tasks.get(&id.parse().ok()?)) {
@@ -209,7 +209,7 @@ fn checkpoints(bench: &mut Bench, name: &str) -> String {
     if shown.is_empty() { "none".to_owned() } else { shown.join("; ") }
 }
 
-/// A template's plan with values for its variables.
+/// Fills a template's plan with values for its variables.
 fn fill(bench: &mut Bench, name: &str, words: &mut Words) -> String {
     let id = bench.template(name);
     let Some(template) = bench.tables.templates.get(&id) else {
@@ -225,7 +225,7 @@ fn fill(bench: &mut Bench, name: &str, words: &mut Words) -> String {
     }
 }
 
-/// What was logged since the last look, by topic.
+/// Shows the events logged since the last look, by topic.
 fn log(bench: &mut Bench) -> String {
     let mut shown: Vec<String> = Vec::new();
     let entries = std::mem::take(&mut bench.log);

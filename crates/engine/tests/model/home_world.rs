@@ -1,27 +1,27 @@
 //! The small world of the model of homes: two agents, two connections, one gated task.
 
-/// As many agents as connections.
+/// The number of agents, and the number of connections.
 pub(crate) const ACTORS: usize = 2;
 
-/// Where an agent is at home.
+/// The place where an agent is at home.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum HomePlace {
-    /// On a connection that is open.
+    /// The agent is at home on an open connection.
     At(usize),
-    /// On a connection whose process died and was not noticed.
+    /// The agent is at home on a connection whose process died unnoticed.
     Stale,
-    /// Its connection was closed.
+    /// The agent's connection was closed.
     Nowhere,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct AgentPlace {
     pub(crate) home: HomePlace,
-    /// Ticks since its last sign of life.
+    /// The ticks since the agent's last sign of life.
     pub(crate) age: u8,
 }
 
-/// Where the gated task stands.
+/// The state of the gated task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum TaskPlace {
     Free,
@@ -30,7 +30,7 @@ pub(crate) enum TaskPlace {
     Skipped { by_person: bool },
 }
 
-/// A promise that a step broke.
+/// A property that a step broke.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum HomeBreach {
     MovedWithoutRegistering,
@@ -45,10 +45,10 @@ pub(crate) enum HomeBreach {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct HomeWorld {
     pub(crate) agents: [AgentPlace; ACTORS],
-    /// Whether a process serves the connection.
+    /// Whether a process serves each connection.
     pub(crate) open: [bool; ACTORS],
     pub(crate) task: TaskPlace,
-    /// The holder was resumed while it held the task.
+    /// Whether the holder was resumed while it held the task.
     pub(crate) came_back: bool,
     pub(crate) breach: Option<HomeBreach>,
 }
@@ -63,7 +63,7 @@ pub(crate) enum HomeAct {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HomeAction {
-    /// A call over a connection that names an agent, or none.
+    /// A call over a connection that names an agent, or no agent.
     Call {
         via: usize,
         named: Option<usize>,
@@ -74,11 +74,11 @@ pub(crate) enum HomeAction {
         via: usize,
         name: usize,
     },
-    /// The process of a connection dies; no process notices.
+    /// The process of a connection dies, and no process notices.
     Die {
         connection: usize,
     },
-    /// The process of a connection is killed, which its machine notices.
+    /// The process of a connection is killed, and its machine notices.
     Close {
         connection: usize,
     },
@@ -90,15 +90,15 @@ pub(crate) enum HomeAction {
     Tick,
 }
 
-/// What is broken on purpose.
+/// A fault that is planted on purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HomeFault {
     None,
-    /// A heartbeat moves the agent that it names.
+    /// A heartbeat moves the home of the agent that it names.
     MoveOnRead,
-    /// A heartbeat renews for the agent that it names, over any connection.
+    /// A heartbeat renews the leases of the agent that it names, over any connection.
     ForeignRenewal,
-    /// Registering resumes an agent whose home lives.
+    /// Registering resumes an agent whose home is alive.
     EarlyResumption,
     /// An agent skips the gated task.
     SkippedGate,

@@ -1,8 +1,8 @@
-//! Model checking of homes: every order in which two connections name, register, lose and resume two agents around one gated
-//! task.
+//! Model checking of homes: every order in which two connections name, register, lose and resume two agents, with one
+//! gated task.
 //!
-//! Time is relative, so the world has no clock and no bound on steps: ages and leases are counted in ticks from now and end at
-//! what the rules can still tell apart. The step from state to state is the engine itself.
+//! Time is relative, so the world has no clock and no limit on steps: ages and leases are counted in ticks from now, up
+//! to the largest values that the rules distinguish. The step from state to state is the engine itself.
 
 use std::sync::Arc;
 
@@ -23,12 +23,12 @@ use crate::home_world::{
 };
 use crate::real::apply;
 
-/// Two ticks of silence are more than a quarter of an hour, one is less.
+/// The length of a tick. Two ticks of silence are more than a quarter of an hour, one is less.
 const TICK_MS: i64 = 8 * 60_000;
 const LEASE_TICKS: u8 = 2;
-/// An agent that was silent for so long counts as gone.
+/// The silence, in ticks, after which an agent counts as gone.
 const AGE_MAX: u8 = 2;
-/// Now, in every state.
+/// The current time, which is the same in every state.
 const NOW_MS: i64 = 1_000 * TICK_MS;
 const PRINCIPAL: &str = "user:u";
 
@@ -39,7 +39,7 @@ pub(crate) struct HomeModel {
     stale: SessionId,
     workflow: WorkflowId,
     task: TaskId,
-    /// The machine knows which processes live, as on one host. Otherwise only signs of life count.
+    /// Whether the machine knows which processes are alive, as on one host. Otherwise only signs of life count.
     watched: bool,
     fault: HomeFault,
 }
@@ -82,7 +82,7 @@ impl HomeModel {
         model
     }
 
-    /// A command of the set-up.
+    /// Runs a command of the set-up.
     fn settle(&mut self, caller: &Caller, command: &Command) -> Result<Reply, engine::Refusal> {
         apply(&mut self.base, caller, command, NOW_MS).reply
     }
@@ -103,7 +103,7 @@ impl HomeModel {
         open.map(|(_, session)| *session).collect()
     }
 
-    /// Returns whether the agent's home lives, as far as the machine of a connection can tell.
+    /// Returns whether the agent's home is alive, as far as the machine of a connection can tell.
     fn home_lives(&self, world: &HomeWorld, agent: usize, via: usize) -> bool {
         let heard = match world.task {
             TaskPlace::Held { agent: holder, left } if holder == agent => left > 0,
@@ -187,7 +187,7 @@ impl HomeModel {
         world
     }
 
-    /// Decides a command of the world, with what is broken on purpose.
+    /// Decides a command of the world, with the planted fault.
     fn take(&self, last: &HomeWorld, caller: &Caller, command: &Command) -> (HomeWorld, Change) {
         let mut tables = self.tables(last);
         let mut caller = Caller { alive: self.alive(last), ..caller.clone() };
@@ -232,7 +232,7 @@ impl HomeModel {
         world
     }
 
-    /// A person lets the next claim begin, and the claim follows at once.
+    /// Lets a person approve the next claim, and claims at once.
     fn claim_with_approval(&self, last: &HomeWorld, caller: &Caller, command: &Command) -> HomeWorld {
         let mut tables = self.tables(last);
         let request = Request { operation: "begin".to_owned(), ..Request::default() };
@@ -249,7 +249,7 @@ impl HomeModel {
         self.read(&tables, last)
     }
 
-    /// Judges a step by what changed, without asking the engine again.
+    /// Checks a step by its changes, without asking the engine again.
     fn judge(&self, last: &HomeWorld, action: HomeAction, world: &HomeWorld) -> Option<HomeBreach> {
         for (number, (old, new)) in last.agents.iter().zip(&world.agents).enumerate() {
             let registered = match action {
@@ -384,7 +384,7 @@ impl Model for HomeModel {
     }
 
     fn next_state(&self, last: &HomeWorld, action: HomeAction) -> Option<HomeWorld> {
-        // The first breach is enough.
+        // The model stops at the first broken property.
         if last.breach.is_some() {
             return None;
         }

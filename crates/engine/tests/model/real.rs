@@ -1,8 +1,9 @@
 //! The engine as a step of the model: rows in, one command, rows and events out.
 //!
-//! A model's state must be small, so it holds only what the protocol depends on. Tables are built from it for each
-//! command, decided and folded by the engine itself, and read back. What is left out (texts, ids of checkpoints, times
-//! of last changes) has no part in any decision about claims. The same question has the same answer, so answers are kept.
+//! A model's state must be small, so it holds only the values that the protocol depends on. For each command, tables
+//! are built from it, the engine decides and folds, and the state is read back. The omitted values (texts, ids of
+//! checkpoints, times of last changes) do not affect any decision about claims. The same question always has the same
+//! answer, so answers are cached.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,17 +17,17 @@ use engine::task::{Lease, State, Task};
 use engine::workflow::WorkflowStatus;
 use engine::{Actor, Caller, Change, Command, Event, Millis, Reply, Rights, Stamp, Timestamp, World, decide, fold};
 
-/// One tick in milliseconds; the shortest lease is one.
+/// The length of a tick in milliseconds. It equals the shortest lease.
 pub(crate) const TICK_MS: i64 = 1_000;
-/// Two crashes and a task is failed.
+/// The number of crashes after which a task fails.
 const CRASHES_MAX: u32 = 2;
 const DONE: &str = "done";
 
-/// Where a task stands.
+/// The state of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Place {
     Free,
-    /// Ticks, not milliseconds.
+    /// An agent holds the task. `until` is in ticks, not milliseconds.
     Held {
         agent: usize,
         until: i64,
@@ -38,7 +39,7 @@ pub(crate) enum Place {
     },
 }
 
-/// A task's row, as far as claims go.
+/// The columns of a task's row that matter for claims.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Row {
     pub(crate) place: Place,
@@ -46,7 +47,7 @@ pub(crate) struct Row {
     pub(crate) crashes: u32,
 }
 
-/// What an agent writes as owner of an attempt.
+/// A write of an agent as the owner of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Act {
     Checkpoint,
@@ -55,7 +56,7 @@ pub(crate) enum Act {
     Pause,
 }
 
-/// A write under way: sent once, delivered at any time and any number of times.
+/// A write that was sent once, and is delivered at any time and any number of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Mail {
     pub(crate) agent: usize,
@@ -74,30 +75,30 @@ pub(crate) enum Ask {
     Sweep,
 }
 
-/// What a command did.
+/// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) rows: Vec<Row>,
-    /// The reply grants this attempt.
+    /// The attempt that the reply grants.
     pub(crate) granted: Option<u32>,
-    /// Claims in the log: task, agent, attempt.
+    /// The claims in the log: task, agent, attempt.
     pub(crate) claims: Vec<(usize, usize, u32)>,
-    /// The write changed its task, and was not merely answered.
+    /// Whether the write changed its task, and did not only get an answer.
     pub(crate) accepted: bool,
     pub(crate) completed: bool,
 }
 
-/// What is broken on purpose.
+/// A fault that is planted on purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
-    /// The attempt and the sender of a write are not compared.
+    /// The attempt and the sender of a write are not checked.
     NoFence,
-    /// A claim keeps the last number.
+    /// A claim keeps the attempt number of the last one.
     SameAttempt,
 }
 
-/// Answers by rows, command and tick.
+/// Cached answers by rows, command and tick.
 type Known = HashMap<(Vec<Row>, Ask, i64), Outcome>;
 
 pub(crate) struct Engine {
@@ -110,7 +111,7 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// A running workflow with its agents, made by the engine's own commands.
+    /// Creates a running workflow with its agents, by the engine's own commands.
     pub(crate) fn new(agents: usize, tasks: usize, lease_ticks: i64, fault: Fault) -> Self {
         let mut engine = Self {
             base: Tables::default(),
@@ -151,7 +152,7 @@ impl Engine {
         self.tasks.iter().map(|_| Row { place: Place::Free, attempt: 0, crashes: 0 }).collect()
     }
 
-    /// The answer to a command at a tick.
+    /// Returns the answer to a command at a tick.
     pub(crate) fn ask(&self, rows: &[Row], ask: Ask, now: i64) -> Outcome {
         let question = (rows.to_vec(), ask, now);
         if let Some(known) = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&question) {
@@ -267,7 +268,7 @@ impl Engine {
             State::Pending { lease: Some(lease) } | State::Planning { lease } | State::InProgress { lease } => {
                 held(lease, false)
             }
-            // A paused lease does not run, so when it would have ended tells nothing.
+            // The lease of a paused task does not expire, so its end does not matter.
             State::Paused { lease, .. } => held(&Lease { until: Timestamp(0), ..lease.clone() }, true),
             State::Failed { .. } => Place::Failed,
             State::Completed { by: Actor::Agent(by), .. } => Place::Done { by: self.agent(*by) },
@@ -286,7 +287,7 @@ impl Engine {
         self.tasks.iter().position(|task| *task == id).unwrap_or(usize::MAX)
     }
 
-    /// A command of the set-up.
+    /// Runs a command of the set-up.
     fn settle(&mut self, caller: &Caller, command: &Command) -> Result<Reply, engine::Refusal> {
         apply(&mut self.base, caller, command, 0).reply
     }
@@ -296,7 +297,7 @@ fn register(number: usize) -> Command {
     Command::Register(Register::named(format!("agent {number}"), "exec"))
 }
 
-/// Decides with what is asked for loaded, and writes.
+/// Decides a command, loads the needs that it asks for, and writes the result.
 pub(crate) fn apply(tables: &mut Tables, caller: &Caller, command: &Command, now: i64) -> Change {
     let seed = u128::try_from(tables.agents.len() + tables.workflows.len()).unwrap_or(0);
     let stamp = Stamp { now: Timestamp(now), seed };

@@ -1,4 +1,4 @@
-//! The acts of the crew, each a command with random but mostly sensible arguments.
+//! The acts of the crew. Each is a command with random but mostly sensible arguments.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::crew::{Crew, Order};
 use crate::plans::{self, ROLES};
 
 impl Crew {
-    /// What an agent does next.
+    /// Returns the next act of an agent.
     pub(crate) fn work(&mut self, tables: &Tables, place: usize) -> Order {
         if self.workers[place].id.is_none() || self.rng.percent(2) {
             return self.register(place);
@@ -51,7 +51,7 @@ impl Crew {
     }
 
     fn claim(&mut self, tables: &Tables) -> Option<Command> {
-        // Half of the time something that looks free, so that most runs get somewhere.
+        // Mostly picks a task that looks free, so that most runs make progress.
         let free = |task: &&engine::task::Task| task.status() == Status::Pending && task.unmet == 0;
         let free: Vec<_> = tables.tasks.values().filter(free).map(|task| task.id).collect();
         let task = if self.rng.percent(60) { self.rng.pick(&free).copied() } else { None };
@@ -62,7 +62,7 @@ impl Crew {
         Some(Command::Claim { task })
     }
 
-    /// A write as owner, with the attempt it believes in.
+    /// Returns a write of a task's owner, with the attempt that the agent believes it holds.
     fn write(&mut self, tables: &Tables, place: usize) -> Option<Command> {
         let (task, attempt) = self.aim(tables, place)?;
         Some(match self.rng.below(100) {
@@ -81,12 +81,12 @@ impl Crew {
         })
     }
 
-    /// Half of the time a move that the table has, else any.
+    /// Picks a target: mostly a legal move, otherwise any status.
     fn target(&mut self, from: Option<Status>) -> Target {
         let legal = from.map_or(&[][..], Status::targets);
         let legal = if self.rng.percent(80) { self.rng.pick(legal) } else { None };
         let status = legal.or_else(|| self.rng.pick(Status::ALL)).copied().unwrap_or(Status::Pending);
-        // Skipping is everyone's right and ends a task, which makes dull runs.
+        // Every agent may skip a task, which ends it. Too many skips make runs that test little.
         let status = if status == Status::Skipped && self.rng.percent(70) { Status::Completed } else { status };
         match status {
             Status::Planning => Target::Planning,
@@ -106,7 +106,7 @@ impl Crew {
         }
     }
 
-    /// Mostly a text; sometimes blank or left out.
+    /// Returns mostly a text, sometimes a blank one or none.
     fn text(&mut self) -> Option<String> {
         match self.rng.below(100) {
             0..6 => None,
@@ -157,7 +157,7 @@ impl Crew {
         draft
     }
 
-    /// A person answers what was asked, now and then a second time.
+    /// A person answers a message, sometimes a second time.
     fn answer(&mut self, tables: &Tables) -> Option<Order> {
         let asked = |message: &&engine::inbox::Message| message.to == Owner::Human;
         let asked: Vec<_> = tables.messages.values().filter(asked).map(|message| message.id).collect();
@@ -166,7 +166,7 @@ impl Crew {
         Some(self.order(Caller::with_rights(Rights::Person), Command::Answer { message, text }, None))
     }
 
-    /// A person, a person's script or a coordinator looks at what is stuck.
+    /// A person, a person's script or a coordinator decides about a task that is stuck.
     pub(crate) fn person(&mut self, tables: &Tables) -> Order {
         if self.rng.percent(20)
             && let Some(order) = self.answer(tables)
@@ -204,7 +204,7 @@ impl Crew {
         self.order(Caller::with_rights(Rights::Engine), Command::Sweep { workflow }, None)
     }
 
-    /// Plans are set and changed, workflows paused and resumed.
+    /// Sets and changes plans, and pauses and resumes workflows.
     pub(crate) fn manage(&mut self, tables: &Tables) -> Order {
         let planning = |id: &engine::id::WorkflowId| {
             tables.workflows.get(id).is_some_and(|workflow| workflow.status == WorkflowStatus::Planning)
@@ -222,7 +222,7 @@ impl Crew {
             0..30 => {
                 let name = self.new_name();
                 let mut task = plans::task(&mut self.rng, name, &names);
-                // The same dependency by name and by id is one dependency.
+                // A dependency by name and one by id on the same task must count as one.
                 if self.rng.percent(30)
                     && let Some(other) = tables.tasks.values().rfind(of)
                 {
@@ -249,7 +249,7 @@ impl Crew {
                 let status =
                     if stopped { Some(&WorkflowStatus::InProgress) } else { self.rng.pick(WorkflowStatus::ALL) };
                 let status = status.copied().unwrap_or(WorkflowStatus::Paused);
-                // Given up is final, which makes a dull run.
+                // Abandoning is final. Too many of these make runs that test little.
                 let status = if status == WorkflowStatus::Abandoned && self.rng.percent(80) {
                     WorkflowStatus::Paused
                 } else {
@@ -277,7 +277,7 @@ impl Crew {
         self.order(caller, command, place)
     }
 
-    /// A plan at once, or in pieces while others try to touch what is not there yet.
+    /// Sets a plan at once, or in pieces while other callers try to use tasks that are not visible yet.
     fn set_plan(&mut self, tables: &Tables, workflow: engine::id::WorkflowId) -> Order {
         let (tasks, seed) = (self.plan(), self.rng.seed());
         let Some(piece) = plans::rows(tasks, workflow, Timestamp(self.now), seed) else {
@@ -306,7 +306,7 @@ impl Crew {
         if let Some(task) = hidden.filter(|_| self.rng.percent(30)) {
             commands.push(Command::Move { task, attempt: None, to: Target::Skipped { reason: self.text() } });
         }
-        // A planner that dies half-way leaves a draft behind.
+        // A planner that dies in the middle leaves a draft.
         if self.rng.percent(80) {
             commands.push(Command::CommitPlan {
                 workflow,

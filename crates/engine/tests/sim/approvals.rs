@@ -1,4 +1,4 @@
-//! What must hold of approvals after each step.
+//! The invariants of approvals, checked after each step.
 
 use engine::approval::{Approval, ApprovalStatus, Source, Waiting};
 use engine::id::TaskId;
@@ -23,14 +23,15 @@ pub(crate) fn step(seen: &Seen<'_>) -> Verdict {
     pending(seen.after, seen.step.now.0)
 }
 
-/// The step brings the answer that a task waits for, or the end of waiting for it.
+/// Returns whether the step brings the answer that a task waits for, or ends the wait.
 pub(crate) fn is_answered(seen: &Seen<'_>, task: TaskId) -> bool {
     let decides = matches!(seen.step.command, Command::DecideApproval { .. } | Command::ExpireApprovals);
     let of = |event: &Event| matches!(event, Event::ApprovalMoved { approval } if approval.waiting.is_some_and(|of| of.task == task));
     decides && seen.change.events.iter().any(of)
 }
 
-/// Whoever comes too late for a decision, or for its use, is refused and records that it is over.
+/// Returns whether the step was too late for a decision or for its use. Such a step is refused, and records that the
+/// approval is over.
 pub(crate) fn has_lapsed(seen: &Seen<'_>) -> bool {
     let (Command::DecideApproval { approval: id, .. } | Command::ConsumeApproval { approval: id, .. }) =
         &seen.step.command
@@ -74,7 +75,7 @@ fn moved(seen: &Seen<'_>, after: &Approval) -> Verdict {
     Ok(())
 }
 
-/// Each claim of a gated task uses one yes up, which was given for that claim.
+/// Checks that each claim of a gated task consumes one approval, which was given for that claim.
 fn claimed(seen: &Seen<'_>, task: TaskId, attempt: u32) -> Verdict {
     if !seen.before.tasks.get(&task).is_some_and(|task| task.gate) {
         return Ok(());
@@ -89,7 +90,7 @@ fn claimed(seen: &Seen<'_>, task: TaskId, attempt: u32) -> Verdict {
     Ok(())
 }
 
-/// Whoever waits for a decision does not go on without it, unless a person says so.
+/// Checks that a task that waits for a decision does not continue without it, unless a person resumes it.
 fn went_on(seen: &Seen<'_>) -> Verdict {
     for id in &seen.touched {
         let (Some(before), Some(after)) = (seen.before.tasks.get(id), seen.after.tasks.get(id)) else { continue };
@@ -112,7 +113,7 @@ fn is_waited_for(tables: &Tables, row: &Approval, now: i64) -> bool {
     open && task.is_some_and(|task| task.attempt == attempt && matches!(task.state, State::Paused { .. }))
 }
 
-/// A person is asked only what somebody still waits for.
+/// Checks that a person is asked only for decisions that a task still needs.
 fn pending(tables: &Tables, now: i64) -> Verdict {
     for row in tables.approvals.values().filter(|row| row.state.status() == ApprovalStatus::Pending) {
         let Some(Waiting { task, attempt, .. }) = row.waiting else { continue };

@@ -1,4 +1,4 @@
-//! What agents ask of a person, and what comes of it: in time, too late, twice, by the wrong one.
+//! Requests of agents to a person and the decisions: in time, too late, twice, or by a caller who may not decide.
 
 use engine::approval::{Approval, ApprovalStatus, Decision, Request, Source};
 use engine::command::{AskApproval, Target};
@@ -9,7 +9,7 @@ use engine::{Caller, Command, Rights, Timestamp};
 
 use crate::crew::{Crew, Order};
 
-/// What can be asked for; so few that the same is asked again.
+/// The number of different operations. It is small, so that the same one is asked for again.
 const OPERATIONS: usize = 5;
 
 impl Crew {
@@ -23,7 +23,7 @@ impl Crew {
         }
     }
 
-    /// For a task it believes to hold, or for itself.
+    /// Asks for a task that the agent believes it holds, or for the agent itself.
     fn ask(&mut self, tables: &Tables) -> Order {
         let place = self.awake();
         if self.workers[place].id.is_none() {
@@ -44,7 +44,7 @@ impl Crew {
         self.order(caller, command, Some(place))
     }
 
-    /// Whoever notices that a gated task could begin.
+    /// Asks for the gate of a task, as the engine does when the task could begin.
     fn ask_gate(&mut self, tables: &Tables) -> Order {
         let gated: Vec<_> =
             tables.tasks.values().filter(|task| task.gate).map(|task| (task.id, task.attempt)).collect();
@@ -66,7 +66,7 @@ impl Crew {
         found.or_else(|| tables.approvals.values().nth(self.rng.below(tables.approvals.len())).cloned())
     }
 
-    /// A script or a coordinator moves a paused task on, as if the person had answered.
+    /// A script or a coordinator resumes a paused task, as if the person had answered.
     fn pass_by(&mut self, tables: &Tables) -> Option<Order> {
         let paused = |row: &Approval| {
             let task = row.waiting.filter(|_| row.state.status() == ApprovalStatus::Pending)?.task;
@@ -79,7 +79,7 @@ impl Crew {
         Some(self.order(Caller::with_rights(rights), command, None))
     }
 
-    /// Mostly a person; sometimes whoever would like to be one.
+    /// Decides about an approval: mostly as a person, sometimes as a caller who may not.
     fn decide(&mut self, tables: &Tables) -> Order {
         if self.rng.percent(15)
             && let Some(order) = self.pass_by(tables)

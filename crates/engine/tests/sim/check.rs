@@ -1,4 +1,4 @@
-//! What must hold after each step, written down a second time and differently from the rules.
+//! The invariants, checked after each step. They are written a second time, in another way than the rules.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::machine::{Broken, Memory, Seen, Step, Verdict};
 use crate::voice::{self, acting};
 use crate::{approvals, claims, homes, keys, protections};
 
-/// Bookkeeping that no log keeps.
+/// The names of the events that are not logged.
 const NOT_LOGGED: [&str; 9] = [
     "seen",
     "keys_ended",
@@ -59,7 +59,7 @@ pub(crate) fn step(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
     Ok(())
 }
 
-/// The tasks that are written to.
+/// Returns the tasks that the writes change.
 pub(crate) fn touched(writes: &[Write]) -> BTreeSet<TaskId> {
     let mut touched = BTreeSet::new();
     for write in writes {
@@ -75,7 +75,7 @@ pub(crate) fn touched(writes: &[Write]) -> BTreeSet<TaskId> {
     touched
 }
 
-/// Who holds a claim that is alive at the time of the step.
+/// Returns the agent whose claim is alive at the time of the step.
 pub(crate) fn live_holder(tables: &Tables, task: &Task, step: &Step) -> Option<AgentId> {
     let lease = task.state.lease()?;
     let paused = matches!(task.state, State::Paused { .. });
@@ -89,7 +89,7 @@ pub(crate) fn live_holder(tables: &Tables, task: &Task, step: &Step) -> Option<A
     (paused || step.now.0 < lease.until.0 || kept()).then_some(lease.agent)
 }
 
-/// The task a command is about, and the attempt it claims to be of.
+/// Returns the task that a command is about, and the attempt that it names.
 pub(crate) fn about(command: &Command) -> Option<(TaskId, Option<u32>)> {
     match command {
         Command::Claim { task } | Command::RemoveTask { task, .. } => Some((*task, None)),
@@ -107,7 +107,7 @@ fn refusal_changes_nothing(seen: &Seen<'_>) -> Verdict {
     if seen.change.reply.is_ok() || approvals::has_lapsed(seen) {
         return Ok(());
     }
-    // A claim that finds the last attempt expired records that, and is refused all the same.
+    // A claim that finds that the last attempt expired records this, although it is refused.
     let recorded = |event: &Event| match event {
         Event::LeaseEnded { task, failed, .. } => {
             failed.is_some() && seen.step.command == Command::Claim { task: *task }
@@ -123,7 +123,7 @@ fn refusal_changes_nothing(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
-/// A row of a task changes only with an event in the log that names the task.
+/// Checks that the row of a task changes only with a logged event that names the task.
 fn everything_is_logged(seen: &Seen<'_>) -> Verdict {
     let mut named = BTreeSet::new();
     for event in &seen.change.events {
@@ -164,7 +164,7 @@ fn everything_is_logged(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
-/// Two with one number would be one row in a database.
+/// Checks the numbers of checkpoints. Two with the same number would be one row in a database.
 fn checkpoints_are_kept(seen: &Seen<'_>) -> Verdict {
     let mut new = BTreeSet::new();
     for event in &seen.change.events {
@@ -183,7 +183,7 @@ fn checkpoints_are_kept(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
-/// A task without what renewals, positions and the store's own counter change.
+/// Returns a task without the fields that renewals, positions and the store's own counter change.
 fn renewed(task: &Task) -> Task {
     let mut task = task.clone();
     if let Some(lease) = task.state.lease_mut() {
@@ -192,7 +192,7 @@ fn renewed(task: &Task) -> Task {
     Task { updated: engine::Timestamp(0), sequence: 0, unmet: 0, ..task }
 }
 
-/// Who does not hold the live claim changes nothing of a task, unless the rules give everyone that right.
+/// Checks that only the holder of the live claim changes a task, unless the rules allow it to every caller.
 fn only_the_holder_changes(seen: &Seen<'_>) -> Verdict {
     let step = seen.step;
     for id in seen.touched.iter().copied() {
@@ -228,9 +228,10 @@ fn only_the_holder_changes(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
-/// Unregistering is final, also for what was paused; only a bound token brings its agent back, by registering.
+/// Checks that an agent that left does nothing more, also for its paused tasks. Only a bound token brings its agent
+/// back, by registering.
 fn who_left_is_gone(seen: &Seen<'_>) -> Verdict {
-    // The runner vouches for what it does to workflows.
+    // The runner vouches for its commands on workflows.
     let about_work = about(&seen.step.command).is_some() || voice::rights(seen.before, seen.step) == Rights::Agent;
     let anyone = !about_work || matches!(seen.step.command, Command::Register(_) | Command::CloseSession { .. });
     if anyone || voice::overrides(seen.before, seen.step) {
@@ -244,15 +245,15 @@ fn who_left_is_gone(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
-/// Persons, coordinators and timers act for a live holder only on the task they name. A sweep never does, except that
-/// it renews what its own machine knows to live.
+/// Returns whether a caller that may override may change a task that an agent holds. Persons, coordinators and timers
+/// do so only to the task that they name. A sweep only renews leases that its own machine knows to be alive.
 fn may_take(seen: &Seen<'_>, id: TaskId, before: &Task) -> bool {
     match &seen.step.command {
         Command::Sweep { .. } => seen.after.tasks.get(&id).is_some_and(|after| renewed(before) == renewed(after)),
         Command::CloseSession { .. } | Command::RevokeToken { .. } => {
             before.holder().is_some_and(|holder| closes(seen, holder))
         }
-        // Only its own agent unregisters, or the one that was named is unregistered.
+        // Only the agent itself unregisters, or a caller that may override names it.
         Command::Unregister => before.holder() == seen.step.caller.agent,
         Command::RemoveTask { .. } | Command::Replan { .. } | Command::Claim { .. } => false,
         command => about(command).is_some_and(|(task, _)| task == id),
@@ -274,11 +275,11 @@ pub(crate) fn closed(step: &Step) -> Option<(SessionId, SessionEnd)> {
     }
 }
 
-/// What anyone may do to a task that nobody holds.
+/// Returns whether any caller may do this to a task that no agent holds.
 fn free_for_all(seen: &Seen<'_>, id: TaskId, before: &Task, who: Option<AgentId>) -> bool {
     let over = before.holder();
     match &seen.step.command {
-        // A claim ends others that are over and in its way.
+        // A claim also ends other expired claims that are in its way.
         Command::Claim { task } => {
             let workflow = seen.before.tasks.get(task).map(|task| task.workflow);
             *task == id || (over.is_some() && workflow == Some(before.workflow))
@@ -297,7 +298,7 @@ fn free_for_all(seen: &Seen<'_>, id: TaskId, before: &Task, who: Option<AgentId>
             }
             _ => false,
         },
-        // Its last dependency was met.
+        // The completed task was its last unmet dependency.
         Command::Move { .. } => {
             matches!(&before.state, State::Blocked(block) if block.kind == BlockKind::Dependency && before.unmet == 1)
         }
@@ -344,7 +345,7 @@ fn is_reviewed(tables: &Tables, task: &Task) -> bool {
     tables.reviews.values().filter(of).any(|review| review.status == ReviewStatus::Answered && review.open == 0)
 }
 
-/// A reply that grants a task says what the row says.
+/// Returns the claim that a reply grants.
 pub(crate) fn granted(seen: &Seen<'_>) -> Option<(TaskId, u32)> {
     match &seen.change.reply {
         Ok(Reply::Claimed { task, attempt, .. }) => Some((*task, *attempt)),

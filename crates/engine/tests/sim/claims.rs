@@ -1,4 +1,4 @@
-//! Claims: who gets one, which number it has, how it ends.
+//! The invariants of claims: which agent gets one, its attempt number, and its end.
 
 use engine::command::SessionEnd;
 use engine::event::Cause;
@@ -19,7 +19,7 @@ fn claimed(event: &Event) -> Option<(TaskId, AgentId, u32, Timestamp)> {
     }
 }
 
-/// Attempts only grow, each belongs to one agent, and a task changes hands only with a new one.
+/// Checks that attempts only grow, each belongs to one agent, and a task changes its holder only with a new attempt.
 pub(crate) fn numbers(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
     for (task, agent, attempt, until) in seen.change.events.iter().filter_map(claimed) {
         let known = memory.claims.entry(task).or_default();
@@ -52,7 +52,7 @@ pub(crate) fn numbers(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
         }
         hold!(after.crashes <= after.attempts_max, "(f) crashes stay within the attempts", "{after:?}");
     }
-    // A repeat by key may tell of a claim that is over since.
+    // A repeated call by key may return a claim that has ended since.
     if let (Some((task, attempt)), None) = (granted_reply(seen), &seen.step.caller.key) {
         let row = seen.after.tasks.get(&task);
         let who = row.and_then(|row| acting(seen.before, seen.step, Some(row)));
@@ -62,7 +62,7 @@ pub(crate) fn numbers(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
     Ok(())
 }
 
-/// What was claimed was free, ready and fitting.
+/// Checks that a claimed task was free, ready, and fits the agent.
 pub(crate) fn granted(seen: &Seen<'_>) -> Verdict {
     let (before, step) = (seen.before, seen.step);
     for (id, agent, ..) in seen.change.events.iter().filter_map(claimed) {
@@ -103,7 +103,8 @@ fn limits(seen: &Seen<'_>, task: &Task) -> Verdict {
     let running = others().filter(live).filter(|other| other.status() != Status::Paused).count();
     let limit = workflow.parallel_max.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     hold!(running < limit, "(f) a claim stays within the parallel limit", "{running} run already, {limit} may");
-    // Whatever the clocks say: who could renew its claim counts, and what is over was ended.
+    // Independent of the clocks: every claim that could still be renewed counts, and the expired ones in the way were
+    // ended.
     let held = || seen.after.tasks.values().filter(|other| other.workflow == workflow.id && other.holder().is_some());
     let running = held().filter(|held| held.status() != Status::Paused).count();
     hold!(running <= limit, "(f) a claim stays within the parallel limit", "{running} may be renewed, {limit} may run");
@@ -112,7 +113,7 @@ fn limits(seen: &Seen<'_>, task: &Task) -> Verdict {
     Ok(())
 }
 
-/// A claim that ends without a result ends for the reason that is recorded.
+/// Checks that a claim without a result ends for the recorded cause.
 pub(crate) fn ended(seen: &Seen<'_>) -> Verdict {
     let (before, step) = (seen.before, seen.step);
     for event in &seen.change.events {

@@ -1,5 +1,5 @@
-//! Connections of the crew: stdio processes on hosts that sleep, the command line, shared and bound tokens. They end and come
-//! back, which is when agents must be resumed.
+//! The connections of the crew: stdio processes on hosts that sleep, the command line, shared and bound tokens. They
+//! end and come back, and then agents must be resumed.
 
 use engine::caller::Standing;
 use engine::command::SessionEnd;
@@ -10,16 +10,16 @@ use engine::{Caller, Command, Rights};
 use crate::crew::{Crew, Order};
 use crate::rng::Rng;
 
-/// How a connection is made, which says how it ends and whether its life can be watched.
+/// The kind of a connection, which decides how it ends and whether a host can watch it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConnectionKind {
-    /// One process of one client. Its host knows whether it lives.
+    /// One process of one client. Its host knows whether it is alive.
     Stdio,
     /// The command line of one user, which never closes.
     CommandLine,
     /// A token that several agents share, without a session.
     SharedToken,
-    /// A token that stands for one agent.
+    /// A token that belongs to one agent.
     BoundToken,
 }
 
@@ -36,14 +36,14 @@ pub(crate) struct CrewConnection {
     bound: Option<AgentId>,
 }
 
-/// How much hosts know of each other's processes in this run.
+/// The knowledge of hosts about each other's processes in this run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HostView {
     /// All processes are on one machine, which watches them, also while they are stopped.
     OneMachine,
-    /// Two machines tell each other which of their processes live. A machine that sleeps tells nothing.
+    /// Two machines report to each other which of their processes are alive. A machine that sleeps reports nothing.
     TwoMachines,
-    /// Nobody knows of any process; only leases count.
+    /// No host knows of any process; only leases count.
     Unwatched,
 }
 
@@ -74,12 +74,12 @@ impl CrewConnection {
         self.asleep_until > now
     }
 
-    /// Returns a caller over this connection that names the agent, or none.
+    /// Returns a caller over this connection that names the agent, or no agent.
     pub(crate) fn caller(&self, agent: Option<AgentId>) -> Caller {
         let (agent, standing) = match self.kind {
             ConnectionKind::Stdio => (agent, Standing::Client),
             ConnectionKind::CommandLine | ConnectionKind::SharedToken => (agent, Standing::Shared),
-            // The door vouches for the token's own agent, and for no other.
+            // A bound token vouches only for its own agent.
             ConnectionKind::BoundToken if agent.is_none() || agent == self.bound => (self.bound, Standing::Vouched),
             ConnectionKind::BoundToken => (agent, Standing::Shared),
         };
@@ -95,8 +95,8 @@ impl CrewConnection {
 }
 
 impl Crew {
-    /// Returns the connections that a machine says are alive: its own processes, also when they are stopped, and those of
-    /// which another machine tells.
+    /// Returns the connections that a machine reports as alive: its own processes, also the stopped ones, and the
+    /// processes that another machine reports.
     pub(crate) fn alive(&self, host: usize) -> Vec<SessionId> {
         if self.mode.view == HostView::Unwatched {
             return Vec::new();
@@ -118,7 +118,7 @@ impl Crew {
             let sleeps = number == place || Some(connection.host) == host;
             if sleeps && connection.kind == ConnectionKind::Stdio && !connection.is_asleep(self.now) {
                 connection.asleep_until = until;
-                // The first call after waking may have been stamped before.
+                // The first call after waking up may carry a time from before the sleep.
                 let stamped = self.rng.percent(40).then_some(self.now);
                 self.workers.iter_mut().filter(|worker| worker.connection == number).for_each(|worker| {
                     worker.stamped = stamped;
@@ -127,7 +127,7 @@ impl Crew {
         }
     }
 
-    /// Ends a connection. Its client comes back over a new one and remembers who it was, or does not.
+    /// Ends a connection. Its client comes back over a new one, and may or may not remember its agent.
     pub(crate) fn end_connection(&mut self) -> Order {
         let place = self.rng.below(self.connections.len());
         match self.connections[place].kind {
@@ -149,7 +149,7 @@ impl Crew {
             }
         }
         if self.rng.percent(25) {
-            // No process notices: only the lease ends the claims.
+            // No process notices the end, so only the expired lease ends the claims.
             return self.sweep();
         }
         let own = self.rng.percent(30);
@@ -160,7 +160,7 @@ impl Crew {
         self.order(caller, Command::CloseSession { session, end }, None)
     }
 
-    /// Makes a token; a token that exists is revoked first, which ends the connection of its calls.
+    /// Creates a token. An existing token is revoked first, which ends the connection of its calls.
     fn renew_token(&mut self, place: usize) -> Order {
         let person = Caller::with_rights(Rights::Person);
         if let Some(token) = self.connections[place].token.take() {
@@ -168,7 +168,7 @@ impl Crew {
         }
         let name = format!("token {place}");
         let hash = format!("secret {}", self.serial);
-        // The crew's own stand-in for a door knows to which agent a token is bound.
+        // The crew itself remembers to which agent a token is bound, as a transport would.
         let command = Command::CreateToken { name, hash, scope: Scope::Agent, agent: None };
         let mut order = self.order(person, command, None);
         order.step.caller.key = None;
@@ -176,7 +176,7 @@ impl Crew {
         order
     }
 
-    /// Calls with the token are calls over the token's own connection from now on.
+    /// Records the new token. Calls with the token use the token's own connection from now on.
     pub(crate) fn learn_token(&mut self, place: usize, token: TokenId) {
         let connection = &mut self.connections[place];
         (connection.token, connection.session) = (Some(token), SessionId::of_token(token));

@@ -1,4 +1,4 @@
-//! Who asks for what: agents, persons and timers that misbehave in every way the design names.
+//! The callers of the simulator: agents, persons and timers that misbehave in every way that the design names.
 
 use std::collections::VecDeque;
 
@@ -17,10 +17,10 @@ use crate::rng::Rng;
 const WORKERS: usize = 7;
 const RECENT_MAX: usize = 24;
 
-/// What goes wrong in this run, besides the rest.
+/// The faults of this run, in addition to the usual ones.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mode {
-    /// Doors read clocks that differ and jump.
+    /// Whether callers read clocks that differ and jump.
     pub(crate) skew: bool,
     pub(crate) view: HostView,
 }
@@ -44,18 +44,18 @@ pub(crate) struct Worker {
     pub(crate) id: Option<AgentId>,
     pub(crate) connection: usize,
     skew: i64,
-    /// When its next call was stamped, if that was before it fell asleep.
+    /// The time in the agent's next call, if the call was made before the agent fell asleep.
     pub(crate) stamped: Option<i64>,
-    /// What it thinks it holds. Lost replies and ended leases make it wrong.
+    /// The claims that the agent believes it holds. Lost replies and ended leases make this list wrong.
     beliefs: Vec<(TaskId, u32)>,
 }
 
-/// A step, and who waits for its answer.
+/// A step, and the worker that waits for its answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Order {
     pub(crate) step: Step,
     worker: Option<usize>,
-    /// The connection whose new token the answer brings.
+    /// The connection that gets the new token from the answer.
     pub(crate) connection: Option<usize>,
     lost: bool,
 }
@@ -85,7 +85,7 @@ impl Crew {
             role: ROLES[number % ROLES.len()].to_owned(),
             skills: SKILLS.iter().take(number % 3).map(|skill| (*skill).to_owned()).collect(),
             id: None,
-            // The first two are sub-agents of one client.
+            // The first two workers are sub-agents of one client.
             connection: number.saturating_sub(1),
             skew: 0,
             stamped: None,
@@ -106,7 +106,7 @@ impl Crew {
         }
     }
 
-    /// The next command of anyone.
+    /// Returns the next command of any caller.
     pub(crate) fn next(&mut self, tables: &Tables) -> Order {
         self.pass_time();
         let queued = if self.rng.percent(70) { self.queue.pop_front() } else { None };
@@ -119,14 +119,14 @@ impl Crew {
         if self.recent.len() >= RECENT_MAX {
             self.recent.pop_front();
         }
-        // A door sends the pieces of a plan one after the other and each once.
+        // A caller sends the pieces of a plan in order, and each once, so they are not repeated.
         if order.step.command.is_final() {
             self.recent.push_back(order.clone());
         }
         order
     }
 
-    /// What the caller makes of the answer, if it arrives.
+    /// Updates the beliefs of the caller, if the answer arrives.
     pub(crate) fn learn(&mut self, order: &Order, reply: &Result<Reply, Refusal>) {
         if let Ok(Reply::WorkflowCreated { workflow, .. }) = reply
             && !self.workflows.contains(workflow)
@@ -147,7 +147,7 @@ impl Crew {
                 worker.id = Some(*agent);
                 self.connections[worker.connection].bind(*agent);
             }
-            // The refusal says how to be that agent again, and the worker does so unless it meant another one.
+            // The refusal says how to become that agent again. The worker does so, unless it meant another agent.
             Err(Refusal::AgentElsewhere { agent, .. }) if worker.id == Some(*agent) => worker.id = None,
             Ok(Reply::Unregistered { .. }) => worker.id = None,
             Ok(Reply::Claimed { task, attempt, .. }) => worker.beliefs.push((*task, *attempt)),
@@ -173,7 +173,7 @@ impl Crew {
         }
     }
 
-    /// Something waits for a plan, or all is done.
+    /// Returns whether a workflow waits for a plan, or all work is done.
     fn is_idle(&self, tables: &Tables) -> bool {
         let waits = |workflow: &Workflow| workflow.status == WorkflowStatus::Planning;
         let runs = |workflow: &Workflow| workflow.status.is_running() && workflow.open > 0;
@@ -197,14 +197,14 @@ impl Crew {
         }
     }
 
-    /// Returns a worker whose process runs, or any when all sleep: its call was under way.
+    /// Returns a worker whose process runs. When all sleep, returns any: its call was made before.
     pub(crate) fn awake(&mut self) -> usize {
         let first = self.rng.below(WORKERS);
         let asleep = |place: &usize| self.connections[self.workers[*place].connection].is_asleep(self.now);
         (0..WORKERS).map(|number| (first + number) % WORKERS).find(|place| !asleep(place)).unwrap_or(first)
     }
 
-    /// The same request again: at once, late, with its key or without, on another clock.
+    /// Repeats a request: at once, late, with its key or without, on another clock.
     fn repeat(&mut self) -> Order {
         let place = self.rng.below(self.recent.len());
         let Some(mut order) = self.recent.get(place).cloned() else {
@@ -213,7 +213,7 @@ impl Crew {
         order.step.seed = self.rng.seed();
         order.step.now = self.clock(order.worker);
         order.step.caller.alive = self.alive(self.host(order.worker));
-        // A client that reconnected repeats its call over its present connection.
+        // A client that reconnected repeats its call over its current connection.
         if let (true, Some(place)) = (self.rng.percent(30), order.worker) {
             order.step.caller.session = Some(self.connections[self.workers[place].connection].session);
         }
@@ -226,7 +226,7 @@ impl Crew {
     pub(crate) fn sweep(&mut self) -> Order {
         let workflow = self.workflow();
         let mut order = self.order(Caller::with_rights(Rights::Engine), Command::Sweep { workflow }, None);
-        // A sweep may be late, never early: it is our own timer.
+        // A sweep may be late, but never early, because it is a timer of Handover itself.
         order.step.now = Timestamp(self.now);
         order
     }
@@ -260,7 +260,8 @@ impl Crew {
         self.workflows.get(place).copied().unwrap_or(WorkflowId::FIRST)
     }
 
-    /// Returns a worker as a caller: named, by its connection only, as the runner that verifies, or as a hook of its client.
+    /// Returns a worker as a caller: named, by its connection only, as the runner that verifies, or as a hook of its
+    /// client.
     pub(crate) fn caller(&mut self, place: usize) -> Caller {
         let worker = &self.workers[place];
         let connection = &self.connections[worker.connection];
@@ -288,7 +289,7 @@ impl Crew {
         Order { step, worker, connection: None, lost: self.rng.percent(8) }
     }
 
-    /// Returns a new key, one that was used already, or a blank one. It belongs to the agent that acts.
+    /// Returns a new key, a key that was used before, or a blank one. It belongs to the agent that acts.
     fn key(&mut self, caller: &Caller, command: &Command) -> Key {
         let key = match self.rng.below(100) {
             0..85 => format!("key {}", self.serial),
@@ -311,12 +312,12 @@ impl Crew {
         Timestamp(self.now + worker.map_or(0, |place| self.workers[place].skew))
     }
 
-    /// Does a sequence of commands before anything else.
+    /// Queues a sequence of commands, which run before any others.
     pub(crate) fn then(&mut self, orders: impl IntoIterator<Item = Order>) {
         self.queue.extend(orders);
     }
 
-    /// A task with the attempt its would-be holder believes in: mostly its own, sometimes anyone's.
+    /// Returns a task and the attempt that the worker believes in: mostly one of its own claims, sometimes any task.
     pub(crate) fn aim(&mut self, tables: &Tables, place: usize) -> Option<(TaskId, Option<u32>)> {
         let beliefs = self.workers[place].beliefs.clone();
         let own = match self.rng.below(100) {
@@ -353,7 +354,7 @@ impl Crew {
     }
 }
 
-/// The draft that a piece of a plan belongs to.
+/// Returns the token of the draft that a command belongs to.
 fn token(command: &Command) -> Option<&str> {
     match command {
         Command::BeginPlan { token, .. }

@@ -1,4 +1,4 @@
-//! The end of a run: everyone is gone, the sweep comes by, and what can be done gets done.
+//! The end of a run: all agents are gone, the sweep runs, and every task that can be completed is completed.
 
 use engine::approval::{Decision, Source};
 use engine::command::{EndRound, OpenReview, RoundAnswer, RoundEnd, StartRound, Target};
@@ -15,12 +15,12 @@ use crate::crew::Crew;
 use crate::machine::{Broken, Machine, Step, Verdict};
 use crate::plans::{ROLES, SKILLS};
 
-/// Later than every lease, lock and clock of the run.
+/// A time after every lease, lock and clock of the run.
 const LATER_MS: i64 = 25 * 3_600_000;
 
 pub(crate) fn run(machine: &mut Machine, crew: &mut Crew) -> Verdict {
     crew.now += LATER_MS;
-    // Nobody decided in time, which lets tasks go on whose agents are gone.
+    // All open approvals expire, which resumes tasks whose agents are gone.
     while let Some(Reply::ApprovalsExpired { more: true, .. }) =
         act(machine, crew, Caller::with_rights(Rights::Engine), Command::ExpireApprovals)?
     {}
@@ -42,7 +42,7 @@ pub(crate) fn run(machine: &mut Machine, crew: &mut Crew) -> Verdict {
     for role in ROLES {
         finishers.push((role, finisher(machine, crew, role)?));
     }
-    // Each round does one task, so there are no more of them than tasks.
+    // Each iteration completes one task, so there are at most as many iterations as tasks.
     while let Some(task) = machine.tables.tasks.values().find(|task| is_forgotten(machine, task)).cloned() {
         let fits = |(role, _): &&(&str, AgentId)| task.role.as_deref().is_none_or(|wanted| wanted == *role);
         let agent = finishers.iter().find(fits).map_or(AgentId::FIRST, |(_, agent)| *agent);
@@ -68,7 +68,7 @@ fn finisher(machine: &mut Machine, crew: &mut Crew, role: &str) -> Result<AgentI
     }
 }
 
-/// Gets the next task where this one is ready, and completes it.
+/// Claims the next task of the workflow in which this one is ready, and completes it.
 fn finish(machine: &mut Machine, crew: &mut Crew, agent: AgentId, ready: &Task) -> Verdict {
     let runner = || Caller { rights: Rights::Runner, ..Caller::agent(agent) };
     if ready.gate {
@@ -89,7 +89,7 @@ fn finish(machine: &mut Machine, crew: &mut Crew, agent: AgentId, ready: &Task) 
     Ok(())
 }
 
-/// Has the work looked at, and nothing found.
+/// Reviews the work without findings.
 fn review(machine: &mut Machine, crew: &mut Crew, agent: AgentId, claim: (TaskId, u32)) -> Verdict {
     let runner = || Caller { rights: Rights::Runner, ..Caller::agent(agent) };
     let open = OpenReview { provider: "critic".to_owned(), gate: Some(claim), rounds_max: None };
@@ -115,7 +115,7 @@ fn review(machine: &mut Machine, crew: &mut Crew, agent: AgentId, claim: (TaskId
     act(machine, crew, runner(), Command::EndRound(Box::new(end))).map(|_| ())
 }
 
-/// Asks whether it may begin, and says yes.
+/// Asks for the gate of a task, and approves it.
 fn open_gate(machine: &mut Machine, crew: &mut Crew, task: &Task) -> Verdict {
     let ask = crew.asked(Source::ExecGate, Some((task.id, task.attempt + 1)));
     let reply = act(machine, crew, Caller::with_rights(Rights::Engine), ask)?;
@@ -127,7 +127,7 @@ fn open_gate(machine: &mut Machine, crew: &mut Crew, task: &Task) -> Verdict {
     act(machine, crew, Caller::with_rights(Rights::Person), approve).map(|_| ())
 }
 
-/// Open, with nothing in its way.
+/// Returns whether a task is open and nothing prevents its claim.
 fn is_forgotten(machine: &Machine, task: &Task) -> bool {
     let tables = &machine.tables;
     let running = tables.workflows.get(&task.workflow).is_some_and(|workflow| workflow.status.is_running());

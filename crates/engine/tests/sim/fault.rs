@@ -1,4 +1,4 @@
-//! Faults planted around the engine. Each breaks one promise, and the checker must notice.
+//! Faults that are planted around the engine. Each breaks one invariant, and the checker must notice.
 
 use engine::agent::Agent;
 use engine::approval::{Approval, ApprovalStatus};
@@ -15,37 +15,37 @@ use crate::voice::{is_home_dead, is_same_principal, overrides, rights, speaks_as
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
-    /// A write counts as the holder's, whoever sent it and whatever its attempt.
+    /// A write counts as the holder's, independent of its sender and its attempt.
     NoFence,
-    /// A claim keeps the number of the last one.
+    /// A claim keeps the attempt number of the last one.
     SameAttempt,
-    /// A claim finds every lease over.
+    /// A claim treats every lease as expired.
     StolenLease,
     /// The sweep's clock is far ahead.
     EagerSweep,
-    /// Nobody ends leases that are over.
+    /// No sweep ends expired leases.
     NoSweep,
-    /// A message is counted but not kept.
+    /// A message is counted but not stored.
     LostMessage,
-    /// Who waits is not told.
+    /// The dependents of a completed task are not updated.
     LostMet,
-    /// Completion without a text.
+    /// A task is completed without an outcome text.
     BlankOutcome,
-    /// Anyone's completion counts as verified.
+    /// The completion of any caller counts as verified.
     Unverified,
-    /// An event is applied and left out of the log.
+    /// An event is applied but not logged.
     Unlogged,
-    /// The answer to a key is not kept.
+    /// The answer to a key is not stored.
     LostKey,
-    /// A refusal leaves something behind.
+    /// A refusal leaves a change behind.
     LeakyRefusal,
-    /// A crash counts for many.
+    /// One crash counts as several.
     Overcounted,
-    /// Whoever asks for a decision is taken for a person.
+    /// Any caller that decides about an approval counts as a person.
     AnyoneDecides,
-    /// What nobody needs goes on waiting for a person.
+    /// An approval that no task needs any more stays pending.
     NoWithdrawal,
-    /// A claim of a gated task leaves its approval for the next one.
+    /// A claim of a gated task leaves its approval unused for the next claim.
     UnusedGate,
     /// A heartbeat moves the agent that it names to the caller's connection.
     MoveOnRead,
@@ -61,13 +61,13 @@ pub(crate) enum Fault {
     SkippedGate,
     /// An agent removes a protected task.
     RemovedGate,
-    /// Dependents of a skipped task do without its protected dependencies.
+    /// The dependents of a skipped task do not wait for its protected dependencies.
     FreedPastSkip,
-    /// Everybody changes a workflow's settings and limits.
+    /// Any caller changes a workflow's settings and limits.
     LooseLimits,
-    /// Everybody abandons and suspends workflows.
+    /// Any caller abandons and suspends workflows.
     LooseCourse,
-    /// A process that has just started sweeps before it has looked at which processes live.
+    /// A process that has just started sweeps before it has checked which processes are alive.
     NoFirstLook,
     /// The keys of an agent belong to its connection.
     KeysLeftBehind,
@@ -114,7 +114,7 @@ impl Fault {
         Self::ScriptDecides,
     ];
 
-    /// The rule that must notice.
+    /// Returns the invariant that must fail.
     pub(crate) fn breaks(self) -> &'static str {
         match self {
             Self::None => "nothing",
@@ -152,7 +152,7 @@ impl Fault {
         }
     }
 
-    /// What the engine is given instead of what was asked.
+    /// Returns the changed step that the engine gets instead of the real one, if the fault applies.
     pub(crate) fn bend_step(self, tables: &Tables, step: &Step) -> Option<Step> {
         if self == Self::None {
             return None;
@@ -191,9 +191,9 @@ impl Fault {
         Some(bent)
     }
 
-    /// Faults about who acts and what that caller may change.
+    /// Applies the faults about the acting agent and the caller's rights.
     fn bend_identity(self, tables: &Tables, step: &Step) -> Option<Step> {
-        // Another caller has other keys, which is a fault of its own.
+        // Another caller has other keys, which is a separate fault.
         if step.caller.key.is_some() && self != Self::KeysLeftBehind {
             return None;
         }
@@ -201,7 +201,7 @@ impl Fault {
         let is_agent = matches!(step.caller.rights, Rights::Agent | Rights::Runner);
         match (self, &step.command) {
             (Self::ForeignRenewal, Command::Heartbeat { .. } | Command::Renew) => {
-                // A lease that is nearly fresh is not renewed by anybody.
+                // No caller renews a lease that is nearly fresh.
                 let due = |task: &Task| {
                     let lease_ms = tables.workflows.get(&task.workflow).map(|workflow| workflow.lease_ms);
                     let until = task.state.running_lease().map(|lease| lease.until);
@@ -259,7 +259,8 @@ impl Fault {
         Some(bent)
     }
 
-    /// A heartbeat from elsewhere is answered like one from home, and its agent is at home on the caller's connection.
+    /// Answers a heartbeat over another connection like one from the agent's home, and moves the agent to the caller's
+    /// connection.
     pub(crate) fn move_on_read(self, tables: &Tables, step: &Step, change: &mut Change, writes: &mut Vec<Write>) {
         let heartbeat = matches!(step.command, Command::Heartbeat { .. } | Command::Renew);
         if self != Self::MoveOnRead || !heartbeat || step.caller.key.is_some() {
@@ -274,7 +275,7 @@ impl Fault {
         }
     }
 
-    /// What is recorded instead of what was decided. Rows that follow from it are bent along.
+    /// Changes the recorded events, and the rows that follow from them.
     pub(crate) fn bend_change(self, change: &mut Change, mut writes: Vec<Write>) -> Vec<Write> {
         match self {
             Self::SameAttempt => {
@@ -339,7 +340,7 @@ impl Fault {
     }
 }
 
-/// Approvals that the engine itself brought there are left as they were.
+/// Drops the approvals that the engine itself moved to a status, so that they stay unchanged.
 fn drop_approvals(change: &mut Change, writes: &mut Vec<Write>, status: ApprovalStatus) {
     if !matches!(change.reply, Ok(Reply::ApprovalDecided { .. } | Reply::ApprovalConsumed)) {
         let dropped = |approval: &Approval| approval.state.status() == status;

@@ -1,5 +1,5 @@
-//! What must hold of agents and their connections after each step: only registering moves an agent, and only the agent's own
-//! connection speaks for it.
+//! The invariants of agents and their connections, checked after each step: only registering moves an agent, and only
+//! the agent's own connection speaks for it.
 
 use engine::agent::Agent;
 use engine::caller::Standing;
@@ -24,8 +24,8 @@ pub(crate) fn step(seen: &Seen<'_>) -> Verdict {
     signs_of_life(seen)
 }
 
-/// A lease gets longer by its holder's own voice, or by a sweep that knows its connection to live.
-/// Writes about one task are judged as writes.
+/// Checks that a lease gets longer only by its holder's own call, or by a sweep that knows that the holder's connection
+/// is alive. Commands about one task are checked elsewhere, as writes.
 pub(crate) fn renewals(seen: &Seen<'_>) -> Verdict {
     if about(&seen.step.command).is_some() {
         return Ok(());
@@ -33,7 +33,7 @@ pub(crate) fn renewals(seen: &Seen<'_>) -> Verdict {
     for id in &seen.touched {
         let (Some(before), Some(after)) = (seen.before.tasks.get(id), seen.after.tasks.get(id)) else { continue };
         let (Some(old), Some(new)) = (before.state.lease(), after.state.lease()) else { continue };
-        // A claim and the answer that a paused task waited for begin a lease anew.
+        // A claim, and the answer that a paused task waited for, begin a new lease.
         let anew = before.attempt != after.attempt || matches!(before.state, State::Paused { .. });
         if anew || new.until <= old.until {
             continue;
@@ -51,7 +51,8 @@ pub(crate) fn renewals(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
-/// An agent is resumed on its own connection, by the door that vouches for it, or by its user or token once its home is dead.
+/// Checks that an agent is resumed only on its own connection, by a caller that is vouched for, or by its user or token
+/// once its home is dead.
 fn resumptions(seen: &Seen<'_>) -> Verdict {
     for event in &seen.change.events {
         match event {
@@ -83,7 +84,7 @@ fn is_same_name(agent: &Agent, register: &Register) -> bool {
     agent.name == register.name && agent.runtime == register.runtime
 }
 
-/// A client that comes back is the agent that it was, so there is no new agent where one could be resumed.
+/// Checks that a client that comes back is the same agent: there is no new agent where one could be resumed.
 fn newcomer(seen: &Seen<'_>, agent: &Agent) -> Verdict {
     let Command::Register(register) = &seen.step.command else {
         hold!(false, "(l) an agent moves only by registering", "{agent:?}");
@@ -94,7 +95,8 @@ fn newcomer(seen: &Seen<'_>, agent: &Agent) -> Verdict {
         let here = row.session == seen.step.caller.session;
         here || (is_home_dead(seen.before, seen.step, row) && is_same_principal(seen.step, row))
     });
-    // A caller without a connection has nowhere to resume an agent, and a bounded number of namesakes is looked at.
+    // A caller without a connection cannot resume an agent, and only a bounded number of agents of the same name is
+    // looked at.
     let may_resume = seen.step.caller.session.is_some() && same().count() <= limits::SAME_AGENTS_MAX;
     hold!(!may_resume || lost.is_none(), "(l) a dead agent's identity is not lost", "{lost:?}, but new {agent:?}");
     hold!(
@@ -105,7 +107,7 @@ fn newcomer(seen: &Seen<'_>, agent: &Agent) -> Verdict {
     Ok(())
 }
 
-/// The rows of agents say what the events say: a home changes by registering or by its end, and nothing else.
+/// Checks that the rows of agents match the events: a home changes only by registering or by its end.
 fn rows(seen: &Seen<'_>) -> Verdict {
     for write in seen.writes {
         let Write::Agent(after) = write else { continue };
@@ -131,7 +133,8 @@ fn rows(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
-/// A caller with an agent's rights who names an agent at home elsewhere gets nothing done.
+/// Checks that a caller with an agent's rights changes nothing when it names an agent with its home on another
+/// connection.
 fn foreign_names(seen: &Seen<'_>) -> Verdict {
     let Some(named) = seen.step.caller.agent else { return Ok(()) };
     let anyone = matches!(seen.step.command, Command::Register(_) | Command::CloseSession { .. });
@@ -146,7 +149,7 @@ fn foreign_names(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
-/// The log says who really acted.
+/// Checks that the log names the actor that really acted.
 fn senders(seen: &Seen<'_>) -> Verdict {
     let rights = voice::rights(seen.before, seen.step);
     let is_own = |actor: Actor| match actor {
@@ -154,7 +157,7 @@ fn senders(seen: &Seen<'_>) -> Verdict {
         Actor::Person => rights.is_persons(),
         Actor::Coordinator => rights == Rights::Coordinator,
         Actor::Runner => rights == Rights::Runner,
-        // Our own notes, and acts of callers that have not registered.
+        // The engine's own records, and acts of callers that have not registered.
         Actor::Engine => true,
     };
     let logged = seen.change.events.iter().any(|event| event.topic().is_some());
@@ -186,7 +189,8 @@ fn is_new(seen: &Seen<'_>, id: AgentId) -> bool {
     })
 }
 
-/// An agent is changed, unregistered and has its mail read by itself, or by a coordinator or person who names it.
+/// Checks that an agent is changed or unregistered, or its mail marked, only by itself, or by a coordinator or person
+/// who names it.
 fn acts_on_agents(seen: &Seen<'_>) -> Verdict {
     let overrides = voice::overrides(seen.before, seen.step);
     for event in &seen.change.events {
@@ -204,7 +208,8 @@ fn acts_on_agents(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
-/// A lock in the name of an agent is taken, kept and opened by that agent, or by a caller who acts on others.
+/// Checks that a lock in the name of an agent is taken, kept and removed only by that agent, or by a caller that may
+/// override.
 fn locks(seen: &Seen<'_>) -> Verdict {
     for event in &seen.change.events {
         let (owner, workflow) = match event {
@@ -225,17 +230,17 @@ fn locks(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
-/// Returns whether the agent is at home on the caller's connection, whichever agent the call names.
+/// Returns whether the agent is at home on the caller's connection, even if the call names another agent.
 fn is_neighbour(seen: &Seen<'_>, agent: AgentId) -> bool {
     let home = seen.before.agents.get(&agent).and_then(|agent| agent.session);
     home.is_some() && home == seen.step.caller.session
 }
 
-/// A heartbeat at home renews everything that the agent still holds, also after its process was stopped for longer than the
-/// lease, as long as its machine knows that it lives and no other agent has claimed the task.
+/// Checks that a heartbeat from home renews everything that the agent still holds, also after its process was stopped
+/// for longer than the lease, as long as its machine knows that it is alive and no other agent has claimed the task.
 fn signs_of_life(seen: &Seen<'_>) -> Verdict {
     let asks = matches!(seen.step.command, Command::Heartbeat { current_task: None } | Command::Renew);
-    // A repeat by key is answered without a look.
+    // A repeated call by key gets its stored answer and renews nothing.
     if !asks || seen.change.reply.is_err() || seen.step.caller.key.is_some() {
         return Ok(());
     }

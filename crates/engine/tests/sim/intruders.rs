@@ -1,5 +1,5 @@
-//! Callers who take what is not theirs: they name agents of other connections, register under names of others, and loosen what
-//! a person protected.
+//! Callers who exceed their rights: they name agents of other connections, register under the names of others, and
+//! loosen protections of a person.
 
 use engine::checkpoint::Kind;
 use engine::command::{Note, Target};
@@ -51,7 +51,7 @@ impl Crew {
             _ => Command::Send { to: self.recipients(tables), draft: self.draft(tables) },
         };
         if self.rng.percent(6) {
-            // It names itself and locks in the name of the other agent.
+            // The worker names itself and locks a workflow in the name of the other agent.
             let command = Command::LockWorkflow { workflow: self.workflow(), owner: victim.to_string() };
             let caller = self.caller(place);
             return self.order(caller, command, Some(place));
@@ -70,7 +70,7 @@ impl Crew {
     fn some_agent(&mut self, tables: &Tables) -> Option<AgentId> {
         let mut here: Vec<AgentId> =
             tables.agents.values().filter(|row| row.left.is_none()).map(|row| row.id).collect();
-        // Agents that hold something are the ones worth taking.
+        // Agents that hold a task are the most interesting victims.
         let holders: Vec<AgentId> = tables.tasks.values().filter_map(Task::holder).collect();
         if self.rng.percent(60) && !holders.is_empty() {
             here = holders;
@@ -84,8 +84,8 @@ impl Crew {
         if self.rng.percent(50) { Command::MarkRead { messages } } else { Command::Archive { messages } }
     }
 
-    /// A worker registers under the name of another one: that is the other agent only when its home is dead and its user or
-    /// token is the same.
+    /// A worker registers under the name of another one. This resumes the other agent only when that agent's home is
+    /// dead and its user or token is the same.
     fn register_as_another(&mut self) -> Order {
         let place = self.awake();
         let other = self.rng.below(self.workers.len());
@@ -109,7 +109,7 @@ impl Crew {
             (5..8, _) => Command::RemoveTask { workflow, task: id },
             (8, _) => {
                 let mut tasks = self.plan();
-                // The same name without its dependencies would be a way round.
+                // A task of the same name without the dependencies would bypass the protection.
                 if let Some(first) = tasks.first_mut() {
                     (first.name, first.depends_on) = (task.name, Vec::new());
                 }
@@ -148,8 +148,8 @@ impl Crew {
         self.order(caller, command, place)
     }
 
-    /// Returns who changes a plan: mostly an agent, otherwise a coordinator, a person or a person's script, who may name an
-    /// agent.
+    /// Returns the caller that changes a plan: mostly an agent, otherwise a coordinator, a person or a person's script,
+    /// which may name an agent.
     pub(crate) fn manager(&mut self) -> (Caller, Option<usize>) {
         let place = self.awake();
         match self.rng.below(100) {
@@ -161,7 +161,7 @@ impl Crew {
                 (Caller { rights: Rights::Coordinator, ..caller }, Some(place))
             }
             66..80 => {
-                // A person or a person's script at the command line, who may name one of the agents there.
+                // A person or a person's script at the command line, which may name one of the agents there.
                 let rights = if self.rng.percent(50) { Rights::Person } else { Rights::Script };
                 let named = self.workers[place].id.filter(|_| self.rng.percent(60));
                 let cli =

@@ -1,4 +1,4 @@
-//! Idempotency keys: the same key gives the same answer, and only the first one does anything.
+//! The invariants of idempotency keys: the same key gives the same answer, and only the first call does anything.
 
 use engine::agent::Agent;
 use engine::caller::{Key, KeyOwner};
@@ -77,8 +77,9 @@ pub(crate) fn answers(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
     Ok(())
 }
 
-/// Returns the owner of the step's key, and the other owners that may have answered the same call. The owner is the agent that
-/// the caller acts as, otherwise the connection. A registration has no agent yet, and a person is no agent.
+/// Returns the owner of the step's key, and the other owners that may have answered the same call. The owner is the
+/// agent that the caller acts as, otherwise the connection. A registration has no agent yet, and a person is not an
+/// agent.
 fn owners(seen: &Seen<'_>, key: &Key) -> (String, Vec<String>) {
     let (connection, tool) = match &key.owner {
         KeyOwner::Fixed(owner) => return (owner.clone(), Vec::new()),
@@ -88,7 +89,7 @@ fn owners(seen: &Seen<'_>, key: &Key) -> (String, Vec<String>) {
     let connection = format!("{connection} {tool}");
     let task = step.command.task().and_then(|task| tables.tasks.get(&task));
     let agent = match (&step.command, step.caller.agent) {
-        // An agent that left answers no more, so these keys are the connection's.
+        // An agent that left gives no more answers, so these keys belong to the connection.
         (Command::Register(_), _) | (Command::Unregister, None) => return (connection, Vec::new()),
         (_, Some(named)) => {
             let own = voice::speaks_as(tables, step, named).then(|| format!("{named} {tool}"));

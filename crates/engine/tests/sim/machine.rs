@@ -1,4 +1,4 @@
-//! The engine as the store runs it, one command at a time, with the checker looking on.
+//! Runs the engine as the store does, one command at a time, and checks the invariants after each.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,10 +11,10 @@ use engine::{Caller, Change, Command, Refusal, Reply, Stamp, Timestamp, World, W
 use crate::fault::Fault;
 use crate::{check, recount, tally, voice};
 
-/// Loads that a decision may take before it is stuck.
+/// The number of loads after which a decision counts as stuck.
 const ROUNDS_MAX: usize = 64;
 
-/// One command as it reaches the engine.
+/// One command, as it reaches the engine.
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
     pub(crate) caller: Caller,
@@ -23,7 +23,7 @@ pub(crate) struct Step {
     pub(crate) seed: u128,
 }
 
-/// An invariant that does not hold, and how.
+/// An invariant that failed, with the details.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Broken {
     pub(crate) rule: &'static str,
@@ -32,7 +32,7 @@ pub(crate) struct Broken {
 
 pub(crate) type Verdict = Result<(), Broken>;
 
-/// What the checker remembers on its own, so that a lost row is missed.
+/// The checker's own memory, so that it notices a lost row.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     pub(crate) claims: BTreeMap<TaskId, BTreeMap<u32, AgentId>>,
@@ -45,26 +45,26 @@ pub(crate) struct Memory {
     pub(crate) protected: BTreeSet<TaskId>,
 }
 
-/// All that is known of one step.
+/// All facts about one step.
 pub(crate) struct Seen<'a> {
     pub(crate) before: &'a Tables,
     pub(crate) after: &'a Tables,
     pub(crate) step: &'a Step,
     pub(crate) change: &'a Change,
     pub(crate) writes: &'a [Write],
-    /// The tasks that were written to.
+    /// The tasks that the step wrote to.
     pub(crate) touched: BTreeSet<TaskId>,
 }
 
 pub(crate) struct Machine {
     pub(crate) tables: Tables,
-    /// The state one step ago. It takes the same writes, which is cheaper than a copy.
+    /// The state before the step. It applies the same writes later, which is cheaper than a copy.
     before: Tables,
     memory: Memory,
     fault: Fault,
     pub(crate) trace: bool,
     pub(crate) steps: usize,
-    /// How often each kind of event and refusal came up.
+    /// The count of each kind of event and refusal.
     pub(crate) tally: BTreeMap<String, u64>,
 }
 
@@ -81,13 +81,13 @@ impl Machine {
         }
     }
 
-    /// Decides, writes and checks.
+    /// Decides a command, writes the result, and checks the invariants.
     pub(crate) fn act(&mut self, step: &Step) -> Result<Result<Reply, Refusal>, Broken> {
         self.steps += 1;
         let bent = self.fault.bend_step(&self.tables, step);
         let (mut change, writes) = run(&self.tables, bent.as_ref().unwrap_or(step), self.steps.is_multiple_of(4))?;
         if bent.is_some() {
-            // A fault is about what is done; the log still names the caller.
+            // A fault changes the act, but the log must still name the real caller.
             change.sender = voice::sender(&self.tables, step);
         }
         let mut writes = self.fault.bend_change(&mut change, writes);
@@ -118,7 +118,7 @@ impl Machine {
         Ok(change.reply)
     }
 
-    /// Everything counted again, whatever the last steps touched.
+    /// Counts everything again, not only the parts that the last steps touched.
     pub(crate) fn audit(&self) -> Verdict {
         if self.before != self.tables {
             return Err(Broken { rule: "only writes change the state", what: "the two copies differ".to_owned() });
@@ -136,7 +136,7 @@ impl Machine {
     }
 }
 
-/// A step in a line: when, who, what.
+/// Shows a step in one line: the time, the caller, the command.
 pub(crate) fn brief(step: &Step) -> String {
     let agent = step.caller.agent.map_or_else(String::new, |agent| format!("{agent} "));
     let session = step.caller.session.map_or_else(String::new, |session| format!("@{session} "));
@@ -148,7 +148,8 @@ pub(crate) fn brief(step: &Step) -> String {
     format!("{} {:?} {who}{key}: {short}{more}", step.now.0, step.caller.rights)
 }
 
-/// A decision on what is loaded for it, and its rows. Now and then it is decided twice, which must not matter.
+/// Decides a command on the state that is loaded for it, and returns its rows. With `twice` it decides again, which
+/// must give the same result.
 fn run(tables: &Tables, step: &Step, twice: bool) -> Result<(Change, Vec<Write>), Broken> {
     let stamp = Stamp { now: step.now, seed: step.seed };
     let mut world = World::default();

@@ -1,4 +1,4 @@
-//! Random plans: graphs without cycles (most of the time), with every field that decides who may claim what.
+//! Random plans: mostly graphs without cycles, with every field that decides which agent may claim a task.
 
 use engine::id::{Ids, WorkflowId};
 use engine::plan::{Piece, Place, Plan, PlanTask};
@@ -11,7 +11,7 @@ pub(crate) const ROLES: [&str; 3] = ["worker", "infra", "pm"];
 pub(crate) const SKILLS: [&str; 2] = ["rust", "sql"];
 const GLOBS: [&str; 6] = ["src/**", "src/a.rs", "src/b/*.rs", "docs/{a,b}.md", "docs/a.md", "*.toml"];
 
-/// One task that may wait for any of `earlier`.
+/// Creates one task that may wait for any task of `earlier`.
 pub(crate) fn task(rng: &mut Rng, name: String, earlier: &[String]) -> PlanTask {
     let mut task = PlanTask::named(name);
     for _ in 0..rng.below(3) {
@@ -38,7 +38,7 @@ pub(crate) fn task(rng: &mut Rng, name: String, earlier: &[String]) -> PlanTask 
     task
 }
 
-/// A whole plan; now and then with a fault that must be refused.
+/// Creates a whole plan, sometimes with a mistake that must be refused.
 pub(crate) fn tasks(rng: &mut Rng, prefix: &str) -> Vec<PlanTask> {
     let mut names: Vec<String> = Vec::new();
     let mut tasks = Vec::new();
@@ -55,7 +55,8 @@ pub(crate) fn tasks(rng: &mut Rng, prefix: &str) -> Vec<PlanTask> {
     tasks
 }
 
-/// The rows of a plan; none when the plan is refused, which a door does before anything is sent.
+/// Returns the rows of a plan, or `None` when the plan is refused. A real caller refuses it before it sends anything,
+/// too.
 pub(crate) fn rows(tasks: Vec<PlanTask>, workflow: WorkflowId, now: Timestamp, seed: u128) -> Option<Piece> {
     let place = Place { workflow, sequence: 0, now, existing: &std::collections::BTreeMap::new() };
     Plan::whole(tasks).ok()?.lay_out(&place, &mut Ids::new(seed)).ok()

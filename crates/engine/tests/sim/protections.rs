@@ -1,4 +1,4 @@
-//! What must hold of protections after each step: what a person set, only a person loosens.
+//! The invariants of protections, checked after each step: only a person loosens a person's settings.
 
 use std::collections::BTreeSet;
 
@@ -38,7 +38,7 @@ fn is_person(seen: &Seen<'_>) -> bool {
     matches!(voice::rights(seen.before, seen.step), Rights::Person | Rights::Engine)
 }
 
-/// Returns what keeps the caller from loosening a task.
+/// Returns the protections of a task that the caller may not loosen.
 fn keeps_off(seen: &Seen<'_>, task: &Task) -> Vec<Protection> {
     let set = [
         (task.gate, Protection::Gate),
@@ -62,11 +62,12 @@ fn keeps_off(seen: &Seen<'_>, task: &Task) -> Vec<Protection> {
     found
 }
 
-/// An open protected task is skipped, released from a block or taken out of the plan only by a caller who may.
+/// Checks that only a caller with the right to do so skips an open protected task, releases it from a block, or removes
+/// it from the plan.
 fn tasks(seen: &Seen<'_>) -> Verdict {
     for id in &seen.touched {
         let Some(before) = seen.before.tasks.get(id) else { continue };
-        // A draft is no plan yet.
+        // The tasks of a draft are not part of a plan yet.
         let planned = seen.before.workflows.get(&before.workflow).is_some_and(is_planned);
         if before.status().is_met() || !planned {
             continue;
@@ -96,7 +97,7 @@ fn is_planned(workflow: &Workflow) -> bool {
     workflow.status != WorkflowStatus::Planning && workflow.draft.is_none()
 }
 
-/// Returns whether the step names the blocked task and moves it. A block by a dependency ends by itself.
+/// Returns whether the step names the blocked task and moves it. A block by a dependency ends without such a step.
 fn is_released(seen: &Seen<'_>, id: TaskId) -> bool {
     let named = matches!(&seen.step.command, Command::Move { task, .. } if *task == id);
     named && seen.change.events.iter().any(|event| matches!(event, Event::Moved(moved) if moved.task == id))
@@ -117,7 +118,8 @@ fn ancestors(tables: &Tables, id: TaskId) -> BTreeSet<TaskId> {
     found
 }
 
-/// A workflow is suspended and resumed by coordinators and persons, and ended before its end or widened by persons.
+/// Checks that only coordinators and persons suspend and resume a workflow, and that only persons end it early or raise
+/// its limits.
 fn course(seen: &Seen<'_>, before: &Workflow, after: &Workflow) -> Verdict {
     let conducts = is_person(seen) || voice::rights(seen.before, seen.step) == Rights::Coordinator;
     let stopped = matches!(before.status, WorkflowStatus::Paused | WorkflowStatus::Failed);
@@ -136,7 +138,7 @@ fn course(seen: &Seen<'_>, before: &Workflow, after: &Workflow) -> Verdict {
     Ok(())
 }
 
-/// Notes what each new task waits for, and what protects it, at the time when it enters the plan.
+/// Remembers, for each new task, the tasks that it waits for and its protections at the time when it enters the plan.
 fn remember(seen: &Seen<'_>, memory: &mut Memory) {
     for event in &seen.change.events {
         let workflow = match event {
@@ -156,8 +158,8 @@ fn remember(seen: &Seen<'_>, memory: &mut Memory) {
     }
 }
 
-/// No task can begin while a protected task that the plan put before it is open. Skips and removals in between change nothing
-/// about that; a person who skips or removes the protected task itself does.
+/// Checks that no task begins while a protected task that the plan put before it is open. Skipping and removing tasks
+/// in between does not change this; a person who skips or removes the protected task itself does.
 fn way_round(seen: &Seen<'_>, memory: &Memory) -> Verdict {
     let shape = |event: &Event| match event {
         Event::Moved(moved) => moved.state.status().is_met(),

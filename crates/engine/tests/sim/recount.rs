@@ -12,7 +12,7 @@ use engine::{Event, Write};
 use crate::check::hold;
 use crate::machine::{Memory, Seen, Verdict};
 
-/// Counts again what the step may have changed.
+/// Counts the parts again that the step may have changed.
 pub(crate) fn step(seen: &Seen<'_>, memory: &Memory) -> Verdict {
     let graph =
         |write: &Write| matches!(write, Write::Insert(..) | Write::Edges(_) | Write::Drop(_) | Write::Waits(..));
@@ -40,7 +40,7 @@ pub(crate) fn step(seen: &Seen<'_>, memory: &Memory) -> Verdict {
     owners.into_iter().try_for_each(|owner| mailbox(seen.after, memory, owner))
 }
 
-/// The log names who can begin because of a completion.
+/// Checks that the log names the tasks that can begin because of a completion.
 fn freed(seen: &Seen<'_>, moved: &Moved) -> Verdict {
     let waiting = edges(&seen.before.dependents, moved.task).filter_map(|id| seen.after.tasks.get(&id));
     let free = waiting.filter(|task| !task.status().is_met() && unmet(seen.after, task.id) == 0);
@@ -68,7 +68,7 @@ pub(crate) fn whole(tables: &Tables, memory: &Memory) -> Verdict {
     owners.into_iter().try_for_each(|owner| mailbox(tables, memory, owner))
 }
 
-/// Dependencies that are neither completed nor skipped.
+/// Counts the dependencies that are neither completed nor skipped.
 pub(crate) fn unmet(tables: &Tables, id: TaskId) -> u32 {
     let open = edges(&tables.dependencies, id);
     let open = open.filter(|other| tables.tasks.get(other).is_none_or(|task| !task.status().is_met()));
@@ -94,7 +94,8 @@ fn counters(tables: &Tables) -> Verdict {
         let open = !task.status().is_met();
         let (all, left) = counted.entry(task.workflow).or_insert((0_u32, 0_u32));
         (*all, *left) = (*all + 1, *left + u32::from(open));
-        // What is done waits for nothing, so its counter says nothing; what is being planned is not there yet.
+        // The counter of a finished task is not used, because the task waits for nothing. The tasks of a draft do not
+        // count yet.
         let hidden = tables.workflows.get(&task.workflow).is_none_or(is_draft);
         let waits = unmet(tables, task.id);
         hold!(hidden || !open || task.unmet == waits, "(f) unmet counters are right", "{task:?} waits for {waits}");
@@ -111,12 +112,13 @@ fn counters(tables: &Tables) -> Verdict {
     Ok(())
 }
 
-/// Returns whether the tasks of a workflow are pieces of a plan that is not set, also when a person abandoned it since.
+/// Returns whether the tasks of a workflow are pieces of a plan that is not set, also when a person abandoned the
+/// workflow since.
 fn is_draft(workflow: &Workflow) -> bool {
     workflow.status == WorkflowStatus::Planning || workflow.draft.is_some()
 }
 
-/// Peels off what waits for nothing until nothing is left.
+/// Checks that the dependencies have no cycle: removes the tasks that wait for no task until none is left.
 fn acyclic(tables: &Tables) -> Verdict {
     let mut left: BTreeMap<TaskId, usize> = tables.tasks.keys().map(|id| (*id, 0)).collect();
     for (task, _) in &tables.dependencies {

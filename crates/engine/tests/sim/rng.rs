@@ -1,4 +1,4 @@
-//! Chance as a value: a seeded generator (SplitMix64), so that a run is replayed from its seed.
+//! Randomness as a value: a seeded generator (SplitMix64), so that a run can be replayed from its seed.
 
 #[derive(Debug, Clone)]
 pub(crate) struct Rng(u64);
@@ -20,7 +20,7 @@ impl Rng {
         (u128::from(self.word()) << 64) | u128::from(self.word())
     }
 
-    /// 0 up to and without `end`.
+    /// Returns a number from 0 up to, but not including, `end`.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.word() % u64::try_from(end.max(1)).unwrap_or(1)).unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! What came up in a run, so that a simulator which tries nothing is noticed.
+//! The situations that a run met, so that a simulator which tries nothing is noticed.
 
 use engine::refusal::ElsewhereHome;
 use engine::{Command, Event, Refusal, Rights};
@@ -6,7 +6,7 @@ use engine::{Command, Event, Refusal, Rights};
 use crate::machine::Seen;
 use crate::voice;
 
-/// What a few hundred runs must meet: each is a situation that the rules of identity and protection are about.
+/// The situations that a few hundred runs must meet. The rules of identity and protection exist for each of them.
 pub(crate) const WANTED: [&str; 26] = [
     "refused AGENT_ELSEWHERE while its home lives",
     "refused AGENT_ELSEWHERE to its own user after its home died",
@@ -36,7 +36,7 @@ pub(crate) const WANTED: [&str; 26] = [
     "skipped by an agent",
 ];
 
-/// Returns what came up in a step.
+/// Returns the situations that a step met.
 pub(crate) fn of(seen: &Seen<'_>) -> Vec<String> {
     let mut met: Vec<String> =
         seen.change.reply.as_ref().err().map(|refusal| refused(seen, refusal)).into_iter().collect();

@@ -1,4 +1,4 @@
-//! Which agent a caller speaks for, worked out from the rows alone and differently from `engine::identity`.
+//! Finds the agent that a caller speaks for, from the rows alone and in another way than `engine::identity`.
 
 use engine::agent::Agent;
 use engine::caller::Standing;
@@ -10,8 +10,8 @@ use engine::{Actor, Rights, Timestamp};
 
 use crate::machine::Step;
 
-/// Returns whether the caller speaks for the agent: the door vouches for it, or the agent registered last on this very
-/// connection. A call that names another agent does not speak for this one.
+/// Returns whether the caller speaks for the agent: the caller is vouched for, or the agent registered last on this
+/// very connection. A call that names another agent does not speak for this one.
 pub(crate) fn speaks_as(tables: &Tables, step: &Step, agent: AgentId) -> bool {
     let named = step.caller.agent;
     let vouched = step.caller.standing == Standing::Vouched && named == Some(agent);
@@ -23,11 +23,12 @@ fn is_at_home(tables: &Tables, step: &Step, agent: AgentId) -> bool {
     home.is_some() && home == step.caller.session
 }
 
-/// Returns the agent that acts in this step, or None when the caller has none, several, or names one at home elsewhere.
+/// Returns the agent that acts in this step, or `None` when the caller has none or several, or names an agent with its
+/// home on another connection.
 pub(crate) fn acting(tables: &Tables, step: &Step, task: Option<&Task>) -> Option<AgentId> {
     if let Some(named) = step.caller.agent {
         let row = tables.agents.get(&named)?;
-        // An agent that unregistered has no home; the rules refuse it by themselves.
+        // An agent that unregistered has no home; a separate rule refuses it.
         return (row.left.is_some() || speaks_as(tables, step, named)).then_some(named);
     }
     let session = step.caller.session?;
@@ -57,7 +58,7 @@ pub(crate) fn rights(tables: &Tables, step: &Step) -> Rights {
     if step.caller.rights.is_persons() && as_agent { Rights::Agent } else { step.caller.rights }
 }
 
-/// Returns how the log names the caller.
+/// Returns the actor that the log names for the caller.
 pub(crate) fn sender(tables: &Tables, step: &Step) -> Actor {
     match rights(tables, step) {
         Rights::Agent | Rights::Runner => acting(tables, step, None).map_or(Actor::Engine, Actor::Agent),
@@ -67,7 +68,7 @@ pub(crate) fn sender(tables: &Tables, step: &Step) -> Actor {
     }
 }
 
-/// Returns whether the caller acts on others under its own name.
+/// Returns whether the caller acts on tasks and agents of others under its own name.
 pub(crate) fn overrides(tables: &Tables, step: &Step) -> bool {
     rights(tables, step).may_override()
 }
