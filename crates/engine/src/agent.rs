@@ -31,7 +31,7 @@ pub struct Agent {
     /// The time of the last registration.
     #[serde(default)]
     pub registered: Timestamp,
-    /// The agent's place in its client.
+    /// The agent's conversation, sub-agent and call in its client.
     #[serde(default)]
     pub origin: Origin,
     /// The time of the last sign of life that was stored.

@@ -103,7 +103,7 @@ pub enum ApprovalState {
 }
 
 names! {
-    /// A state without its data.
+    /// The status of an approval: its state without the data.
     ApprovalStatus {
         Pending = "pending", Approved = "approved", Rejected = "rejected", Expired = "expired", Revoked = "revoked",
         Consumed = "consumed",

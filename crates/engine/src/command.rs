@@ -233,7 +233,7 @@ pub enum Command {
     },
 
     // Turns
-    /// Recorded before the program starts.
+    /// Starts a turn. It is recorded before the program starts.
     StartTurn(StartTurn),
     EndTurn {
         turn: TurnId,
@@ -293,7 +293,7 @@ pub enum Command {
 
     // Reviews
     OpenReview(OpenReview),
-    /// Recorded before the provider is asked.
+    /// Starts a round of a review. It is recorded before the provider is asked.
     StartRound(Box<StartRound>),
     EndRound(Box<EndRound>),
     DecideFinding {

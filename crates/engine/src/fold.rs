@@ -38,9 +38,9 @@ pub enum Write {
     Insert(Arc<Piece>, Option<Actor>),
     /// All columns of a task except `unmet`, which the store keeps up to date.
     Task(Box<Task>),
-    /// A task of which only the number of checkpoints and the time of change changed, so its place in every list stays.
-    /// Adding checkpoints is the most frequent act of agents, and writing the whole row with all its indexes would cost
-    /// too much.
+    /// A task that changed only in its number of checkpoints and its time of change, so its position in every list
+    /// stays. Adding checkpoints is the most frequent act of agents, and writing the whole row with all its indexes
+    /// would cost too much.
     Noted {
         task: TaskId,
         checkpoints: u32,

@@ -86,34 +86,34 @@ macro_rules! ids {
 }
 
 ids! {
-    /// A plan and its tasks. Commands lock it as a whole.
+    /// The id of a workflow: a plan and its tasks. Commands lock it as a whole.
     WorkflowId = "wf";
-    /// One task of a workflow.
+    /// The id of a task.
     TaskId = "tk";
-    /// One registration of one program. It is never reused, so a program that comes back under the same name is another
-    /// agent.
+    /// The id of an agent, which is one registration of one program. It is never reused, so a program that comes back
+    /// under the same name is another agent.
     AgentId = "ag";
-    /// A record of progress of a task.
+    /// The id of a checkpoint, which is a record of a task's progress.
     CheckpointId = "cp";
-    /// A worktree.
+    /// The id of a worktree.
     WorkspaceId = "ws";
-    /// A repository.
+    /// The id of a repository.
     RepositoryId = "rp";
-    /// A stored plan with variables.
+    /// The id of a stored plan with variables.
     TemplateId = "tmpl";
-    /// A message in a mailbox.
+    /// The id of a message in a mailbox.
     MessageId = "msg";
-    /// A conversation of messages.
+    /// The id of a thread of messages.
     ThreadId = "thr";
-    /// A connection of a client.
+    /// The id of a client's connection.
     SessionId = "ses";
-    /// A token that permits calls over HTTP.
+    /// The id of a token that permits calls over HTTP.
     TokenId = "tok";
-    /// One run of an agent's program.
+    /// The id of a turn, which is one run of an agent's program.
     TurnId = "tn";
-    /// A request to a person to allow an act.
+    /// The id of a request to a person to allow an act.
     ApprovalId = "ap";
-    /// A review, which the protocol calls a session.
+    /// The id of a review, which the protocol calls a session.
     ReviewId = "ses";
 }
 

@@ -25,136 +25,141 @@ pub const KEY_MS: Millis = Millis::minutes(24 * 60);
 /// The time without a new piece after which an unfinished plan is given up.
 pub const DRAFT_MS: Millis = Millis::minutes(1);
 
-/// The length of a name. Names are shown in lists and matched exactly.
+/// The maximum length of a name, in bytes. Names are shown in lists and matched exactly.
 pub const NAME_BYTES_MAX: usize = 512;
-/// The length of a role, a capability, a group or a slug.
+/// The maximum length of a role, a capability, a group or a slug, in bytes.
 pub const LABEL_BYTES_MAX: usize = 128;
-/// The length of a slug, as the rules page says.
+/// The maximum length of a slug, in characters, as the rules page says.
 pub const SLUG_CHARS_MAX: usize = 64;
-/// The size of one line or paragraph: outcome, error, reason, summary, subject.
+/// The maximum size of one line or paragraph (outcome, error, reason, summary, subject), in bytes.
 pub const SUMMARY_BYTES_MAX: usize = 64 * 1024;
-/// The size of a description, a message body, or a piece of JSON.
+/// The maximum size of a description, a message body, or a piece of JSON, in bytes.
 pub const TEXT_BYTES_MAX: usize = 512 * 1024;
-/// The size of idempotency keys and lock owners, which callers choose.
+/// The maximum size of idempotency keys and lock owners, in bytes. Callers choose both.
 pub const KEY_BYTES_MAX: usize = 256;
-/// The length of a path or a glob.
+/// The maximum length of a path or a glob, in bytes.
 pub const PATH_BYTES_MAX: usize = 4096;
 
-/// The number of tasks in the largest supported plan.
+/// The maximum number of tasks in a plan: the size of the largest supported plan.
 pub const PLAN_TASKS_MAX: usize = 100_000;
-/// The number of dependencies in a plan. Twenty for each task of the largest plan is more than any known plan has.
+/// The maximum number of dependencies in a plan. Twenty for each task of the largest plan is more than any known plan
+/// has.
 pub const PLAN_EDGES_MAX: usize = 2_000_000;
-/// The rows of one piece of a plan. A piece must be written in well under 250 ms, because all other commands wait for
-/// it.
+/// The maximum number of rows in one piece of a plan. A piece must be written in well under 250 ms, because all other
+/// commands wait for it.
 pub const PIECE_ROWS_MAX: usize = 3_000;
-/// The rows of a replan. It is one transaction, and no other command may wait long for it.
+/// The maximum number of rows that a replan changes. It is one transaction, and no other command may wait long for it.
 pub const REPLAN_ROWS_MAX: usize = 10_000;
-/// The dependencies between open tasks that a replan by an agent looks at. With more, only a person may replan.
+/// The maximum number of dependencies between open tasks that a replan by an agent looks at. With more, only a person
+/// may replan.
 pub const OPEN_EDGES_MAX: usize = 200_000;
-/// The tasks that an insertion into the middle of a plan moves, in one statement.
+/// The maximum number of later tasks that an insertion into the middle of a plan moves, in one statement.
 pub const SHIFT_TASKS_MAX: u32 = 20_000;
-/// The dependencies of one task.
+/// The maximum number of dependencies of one task.
 pub const DEPENDENCIES_MAX: usize = 1_000;
-/// The capabilities that a task asks for, or that an agent has.
+/// The maximum number of capabilities that a task asks for, or that an agent has.
 pub const CAPABILITIES_MAX: usize = 64;
-/// The globs of one task. Overlap is compared pair by pair.
+/// The maximum number of globs of one task. Overlap is compared pair by pair.
 pub const TOUCHES_MAX: usize = 64;
-/// The number of names that a refusal lists, before it gives only the number of the rest.
+/// The maximum number of names that a refusal lists. It gives only the number of the rest.
 pub const NAMED_MAX: usize = 20;
-/// The attempts that may end by a crash or an expired lease.
+/// The default and the maximum number of attempts that may end by a crash or an expired lease.
 pub const ATTEMPTS_DEFAULT: u32 = 5;
 pub const ATTEMPTS_MAX: u32 = 1_000;
-/// The largest parallel limit; a larger one would have no effect.
+/// The maximum parallel limit of a workflow; a larger one would have no effect.
 pub const PARALLEL_MAX: u32 = 10_000;
-/// The claimed tasks with globs in one workflow. Each further claim is compared with all of them.
+/// The maximum number of claimed tasks with globs in one workflow. Each further claim is compared with all of them.
 pub const BUSY_FILES_MAX: usize = 1_000;
-/// The tasks that one agent may hold.
+/// The maximum number of tasks that one agent may hold.
 pub const HELD_TASKS_MAX: usize = 200;
-/// The agents with one name and runtime that are looked at to find one to resume.
+/// The maximum number of agents with one name and runtime that are looked at to find one to resume.
 pub const SAME_AGENTS_MAX: usize = 20;
-/// The agents of one connection.
+/// The maximum number of agents of one connection.
 pub const SESSION_AGENTS_MAX: usize = 200;
 
-/// The ready tasks that one page looks at.
+/// The maximum number of ready tasks that one page looks at.
 pub const CANDIDATES_MAX: usize = 500;
-/// The pages that one call for work reads before it replies that there is no task, because other commands wait during
-/// this time.
+/// The maximum number of pages that one call for work reads before it replies that there is no task. Other commands
+/// wait during this time.
 pub const CLAIM_PAGES_MAX: u32 = 20;
-/// The rows of a page: the default, and the largest number.
+/// The default and the maximum number of rows of a page.
 pub const PAGE_ROWS_DEFAULT: usize = 50;
 pub const PAGE_ROWS_MAX: usize = 500;
-/// The leases that one sweep of one workflow ends.
+/// The maximum number of leases that one sweep of one workflow ends.
 pub const SWEEP_TASKS_MAX: usize = 100;
-/// The ids of freed tasks that the event of a completion keeps. The rest are only counted.
+/// The maximum number of freed tasks whose ids the event of a completion keeps. The rest are only counted.
 pub const FREED_TASKS_MAX: usize = 100;
 
-/// The files that a checkpoint or a task names.
+/// The maximum number of files that a checkpoint or a task names.
 pub const FILES_MAX: usize = 1_000;
-/// The unread messages of one mailbox. A full mailbox refuses new messages, so that none is lost silently.
+/// The maximum number of unread messages of one mailbox. A full mailbox refuses new messages, so that none is lost
+/// silently.
 pub const UNREAD_MAX: u32 = 1_000;
-/// The recipients of one broadcast.
+/// The maximum number of recipients of one broadcast.
 pub const BROADCAST_MAX: usize = 500;
-/// The messages that one call marks.
+/// The maximum number of messages that one call marks.
 pub const MARKED_MESSAGES_MAX: usize = 500;
-/// The agents that have one role and get the messages for this role.
+/// The maximum number of agents with one role that get the messages for this role.
 pub const ROLE_HOLDERS_MAX: usize = 100;
-/// The repositories of one workflow.
+/// The maximum number of repositories of one workflow.
 pub const REPOSITORIES_MAX: usize = 100;
-/// The tokens that are not revoked. Each gives access, so a person must be able to keep an overview.
+/// The maximum number of tokens that are not revoked. Each gives access, so a person must be able to watch them all.
 pub const TOKENS_MAX: usize = 500;
 /// The time for a decision, and the time to use an approval. After a day the asker has forgotten its request, and a
 /// given approval is for an act that is done now.
 pub const PENDING_APPROVAL_MS: Millis = Millis::minutes(24 * 60);
 pub const APPROVAL_MS: Millis = Millis::minutes(5);
-/// The approvals that are pending at the same time. A person cannot look at more.
+/// The maximum number of approvals that are pending at the same time. A person cannot look at more.
 pub const APPROVALS_MAX: usize = 1_000;
 /// The silence after which the sender of a notice counts as gone. A sender gives up well before.
 pub const NOTICE_SENDING_MS: Millis = Millis::seconds(90);
 /// The first and the longest pause before a failed notice is sent again. The pause doubles with each try.
 pub const NOTICE_PAUSE_MS: Millis = Millis::seconds(10);
 pub const NOTICE_PAUSE_MS_MAX: Millis = Millis::minutes(30);
-/// The number of tries, which take about three hours. A person who is away for longer finds the approval with `status`.
+/// The maximum number of tries to send a notice, which take about three hours. A person who is away for longer finds
+/// the approval with `status`.
 pub const NOTICE_TRIES_MAX: u32 = 14;
-/// The notices that are looked at to find one to send.
+/// The maximum number of notices that are looked at to find one to send.
 pub const NOTICES_LOOKED_AT: u32 = 20;
-/// The length of the stored reason why a notice could not be sent.
+/// The maximum length of the stored reason why a notice could not be sent, in characters.
 pub const PROBLEM_CHARS_MAX: usize = 500;
-/// The approvals that a person is shown at once.
+/// The maximum number of approvals that a person is shown at once.
 pub const SHOWN_APPROVALS_MAX: usize = 500;
-/// The gates of one workflow that are open or waited for: as many as approvals can be pending, plus the ones that were
-/// just given.
+/// The maximum number of gates of one workflow that are open or waited for: as many as approvals can be pending, plus
+/// the ones that were just given.
 pub const GATES_MAX: u32 = 2_000;
-/// The gated tasks for which a person is asked in one round.
+/// The maximum number of gated tasks for which a person is asked in one round.
 pub const GATED_TASKS_MAX: u32 = 50;
-/// The open approvals of one task that are looked at. A task asks for few approvals at once.
+/// The maximum number of open approvals of one task that are looked at. A task asks for few approvals at once.
 pub const OPEN_APPROVALS_LOOKED_AT: u32 = 20;
-/// The approvals that one sweep ends.
+/// The maximum number of approvals that one sweep ends.
 pub const EXPIRED_APPROVALS_MAX: u32 = 100;
-/// The number of times that a conversation is sent back at one prompt for its handoff. A runner allows as many repairs.
+/// The maximum number of times that a conversation is sent back at one prompt for its handoff. A runner allows as many
+/// repairs.
 pub const REMINDERS_MAX: u32 = 2;
-/// The reports of progress in a row. One more means that the agent repeats itself without a result.
+/// The maximum number of progress reports in a row. One more means that the agent repeats itself without a result.
 pub const GOES_ON_MAX: u32 = 2;
 /// The silence after which a conversation counts as ended.
 pub const REMINDER_MS: Millis = Millis::minutes(7 * 24 * 60);
-/// The turns of one task. This ends a loop that no person stops.
+/// The maximum number of turns of one task. This ends a loop that no person stops.
 pub const TURNS_MAX: u32 = 10_000;
 /// The silence after which a runner counts as gone. A live runner gives several signs of life in this time.
 pub const RUNNER_MS: Millis = Millis::seconds(30);
-/// The agents of one runner.
+/// The maximum number of agents of one runner.
 pub const RUNNER_AGENTS_MAX: usize = 500;
-/// The rounds of a review that keeps a task from being completed, before a person must look at it.
+/// The default number of rounds of a review that keeps a task from being completed, before a person must look at it.
 pub const REVIEW_ROUNDS_DEFAULT: u32 = 5;
-/// The rounds of any review. More rounds need a new review.
+/// The maximum number of rounds of any review. More rounds need a new review.
 pub const REVIEW_ROUNDS_MAX: u32 = 1_000;
-/// The findings of one response. No agent answers more.
+/// The maximum number of findings of one response. No agent answers more.
 pub const FOUND_MAX: usize = 200;
-/// The findings of one review. Each round looks at all of them.
+/// The maximum number of findings of one review. Each round looks at all of them.
 pub const FINDINGS_MAX: u32 = 2_000;
-/// The size of a document of the feedback protocol, and so of every text in it.
+/// The maximum size of a document of the feedback protocol, and so of every text in it, in bytes.
 pub const REVIEW_BYTES_MAX: usize = 1 << 20;
-/// The sections of the project context.
+/// The maximum number of sections of the project context.
 pub const SECTIONS_MAX: usize = 500;
-/// The variables of a template.
+/// The maximum number of variables of a template.
 pub const VARIABLES_MAX: usize = 256;
 
 /// How long an approval can be decided and used, as the project's settings say.

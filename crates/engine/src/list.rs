@@ -9,7 +9,7 @@ use crate::time::Timestamp;
 use crate::workflow::WorkflowStatus;
 use crate::workspace::WorkspaceStatus;
 
-/// One page, or one count.
+/// A query for one page of rows, or for one count.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum List {
     /// Workflows, newest first, after a position in that order.

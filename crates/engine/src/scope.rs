@@ -88,7 +88,7 @@ impl Command {
         }
     }
 
-    /// Returns the one task that the command is about. Without a named agent, its holder acts.
+    /// Returns the one task that the command is about. When the call names no agent, the holder of this task acts.
     #[expect(clippy::wildcard_enum_match_arm, reason = "the other commands are about no task, or about several")]
     pub fn task(&self) -> Option<TaskId> {
         match self {

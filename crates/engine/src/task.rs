@@ -1,4 +1,4 @@
-//! A task: what it is, where it stands, and which moves are legal.
+//! A task: its fields, its state, and its legal moves.
 //!
 //! ```text
 //!            claim leaves the status as it is

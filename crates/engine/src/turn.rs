@@ -52,7 +52,7 @@ pub struct Ended {
     pub verdict: Option<Json>,
 }
 
-/// The cost of a turn or a group of turns. An unknown value is not zero: no limit applies to it.
+/// The cost of a turn or of several turns. An unknown value is not zero; no limit applies to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Spent {
     /// The cost in millionths of a US dollar.

@@ -79,7 +79,7 @@ pub enum Need {
 
     /// The agent with this slug.
     Slug(String),
-    /// The highest number `n` in `slug-n`.
+    /// The highest number `n` among the slugs of the form `slug-n`.
     SlugNumber(String),
     /// Agents of a connection, the last registered first.
     SessionAgents(SessionId),

@@ -54,7 +54,7 @@ struct Agent {
 struct Past {
     /// The attempts that were claimed, each with its agent, in order.
     claims: Vec<(u32, usize)>,
-    /// The agents whose writes were accepted, each with the last attempt at that time, each pair once.
+    /// The agents whose writes were accepted, each with the task's last attempt at that time. Each pair is listed once.
     writers: Vec<(u32, usize)>,
     completions: u8,
     /// The attempt number in the last accepted write.
@@ -161,7 +161,7 @@ impl Model for Claims {
                 actions.extend([Action::Renew { agent }, Action::Crash { agent }, Action::Kill { agent }]);
             }
         }
-        // One clock that jumps is enough: it can be both behind and ahead of all others.
+        // Only one clock jumps. That is enough, because it can be both behind and ahead of all others.
         actions.extend(SKEWS.map(|to| Action::Skew { agent: 0, to }));
         actions.extend(world.mail.iter().flat_map(|mail| [Action::Deliver(*mail), Action::Lose(*mail)]));
         actions.extend((0..world.rows.len()).map(|task| Action::Resume { task }));

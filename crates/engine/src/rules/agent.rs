@@ -123,7 +123,7 @@ pub(crate) fn check_register(register: &Register) -> Result<(), Stop> {
 enum Same {
     /// An agent that is at home on this connection, or moves its home here.
     Here(AgentId),
-    /// The agent that the caller's token stands for.
+    /// The agent that the caller's token belongs to.
     Bound(AgentId),
     /// A new agent. `elsewhere` is an agent of the same name whose home is alive on another connection; the reply names
     /// it.
@@ -285,7 +285,7 @@ pub(crate) fn unregister(case: &mut Case<'_>) -> Result<Reply, Stop> {
     let locked = case.world.workflow_ids(&Need::LockedBy(agent.to_string()))?;
     case.world.want(locked.iter().map(|id| Need::Workflow(*id)))?;
     let released = end_claims(case, agent, Cause::Unregistered)?;
-    // No caller can act as this agent again, so no agent could unlock these workflows.
+    // The agent can never act again, so it could not unlock these workflows.
     for id in locked {
         if case.world.workflow(*id)?.lock.as_ref().is_some_and(|lock| lock.until > case.now) {
             case.events.push(Event::Unlocked { workflow: *id, owner: agent.to_string() });

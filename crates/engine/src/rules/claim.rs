@@ -184,8 +184,8 @@ pub(crate) fn claim_next(case: &mut Case<'_>, id: WorkflowId, include_failed: bo
             let task = case.world.task(found.id)?;
             match may_start(case, task, workflow, agent) {
                 Ok(start) => return give(case, task, workflow, agent, &start),
-                // The list does not know of a process that is alive past its lease and blocks these files. A gate may
-                // also have closed again since the list was made. Both skip this task.
+                // The list does not know of a process that is alive past its lease and still uses these files. A gate
+                // may also have closed again since the list was made. In both cases, the search skips this task.
                 Err(Stop::Refused(Refusal::FilesBusy { .. } | Refusal::ApprovalRequired { .. })) => {
                     ask.after = Some(offer::position(task))
                 }

@@ -151,7 +151,8 @@ fn may_move(case: &Case<'_>, task: &Task, attempt: Option<u32>, target: Status) 
             let actor = case.owner(task, attempt)?;
             let decides = match case.rights {
                 Rights::Person | Rights::Engine => true,
-                // They may take the task away from its holder, but may not approve in place of a person.
+                // A coordinator or a script may take the task away from its holder, but may not approve in place of a
+                // person.
                 Rights::Coordinator | Rights::Script => {
                     matches!(target, Status::Pending | Status::Blocked | Status::Failed)
                 }

@@ -208,7 +208,7 @@ pub(crate) fn set_config(case: &mut Case<'_>, id: WorkflowId, patch: &Json) -> R
 
 pub(crate) fn lock(case: &mut Case<'_>, id: WorkflowId, owner: &str) -> Result<Reply, Stop> {
     check::key("session_id", owner)?;
-    // Otherwise only that agent could unlock the workflow.
+    // A lock in the name of another agent is refused, because only that agent could remove it.
     if !case.owns_lock(owner, Some(owner))? {
         let problem = format!("{owner} is another agent; lock with your own agent id or a text of your own");
         return Err(Refusal::NotPermitted { problem }.into());

@@ -13,7 +13,7 @@ use crate::verification::Verification;
 use crate::workflow::{Workflow, WorkflowDetail};
 use crate::world::{Fact, Need, Stop, World};
 
-/// The turns that are read. No attempt has more before a limit stops it.
+/// The number of turns that are read. No attempt has more before a limit stops it.
 const TURN_ROWS: u32 = 500;
 /// The newest checkpoints that are read. A question and its answer are among them.
 const CHECKPOINT_ROWS: u32 = 50;
