@@ -19,7 +19,7 @@ pub struct Caller {
     pub standing: Standing,
     /// The user or token behind the connection. It may resume its own agents when their connection is gone.
     pub principal: Option<String>,
-    /// The owner with whose locks the caller passes: an agent's id, or a text that the caller chose.
+    /// The owner in whose name the caller passes workflow locks: an agent's id, or a text that the caller chose.
     pub lock_owner: Option<String>,
     pub key: Option<Key>,
     /// Connections of this machine whose processes are alive and gave a sign of life in the last two waking hours, as

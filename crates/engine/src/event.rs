@@ -75,7 +75,7 @@ pub enum Event {
         slug: String,
         origin: Origin,
     },
-    /// An agent was sent back. Not logged: the text is in a checkpoint.
+    /// The reminder of a conversation changed. Not logged: the text is in a checkpoint.
     Reminded {
         reminder: Box<Reminder>,
     },

@@ -20,7 +20,7 @@ pub enum Protection {
     Contract,
     /// The task waits, directly or through other tasks, for a protected task.
     Dependency,
-    /// The settings and the status of a workflow.
+    /// The settings and the status of a workflow are protected.
     Workflow,
 }
 

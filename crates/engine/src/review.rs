@@ -147,7 +147,7 @@ pub struct Decision {
 }
 
 names! {
-    /// Tells whether the requester followed a finding.
+    /// The requester's verdict on a finding.
     Verdict { Accepted = "accepted", Partial = "partial", Rejected = "rejected" }
 }
 

@@ -269,7 +269,8 @@ impl Status {
         matches!(self, Self::Completed | Self::Skipped)
     }
 
-    /// Returns the statuses to which a command may move a task from here. The end of a lease is not in this table.
+    /// Returns the statuses to which a command may move a task from this status. The end of a lease is not in this
+    /// table.
     pub fn targets(self) -> &'static [Self] {
         match self {
             Self::Pending => &[

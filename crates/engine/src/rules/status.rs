@@ -46,7 +46,7 @@ pub(crate) fn move_task(case: &mut Case<'_>, id: TaskId, attempt: Option<u32>, t
     finish(case, &step, moved)
 }
 
-/// Returns the protection-loosening act that a move is, if it is one.
+/// Returns the way in which a move would loosen a task's protections: a skip, an unblock, or none.
 fn loosens(task: &Task, target: Status) -> Option<Loosening> {
     match (task.status(), target) {
         (_, Status::Skipped) => Some(Loosening::Skip),

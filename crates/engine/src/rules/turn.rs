@@ -44,8 +44,8 @@ pub(crate) fn start(case: &mut Case<'_>, start: &StartTurn) -> Result<Reply, Sto
     let holder = holder(case, task, start.attempt)?;
     let agent = start.agent.map_or(Ok(holder), |agent| case.world.agent(agent).map(|found| found.id))?;
     case.world.want([Need::TurnCount(task.id), Need::TurnRunning(task.id)])?;
-    // Only its runner ends a turn of an earlier claim, and that runner may never come back. So such a turn does not
-    // block a new one.
+    // Only turns of this attempt count. A turn of an earlier claim can be ended only by its runner, which may never
+    // come back.
     let running = case.world.turns(&Need::TurnRunning(task.id))?.first().filter(|turn| turn.attempt == start.attempt);
     if !start.purpose.is_a_look()
         && let Some(running) = running

@@ -137,8 +137,8 @@ fn steered(case: &Case<'_>, workflow: &Workflow, to: WorkflowStatus) -> Result<(
     protect::workflow(case, workflow, act.0, act.1)
 }
 
-/// Changes the course of a workflow. A course, unlike a status, can be asked for twice without an error, and a refusal
-/// uses its words.
+/// Changes the course of a workflow. Asking for the same course twice has the effect of asking once, and a refusal
+/// names the course instead of a status.
 pub(crate) fn steer(case: &mut Case<'_>, id: WorkflowId, course: Course) -> Result<Reply, Stop> {
     let status = open(case, id)?.status;
     let to = match (course, status) {

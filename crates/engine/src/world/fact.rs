@@ -18,7 +18,7 @@ use crate::verification::Verification;
 use crate::workflow::Workflow;
 use crate::workspace::{Repository, Workspace};
 
-/// The answer to a question about many rows.
+/// The store's answer to a need that asks about many rows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fact {
     Tasks(Vec<TaskId>),

@@ -193,7 +193,7 @@ impl Fault {
 
     /// Applies the faults about the acting agent and the caller's rights.
     fn bend_identity(self, tables: &Tables, step: &Step) -> Option<Step> {
-        // Another caller has other keys, which is a separate fault.
+        // A changed caller would also use other keys, which is a separate fault.
         if step.caller.key.is_some() && self != Self::KeysLeftBehind {
             return None;
         }
@@ -340,7 +340,8 @@ impl Fault {
     }
 }
 
-/// Drops the approvals that the engine itself moved to a status, so that they stay unchanged.
+/// Undoes the engine's own moves of approvals to this status. A command that decides about or consumes an approval
+/// keeps its moves.
 fn drop_approvals(change: &mut Change, writes: &mut Vec<Write>, status: ApprovalStatus) {
     if !matches!(change.reply, Ok(Reply::ApprovalDecided { .. } | Reply::ApprovalConsumed)) {
         let dropped = |approval: &Approval| approval.state.status() == status;
