@@ -78,8 +78,8 @@ fn end_open(case: &mut Case<'_>, task: TaskId, moot: &Moot) -> Result<(), Stop> 
     Ok(())
 }
 
-/// Consumes the approvals that were given to an agent, when its session continues or the runner's turn for one task
-/// begins: the agent can act on them now.
+/// Consumes the approvals of an agent that wait for their turn, when its session continues or the runner begins a turn
+/// for one task: the agent can act on them now. Revokes the ones that belong to an earlier attempt.
 pub(crate) fn take_up(case: &mut Case<'_>, agent: AgentId, only: Option<TaskId>) -> Result<(), Stop> {
     let list = List::ApprovalsOf { agent, limit: limits::EXPIRED_APPROVALS_MAX };
     let Fact::ApprovalRows(rows) = case.world.list(list)? else { return Ok(()) };
