@@ -1,13 +1,13 @@
-//! Turns "run this agent for one turn" into a program's command line, and what the program prints into facts.
+//! Turns an order for one turn into a program's command line, and the program's output into facts.
 //!
 //! ```text
 //! Order ── launch ──────> Launch        what the turn host starts, and the files it finds
 //! bytes ── Listener ────> Heard …       while it runs, for the live view
 //! exit  ── Listener ────> Said          once: text, tools, tokens, dollars and how it ended
-//! pipes ── acp::converse ─> Heard, Said where `Launch.input` is a `Relay`: the program wants to be talked with
+//! pipes ── acp::converse ─> Heard, Said if `Launch.input` is a `Relay`: the program needs a conversation
 //! ```
 //!
-//! An exit code proves nothing: each program's file says how it lies and what is believed instead.
+//! An exit code alone proves nothing: the file of each program lists its misleading signs and the signs that count.
 
 mod account;
 pub mod acp;
@@ -27,7 +27,7 @@ pub use order::{Home, Input, Kind, Launch, Order, Permissions, Server, Unlauncha
 pub use replay::replay;
 pub use said::{End, Exit, Heard, Said, Spent};
 
-/// What to start for this turn. Nothing is written or started here.
+/// Returns the launch for this turn. It writes nothing and starts nothing.
 pub fn launch(order: &Order) -> Result<Launch, Unlaunchable> {
     match order.kind {
         Kind::Claude => claude::launch(order),

@@ -1,24 +1,25 @@
-//! Keeps what a stream says while it passes: the answer so far, counts, and what is worth a warning.
+//! Collects the facts of a stream while it passes: the answer so far, the counts, and the warnings.
 
 use super::said::{End, Exit, Heard, Said, Spent};
 use super::stream::head;
 
-/// An answer is a report and at most a few files; the end of it is what is searched.
+/// The length at which an answer is cut, in bytes. An answer is a report and at most a few files, and only its end is
+/// searched.
 const TEXT_BYTES_MAX: usize = 4 << 20;
-/// One line of a live view.
+/// The longest text of one line in a live view, in bytes.
 const SHOWN_BYTES_MAX: usize = 400;
 const NAME_BYTES_MAX: usize = 200;
 const REASON_BYTES_MAX: usize = 2000;
 const WARNINGS_MAX: usize = 16;
 
-/// What the events say about the end, before the exit code is looked at.
+/// The end of a turn as its events tell it, before the exit code is considered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// The program's own sign that its answer is complete.
+    /// The program gave its own sign that its answer is complete.
     Answered,
-    /// No such sign; the text says what is missing, for a program that then exits with 0.
+    /// The sign is missing. The text names it, for a program that then exits with 0.
     Open(&'static str),
-    /// The program has no signs of its own; its exit code is all there is.
+    /// The program gives no signs, so only its exit code counts.
     Unsaid,
     Ended(End),
 }
@@ -36,8 +37,8 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// The first one counts; every line of some streams names it again. It becomes an argument of a later turn, so what
-    /// could be read as an option is no name.
+    /// Records the id of the conversation. The first id counts, because every line of some streams repeats it. The id
+    /// becomes an argument of a later turn, so an id that could be read as an option is ignored.
     pub(super) fn conversation(&mut self, id: &str) {
         let plain = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte));
         let usable = plain && !id.is_empty() && !id.starts_with('-') && id.len() <= NAME_BYTES_MAX;
@@ -51,7 +52,7 @@ impl Account {
         (self.usd, self.tokens)
     }
 
-    /// A piece of text that continues the last one.
+    /// Adds text that continues the last text.
     pub(super) fn chunk(&mut self, text: &str) {
         self.text.push_str(text);
         if self.text.len() > 2 * TEXT_BYTES_MAX {
@@ -60,7 +61,7 @@ impl Account {
         self.heard.push(Heard::Text(head(text, SHOWN_BYTES_MAX).to_owned()));
     }
 
-    /// A text of its own.
+    /// Adds a separate text, which starts on a new line.
     pub(super) fn block(&mut self, text: &str) {
         if !self.text.is_empty() {
             self.text.push('\n');
@@ -68,24 +69,24 @@ impl Account {
         self.chunk(text);
     }
 
-    /// What was said before a tool call is not the answer.
+    /// Counts a tool call and clears the text, because text before a tool call is not the answer.
     pub(super) fn tool_call(&mut self, name: &str) {
         self.text.clear();
         self.inner_tool_call(name);
     }
 
-    /// A call made by an agent of the agent leaves its text alone.
+    /// Counts a tool call that a sub-agent made. The text of the agent itself stays.
     pub(super) fn inner_tool_call(&mut self, name: &str) {
         self.tool_calls = self.tool_calls.saturating_add(1);
         self.heard.push(Heard::ToolCall { name: head(name, NAME_BYTES_MAX).to_owned() });
     }
 
-    /// The program says itself what its answer is.
+    /// Replaces the text with the answer that the program states.
     pub(super) fn answer(&mut self, text: String) {
         self.text = text;
     }
 
-    /// Many lines that show nothing are one sign of life.
+    /// Records a sign of life. Many lines without anything to show count as one sign.
     pub(super) fn progress(&mut self) {
         if self.heard.last() != Some(&Heard::Progress) {
             self.heard.push(Heard::Progress);
@@ -163,7 +164,8 @@ impl Account {
                 End::Failed { code: Some(code), reason: reason(stderr_tail, "it failed after its answer") }
             }
             (Verdict::Open(_) | Verdict::Unsaid, Exit::Signal(signal)) => End::Signalled { signal },
-            // How a program says that it caught a signal: hang-up, interrupt, kill of its child, termination.
+            // A program that caught a signal exits with 128 plus its number: hang-up, interrupt, kill of its child,
+            // termination.
             (Verdict::Open(_) | Verdict::Unsaid, Exit::Code(code @ (129 | 130 | 137 | 143))) => {
                 End::Signalled { signal: code - 128 }
             }
@@ -191,19 +193,19 @@ impl Account {
     }
 }
 
-/// A reason of bounded length.
+/// Shortens a reason to the limit.
 pub(super) fn short(reason: &str) -> String {
     head(reason.trim(), REASON_BYTES_MAX).to_owned()
 }
 
-/// What standard error gives as the reason: its first line that says so, else its last line.
+/// Returns the reason that standard error gives: its first line that starts with "error", else its last line.
 fn reason(stderr_tail: &str, otherwise: &str) -> String {
     let lines = || stderr_tail.lines().map(plain).filter(|line| !line.trim().is_empty());
     let line = lines().find(|line| line.trim_start().to_ascii_lowercase().starts_with("error"));
     short(&line.or_else(|| lines().next_back()).unwrap_or_else(|| otherwise.to_owned()))
 }
 
-/// Without the colours of a terminal.
+/// Removes the colour codes of a terminal.
 fn plain(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     let mut letters = line.chars();

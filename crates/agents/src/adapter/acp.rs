@@ -1,4 +1,4 @@
-//! Any agent that speaks the Agent Client Protocol, version 1, on its standard streams.
+//! Speaks with any agent over the Agent Client Protocol, version 1, on its standard streams.
 //!
 //! ```text
 //! initialize ─> session/new, or session/resume, or session/load and wait for the end of its history
@@ -6,8 +6,8 @@
 //!                              <─ session/request_permission: once, or not at all
 //! ```
 //!
-//! The protocol's own crate is not used: its queues have no bound, and an update of a kind it does not know is an error
-//! there. We need eight messages.
+//! We do not use the protocol's own crate: its queues are unbounded, and it treats an update of an unknown kind as an
+//! error. We need eight messages.
 
 mod message;
 mod overheard;
@@ -22,7 +22,8 @@ pub use peer::{Host, Way};
 pub use permit::{Asked, Permit, ToolKind, covers};
 pub use talk::{Talked, converse};
 
-/// Prompts and our server travel in the conversation. A model is chosen by the agent's own arguments.
+/// Returns the launch. The prompts and our server travel in the conversation. The agent's own arguments choose a
+/// model.
 pub(super) fn launch(order: &Order) -> Result<Launch, Unlaunchable> {
     let mut launch = order.start()?;
     launch.arguments.extend(order.args.iter().cloned());

@@ -1,7 +1,8 @@
 //! Claude Code: `claude -p` with an event stream.
 //!
-//! How it lies: `is_error` comes with the subtype `success`; an interrupt exits with 0; a termination leaves no result;
-//! a refused tool exits with 0; and a resumed conversation keeps its first system prompt unless told not to.
+//! Misleading signs: `is_error` comes with the subtype `success`; an interrupt exits with 0; a termination leaves no
+//! result; a refused tool exits with 0; and a resumed conversation keeps its first system prompt unless an option says
+//! otherwise.
 
 mod events;
 
@@ -27,10 +28,11 @@ pub(super) fn launch(order: &Order) -> Result<Launch, Unlaunchable> {
         launch.say(&["--resume", conversation]);
     }
     if let Some(usd) = order.usd_left {
-        // It counts this process only, so what is left is what it may spend.
+        // `--max-budget-usd` counts this process only, so the remaining budget is the limit.
         launch.say(&["--max-budget-usd", &format!("{usd:.4}")]);
     }
-    // The stream needs it, and it ends the lists of names before what a person appends.
+    // `stream-json` needs `--verbose`. The option also ends the list of tool names before the arguments that a person
+    // appends.
     launch.say(&["--verbose"]);
     launch.arguments.extend(order.args.iter().cloned());
     launch.input = Input::File(message.into());
@@ -46,7 +48,8 @@ fn servers(server: &Server) -> String {
     .to_string()
 }
 
-/// Nobody is there to be asked, so what is not allowed is refused.
+/// Adds the arguments for the permissions. No person can be asked during a turn, so every tool that is not allowed is
+/// refused.
 fn permit(launch: &mut Launch, permissions: Permissions) {
     match permissions {
         Permissions::Read => launch.say(&[
@@ -54,11 +57,11 @@ fn permit(launch: &mut Launch, permissions: Permissions) {
             "dontAsk",
             "--allowedTools",
             "Read,Grep,Glob,mcp__handover",
-            // A person's own settings can allow more; this list is stronger than they are.
+            // A person's own settings can allow more tools. This list overrides them.
             "--disallowedTools",
             "Bash,Edit,Write,NotebookEdit,Monitor,PowerShell",
         ]),
-        // Edits are accepted by the mode, and only in the worktree; named here they would be allowed everywhere.
+        // The mode accepts edits, and only in the worktree. An edit tool in the list would be allowed everywhere.
         Permissions::Edit => {
             launch.say(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash,mcp__handover"]);
         }

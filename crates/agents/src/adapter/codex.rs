@@ -1,6 +1,6 @@
-//! Codex: `codex exec --json`, everything said on standard input.
+//! Codex: `codex exec --json`, with all prompts on standard input.
 //!
-//! How it lies: items of the type `error` are warnings; the usage of a resumed turn is that of all its turns.
+//! Misleading signs: items of the type `error` are warnings; the usage of a resumed turn includes all earlier turns.
 
 mod events;
 
@@ -12,7 +12,7 @@ pub(super) fn launch(order: &Order) -> Result<Launch, Unlaunchable> {
     let mut launch = order.start()?;
     launch.say(&["exec", "--json", "--skip-git-repo-check"]);
     if let Home::Own(_) = order.home {
-        // They are looked up on the network at every start, and an own home has none of them.
+        // Codex looks plugins and apps up on the network at every start, and a separate home has none of them.
         launch.say(&["--disable", "plugins", "--disable", "apps"]);
     }
     launch.say(&["-c", &server(&order.server), "-c", "approval_policy=\"never\""]);
@@ -20,7 +20,7 @@ pub(super) fn launch(order: &Order) -> Result<Launch, Unlaunchable> {
     if let Some(model) = &order.model {
         launch.say(&["-m", model]);
     }
-    // Our server gets these by name: a value in an argument could be read by everyone on the machine.
+    // Our server gets these variables by name, because every user of the machine could read a value in an argument.
     for (name, value) in &order.server.environment {
         launch.set(name, value.clone());
     }
@@ -34,7 +34,8 @@ pub(super) fn launch(order: &Order) -> Result<Launch, Unlaunchable> {
     Ok(launch)
 }
 
-/// The whole table at once: an entry of this name in the person's own file could have other keys.
+/// Returns the whole table of our server at once, because an entry of this name in the person's own file could have
+/// other keys.
 fn server(server: &Server) -> String {
     let names: Vec<&str> = server.environment.iter().map(|(name, _)| name.as_str()).collect();
     format!(
@@ -46,12 +47,12 @@ fn server(server: &Server) -> String {
     )
 }
 
-/// Strings and lists of strings are written the same way in JSON and TOML.
+/// Formats a value as TOML. Strings and lists of strings look the same in JSON and TOML.
 fn toml(value: &(impl serde::Serialize + ?Sized)) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// A setting and not a flag, because `resume` does not know the flag.
+/// Returns the sandbox mode as a setting and not as a flag, because `resume` does not know the flag.
 fn sandbox(permissions: Permissions) -> &'static str {
     match permissions {
         Permissions::Read => "sandbox_mode=\"read-only\"",

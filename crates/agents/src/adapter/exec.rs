@@ -1,10 +1,11 @@
-//! Any program: one line of envelope in, whatever it prints out.
+//! Runs any program: its input is one line with the envelope, and all of its output is the answer.
 
 use super::account::{Account, Verdict};
 use super::listener::Dialect;
 use super::order::{Input, Launch, Order, Unlaunchable};
 
-/// A repair or a resumption is a new start: the envelope says so itself, and there is no conversation.
+/// Returns the launch. A repair or a resumption is a new start: the envelope itself says so, and there is no
+/// conversation.
 pub(super) fn launch(order: &Order) -> Result<Launch, Unlaunchable> {
     let mut launch = order.start()?;
     launch.arguments.extend(order.args.iter().cloned());
@@ -19,7 +20,8 @@ pub(super) fn launch(order: &Order) -> Result<Launch, Unlaunchable> {
     Ok(launch)
 }
 
-/// All of standard output is the answer. It has no events, so the exit code is all there is to believe.
+/// A listener that takes all of standard output as the answer. There are no events, so only the exit code tells the
+/// end.
 #[derive(Debug, Default)]
 pub(super) struct Output;
 

@@ -1,11 +1,11 @@
-//! Gemini: its command line in a home of its own, over ACP in the person's home.
+//! Gemini: through its command line in a separate home, and over ACP in the person's home.
 //!
-//! Its command line has no way to name an MCP server for one run: settings come from its home, from the repository, or
-//! from files that only root may own. In a home of our own we can put an extension; in the person's home a conversation
-//! over ACP brings its server along. There a conversation can be resumed once at most: loading it leaves a stub, and the
-//! next start takes the stub for a broken conversation and removes both.
+//! The command line has no option that names an MCP server for one run: settings come from its home, from the
+//! repository, or from files that only root may own. In a separate home we can install an extension. In the person's
+//! home a conversation over ACP names its server. There a conversation can be resumed at most once: loading it leaves
+//! a stub, and the next start takes the stub for a broken conversation and removes both.
 //!
-//! How it lies: the exit code of a refused request is its HTTP status without the high bits.
+//! Misleading sign: the exit code of a refused request is its HTTP status without the high bits.
 
 mod events;
 
@@ -19,7 +19,7 @@ pub(super) use events::Events;
 
 pub(super) fn launch(order: &Order) -> Result<Launch, Unlaunchable> {
     let mut launch = order.start()?;
-    // In a folder it does not trust it starts no MCP server.
+    // Gemini starts no MCP server in a folder that it does not trust.
     launch.set("GEMINI_CLI_TRUST_WORKSPACE", "true");
     launch.say(&["--approval-mode", mode(order.permissions)]);
     if let Some(model) = &order.model {
@@ -37,7 +37,7 @@ pub(super) fn launch(order: &Order) -> Result<Launch, Unlaunchable> {
 }
 
 fn run(launch: &mut Launch, order: &Order, home: &Path) -> Result<(), Unlaunchable> {
-    // The same in every turn, so turns of one agent at the same time do not disturb each other.
+    // The file is the same in every turn, so simultaneous turns of one agent do not disturb each other.
     let extension = home.join(".gemini/extensions").join(Server::NAME);
     launch.files.push((extension.join("gemini-extension.json"), manifest(&order.server)));
     launch.folders.push(extension);
@@ -54,7 +54,8 @@ fn run(launch: &mut Launch, order: &Order, home: &Path) -> Result<(), Unlaunchab
     Ok(())
 }
 
-/// Over ACP, what the mode does not allow is asked, and `acp::covers` answers. Without, such a tool is not even offered.
+/// Returns the approval mode. Over ACP, Gemini asks for tools that the mode does not allow, and `acp::covers` answers.
+/// Without ACP such a tool is not even offered to the model.
 fn mode(permissions: Permissions) -> &'static str {
     match permissions {
         Permissions::Read => "default",
@@ -63,7 +64,8 @@ fn mode(permissions: Permissions) -> &'static str {
     }
 }
 
-/// Values are filled in from its own environment when it starts.
+/// Returns the manifest of the extension. Gemini replaces each `$NAME` by a value of its own environment when it
+/// starts.
 fn manifest(server: &Server) -> String {
     let environment: serde_json::Map<_, _> =
         server.environment.iter().map(|(name, _)| (name.clone(), format!("${name}").into())).collect();
@@ -71,7 +73,7 @@ fn manifest(server: &Server) -> String {
     json!({"name": Server::NAME, "version": "1.0.0", "mcpServers": {Server::NAME: entry}}).to_string()
 }
 
-/// What is allowed beside what the mode allows.
+/// Returns the policy: the tools that are allowed in addition to those that the mode allows.
 fn policy(permissions: Permissions) -> String {
     let ours = format!("[[rule]]\nmcpName = \"{}\"\ntoolName = \"*\"\n{ALLOW}", Server::NAME);
     match permissions {

@@ -1,19 +1,19 @@
-//! Listens to one program's output, in the dialect of its kind.
+//! Listens to the output of one program, in the dialect of its kind.
 
 use super::account::{Account, Verdict};
 use super::said::{Exit, Heard, Said, Spent};
 use super::stream::Lines;
 use super::{Kind, acp, claude, codex, exec, gemini, opencode};
 
-/// A program's event stream: what one line means, and what all of them say about the end.
+/// The dialect of a program's event stream: it reads each line and concludes how the turn ended.
 pub(super) trait Dialect: std::fmt::Debug + Send {
     fn line(&mut self, line: &[u8], account: &mut Account);
 
-    /// `stderr_tail` is asked only for what a program says nowhere else.
+    /// Returns the verdict. `stderr_tail` is used only for facts that the program prints nowhere else.
     fn verdict(&self, stderr_tail: &str, account: &mut Account) -> Verdict;
 }
 
-/// Fed with the bytes of standard output as they come. Bounded in memory, and nothing in the bytes makes it fail.
+/// A listener for the bytes of standard output. Its memory is bounded, and no bytes make it fail.
 #[derive(Debug)]
 pub struct Listener {
     lines: Lines,
@@ -39,12 +39,12 @@ impl Listener {
         self.account.take_heard()
     }
 
-    /// What it says to have cost so far.
+    /// Returns the costs that the program has stated so far.
     pub fn spent(&self) -> (Option<Spent<f64>>, Option<Spent<u64>>) {
         self.account.spent()
     }
 
-    /// `stderr_tail` is the end of standard error, as much of it as was kept.
+    /// Ends the stream and returns its report. `stderr_tail` is the end of standard error, as much of it as was kept.
     pub fn end(mut self, exit: Exit, stderr_tail: &str) -> Said {
         self.lines.finish(|line| self.dialect.line(line, &mut self.account));
         if self.lines.lost > 0 {

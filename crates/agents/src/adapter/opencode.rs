@@ -1,7 +1,7 @@
 //! opencode: `opencode run --format json`, with settings that exist only for this turn.
 //!
-//! How it lies: a permission nobody could grant ends the run with 0 and without an answer; an unknown agent is replaced
-//! by another one; there is no line that says the run is over.
+//! Misleading signs: when a tool needs a permission that no person can grant, the run ends with exit code 0 and
+//! without an answer; an unknown agent is replaced by another one; and no line says that the run is over.
 
 mod events;
 
@@ -17,13 +17,13 @@ pub(super) fn launch(order: &Order) -> Result<Launch, Unlaunchable> {
     let message = launch.write(order, "message.md", order.message.clone())?;
     launch.say(&["run", "--format", "json"]);
     match order.home {
-        // Plugins can be how a person's provider is reached.
+        // A person's provider may be reachable only through plugins.
         Home::User => {}
         Home::Own(_) => launch.say(&["--pure"]),
     }
     match order.permissions {
         Permissions::Read => {}
-        // Allows what would be asked, and leaves alone what a person's own settings forbid.
+        // `--auto` allows every tool that would ask. The prohibitions in a person's own settings stay.
         Permissions::Edit | Permissions::All => launch.say(&["--auto"]),
     }
     if let Some(model) = &order.model {
@@ -33,8 +33,8 @@ pub(super) fn launch(order: &Order) -> Result<Launch, Unlaunchable> {
         launch.say(&["--session", conversation]);
     }
     launch.arguments.extend(order.args.iter().cloned());
-    // Laid over all other settings, files of the person and of the repository included. The prompt is named and not
-    // contained: one variable holds at most 128 KiB.
+    // These settings override all others, including files of the person and of the repository. They hold only the path
+    // of the prompt, because one variable holds at most 128 KiB.
     launch.set("OPENCODE_CONFIG_CONTENT", settings(order, &system).to_string());
     launch.set("OPENCODE_DISABLE_AUTOUPDATE", "1");
     launch.input = Input::File(message.into());
@@ -56,7 +56,7 @@ fn settings(order: &Order, system: &str) -> Value {
     })
 }
 
-/// The last rule that fits decides. Questions to a person would never be answered.
+/// Returns the permission rules. The last rule that matches decides. Questions to a person would never be answered.
 fn permission(permissions: Permissions) -> Value {
     match permissions {
         Permissions::Read => json!({

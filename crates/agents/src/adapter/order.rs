@@ -1,10 +1,10 @@
-//! What a turn is started with, and what has to be started for it.
+//! Defines the order for a turn, and the launch that the turn host needs for it.
 
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-/// Which program is spoken to. The names are those of the configuration.
+/// A kind of agent program. The names are those of the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -35,7 +35,7 @@ impl Kind {
     }
 }
 
-/// What the agent may do. `docs/permissions.md` says what that is for each program.
+/// The permissions of an agent. `docs/permissions.md` says what each one allows in each program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Permissions {
@@ -46,7 +46,7 @@ pub enum Permissions {
     All,
 }
 
-/// Whose settings, keys and conversations the program uses.
+/// The home with the settings, keys and conversations that the program uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Home {
     User,
@@ -54,7 +54,7 @@ pub enum Home {
     Own(PathBuf),
 }
 
-/// Our MCP server, as the program has to start it.
+/// Our MCP server: the command with which the agent's program starts it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
     pub program: String,
@@ -63,60 +63,60 @@ pub struct Server {
 }
 
 impl Server {
-    /// The name it has in every program's configuration, and so in the names of its tools.
+    /// The name of our server in every program's configuration, and so in the names of its tools.
     pub const NAME: &'static str = "handover";
 }
 
-/// One turn. No text of `system`, `message` or `input` travels in an argument or in the environment: one of them over
-/// 128 KiB cannot start.
+/// The order for one turn. The texts `system`, `message` and `input` never travel in an argument or in the
+/// environment, because a program with one over 128 KiB cannot start.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Order {
     pub kind: Kind,
     /// The program and its own first arguments.
     pub command: Vec<String>,
-    /// Appended to what the adapter says.
+    /// Arguments that are appended to those of the adapter.
     pub args: Vec<String>,
     pub model: Option<String>,
     pub system: String,
-    /// For `exec` the input envelope as one line.
+    /// The message of the turn. For `exec` it is the input envelope as one line.
     pub message: String,
-    /// The INPUT of the handoff contract. Only `exec` has a place of its own for it.
+    /// The INPUT of the handoff contract. Only `exec` passes it separately.
     pub input: Option<String>,
     pub worktree: PathBuf,
-    /// Private to this turn.
+    /// A folder that only this turn uses.
     pub folder: PathBuf,
     pub server: Server,
-    /// The conversation of an earlier turn.
+    /// The conversation of an earlier turn, to resume it.
     pub resume: Option<String>,
     pub permissions: Permissions,
     pub home: Home,
     pub usd_left: Option<f64>,
 }
 
-/// What the turn host starts, with the worktree as its working folder.
+/// A program for the turn host to start, with the worktree as its working folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
     pub program: String,
     pub arguments: Vec<String>,
-    /// Added to what the program inherits.
+    /// Variables that are added to the inherited ones.
     pub environment: Vec<(String, String)>,
-    /// Made before the start where they are missing.
+    /// Folders to create before the start if they are missing.
     pub folders: Vec<PathBuf>,
-    /// Written before the start, readable by the owner only.
+    /// Files to write before the start, readable by the owner only.
     pub files: Vec<(PathBuf, String)>,
     pub input: Input,
 }
 
-/// What the program reads on standard input.
+/// The standard input of the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
     Nothing,
     File(PathBuf),
-    /// A conversation both ways: `acp::converse` holds it.
+    /// A conversation in both directions, which `acp::converse` holds.
     Relay,
 }
 
-/// Why a turn cannot be started at all.
+/// The reasons why a turn cannot be started at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unlaunchable {
     #[error("the agent's command is empty")]
@@ -126,7 +126,7 @@ pub enum Unlaunchable {
 }
 
 impl Order {
-    /// The program with the home it is to use, and nothing said to it.
+    /// Returns a launch with the program and its home, without any arguments of the adapter.
     pub(super) fn start(&self) -> Result<Launch, Unlaunchable> {
         let (program, arguments) = self.command.split_first().ok_or(Unlaunchable::NoCommand)?;
         let mut launch = Launch {
@@ -137,7 +137,8 @@ impl Order {
             files: Vec::new(),
             input: Input::Nothing,
         };
-        // opencode believes this variable more than the system, and would work where the runner was started.
+        // opencode trusts `PWD` more than its real working folder. It would work in the folder where the runner was
+        // started.
         launch.set("PWD", path_text(&self.worktree)?);
         if let Home::Own(home) = &self.home {
             launch.folders.push(home.clone());
@@ -153,8 +154,9 @@ impl Order {
         Ok(launch)
     }
 
-    /// System prompt and message as one text, for programs that keep no system prompt of ours apart. It is said anew
-    /// with each turn, because it can differ from the last one: mail that is shown counts as delivered.
+    /// Returns the system prompt and the message as one text, for programs that keep no separate system prompt of
+    /// ours. The prompt is repeated in each turn because it can differ from the last one: mail that is shown counts as
+    /// delivered.
     pub(super) fn spoken(&self) -> String {
         format!("{}\n\n---\n\n{}\n", self.system.trim_end(), self.message.trim_end())
     }
@@ -169,7 +171,7 @@ impl Launch {
         self.arguments.extend(arguments.iter().map(|&argument| argument.to_owned()));
     }
 
-    /// Puts a file into the turn's folder and answers its path as the program is told it.
+    /// Adds a file in the turn's folder to the launch and returns its path as a text for the program.
     pub(super) fn write(&mut self, order: &Order, name: &str, text: impl Into<String>) -> Result<String, Unlaunchable> {
         let path = order.folder.join(name);
         let told = path_text(&path)?.to_owned();
@@ -182,7 +184,8 @@ pub(super) fn path_text(path: &Path) -> Result<&str, Unlaunchable> {
     path.to_str().ok_or_else(|| Unlaunchable::NotText(path.to_owned()))
 }
 
-/// Every place one of the programs looks for its settings. Codex refuses to start when its folder is missing.
+/// The variables that name the home itself. With `HOMES_BELOW` these are all places where the programs look for their
+/// settings. Codex refuses to start when its folder is missing.
 const HOMES_THEMSELVES: &[&str] = &["HOME", "GEMINI_CLI_HOME"];
 const HOMES_BELOW: &[(&str, &str)] = &[
     ("XDG_CONFIG_HOME", ".config"),

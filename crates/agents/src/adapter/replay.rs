@@ -1,12 +1,12 @@
-//! Reads what a program wrote a second time.
+//! Reads the kept output of a program a second time.
 
 use super::{Exit, Heard, Kind, Listener};
 
-/// Tools that are named. A turn that called more has them in its stream.
+/// The number of tools that are listed. A turn that called more tools has them in its stream.
 const CALLS_MAX: usize = 50;
 
-/// Returns the answer of a program and each tool that it called with how often, in the order of the first calls, read from
-/// what it wrote.
+/// Returns the program's answer and the tools that it called, each with its number of calls, in the order of the first
+/// calls. Both are read from the program's kept output.
 pub fn replay(adapter: &str, mut written: impl std::io::Read) -> std::io::Result<(String, Vec<(String, u32)>)> {
     let mut listener = Listener::new(Kind::named(adapter).unwrap_or(Kind::Exec));
     let mut calls: Vec<(String, u32)> = Vec::new();

@@ -1,6 +1,6 @@
-//! What a turn said, while it ran and in the end.
+//! Declares the facts that a turn reports, while it runs and at its end.
 
-/// Something that happened just now. Texts and names are cut to what a line of a live view can show.
+/// An event that just happened. Texts and names are cut to the length that a line of a live view can show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Heard {
     Conversation(String),
@@ -8,14 +8,14 @@ pub enum Heard {
         name: String,
     },
     Text(String),
-    /// It lives, and there is nothing to show.
+    /// The program is alive, and there is nothing to show.
     Progress,
 }
 
-/// Everything a turn left behind.
+/// The complete report of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Said {
-    /// What a later turn resumes.
+    /// The conversation that a later turn can resume.
     pub conversation: Option<String>,
     /// The answer: all text after the last tool call.
     pub text: String,
@@ -26,39 +26,40 @@ pub struct Said {
     pub warnings: Vec<String>,
 }
 
-/// What a number covers. Some programs count on over resumed turns; the caller then subtracts what it knows already.
+/// An amount, and the turns that it covers. Some programs keep counting over resumed turns; the caller then subtracts
+/// the amount that it knows already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spent<T> {
     ThisTurn(T),
     WholeConversation(T),
 }
 
-/// How the program ended, whatever its exit code pretends.
+/// The end of the program by its own signs, which count more than its exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
-    /// It gave its answer. Whether the answer is any good is not judged here.
+    /// The program gave its answer. The quality of the answer is not judged here.
     Finished,
     Failed {
-        /// There is none when a program that was talked with failed and still runs.
+        /// None when the program failed in a conversation and still runs.
         code: Option<i32>,
         reason: String,
     },
-    /// The model's side refused or broke.
+    /// The API of the model refused the request or failed.
     ApiError {
         reason: String,
     },
     Signalled {
         signal: i32,
     },
-    /// The program stopped at the dollars it was given.
+    /// The program stopped at its limit in dollars.
     OverBudget,
-    /// We asked a program that is talked with to stop.
+    /// We asked a program in a conversation to stop.
     Cancelled,
-    /// The conversation to resume is not there; a new one can be begun.
+    /// The conversation to resume does not exist. A new one can be started.
     NoConversation,
 }
 
-/// What the system says about the end of the process.
+/// The end of the process as the system reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     Code(i32),

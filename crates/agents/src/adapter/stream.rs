@@ -1,25 +1,26 @@
-//! Cuts a program's output into lines, in bounded memory whatever it prints.
+//! Cuts a program's output into lines, in bounded memory for any output.
 
 use serde::de::DeserializeOwned;
 
-/// The longest line that is read. Pictures in tool results are the longest there are, and nothing in them is needed.
+/// The longest line that is read, in bytes. Pictures in tool results make the longest lines, and nothing in them is
+/// needed.
 const LINE_BYTES_MAX: usize = 8 << 20;
 
-/// Bytes that arrived and are no whole line yet.
+/// A buffer for bytes that are not a whole line yet.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     open: Vec<u8>,
-    /// The line that is open is too long, and its rest is thrown away.
+    /// The open line is too long, and its rest is discarded.
     drowned: bool,
-    /// How many lines were thrown away.
+    /// The number of discarded lines.
     pub(super) lost: u32,
 }
 
 impl Lines {
-    /// Calls `line` with every line that these bytes complete, without its end.
+    /// Calls `line` with every line that these bytes complete, without its line feed.
     pub(super) fn feed(&mut self, bytes: &[u8], mut line: impl FnMut(&[u8])) {
         let mut pieces = bytes.split(|byte| *byte == b'\n');
-        // There is always a last piece; it is what no line feed ended yet.
+        // There is always a last piece: the bytes that no line feed has ended yet.
         let rest = pieces.next_back().unwrap_or_default();
         for piece in pieces {
             if self.open.is_empty() && !self.drowned {
@@ -32,7 +33,7 @@ impl Lines {
         self.hold(rest);
     }
 
-    /// A program that was killed leaves half a line, and some leave out the last line feed.
+    /// Ends the open line. A killed program leaves half a line, and some programs omit the last line feed.
     pub(super) fn finish(&mut self, mut line: impl FnMut(&[u8])) {
         let open = std::mem::take(&mut self.open);
         if std::mem::take(&mut self.drowned) {
@@ -60,22 +61,23 @@ impl Lines {
     }
 }
 
-/// One line as an event, or nothing where it is none: banners, half lines and kinds of events we do not know are all
-/// part of a normal stream. Only the fields we name are kept, so a line never takes much more memory than its bytes.
+/// Reads one line as an event. Returns None for other lines: banners, half lines and events of unknown kinds are all
+/// part of a normal stream. Only the fields that we name are kept, so a line never takes much more memory than its
+/// bytes.
 pub(super) fn event<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
     let line = line.trim_ascii();
     if line.first() != Some(&b'{') {
         return None;
     }
     let read = serde_json::from_slice(line).ok();
-    // A text that was cut in the middle of a letter is no reason to lose the rest.
+    // A text that was cut in the middle of a character must not lose the rest of the line.
     read.or_else(|| match std::str::from_utf8(line) {
         Ok(_) => None,
         Err(_) => serde_json::from_str(&String::from_utf8_lossy(line)).ok(),
     })
 }
 
-/// The beginning of a text, at a border between letters.
+/// Returns the beginning of a text, cut at a border between characters.
 pub(super) fn head(text: &str, bytes_max: usize) -> &str {
     let mut end = bytes_max.min(text.len());
     while !text.is_char_boundary(end) {

@@ -1,4 +1,4 @@
-//! What travels, as far as we read it. Everything else in a message is passed over.
+//! Declares the messages of the protocol, as far as we read them. All other fields are ignored.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -23,7 +23,7 @@ pub(super) struct Failure {
     data: Option<Box<RawValue>>,
 }
 
-/// The agent wants a login first.
+/// The error code of an agent that requires a login first.
 const AUTH_REQUIRED: i64 = -32000;
 
 impl Failure {
@@ -40,7 +40,7 @@ impl Failure {
 }
 
 impl Message {
-    /// Params or a result as what we expect there; anything else reads as absent.
+    /// Reads params or a result as the expected type. Returns None for anything else.
     pub(super) fn read<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Option<T> {
         serde_json::from_str(raw?.get()).ok()
     }
@@ -117,7 +117,8 @@ struct TokenCount {
 }
 
 impl Prompted {
-    /// Some count only the last request of the turn in `usage`, and all of them beside it.
+    /// Returns the tokens of the turn. Some agents count only the last request of the turn in `usage` and list all
+    /// requests per model in `quota`, so the larger number counts.
     pub(super) fn tokens(&self) -> Option<u64> {
         let total = self.usage.as_ref().and_then(|usage| usage.total_tokens);
         let quota = self.meta.as_ref().and_then(|meta| meta.quota.as_ref());
@@ -142,7 +143,7 @@ pub(super) struct Notified {
 pub(super) struct Update {
     pub(super) session_update: String,
     pub(super) message_id: Option<String>,
-    /// A text in one kind of update and a list in another.
+    /// A text in one kind of update and a list in another kind.
     pub(super) content: Option<Box<RawValue>>,
     pub(super) tool_call_id: Option<String>,
     pub(super) title: Option<String>,

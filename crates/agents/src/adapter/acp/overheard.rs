@@ -1,4 +1,4 @@
-//! What the agent's side of a conversation says.
+//! Understands the agent's side of an ACP conversation.
 
 use std::collections::HashSet;
 
@@ -8,10 +8,11 @@ use super::super::said::{End, Spent};
 use super::super::stream::event;
 use super::message::{Failure, Message, Notified, Prompted, Session, Text, Update};
 
-/// How many tool calls are told apart; those after it are counted only where the agent announces them.
+/// The number of tool calls that are told apart by their ids. A later call is counted only when the agent announces
+/// it, not when it sends an update.
 const CALLS_MAX: usize = 4096;
 
-/// Understands the agent's lines alone, as they are kept on disk, and is what the live conversation listens with.
+/// A reader of the agent's lines alone, as they are kept on disk. The live conversation uses it as well.
 #[derive(Debug, Default)]
 pub(in super::super) struct Overheard {
     message_id: Option<String>,
@@ -58,7 +59,7 @@ impl Overheard {
                 self.message_id = update.message_id;
                 if same { account.chunk(&text) } else { account.block(&text) }
             }
-            // What was said before a question is no answer to it.
+            // Text before a question of the user does not answer that question.
             "user_message_chunk" => account.answer(String::new()),
             "tool_call" | "tool_call_update" => {
                 let known = update.session_update == "tool_call_update";
@@ -74,7 +75,7 @@ impl Overheard {
         }
     }
 
-    /// A call is announced by itself, by its first update, or by the question whether it may happen.
+    /// Counts each call once. An agent announces a call directly, by its first update, or by a permission request.
     pub(super) fn call(&mut self, id: Option<&str>, title: Option<&str>, repeated: bool, account: &mut Account) {
         let id = id.unwrap_or_default();
         let unseen = if self.calls.len() < CALLS_MAX { self.calls.insert(short(id)) } else { !repeated };
@@ -91,9 +92,10 @@ impl Overheard {
         }
         let failed = |reason: &str| Verdict::Ended(End::Failed { code: None, reason: short(reason) });
         self.ended = Some(match prompted.stop_reason.as_str() {
-            // For good: what happens to the process after its answer is our doing.
+            // This verdict is final: after the answer we end the process ourselves.
             "end_turn" => Verdict::Ended(End::Finished),
-            // Not by us. One agent says so when it is told to terminate, and its exit says the rest.
+            // We did not cancel. One agent reports this when it gets a termination signal, and its exit status tells
+            // the rest.
             "cancelled" => Verdict::Open("it cancelled its turn itself"),
             "max_tokens" => failed("its answer was cut at the model's limit"),
             "max_turn_requests" => failed("it made as many requests as one turn may"),
@@ -107,7 +109,7 @@ impl Overheard {
     }
 }
 
-/// An error where the answer was due.
+/// Returns the verdict for an error that came in place of the answer.
 pub(super) fn failed(failure: &Failure) -> Verdict {
     Verdict::Ended(if failure.wants_login() {
         End::Failed { code: None, reason: format!("it wants a login: {}", failure.reason()) }

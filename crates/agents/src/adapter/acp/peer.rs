@@ -1,4 +1,4 @@
-//! The agent at the other end of two pipes.
+//! Exchanges messages with the agent over two pipes.
 
 use std::collections::VecDeque;
 
@@ -14,32 +14,33 @@ use super::overheard::Overheard;
 use super::permit::{Asked, Permit, Request};
 
 const READ_BYTES: usize = 64 << 10;
-/// An agent that asks and does not read our answers is not read either, until it does.
+/// The limit for our messages that wait to be written, in bytes. Above it nothing is read from the agent, until the
+/// agent reads our answers.
 const OUTGOING_BYTES_MAX: usize = 16 << 20;
 const METHOD_NOT_FOUND: i64 = -32601;
 
-/// Who said a line.
+/// The direction of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     ToAgent,
     FromAgent,
 }
 
-/// Whoever runs the turn.
+/// The owner of a turn: it keeps the transcript and decides about permissions.
 pub trait Host: Send {
-    /// Every line of the conversation, for the transcript.
+    /// Receives every line of the conversation, for the transcript.
     fn line(&mut self, way: Way, line: &[u8]);
 
     fn heard(&mut self, heard: Heard);
 
-    /// Nothing else is read from the agent until this is answered.
+    /// Decides about a tool call. Nothing else is read from the agent until the decision is made.
     fn permit(&mut self, asked: Asked) -> impl Future<Output = Permit> + Send;
 }
 
-/// What an answer to one of our requests was.
+/// The agent's answer to one of our requests.
 pub(super) type Answer = Result<Option<Box<RawValue>>, Failure>;
 
-/// The agent closed its output, or does not take our input.
+/// The agent closed its output or no longer accepts our input.
 #[derive(Debug)]
 pub(super) struct Gone;
 
@@ -49,11 +50,11 @@ pub(super) struct Peer<'a, R, W, H> {
     host: &'a mut H,
     lines: Lines,
     buffer: Vec<u8>,
-    /// Lines of the last read that were not looked at yet.
+    /// Lines of the last read that are not handled yet.
     ready: VecDeque<Vec<u8>>,
     outgoing: VecDeque<u8>,
     requests: u64,
-    /// Until the prompt is sent, what the agent tells is history.
+    /// True after the prompt is sent. Updates before that repeat the history of the conversation.
     pub(super) live: bool,
     pub(super) account: Account,
     pub(super) overheard: Overheard,
@@ -76,7 +77,7 @@ impl<'a, R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send, H: Host> Pee
         }
     }
 
-    /// Sends a request and says under which number its answer will come.
+    /// Sends a request and returns its number, which the answer repeats.
     pub(super) fn ask(&mut self, method: &str, params: &Value) -> u64 {
         self.requests += 1;
         self.send(&json!({"jsonrpc": "2.0", "id": self.requests, "method": method, "params": params}));
@@ -87,7 +88,8 @@ impl<'a, R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send, H: Host> Pee
         self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
     }
 
-    /// Waits for the answer to a request and serves the agent meanwhile. It can be given up and called again.
+    /// Waits for the answer to a request and serves the agent's own requests until then. The caller can drop the
+    /// future and call again.
     pub(super) async fn answer(&mut self, id: u64) -> Result<Answer, Gone> {
         let id = id.to_string();
         loop {
@@ -108,7 +110,7 @@ impl<'a, R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send, H: Host> Pee
         }
     }
 
-    /// Nothing more will be read.
+    /// Ends the reading and returns the collected facts.
     pub(super) fn close(mut self) -> (Account, Overheard) {
         if self.lines.lost > 0 {
             self.account.warn(&format!("{} lines were too long to be read", self.lines.lost));
@@ -117,11 +119,11 @@ impl<'a, R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send, H: Host> Pee
         (self.account, self.overheard)
     }
 
-    /// Answers a request, or notes what is told.
+    /// Answers a request, or records a notification.
     pub(super) async fn serve(&mut self, message: Message) {
         match (message.method.as_deref(), &message.id) {
             (Some("session/request_permission"), Some(id)) => self.permission(id, &message).await,
-            // Files and terminals were not offered.
+            // We offered neither files nor terminals to the agent.
             (Some(_), Some(id)) => self.send(&json!({
                 "jsonrpc": "2.0", "id": id, "error": {"code": METHOD_NOT_FOUND, "message": "method not found"},
             })),
@@ -155,8 +157,8 @@ impl<'a, R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send, H: Host> Pee
         self.outgoing.push_back(b'\n');
     }
 
-    /// The next message, while ours are on their way: each side may wait for the other to read. Given up, it has lost
-    /// nothing.
+    /// Returns the next message of the agent. Our waiting messages are written at the same time, because each side may
+    /// wait until the other reads. Dropping the future loses nothing.
     pub(super) async fn next(&mut self) -> Result<Message, Gone> {
         loop {
             while let Some(line) = self.ready.pop_front() {

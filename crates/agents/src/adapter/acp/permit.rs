@@ -1,4 +1,4 @@
-//! May the agent do this, once? What it asks, what our permissions cover, and which of its options says so.
+//! Decides whether the agent may make one tool call, by our permissions, and answers with one of the agent's options.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -13,13 +13,14 @@ use super::super::order::{Permissions, Server};
 pub struct Asked {
     pub kind: ToolKind,
     pub title: String,
-    /// What the tool would be called with, in the very bytes of the request, where the agent tells.
+    /// The input of the tool in the exact bytes of the request, if the agent gives it.
     pub input: Option<String>,
-    /// Files the agent says it touches.
+    /// The files that the call touches, according to the agent.
     pub paths: Vec<PathBuf>,
 }
 
-/// Never more than once: what `*_always` permits would not pass a gate again.
+/// The answer to a permission request. It holds for one call only, because later calls that `*_always` permits would
+/// not pass a gate again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permit {
     AllowOnce,
@@ -43,7 +44,7 @@ pub enum ToolKind {
     Other,
 }
 
-/// Whether the agent's permissions cover what it asks. A gate can still say no.
+/// Tells whether the agent's permissions cover the request. A gate can still deny it.
 pub fn covers(permissions: Permissions, worktree: &Path, asked: &Asked) -> bool {
     let inside = || asked.paths.iter().all(|path| is_inside(worktree, path));
     match (permissions, asked.kind) {
@@ -51,7 +52,8 @@ pub fn covers(permissions: Permissions, worktree: &Path, asked: &Asked) -> bool 
         (Permissions::Read | Permissions::Edit, ToolKind::Read | ToolKind::Search | ToolKind::Think) => true,
         (Permissions::Edit, ToolKind::Edit | ToolKind::Delete | ToolKind::Move) => inside(),
         (Permissions::Edit, ToolKind::Execute | ToolKind::Fetch) => true,
-        // Other tools are other servers' tools, and nobody said what they do. A mode can lift every limit.
+        // Other tools belong to other MCP servers, and their effects are unknown. Switching the mode is refused,
+        // because a mode can lift every limit.
         (Permissions::Read | Permissions::Edit, ToolKind::Other) => is_ours(&asked.title),
         (
             Permissions::Read,
@@ -61,8 +63,8 @@ pub fn covers(permissions: Permissions, worktree: &Path, asked: &Asked) -> bool 
     }
 }
 
-/// A tool of our own server, by the names the agents give it. The whole title must be the name: a command line that
-/// begins like one is not.
+/// Tells whether the title is a tool of our own server, in one of the forms that the agents use. The whole title must
+/// match, so a command line that only begins like one does not count.
 fn is_ours(title: &str) -> bool {
     let name = Server::NAME;
     let tool = title
@@ -73,7 +75,7 @@ fn is_ours(title: &str) -> bool {
     tool.is_some_and(|tool| !tool.is_empty() && tool.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'))
 }
 
-/// By its words only; links are for the gates to resolve.
+/// Tells whether the path is in the worktree, by its text only. The gates resolve links.
 fn is_inside(worktree: &Path, path: &Path) -> bool {
     let plain = path.components().all(|part| match part {
         Component::ParentDir => false,
@@ -124,8 +126,8 @@ impl Request {
         }
     }
 
-    /// The answer in the agent's own options. Where there is none for "once", no is said, and where there is none for no
-    /// either, the whole turn is given up rather than something allowed for ever.
+    /// Returns the answer as one of the agent's options. Without an option to allow once, the call is rejected.
+    /// Without an option to reject once either, the whole turn is cancelled, so that no call is allowed permanently.
     pub(super) fn answer(&self, permit: Permit) -> Value {
         let of_kind = |kind: &str| self.options.iter().find(|option| option.kind == kind);
         let wanted = match permit {

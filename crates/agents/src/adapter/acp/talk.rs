@@ -1,4 +1,4 @@
-//! One turn over ACP, from the greeting to the answer.
+//! Holds one turn over ACP, from the greeting to the answer.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -15,12 +15,13 @@ use super::message::{Initialized, Message, Prompted, Session};
 use super::overheard::{Overheard, failed};
 use super::peer::{Answer, Gone, Host, Peer};
 
-/// Gemini tells a loaded conversation's history after it answered that it is loaded, and marks no end of it. Sent into
-/// that, our prompt would be answered among old texts; so first it has to be quiet this long.
+/// The quiet time that marks the end of a loaded conversation's history. Gemini sends the history after it answered
+/// that the conversation is loaded, and marks no end of it. A prompt sent during the history would be answered among
+/// old texts.
 const QUIET: Duration = Duration::from_millis(700);
-/// An agent that is never quiet is not waited for.
+/// The longest wait for an agent that is never quiet.
 const QUIET_MAX: Duration = Duration::from_secs(20);
-/// How long a cancelled agent may take to say so.
+/// The time in which a cancelled agent may confirm.
 const FAREWELL: Duration = Duration::from_secs(5);
 const VERSION: u32 = 1;
 
@@ -32,14 +33,15 @@ pub struct Talked {
 }
 
 impl Talked {
-    /// As `Listener::end`. How the process ended matters only where it ended before its answer.
+    /// Returns the report of the turn, like `Listener::end`. The exit status matters only when the process ended
+    /// before its answer.
     pub fn end(mut self, exit: Exit, stderr_tail: &str) -> Said {
         let verdict = self.overheard.verdict(stderr_tail, &mut self.account);
         self.account.close(verdict, exit, stderr_tail)
     }
 }
 
-/// Why a conversation is over before its answer.
+/// The reasons why a conversation ends before its answer.
 enum Stop {
     Verdict(Verdict),
     Gone,
@@ -52,8 +54,8 @@ impl From<Gone> for Stop {
     }
 }
 
-/// Holds one turn's conversation. When `cancel` is ready the agent is asked to stop, and has a moment to say so. When
-/// this future is dropped both pipes close; not every agent then ends by itself.
+/// Holds the conversation of one turn. When `cancel` is ready, the agent is asked to stop and gets a moment to
+/// confirm. Dropping this future closes both pipes, but not every agent then exits.
 pub async fn converse<R, W, H>(order: &Order, pipes: (R, W), host: &mut H, cancel: impl Future<Output = ()>) -> Talked
 where
     R: AsyncRead + Unpin + Send,
@@ -98,7 +100,7 @@ where
         self.peer.report();
         self.session = Some(session.clone());
         self.peer.live = true;
-        // Two texts: the prompt of the agent, which the protocol has no other place for, and the message.
+        // Send two texts: the agent's system prompt, for which the protocol has no other place, and the message.
         let prompt = [&self.order.system, &self.order.message].map(|text| json!({"type": "text", "text": text}));
         let answer = self.ask("session/prompt", &json!({"sessionId": session, "prompt": prompt})).await?;
         let result = answer.map_err(|failure| Stop::Verdict(failed(&failure)))?;
@@ -128,7 +130,8 @@ where
         session.map(|session| session.session_id).ok_or_else(|| odd("it began a conversation without a name"))
     }
 
-    /// Agents say in many ways that they do not know a conversation, so every refusal but a login means that.
+    /// Resumes a conversation. Agents report an unknown conversation in many ways, so every error except a required
+    /// login means that.
     async fn resume(&mut self, session: String, able: &Initialized) -> Result<String, Stop> {
         let capabilities = &able.agent_capabilities;
         let (method, history) = match (&capabilities.session_capabilities.resume, capabilities.load_session) {
@@ -160,7 +163,7 @@ where
                 }
             }
         };
-        // Too long is as good as quiet.
+        // After the longest wait, continue as if the agent were quiet.
         timeout(QUIET_MAX, listening).await.unwrap_or(Ok(()))?;
         Ok(())
     }
@@ -173,7 +176,7 @@ where
         }
         let Some(session) = &self.session else { return Err(Stop::Cancelled) };
         self.peer.tell("session/cancel", &json!({"sessionId": session}));
-        // Whatever it answers now, or whether: it was cancelled.
+        // The turn counts as cancelled with any answer and also without one.
         drop(timeout(FAREWELL, self.peer.answer(id)).await);
         Err(Stop::Cancelled)
     }

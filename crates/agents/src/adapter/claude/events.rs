@@ -1,4 +1,4 @@
-//! The event stream of Claude Code.
+//! Reads the event stream of Claude Code.
 
 use std::collections::HashMap;
 
@@ -11,12 +11,13 @@ use super::super::order::Server;
 use super::super::said::{End, Spent};
 use super::super::stream::event;
 
-/// The signal behind a result that says it was aborted: the one a terminal sends.
+/// The signal that a terminal sends. A result that says it was aborted counts as ended by it.
 const INTERRUPT: i32 = 2;
 
 #[derive(Debug, Default)]
 pub(in super::super) struct Events {
-    /// There can be several, when work in the background wakes it again. The last one counts.
+    /// The verdict of the last result. There can be several results, when work in the background wakes the program
+    /// again.
     ended: Option<Verdict>,
 }
 
@@ -26,7 +27,7 @@ struct Line {
     kind: String,
     session_id: Option<String>,
     parent_tool_use_id: Option<String>,
-    /// Read only where the model speaks: in results of tools it can be anything, and large.
+    /// Parsed only when the model speaks: in results of tools it can be anything, and large.
     message: Option<Box<RawValue>>,
     #[serde(default)]
     mcp_servers: Vec<ServerState>,
@@ -121,7 +122,7 @@ impl Events {
             account.warn(&format!("not permitted: {}", denial.tool_name));
         }
         let verdict = judge(&result);
-        // A conversation that was not found is named all the same.
+        // The result names a session id even when that conversation was not found.
         if verdict != Verdict::Ended(End::NoConversation) {
             account.conversation(result.session_id.as_deref().unwrap_or_default());
         }
@@ -134,7 +135,8 @@ impl Events {
 }
 
 fn started(line: &Line, account: &mut Account) {
-    // Hooks print before the conversation has begun, with an id that stays.
+    // Lines of hooks come before the conversation starts, and the first recorded id stays. So only `init` gives the
+    // id.
     if line.subtype.as_deref() == Some("init") {
         account.conversation(line.session_id.as_deref().unwrap_or_default());
         for server in line.mcp_servers.iter().filter(|server| server.name == Server::NAME) {
@@ -183,7 +185,8 @@ fn judge(result: &Line) -> Verdict {
     })
 }
 
-/// `total_cost_usd` counts on over resumed turns, `usage` leaves out sub-agents; what a result has of its own is better.
+/// Adds the costs of a result. `total_cost_usd` includes earlier turns of a resumed conversation and `usage` leaves
+/// out sub-agents, so the result's own numbers per model are preferred.
 fn spend(result: &Line, account: &mut Account) {
     if let Some(models) = &result.model_usage_since_last_result {
         let tokens = |model: &ModelUsage| {

@@ -1,4 +1,4 @@
-//! The event stream of `codex exec --json`.
+//! Reads the event stream of `codex exec --json`.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -11,7 +11,7 @@ use super::super::stream::event;
 #[derive(Debug, Default)]
 pub(in super::super) struct Events {
     ended: Option<Verdict>,
-    /// What went wrong last, where no later line says that the turn failed.
+    /// The last error. It counts when no later line says that the turn failed.
     error: Option<String>,
 }
 
@@ -59,7 +59,7 @@ impl Dialect for Events {
             "item.completed" => completed(item(), account),
             "turn.completed" => {
                 if let Some(usage) = line.usage {
-                    // Cached input is part of the input, reasoning part of the output.
+                    // Cached input is part of the input, and reasoning is part of the output.
                     let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
                     account.tokens(Spent::WholeConversation(tokens));
                 }
@@ -70,7 +70,7 @@ impl Dialect for Events {
                 let reason = short(told.as_deref().unwrap_or("the turn failed"));
                 self.ended = Some(Verdict::Ended(End::ApiError { reason }));
             }
-            // It tries again after some of these, so this alone is no end.
+            // Codex retries after some errors, so this line alone does not end the turn.
             "error" => self.error = line.message,
             _ => account.progress(),
         }
@@ -87,7 +87,7 @@ impl Dialect for Events {
     }
 }
 
-/// Tools are counted when they start: one that is killed has no end.
+/// Counts tools when they start, because a killed tool has no end event.
 fn started(item: Option<Item>, account: &mut Account) {
     let Some(item) = item else { return };
     match item.kind.as_str() {
@@ -105,7 +105,7 @@ fn completed(item: Option<Item>, account: &mut Account) {
     match (item.kind.as_str(), item.text, item.message) {
         ("agent_message", Some(text), _) => account.block(&text),
         ("error", _, Some(message)) => account.warn(&message),
-        // Edits of files are told once, when they are done.
+        // Codex reports the edits of a file once, when they are done.
         ("file_change", ..) => account.tool_call("file_change"),
         _ => account.progress(),
     }

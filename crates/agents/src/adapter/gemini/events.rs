@@ -1,4 +1,4 @@
-//! The event stream of `gemini -o stream-json`.
+//! Reads the event stream of `gemini -o stream-json`.
 
 use serde::Deserialize;
 
@@ -47,7 +47,7 @@ impl Dialect for Events {
                 if line.delta == Some(true) { account.chunk(&text) } else { account.block(&text) }
             }
             "tool_use" => account.tool_call(line.tool_name.as_deref().unwrap_or("a tool")),
-            // A warning, or what the result then says again.
+            // This is a warning, or an error that the result repeats.
             "error" => account.warn(line.message.as_deref().unwrap_or("an error without a message")),
             "result" => {
                 if let Some(tokens) = line.stats.and_then(|stats| stats.total_tokens) {
@@ -67,7 +67,8 @@ impl Dialect for Events {
     }
 }
 
-/// The exit code of a refused request is its HTTP status without the high bits, so it says nothing.
+/// Judges a result by its status and its message. The exit code tells nothing: for a refused request it is the HTTP
+/// status without the high bits.
 fn judge(status: Option<&str>, error: Option<Failure>) -> Verdict {
     if status == Some("success") {
         return Verdict::Answered;

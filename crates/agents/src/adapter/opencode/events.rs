@@ -1,4 +1,4 @@
-//! The event stream of `opencode run --format json`.
+//! Reads the event stream of `opencode run --format json`.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -13,13 +13,13 @@ pub(in super::super) struct Events {
     last: Last,
 }
 
-/// The last thing that says how the run stands.
+/// The last event that tells the state of the run.
 #[derive(Debug, Default)]
 enum Last {
     #[default]
     Nothing,
     Step,
-    /// A tool was refused because nobody could be asked.
+    /// A tool was refused because no person could be asked.
     Refused,
     Finished(String),
     Failed(End),
@@ -122,7 +122,7 @@ impl Dialect for Events {
 }
 
 impl Events {
-    /// Told when it is over; one that is killed is never seen.
+    /// Counts a tool call. opencode reports it when the tool has ended, so a killed tool is never seen.
     fn tool(&mut self, part: Part, account: &mut Account) {
         account.tool_call(part.tool.as_deref().unwrap_or("a tool"));
         let error = part.state.and_then(|state| state.error).unwrap_or_default();
@@ -137,7 +137,7 @@ impl Events {
             account.add_usd(cost);
         }
         let reason = part.reason.unwrap_or_default();
-        // A refusal says more than the end of its step.
+        // Keep a refusal, because it says more than the end of its step.
         if !(matches!(self.last, Last::Refused) && reason == "tool-calls") {
             self.last = Last::Finished(reason);
         }
