@@ -1,20 +1,20 @@
-//! The turn host: our own binary between the runner and a program, so that nothing of a turn outlives it.
+//! The turn host: our own binary between the runner and a program, so that no process of a turn outlives the turn.
 //!
 //! ```text
-//! runner ── standard input, the lifeline ──> host ──> program, a group of its own ──> whatever it starts
+//! runner ── standard input, the lifeline ──> host ──> program, in its own group ──> its children
 //!        <── events, or in relay its output ──    <── pipes, kept in the turn's folder ──
 //!
-//! working ──> lingering (ended by itself) ──────────────> what is left is a leak and is killed ──> end.json
-//!     └─────> asked (lifeline, time, output: SIGTERM) ──> SIGKILL to all that is left ──────────> end.json
+//! working ──> lingering (program ended) ────────────────> leaked processes are killed ──> end.json
+//!     └─────> asked (lifeline, time, output: SIGTERM) ──> SIGKILL to all remaining ─────> end.json
 //! ```
 //!
-//! The host has no runtime and one thread, for there is one per running program. On Linux it is child subreaper: a
-//! process whose parent ended becomes its child, whatever group or session it went to, so "no child left" means that
-//! nothing is left. Elsewhere only the program's process group is ended.
+//! The host has no async runtime and one thread, because each running program has its own host. On Linux the host is a
+//! child subreaper: a process whose parent ended becomes a child of the host, in any group or session. So "no child
+//! left" means that no process is left. On other systems only the program's process group is ended.
 //!
-//! A host that is killed itself takes the program with it (its death signal). What the program had started is then
-//! found by `HANDOVER_TURN` in its environment and ended by [`sweep`] or [`settle`]; a process that also hid that is
-//! not found.
+//! If the host itself is killed, the kernel kills the program too (its death signal). The processes that the program
+//! started are then found by `HANDOVER_TURN` in their environment, and [`sweep`] or [`settle`] ends them. A process
+//! that also removed that variable is not found.
 
 mod clock;
 mod events;
@@ -40,36 +40,36 @@ pub use sweep::{settle, sweep};
 
 /// The hidden command: `handover turn-host FOLDER`.
 pub const COMMAND: &str = "turn-host";
-/// In the environment of everything that a turn starts.
+/// The environment variable that every process of a turn has.
 pub const TURN: &str = "HANDOVER_TURN";
-/// What the program wrote.
+/// The file with the program's standard output.
 pub const STDOUT: &str = "stdout";
 pub const STDERR: &str = "stderr";
-/// Where the events go when standard output is the program's.
+/// The file with the events, for turns in which standard output carries the program's output.
 pub const EVENTS: &str = "events";
 
-/// What to start and within which bounds: `launch.json`.
+/// A program to start, and its limits: `launch.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Launch {
-    /// Told to everything below as `HANDOVER_TURN`.
+    /// The id of the turn. Every process of the turn sees it as `HANDOVER_TURN`.
     pub turn: String,
     /// A path, or a name that is looked up in the program's own `PATH`.
     pub program: PathBuf,
     pub arguments: Vec<String>,
     pub directory: PathBuf,
     pub inherit: Inherit,
-    /// Added to what is inherited, and stronger.
+    /// Variables that are added to the inherited ones and override them.
     pub environment: BTreeMap<String, String>,
     pub input: Input,
-    /// Standard output and error together; more of it ends the turn.
+    /// The limit for standard output and standard error together, in bytes. More output ends the turn.
     pub output_bytes_max: u64,
     pub seconds_max: u32,
-    /// Between SIGTERM and SIGKILL; five seconds at most, so that all is over within ten.
+    /// The milliseconds between SIGTERM and SIGKILL: five seconds at most, so that everything ends within ten.
     pub grace_ms: u32,
 }
 
-/// What the program sees of the runner's environment.
+/// The part of the runner's environment that the program sees.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Inherit {
@@ -83,7 +83,7 @@ pub enum Inherit {
 pub enum Input {
     Nothing,
     File(PathBuf),
-    /// What the runner writes; the host's standard output is then the program's.
+    /// The bytes that the runner writes. The host's standard output then carries the program's output.
     Relay,
 }
 
@@ -91,11 +91,11 @@ pub enum Input {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
-    /// There is a process; whether it became the program is told by the end.
+    /// A process was started. The end tells whether it became the program.
     Started {
         pid: u32,
     },
-    /// So many bytes are in the files. A hint, at most every 100 ms.
+    /// The number of bytes in the files. A hint, at most every 100 ms.
     Grew {
         stdout: u64,
         stderr: u64,
@@ -103,15 +103,15 @@ pub enum Event {
     Ended(Ended),
 }
 
-/// How a turn's processes ended: `end.json`.
+/// The end of a turn's processes: `end.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
     pub how: End,
-    /// The program ended by itself and left processes or open pipes behind.
+    /// The program ended on its own and left processes or open pipes behind.
     pub leaked: bool,
-    /// How many processes had to be killed.
+    /// The number of processes that had to be killed.
     pub killed: u32,
-    /// What could not be ended in time: stuck in the kernel, or another user's.
+    /// Processes that could not be ended in time: stuck in the kernel, or owned by another user.
     pub survivors: Vec<Survivor>,
     pub stdout_bytes: u64,
     pub stderr_bytes: u64,
@@ -130,14 +130,14 @@ pub enum End {
         signal: i32,
     },
     TimedOut,
-    /// More output than allowed; what fits is kept.
+    /// The program wrote more output than allowed. The part within the limit is kept.
     TooMuch,
-    /// The lifeline ended: the runner is gone, or wanted it.
+    /// The lifeline ended: the runner is gone, or it asked for the end.
     CutOff,
     SpawnFailed {
         why: String,
     },
-    /// The host was killed, or could not keep what the program wrote.
+    /// The host was killed, or it could not keep the program's output.
     Lost {
         why: String,
     },
@@ -156,7 +156,7 @@ impl Ended {
     }
 }
 
-/// For `main`, before anything else is set up: none when the arguments are not ours.
+/// Runs the host for `main`, before anything else is set up. Returns None when the arguments are not for the host.
 pub fn command(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
     let mut arguments = arguments.into_iter().skip(1);
     if arguments.next()? != COMMAND {

@@ -1,4 +1,4 @@
-//! Programs of agents: how each client is started, read and ended. Nothing here knows a task or a workflow.
+//! Starts, reads and ends the programs of agents. Nothing here knows a task or a workflow.
 //!
 //! - [`adapter`] knows the clients: their command lines, their event streams, their permissions.
 //! - [`host`] is the small process that stays with a turn's program, keeps its output and ends everything it started.

@@ -1,4 +1,4 @@
-//! Runs one program for one turn: writes its files, starts it through a host, hears it, and says how it ended.
+//! Runs one program for one turn: writes its files, starts it through a host, reads its output, and says how it ended.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -12,7 +12,8 @@ use super::adapter::acp::{self, Asked, Permit, Way};
 use super::adapter::{self, Exit, Heard, Input, Kind, Launch, Listener, Order, Said};
 use super::host::{self, End, Ended, Event, Host, Inherit};
 
-/// What a program inherits of our environment: where it finds programs, files and keys of its own, and how it speaks.
+/// The environment variables that a program inherits from us: where it finds programs, files and its own keys, its
+/// language, and its network settings.
 const INHERITED: &[&str] = &[
     "PATH",
     "HOME",
@@ -63,37 +64,38 @@ const INHERITED: &[&str] = &[
     "GEMINI_CLI_HOME",
     "OPENCODE_CONFIG",
 ];
-/// Of standard error, what is asked for what a program says nowhere else.
+/// The length of the end of standard error, in bytes. It is searched for facts that a program prints nowhere else.
 const STDERR_TAIL_BYTES: u64 = 16 << 10;
 const READ_BYTES: usize = 256 << 10;
 const GRACE_MS: u32 = 3_000;
 
-/// The program knows nothing of what was said before; it must be told anew.
+/// The reason of a turn whose conversation is gone. The program knows nothing of the earlier turns, so everything must
+/// be said again.
 pub const NO_CONVERSATION: &str = "the conversation it was to resume is gone";
 
 /// One start of a program.
 #[derive(Debug)]
 pub struct Start {
-    /// Our own program, which becomes the host.
+    /// Our own binary, which becomes the host.
     pub binary: PathBuf,
     pub turn: String,
     pub order: Order,
-    /// Added by the settings, stronger than what the adapter says.
+    /// Variables of the settings, which override those of the adapter.
     pub environment: Vec<(String, String)>,
     pub output_bytes_max: u64,
     pub seconds_max: u32,
 }
 
-/// Why we end a program that would go on.
+/// The reasons why we end a program that still runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cut {
     ClaimLost,
     OverBudget(String),
-    /// The person wants us to stop.
+    /// A person wants the runner to stop.
     Cancelled,
 }
 
-/// What came of it.
+/// The result of one run of a program.
 #[derive(Debug)]
 pub struct Ran {
     pub said: Said,
@@ -102,17 +104,17 @@ pub struct Ran {
     pub reason: Option<String>,
 }
 
-/// Whoever follows a program while it runs.
+/// An observer of a program while it runs.
 pub trait Follow: Send {
     fn heard(&mut self, heard: Heard);
 
-    /// What it says to have cost so far.
+    /// Receives the costs that the program has stated so far.
     fn spent(&mut self, usd: Option<adapter::Spent<f64>>, tokens: Option<adapter::Spent<u64>>);
 
     fn permit(&mut self, asked: Asked) -> impl Future<Output = Permit> + Send;
 }
 
-/// Runs it to its end, or until `cut` is ready. A future that is dropped cuts it off.
+/// Runs the program to its end, or until `cut` is ready. Dropping the future cuts the program off.
 pub async fn run(start: &Start, follow: &mut impl Follow, cut: impl Future<Output = Cut> + Send) -> io::Result<Ran> {
     let order = &start.order;
     let launch = adapter::launch(order).map_err(io::Error::other)?;
@@ -152,7 +154,8 @@ pub async fn run(start: &Start, follow: &mut impl Follow, cut: impl Future<Outpu
     Ok(judged(said, ended, why.map_or(Closed::Not, Closed::Cut)))
 }
 
-/// What a program said whose runner is gone, from the files it left. Blocks while its host still works.
+/// Returns the result of a program whose runner is gone, from the files that it left. Blocks while its host still
+/// works.
 pub fn recover(folder: &Path, kind: Kind) -> io::Result<Ran> {
     let ended = host::settle(folder)?;
     let mut ears = Ears::new(kind, folder);
@@ -170,15 +173,15 @@ fn exit(end: &End) -> Exit {
     }
 }
 
-/// What our side did to the program.
+/// The way in which our side ended the program.
 enum Closed {
     Not,
-    /// A conversation is over when it has its answer, and its program is then ended.
+    /// The conversation has its answer, so we ended its program.
     ByUs,
     Cut(Cut),
 }
 
-/// The host knows why it ended a program; else the program's own story counts.
+/// Combines the two reports. The host knows why it ended a program; otherwise the program's own report counts.
 fn judged(mut said: Said, ended: Ended, closed: Closed) -> Ran {
     let has_answer = said.end == adapter::End::Finished;
     let (end, reason) = match (&ended.how, closed) {
@@ -187,7 +190,7 @@ fn judged(mut said: Said, ended: Ended, closed: Closed) -> Ran {
         (_, Closed::Cut(Cut::Cancelled)) => (TurnEnd::Cancelled, Some("the runner was told to stop".to_owned())),
         (End::TimedOut, _) => (TurnEnd::TimedOut, Some("it took longer than a turn may".to_owned())),
         (End::TooMuch, _) => (TurnEnd::OverBudget, Some("it wrote more than a turn may".to_owned())),
-        // It may have given its whole answer before the runner was gone.
+        // The program may have given its whole answer before the runner was gone.
         (End::CutOff, Closed::Not) if !has_answer => (TurnEnd::Interrupted, Some("the runner was gone".to_owned())),
         (End::Lost { why }, _) if !has_answer => (TurnEnd::Interrupted, Some(why.clone())),
         (End::SpawnFailed { why }, _) => (TurnEnd::SpawnFailed, Some(why.clone())),
@@ -232,7 +235,7 @@ fn host_launch(start: &Start, launch: &Launch) -> host::Launch {
     }
 }
 
-/// Prompts and settings, for the owner's eyes only.
+/// Writes the prompts and settings, readable by the owner only.
 fn write_files(launch: &Launch, folder: &Path) -> io::Result<()> {
     let make = |folder: &Path| fs::DirBuilder::new().mode(0o700).recursive(true).create(folder);
     make(folder)?;
@@ -247,7 +250,7 @@ fn write_files(launch: &Launch, folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The end of what a program wrote to standard error.
+/// Returns the end of the program's standard error.
 fn stderr_tail(folder: &Path) -> String {
     let read = || -> io::Result<Vec<u8>> {
         let mut file = File::open(folder.join(host::STDERR))?;
@@ -260,7 +263,7 @@ fn stderr_tail(folder: &Path) -> String {
     read().map(|tail| String::from_utf8_lossy(&tail).into_owned()).unwrap_or_default()
 }
 
-/// Reads what a program wrote since the last time.
+/// A reader for the output that a program wrote since the last read.
 struct Ears {
     path: PathBuf,
     file: Option<File>,
@@ -272,7 +275,8 @@ impl Ears {
         Self { path: folder.join(host::STDOUT), file: None, listener: Listener::new(kind) }
     }
 
-    /// Reads from a file that is on this machine and in memory, so nobody is kept waiting.
+    /// Passes new output to the listener. The file is on this machine and in memory, so reading it keeps no other task
+    /// waiting.
     fn hear(&mut self, follow: &mut impl Follow) -> io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
@@ -300,7 +304,8 @@ impl Ears {
     }
 }
 
-/// The runner's side of a conversation. The host keeps what the agent says; what we say is in the prompt files.
+/// The runner's side of a conversation. It keeps no lines: the host keeps the agent's output, and our texts are in the
+/// prompt files.
 struct Talk<'f, F> {
     follow: &'f mut F,
 }
@@ -317,7 +322,7 @@ impl<F: Follow> acp::Host for Talk<'_, F> {
     }
 }
 
-/// Nobody listens any more.
+/// An observer that ignores everything, for a program that has already ended.
 struct Deaf;
 
 impl Follow for Deaf {

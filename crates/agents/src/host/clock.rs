@@ -1,4 +1,4 @@
-//! Reads the time for the records of a turn. The host is a process of its own, which no caller can hand a clock.
+//! Reads the time for the records of a turn. The host is a separate process, so no caller can pass a clock to it.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,4 +1,4 @@
-//! Tells the runner what happens, one JSON line each, and never waits for it.
+//! Tells the runner the events of a turn, one JSON line each, and never waits for the runner.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::{EVENTS, Event, record};
 
 const GREW_INTERVAL: Duration = Duration::from_millis(100);
-/// A pipe that is ready for writing takes as many bytes at once.
+/// The number of bytes that a pipe accepts at once when it is ready for writing.
 pub(super) const PIPE_BYTES: usize = 4096;
 
 #[derive(Debug)]
@@ -29,7 +29,8 @@ impl Events {
         Ok(Self::to_runner(record::create(&folder.join(EVENTS))?))
     }
 
-    /// A line that nobody takes is dropped: the files say the same, and the end of the pipe is seen by itself.
+    /// Writes an event. A line that the runner does not read is dropped: the files say the same, and the end of the
+    /// pipe is noticed separately.
     pub(super) fn tell(&mut self, event: &Event) {
         let Ok(mut line) = serde_json::to_vec(event) else { return };
         line.push(b'\n');
@@ -38,7 +39,8 @@ impl Events {
         }
     }
 
-    /// Says when there is more to tell, and it is too early for it.
+    /// Tells the runner the new sizes of the output. When it is too early for that, returns the time of the next
+    /// report.
     pub(super) fn grew(&mut self, bytes: (u64, u64), now: Instant) -> Option<Instant> {
         if bytes == self.told {
             return None;

@@ -1,4 +1,4 @@
-//! The runner's side: starts a host, hears its events, cuts it off, and learns how it ended.
+//! Starts a host for the runner, receives its events, cuts it off, and learns how it ended.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -11,7 +11,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use super::{COMMAND, Ended, Event, Input, Launch, record, sweep};
 
-/// A running turn. Dropped, it is cut off; [`settle`](super::settle) then learns its end.
+/// A running turn. Dropping it cuts the turn off; [`settle`](super::settle) then returns its end.
 #[derive(Debug)]
 pub struct Host {
     folder: PathBuf,
@@ -23,18 +23,18 @@ pub struct Host {
 #[derive(Debug)]
 enum Stdout {
     Events(Lines<BufReader<ChildStdout>>),
-    /// The program's; none when it was taken.
+    /// The output of the program. None after the caller took it.
     Relay(Option<ChildStdout>),
 }
 
-/// The binary that the runner itself is, also when its file was replaced meanwhile.
+/// Returns the binary that the runner itself runs, also when its file was replaced since then.
 pub fn own_binary() -> io::Result<PathBuf> {
     if cfg!(target_os = "linux") { Ok(PathBuf::from("/proc/self/exe")) } else { std::env::current_exe() }
 }
 
 impl Host {
-    /// Records the launch in the folder of the turn, which is made if it is not there, and starts the host. A folder
-    /// has one launch. When the host could not be started there is no end; `settle` gives it one.
+    /// Records the launch in the turn's folder, creates that folder if it is missing, and starts the host. A folder
+    /// has one launch. When the host cannot be started, no end is recorded; `settle` records one.
     pub fn start(binary: &Path, folder: &Path, launch: &Launch) -> io::Result<Self> {
         fs::DirBuilder::new().mode(0o700).recursive(true).create(folder)?;
         if folder.join(record::LAUNCH).try_exists()? {
@@ -43,8 +43,8 @@ impl Host {
         record::write(folder, record::LAUNCH, launch)?;
         #[expect(clippy::disallowed_methods, reason = "the one place that starts hosts; each sets what is below it")]
         let mut command = Command::new(binary);
-        // Neither a group of its own, for then it could not make a session, nor killed when dropped: it has to end
-        // its program first.
+        // The host gets no group of its own, because then it could not create a session. It is not killed on drop,
+        // because it has to end its program first.
         command.arg(COMMAND).arg(folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn()?;
         let lifeline = child.stdin.take();
@@ -56,16 +56,16 @@ impl Host {
         Ok(Self { folder: folder.to_owned(), child, lifeline, stdout })
     }
 
-    /// The next event; none when the host is at its end, and always in relay, where the stream tells. Dropping the
-    /// future loses nothing.
+    /// Returns the next event. Returns None at the end of the host, and always in relay, where the stream itself tells
+    /// the end. Dropping the future loses nothing.
     pub async fn event(&mut self) -> Option<Event> {
         let Stdout::Events(lines) = &mut self.stdout else { return None };
         let line = lines.next_line().await.ok().flatten()?;
         serde_json::from_str(&line).ok()
     }
 
-    /// In relay, once: what goes to the program and what comes from it. The writer is the lifeline: dropping it is
-    /// `cut_off`.
+    /// Returns the pipes to and from the program, in relay and only once. The writer is the lifeline: dropping it does
+    /// the same as `cut_off`.
     pub fn relay(&mut self) -> Option<(ChildStdin, ChildStdout)> {
         match &mut self.stdout {
             Stdout::Events(_) => None,
@@ -73,14 +73,15 @@ impl Host {
         }
     }
 
-    /// Ends the program and all it started, within ten seconds. `wait` tells when.
+    /// Ends the program and all processes that it started, within ten seconds. `wait` returns when that is done.
     pub fn cut_off(&mut self) {
         self.lifeline = None;
     }
 
-    /// How it ended. A host that was killed has left an end or `settle` makes one, after ending what is left.
+    /// Waits for the end of the turn and returns it. If a killed host left no end, `settle` ends the remaining
+    /// processes and records one.
     pub async fn wait(mut self) -> io::Result<Ended> {
-        // The events are hints; unread ones hold nobody up. But the lifeline must outlast the program.
+        // The events are hints, so unread ones delay nothing. But the lifeline must outlive the program.
         let lifeline = self.lifeline.take();
         self.child.wait().await?;
         drop(lifeline);

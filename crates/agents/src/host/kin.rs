@@ -1,8 +1,9 @@
-//! All that came from a host: its children and theirs, wherever they went.
+//! Finds and ends the descendants of a host: its children and their children, in any group or session.
 //!
-//! A child that nobody waited for keeps its number, and only the host waits for its own children. So its direct
-//! children are signalled by number; when one dies, what it had started becomes a direct child in turn. Where one
-//! cannot be killed, those below it are reached by a handle that is checked after it was opened.
+//! A child keeps its number until its parent waits for it, and only the host waits for its own children. So the host
+//! signals its direct children by number. When one dies, the processes that it started become direct children of the
+//! host. When one cannot be killed, the processes below it are reached by a handle that is checked after it was
+//! opened.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -13,13 +14,13 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpgrp, getpid, kil
 
 use super::Survivor;
 
-/// A process dies within this time, unless it is stuck in the kernel.
+/// The time within which a killed process dies, unless it is stuck in the kernel.
 const DEATH: Duration = Duration::from_millis(500);
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 const PAUSE_MAX: Duration = Duration::from_millis(50);
 const SURVIVORS_MAX: usize = 20;
 
-/// Whether anything is left.
+/// The state of the host's descendants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kin {
     Alive,
@@ -34,19 +35,19 @@ pub(super) struct Process {
     pub(super) group: Option<Pid>,
     pub(super) name: String,
     pub(super) is_zombie: bool,
-    /// By a signal; it does nothing until another one.
+    /// A signal stopped the process. It does nothing until another signal continues it.
     pub(super) is_stopped: bool,
 }
 
-/// Whom group signals may reach.
+/// The session that the host runs in. It decides which processes group signals may reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Session {
-    /// Nobody but our kin can be in a group of ours.
+    /// Only our descendants can be in a group of this session.
     Own,
     Shared,
 }
 
-/// Takes the ends of all that have ended.
+/// Collects the exit statuses of all children that have ended.
 pub(super) fn reap(mut each: impl FnMut(Pid, WaitStatus)) -> Kin {
     loop {
         match wait(WaitOptions::NOHANG) {
@@ -58,7 +59,8 @@ pub(super) fn reap(mut each: impl FnMut(Pid, WaitStatus)) -> Kin {
     }
 }
 
-/// Kills until nothing is left, also what is born meanwhile; who is left at the given time is named.
+/// Kills until no descendant is left, including those that start during the loop. Returns the processes that are left
+/// at the given time.
 pub(super) fn end_all(session: Session, until: Instant, mut each: impl FnMut(Pid, WaitStatus)) -> Vec<Survivor> {
     let begun = now();
     let mut pause = PAUSE_MIN;
@@ -74,7 +76,7 @@ pub(super) fn end_all(session: Session, until: Instant, mut each: impl FnMut(Pid
         if now >= until {
             return survivors();
         }
-        // One that forks and ends at once is caught only by looking again at once.
+        // A process that forks and exits at once is caught only by looking again at once.
         if seen.len() > known {
             pause = PAUSE_MIN;
             continue;
@@ -94,7 +96,7 @@ pub(super) fn now() -> Instant {
 }
 
 pub(super) fn rest(time: Duration) {
-    // A wake before the time is harmless.
+    // An early wake-up is harmless.
     let _ = poll(&mut [], Some(&timespec(time)));
 }
 
@@ -102,16 +104,16 @@ pub(super) fn timespec(time: Duration) -> Timespec {
     Timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: i64::from(time.subsec_nanos()) }
 }
 
-/// A whole group dies at once, so none of it can fork away.
+/// Kills a child and its group. A whole group dies at once, so no member can fork away.
 fn kill(child: &Process, session: Session) {
     match (session, child.group) {
-        // The host may be in the group, if the child went there.
+        // The host itself may be in the group, if the child moved there.
         (Session::Own, Some(group)) if group != getpgrp() => {
             let _ = kill_process_group(group, Signal::KILL);
         }
         (Session::Own | Session::Shared, _) => {}
     }
-    // Who cannot be killed is named in the end.
+    // A process that cannot be killed is listed among the survivors.
     let _ = kill_process(child.pid, Signal::KILL);
 }
 
@@ -122,12 +124,13 @@ fn kill_below(children: &[Process]) {
     }
 }
 
-/// Who cannot be killed is named in the end.
+/// Kills a process if it is still the same one. A process that cannot be killed is listed among the survivors.
 pub(super) fn kill_checked(pid: Pid, is_same: impl FnOnce(&Process) -> bool) {
     signal_checked(pid, Signal::KILL, is_same);
 }
 
-/// A number may belong to another by the time it is used; a handle does not change hands.
+/// Signals a process if it is still the same one. Its number may belong to another process by the time it is used; a
+/// handle always means the same process.
 #[cfg(target_os = "linux")]
 pub(super) fn signal_checked(pid: Pid, signal: Signal, is_same: impl FnOnce(&Process) -> bool) {
     use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
@@ -137,7 +140,7 @@ pub(super) fn signal_checked(pid: Pid, signal: Signal, is_same: impl FnOnce(&Pro
     }
 }
 
-/// Nothing is found where there is no /proc.
+/// Does nothing, because no process is found without /proc.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn signal_checked(_pid: Pid, _signal: Signal, _is_same: impl FnOnce(&Process) -> bool) {}
 
@@ -147,7 +150,7 @@ fn survivors() -> Vec<Survivor> {
     named.take(SURVIVORS_MAX).collect()
 }
 
-/// All descendants, of one picture of the processes.
+/// Returns all descendants of a process, from one snapshot of all processes.
 pub(super) fn below(root: Pid, all: &[Process]) -> Vec<Process> {
     let mut found: Vec<Process> = Vec::new();
     let mut parents = vec![root.as_raw_pid()];
@@ -170,7 +173,7 @@ fn children() -> Vec<Process> {
     text.split_ascii_whitespace().filter_map(|word| process(Pid::from_raw(word.parse().ok()?)?)).collect()
 }
 
-/// None where there is no /proc.
+/// Returns all processes, or none when there is no /proc.
 pub(super) fn all() -> Vec<Process> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| process(Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?)).collect()
@@ -179,13 +182,13 @@ pub(super) fn all() -> Vec<Process> {
 pub(super) fn process(pid: Pid) -> Option<Process> {
     let text = std::fs::read(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
     let text = String::from_utf8_lossy(&text);
-    // The name stands in brackets and may itself contain some.
+    // The name is in parentheses and may itself contain some.
     let (head, tail) = text.rsplit_once(')')?;
     let mut words = tail.split_ascii_whitespace();
     let state = words.next()?;
     let (is_zombie, is_stopped) = (matches!(state, "Z" | "X"), matches!(state, "T" | "t"));
     let parent = words.next()?.parse().ok()?;
-    // One that is just ending has none, which is shown as -1.
+    // A process that is about to end has no group, which is shown as -1.
     let group = words.next()?.parse().ok().filter(|group| *group > 0).and_then(Pid::from_raw);
     let name = head.split_once('(')?.1.to_owned();
     Some(Process { pid, parent, group, name, is_zombie, is_stopped })

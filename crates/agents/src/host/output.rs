@@ -1,4 +1,4 @@
-//! What the program writes: into the turn's files up to the bound, and on to the runner in relay.
+//! Keeps the program's output: in the turn's files up to the limit, and in relay also for the runner.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -12,17 +12,17 @@ use super::events::PIPE_BYTES;
 use super::{STDERR, STDOUT, kin, record};
 
 const CHUNK_BYTES: usize = 16 << 10;
-/// How long a runner that reads slowly is waited for with the last bytes.
+/// The longest wait for a slow runner to read the last bytes.
 const FLUSH: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(super) struct Output {
     pub(super) stdout: Stream,
     pub(super) stderr: Stream,
-    /// How many bytes may still be kept.
+    /// The number of bytes that may still be kept.
     room: u64,
     pub(super) is_too_much: bool,
-    /// Why nothing can be kept any more.
+    /// The reason why no more output can be kept.
     pub(super) lost: Option<String>,
     relay: Option<Relay>,
     buffer: Vec<u8>,
@@ -30,7 +30,7 @@ pub(super) struct Output {
 
 #[derive(Debug)]
 pub(super) struct Stream {
-    /// None after its end.
+    /// None after the end of the stream.
     pub(super) pipe: Option<File>,
     file: File,
     pub(super) bytes: u64,
@@ -50,7 +50,8 @@ pub(super) enum Which {
 }
 
 impl Output {
-    /// Before there is a program, so that one whose output cannot be kept is not started.
+    /// Creates the files. This happens before the program starts, so that a program whose output cannot be kept is not
+    /// started.
     pub(super) fn new(folder: &Path, room: u64, relay: Option<File>) -> io::Result<Self> {
         let stream = |name| {
             let file = record::create(&folder.join(name))?;
@@ -65,7 +66,7 @@ impl Output {
         (self.stdout.bytes, self.stderr.bytes)
     }
 
-    /// Nothing more comes, or nothing more is wanted.
+    /// Tells whether no more output comes, or none is wanted.
     pub(super) fn is_closed(&self) -> bool {
         self.is_full() || (self.stdout.pipe.is_none() && self.stderr.pipe.is_none())
     }
@@ -74,7 +75,7 @@ impl Output {
         self.is_too_much || self.lost.is_some()
     }
 
-    /// The relay, while it has something to write; the program's output waits until it is through.
+    /// Returns the relay while it has bytes to write. The program's output is not read until they are written.
     pub(super) fn busy_relay(&self) -> Option<&Relay> {
         self.relay.as_ref().filter(|relay| relay.is_busy())
     }
@@ -87,7 +88,7 @@ impl Output {
         }
     }
 
-    /// Reads once what is there.
+    /// Reads the available bytes once.
     pub(super) fn read(&mut self, which: Which) {
         let stream = match which {
             Which::Stdout => &mut self.stdout,
@@ -123,7 +124,8 @@ impl Output {
         }
     }
 
-    /// All that is in the pipes, without waiting for more. Returns at the bound, too: a holder may write for ever.
+    /// Reads everything in the pipes without waiting for more. Also returns at the limit, because a process that holds
+    /// a pipe may write without end.
     pub(super) fn drain(&mut self) {
         while !self.is_full() {
             let mut ready = Vec::new();
@@ -141,7 +143,8 @@ impl Output {
         }
     }
 
-    /// The files are on the disk before the end says how long they are; the runner has what it still takes.
+    /// Writes the waiting bytes to the runner if it still reads, and syncs the files. They are on disk before the end
+    /// says how long they are.
     pub(super) fn finish(&mut self, is_cut: bool) {
         let until = kin::now() + FLUSH;
         while !is_cut && self.busy_relay().is_some() && self.wait_relay(until) {
@@ -171,7 +174,8 @@ impl Relay {
         !self.waiting.is_empty()
     }
 
-    /// Only when this is not busy, so that a slow reader holds up the writer and not our memory.
+    /// Reads bytes to pass on. Call it only when the relay is not busy, so that a slow reader delays the writer and
+    /// does not fill our memory.
     pub(super) fn take(&mut self, from: &mut File) -> io::Result<usize> {
         let mut bytes = [0; PIPE_BYTES];
         let count = from.read(&mut bytes)?;
@@ -179,7 +183,7 @@ impl Relay {
         Ok(count)
     }
 
-    /// After the pipe was seen ready: it takes so much without making us wait.
+    /// Writes waiting bytes. Call it after the pipe was seen ready: it then accepts this many bytes without blocking.
     pub(super) fn write(&mut self) -> io::Result<()> {
         let (front, _) = self.waiting.as_slices();
         let count = front.len().min(PIPE_BYTES);

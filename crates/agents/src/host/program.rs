@@ -1,8 +1,8 @@
-//! Starts the program: through our own binary once more, which asks the kernel to end it with the host.
+//! Starts the program through our own binary, which asks the kernel to end the program together with the host.
 //!
-//! Only a process can ask for its own death signal, and what runs between fork and exec cannot be safe code. So the
-//! host starts `handover turn-host --child`, which asks and then becomes the program. The kernel forgets the request in
-//! children of the program and in set-user-ID programs: those are the sweep's.
+//! Only a process can ask for its own death signal, and code between fork and exec cannot be safe code. So the host
+//! starts `handover turn-host --child`, which asks and then becomes the program. The kernel forgets the request in
+//! children of the program and in set-user-ID programs: the sweep ends those.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -16,22 +16,23 @@ use rustix::process::Pid;
 use super::{Inherit, Input, Launch, TURN, record};
 
 pub(super) const CHILD: &str = "--child";
-/// As shells say that a command could not be run.
+/// The exit code with which shells say that a command could not be run.
 const CODE_REFUSED: u8 = 127;
 
 #[derive(Debug)]
 pub(super) struct Program {
     pub(super) pid: Pid,
-    /// Becomes readable when the program ends. None on a kernel that has no such handle.
+    /// Becomes readable when the program ends. None on a kernel without such handles.
     pub(super) handle: Option<OwnedFd>,
     pub(super) stdin: Option<ChildStdin>,
     pub(super) stdout: File,
     pub(super) stderr: File,
 }
 
-/// From the thread that lives as long as the host: the death signal is bound to it.
+/// Starts the program. Call it from the thread that lives as long as the host, because the death signal is bound to
+/// that thread.
 pub(super) fn start(folder: &Path, launch: &Launch) -> Result<Program, String> {
-    // A missing folder and a missing program look the same to the one who starts it.
+    // The error of a missing folder looks the same as that of a missing program.
     if !launch.directory.is_dir() {
         return Err(format!("{} is not a folder", launch.directory.display()));
     }
@@ -54,7 +55,7 @@ pub(super) fn start(folder: &Path, launch: &Launch) -> Result<Program, String> {
     Ok(Program { pid, handle: handle(pid), stdin: child.stdin.take(), stdout, stderr })
 }
 
-/// Asks for the death signal and becomes the program; returns only when that fails.
+/// Asks for the death signal and becomes the program. Returns only when that fails.
 pub(super) fn become_it(folder: &Path, parent: &OsStr) -> ExitCode {
     if !is_bound(parent) {
         return ExitCode::from(CODE_REFUSED);
@@ -70,7 +71,7 @@ pub(super) fn become_it(folder: &Path, parent: &OsStr) -> ExitCode {
     ExitCode::from(CODE_REFUSED)
 }
 
-/// Why the process could not become the program, if so.
+/// Returns the reason why the process could not become the program, if that happened.
 pub(super) fn refusal(folder: &Path, code: i32) -> Option<String> {
     if code == i32::from(CODE_REFUSED) { record::read(folder, record::REFUSAL).ok() } else { None }
 }
@@ -86,7 +87,7 @@ fn input(input: &Input) -> Result<Stdio, String> {
     }
 }
 
-/// Our own file, also when it was replaced or deleted meanwhile.
+/// Returns a command that runs our own binary, also when its file was replaced or deleted since the start.
 #[cfg(target_os = "linux")]
 fn stage(folder: &Path, _launch: &Launch) -> Command {
     #[expect(clippy::disallowed_methods, reason = "the host starts its program; folder and environment are chosen")]
@@ -95,7 +96,7 @@ fn stage(folder: &Path, _launch: &Launch) -> Command {
     command
 }
 
-/// There is no death signal: the program is started as it is.
+/// Returns the command of the program itself, because this system has no death signal.
 #[cfg(not(target_os = "linux"))]
 fn stage(_folder: &Path, launch: &Launch) -> Command {
     command(launch)
@@ -108,7 +109,7 @@ fn command(launch: &Launch) -> Command {
     command
 }
 
-/// Whether the kernel ends us with the host; false when the host was gone before it could be asked.
+/// Tells whether the kernel ends us together with the host. False when the host was gone before the request.
 #[cfg(target_os = "linux")]
 fn is_bound(parent: &OsStr) -> bool {
     use rustix::process::{Signal, getppid, set_parent_process_death_signal};

@@ -1,4 +1,5 @@
-//! The files of a turn's folder that say what to start and how it ended: whole, on the disk, for our eyes only.
+//! Reads and writes the files of a turn's folder that record the launch and the end: atomically, synced to disk, and
+//! readable by the owner only.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -12,13 +13,14 @@ use super::{Ended, Launch};
 
 pub(super) const LAUNCH: &str = "launch.json";
 pub(super) const END: &str = "end.json";
-/// Why a process could not become the program.
+/// The file with the reason why a process could not become the program.
 pub(super) const REFUSAL: &str = "refusal.json";
 
-/// An environment and its arguments; the kernel takes no more either.
+/// The largest record that is read, in bytes. It has room for an environment and arguments; the kernel accepts no more
+/// either.
 const BYTES_MAX: u64 = 4 << 20;
 
-/// How the turn of this folder ended; none while it runs, or when its host was killed.
+/// Returns how the turn of this folder ended. Returns None while it runs, or when its host was killed.
 pub fn ended(folder: &Path) -> io::Result<Option<Ended>> {
     match read(folder, END) {
         Ok(ended) => Ok(Some(ended)),
@@ -37,7 +39,7 @@ pub(super) fn read<T: DeserializeOwned>(folder: &Path, name: &str) -> io::Result
     Ok(serde_json::from_slice(&bytes)?)
 }
 
-/// After a crash there is the whole file or none.
+/// Writes atomically: after a crash the file is whole or absent.
 pub(super) fn write<T: Serialize>(folder: &Path, name: &str, value: &T) -> io::Result<()> {
     let part = folder.join(format!("{name}.part"));
     let mut file = create(&part)?;
@@ -47,7 +49,7 @@ pub(super) fn write<T: Serialize>(folder: &Path, name: &str, value: &T) -> io::R
     File::open(folder)?.sync_all()
 }
 
-/// A program's output may hold secrets, and its environment does.
+/// Creates a file for the owner only. A program's output may hold secrets, and its environment does.
 pub(super) fn create(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
 }

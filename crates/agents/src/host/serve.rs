@@ -1,4 +1,4 @@
-//! The host's process: takes the turn, starts the program, and records how it ended.
+//! Runs the host's process: takes the turn, starts the program, and records how it ended.
 
 use std::fs::File;
 use std::io;
@@ -15,9 +15,9 @@ use super::output::Output;
 use super::turn::Turn;
 use super::{End, Ended, Event, Input, program, record};
 
-/// Zero when the end was recorded.
+/// Runs the host of a turn. The exit code is zero when the end was recorded.
 pub(super) fn serve(folder: &Path) -> ExitCode {
-    // What a terminal sends to the runner's group must not reach the host before its program has ended.
+    // Signals of a terminal to the runner's group must not reach the host before its program has ended.
     let session = if setsid().is_ok() { Session::Own } else { Session::Shared };
     match host(folder, session) {
         Ok(()) => ExitCode::SUCCESS,
@@ -31,7 +31,7 @@ pub(super) fn serve(folder: &Path) -> ExitCode {
 fn host(folder: &Path, session: Session) -> io::Result<()> {
     let folder = &folder.canonicalize()?;
     let held = File::open(folder.join(record::LAUNCH))?;
-    // Whoever settles this turn holds the lock, and has written its end by the time it lets go.
+    // A process that settles this turn holds the lock, and records the end before it releases the lock.
     held.try_lock()?;
     if record::ended(folder)?.is_some() {
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, "this turn is over"));

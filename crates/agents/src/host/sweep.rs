@@ -1,4 +1,4 @@
-//! For a turn whose host was killed: finds what is left of it, and gives it an end.
+//! Ends the remaining processes of a turn whose host was killed, and records an end for the turn.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -13,14 +13,14 @@ use super::kin::{self, Process};
 use super::{COMMAND, End, Ended, STDERR, STDOUT, Survivor, TURN, record};
 
 const SWEEP_MAX: Duration = Duration::from_secs(10);
-/// A host has ended everything within ten seconds and then writes to a disk.
+/// The longest wait for a host: it ends everything within ten seconds and then writes to a disk.
 const HOST_MAX: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(20);
-/// Who forks and ends at once can be missed by one look.
+/// The number of looks that must find nothing. One look can miss a process that forks and exits at once.
 const LOOKS: u32 = 3;
 
-/// Ends all processes of the turn of this folder that its environment shows, and what is below them. Blocks, ten
-/// seconds at most; who is left then is named.
+/// Ends all processes that show the turn of this folder in their environment, and their descendants. Blocks for ten
+/// seconds at most. Returns the processes that are left then.
 ///
 /// Without /proc nothing is found.
 pub fn sweep(folder: &Path) -> io::Result<Vec<Survivor>> {
@@ -41,9 +41,10 @@ pub fn sweep(folder: &Path) -> io::Result<Vec<Survivor>> {
     }
 }
 
-/// The end of a turn that another runner started: waits while its host still works at it, ends what a killed host
-/// left, and records the end if there is none. A host that is stopped is continued, sees that its runner is gone, and ends
-/// its program; one that does not end in time is killed. Blocks, forty seconds at most.
+/// Returns the end of a turn that another runner started. It waits while the turn's host still works, ends the
+/// processes that a killed host left, and records the end if there is none. A stopped host is continued; it then sees
+/// that its runner is gone and ends its program. A host that does not end in time is killed. Blocks for forty seconds
+/// at most.
 pub fn settle(folder: &Path) -> io::Result<Ended> {
     let held = File::open(folder.join(record::LAUNCH))?;
     let until = kin::now() + HOST_MAX;
@@ -62,7 +63,7 @@ pub fn settle(folder: &Path) -> io::Result<Ended> {
             Err(error) => return Err(error.into()),
         }
     }
-    // The lock is ours: no host lives, and none begins.
+    // We hold the lock, so no host is alive and none can start.
     if let Some(ended) = record::ended(folder)? {
         return Ok(ended);
     }
@@ -79,7 +80,7 @@ pub fn settle(folder: &Path) -> io::Result<Ended> {
     Ok(ended)
 }
 
-/// The hosts of this folder, by their command line.
+/// Returns the hosts of this folder, found by their command lines.
 fn hosts(folder: &Path) -> Vec<Process> {
     let is_host = |process: &Process| {
         let line = std::fs::read(format!("/proc/{}/cmdline", process.pid.as_raw_pid())).unwrap_or_default();
@@ -93,7 +94,7 @@ fn signal(host: &Process, signal: Signal) {
     kin::signal_checked(host.pid, signal, |again| again.name == host.name && again.parent == host.parent);
 }
 
-/// Living ones; never ourselves.
+/// Finds the living processes with this mark and their descendants, but never our own process.
 fn find(mark: &[u8]) -> Vec<Process> {
     let all: Vec<Process> = kin::all().into_iter().filter(|it| !it.is_zombie && it.pid != getpid()).collect();
     let mut found: Vec<Process> = Vec::new();

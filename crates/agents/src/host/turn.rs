@@ -1,4 +1,5 @@
-//! The host's one loop: it waits for the program, its output, the lifeline and the time, and then ends everything.
+//! Runs the only loop of the host: it waits for the program, its output, the lifeline and the deadline, and then ends
+//! everything.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -15,21 +16,21 @@ use super::output::{Output, Relay, Which};
 use super::program::{self, Program};
 use super::{End, Ended, Launch};
 
-/// All of a turn is ended within this time.
+/// The time within which all processes of a turn are ended.
 const ENDING_MAX: Duration = Duration::from_secs(10);
 const GRACE_MAX: Duration = Duration::from_secs(5);
-/// What outlives the program for so long is a leak; a last line on its way out is not.
+/// The time after the program's end in which a last line may arrive. A process that lives longer is a leak.
 const LINGER: Duration = Duration::from_millis(500);
-/// Orphans that ended are taken at least so often. No event tells of them without a signal handler.
+/// The longest pause before ended orphans are collected. Without a signal handler no event reports them.
 const REAP_INTERVAL: Duration = Duration::from_secs(5);
-/// Without a handle of the program to wait on.
+/// The pause between two looks when there is no handle of the program to wait on, or when the turn is ending.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
 pub(super) struct Turn<'a> {
     program: Pid,
     handle: Option<OwnedFd>,
-    /// Becomes none when the lifeline has ended.
+    /// None after the lifeline has ended.
     lifeline: Option<File>,
     input: Option<Relay>,
     output: Output,
@@ -49,7 +50,7 @@ enum Phase {
         since: Instant,
         until: Instant,
     },
-    /// The program ended by itself.
+    /// The program ended on its own.
     Lingering {
         until: Instant,
     },
@@ -89,7 +90,7 @@ impl<'a> Turn<'a> {
         turn
     }
 
-    /// Until the program and what belongs to it have ended, or may be killed.
+    /// Runs until the program and its descendants have ended, or may be killed.
     pub(super) fn work(&mut self) {
         loop {
             let (program, status) = (self.program, &mut self.status);
@@ -118,7 +119,7 @@ impl<'a> Turn<'a> {
             }
             Phase::Working => {
                 if let Some(how) = self.reason(now) {
-                    // It was not waited for yet, so its number is still its own.
+                    // The program was not waited for yet, so its number is still its own.
                     let _ = kill_process_group(self.program, Signal::TERM);
                     self.input = None;
                     self.phase = Phase::Asked { how, since: now, until: now + self.grace };
@@ -138,7 +139,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Why the program must end now.
+    /// Returns the reason why the program must end now.
     fn reason(&self, now: Instant) -> Option<End> {
         if let Some(why) = &self.output.lost {
             return Some(End::Lost { why: why.clone() });
@@ -157,7 +158,7 @@ impl<'a> Turn<'a> {
             Phase::Working => self.deadline,
             Phase::Asked { until, .. } | Phase::Lingering { until } => *until,
         };
-        // An orphan's end wakes nobody, and in the end everything waits for it.
+        // No event reports the end of an orphan, and at the end of a turn everything waits for it.
         let look = match &self.phase {
             Phase::Working if self.handle.is_some() => REAP_INTERVAL,
             Phase::Working | Phase::Asked { .. } | Phase::Lingering { .. } => LOOK_INTERVAL,
@@ -172,13 +173,13 @@ impl<'a> Turn<'a> {
             sources.push(source);
             polled.push(PollFd::from_borrowed_fd(fd, flags));
         };
-        // An end that was taken is no news.
+        // After its end was collected, the handle reports nothing new.
         if let (Some(handle), None) = (&self.handle, self.status) {
             add(Source::Handle, handle.as_fd(), PollFlags::IN);
         }
         let is_input_busy = self.input.as_ref().is_some_and(Relay::is_busy);
         if let Some(lifeline) = &self.lifeline {
-            // Its end is seen also while nothing is read from it.
+            // `poll` reports the end of the lifeline also while nothing is read from it.
             let flags = if is_input_busy { PollFlags::empty() } else { PollFlags::IN };
             add(Source::Lifeline, lifeline.as_fd(), flags);
         }
@@ -189,7 +190,7 @@ impl<'a> Turn<'a> {
         if let Some(relay) = relay {
             add(Source::Relay, relay.pipe.as_fd(), PollFlags::OUT);
         }
-        // Who writes more than is kept may wait for its end with it.
+        // Above the limit nothing is read: the writer may block until it is ended.
         if !self.output.is_full() {
             if let (Some(pipe), None) = (&self.output.stdout.pipe, relay) {
                 add(Source::Output(Which::Stdout), pipe.as_fd(), PollFlags::IN);
@@ -198,7 +199,7 @@ impl<'a> Turn<'a> {
                 add(Source::Output(Which::Stderr), pipe.as_fd(), PollFlags::IN);
             }
         }
-        // Interrupted, it is simply done again.
+        // After an interruption the loop simply polls again.
         let count = poll(&mut polled, Some(&kin::timespec(time))).unwrap_or(0);
         let ready = sources.into_iter().zip(&polled).filter(|(_, fd)| count > 0 && !fd.revents().is_empty());
         ready.map(|(source, _)| source).collect()
@@ -206,7 +207,7 @@ impl<'a> Turn<'a> {
 
     fn handle(&mut self, source: Source) {
         match source {
-            // The next round takes its end.
+            // The next round of the loop collects the program's end.
             Source::Handle => {}
             Source::Output(which) => self.output.read(which),
             Source::Relay => self.output.write_relay(),
@@ -219,7 +220,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// The lifeline is at its end as soon as nobody can write to it, whatever is still in it.
+    /// Reads the lifeline. It has ended as soon as no process can write to it, even if it still holds bytes.
     fn read_lifeline(&mut self) {
         let Some(lifeline) = &mut self.lifeline else { return };
         let mut polled = [PollFd::new(lifeline, PollFlags::IN)];
@@ -239,7 +240,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Ends what is left, and says how it was.
+    /// Ends the remaining processes and returns the end of the turn.
     pub(super) fn end(&mut self, folder: &Path, session: Session) -> Ended {
         self.output.drain();
         let is_open = !self.output.is_closed();
@@ -267,7 +268,7 @@ impl<'a> Turn<'a> {
         Ended { leaked, killed, survivors, stdout_bytes, stderr_bytes, ..Ended::without_output(how) }
     }
 
-    /// How the program ended by itself.
+    /// Returns how the program ended on its own.
     fn own_end(&self, folder: &Path) -> End {
         if let Some(why) = &self.output.lost {
             return End::Lost { why: why.clone() };

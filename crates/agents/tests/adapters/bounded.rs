@@ -1,11 +1,12 @@
-//! Alone in its process, because it looks at the memory of all of it.
+//! Runs alone in its process, because it measures the memory of the whole process.
 
 use agents::adapter::{Exit, Kind, Listener};
 
 const LINE_BYTES: usize = 64 << 20;
-/// Twice the longest line that is read, and what else a test holds.
+/// The limit for the growth: twice the longest line that is read, and the other memory of a test.
 const GROWTH_KIB_MAX: u64 = 48 << 10;
-/// What a hundred and eighty thousand lines may leave behind: nothing of each, so not even twelve bytes.
+/// The limit for the memory that 180 000 lines may leave behind: less than twelve bytes per line, so nothing of each
+/// line.
 const LEFT_KIB_MAX: u64 = 2 << 10;
 
 fn memory_kib(which: &str) -> u64 {
@@ -37,7 +38,8 @@ fn neither_a_64_mib_line_nor_any_number_of_lines_fills_the_memory() {
         let mut listener = Listener::new(kind);
         let mut settled = 0;
         for number in 0..1000 {
-            // What is kept of the first ones, so that a program can be told what was said, is full by then.
+            // By now the listener's bounded memory of the first lines is full. It keeps them to repeat what a program
+            // said.
             if number == 100 {
                 settled = memory_kib("VmRSS");
             }

@@ -1,11 +1,11 @@
-//! Whatever a program prints, listening to it ends, and ends well.
+//! Checks that listening to a program ends well for any output.
 
 use agents::adapter::{End, Exit, Kind, Listener, Permissions, Said};
 
 use super::recorded::{cases, understood};
 use super::replay::{bytes, is_two_sided, kind, listen, stderr, talk};
 
-/// A generator that gives the same numbers every time.
+/// A random number generator that gives the same numbers every time.
 struct Dice(u64);
 
 impl Dice {
@@ -17,7 +17,7 @@ impl Dice {
     }
 }
 
-/// Recordings of standard output alone.
+/// Returns the recordings that hold standard output alone.
 fn one_sided() -> impl Iterator<Item = (String, Exit, Vec<u8>)> {
     let all = cases().into_iter().map(|(name, exit)| {
         let bytes = bytes(&name);
@@ -47,7 +47,7 @@ fn it_does_not_matter_where_the_bytes_are_cut() {
 #[test]
 fn a_stream_that_stops_early_is_never_finished() {
     for (name, exit, bytes) in one_sided() {
-        // It answers several messages, so it is finished several times.
+        // This stream answers several messages, so it is finished several times.
         if kind(&name) == Kind::Exec || name.contains("streamin") || listen(&name, &bytes, exit).end != End::Finished {
             continue;
         }

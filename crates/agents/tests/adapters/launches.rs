@@ -1,4 +1,5 @@
-//! What is started, for every program, permission, home and beginning: `launch/*.txt`, which `UPDATE=1` writes anew.
+//! Compares the launches of every program, permission, home and kind of start with `launch/*.txt`, which `UPDATE=1`
+//! rewrites.
 
 use std::fmt::Write;
 
@@ -6,7 +7,7 @@ use agents::adapter::{Home, Input, Kind, Launch, Order, Permissions, Unlaunchabl
 
 use super::replay::{folder, order};
 
-/// The system refuses to start a program with a longer argument or variable.
+/// The longest argument or variable with which the system starts a program, in bytes.
 const ARGUMENT_BYTES_MAX: usize = 128 << 10;
 
 fn orders(kind: Kind) -> Vec<(String, Order)> {

@@ -1,4 +1,4 @@
-//! The adapters against what real programs printed.
+//! Tests the adapters against the recorded output of real programs.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod bounded;

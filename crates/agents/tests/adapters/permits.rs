@@ -1,4 +1,4 @@
-//! What an agent that asks is answered.
+//! Tests the answers to an agent that asks for permission.
 
 use agents::adapter::Permissions;
 use agents::adapter::acp::{Asked, ToolKind, covers};
@@ -7,7 +7,7 @@ fn asked(kind: ToolKind, title: &str, paths: &[&str]) -> Asked {
     Asked { kind, title: title.into(), input: None, paths: paths.iter().map(Into::into).collect() }
 }
 
-/// read, edit, all
+/// Returns the answers for the permissions read, edit and all.
 fn answers(asked: &Asked) -> [bool; 3] {
     [Permissions::Read, Permissions::Edit, Permissions::All].map(|may| covers(may, "/repo".as_ref(), asked))
 }

@@ -1,4 +1,4 @@
-//! Every recording, and what it must be understood as: `expected.txt`, which `UPDATE=1` writes anew.
+//! Compares the understanding of every recording with `expected.txt`, which `UPDATE=1` rewrites.
 
 use std::collections::BTreeSet;
 use std::fmt::{Display, Write};
@@ -7,7 +7,7 @@ use agents::adapter::{End, Exit, Permissions, Said, Spent};
 
 use super::replay::{bytes, folder, is_two_sided, listen, stderr, talk};
 
-/// Names and exits, in the order of the table.
+/// Returns the names and exits of the recordings, in the order of the table.
 pub(crate) fn cases() -> Vec<(String, Exit)> {
     let table = std::fs::read_to_string(folder().join("expected.txt")).unwrap();
     let blocks = table.split("\n\n").map(|block| block.trim_matches('\n'));
@@ -101,7 +101,7 @@ fn spent<T, D: Display>(amount: Spent<T>, show: impl Fn(T) -> D) -> String {
     }
 }
 
-/// What `turn show` says of a turn that is over, from the bytes that were kept of it.
+/// `turn show` reports an ended turn in this way, from the bytes that were kept of it.
 #[test]
 fn a_kept_stream_says_again_what_was_said_and_called() {
     let mut called = 0;

@@ -23,7 +23,7 @@ pub(crate) fn kind(name: &str) -> Kind {
     Kind::named(name.split('-').next().unwrap()).unwrap()
 }
 
-/// Recordings of both sides begin each line with who said it.
+/// Tells whether a recording holds both sides. Each of its lines then begins with a sign for the side.
 pub(crate) fn is_two_sided(bytes: &[u8]) -> bool {
     bytes.starts_with(b"> ")
 }
@@ -57,7 +57,7 @@ pub(crate) fn order(kind: Kind) -> Order {
     }
 }
 
-/// Keeps everything and permits what its permissions cover.
+/// A host that keeps everything and permits the tool calls that its permissions cover.
 #[derive(Debug)]
 pub(crate) struct Desk {
     pub(crate) permissions: Permissions,
@@ -88,7 +88,7 @@ impl Host for Desk {
     }
 }
 
-/// The agent of a recording: says its lines, and where one of ours follows waits until we said one.
+/// Plays the agent of a recording: says its lines, and waits for one of our lines where the recording has one.
 pub(crate) async fn converse(order: &Order, recording: &[u8], desk: &mut Desk) -> acp::Talked {
     let text = String::from_utf8_lossy(recording).into_owned();
     let (ours, its) = tokio::io::duplex(64 << 10);
@@ -106,14 +106,14 @@ pub(crate) async fn converse(order: &Order, recording: &[u8], desk: &mut Desk) -
         }
     });
     let (read, write) = tokio::io::split(ours);
-    // An agent that waits for what never comes is given up, as the runner's limit would.
+    // Give up on an agent that waits for a line that never comes, as the runner's limit would.
     let patience = tokio::time::sleep(Duration::from_secs(1800));
     let talked = acp::converse(order, (read, write), desk, patience).await;
     agent.abort();
     talked
 }
 
-/// A recorded conversation, held again.
+/// Holds a recorded conversation again.
 pub(crate) fn talk(bytes: &[u8], exit: Exit, stderr: &str, permissions: Permissions) -> (Said, Desk) {
     let mut order = Order { permissions, ..order(Kind::Acp) };
     order.resume = resumed(&String::from_utf8_lossy(bytes));
@@ -122,7 +122,7 @@ pub(crate) fn talk(bytes: &[u8], exit: Exit, stderr: &str, permissions: Permissi
     (talked.end(exit, stderr), desk)
 }
 
-/// Its clock moves by itself when everyone waits.
+/// Returns a runtime whose clock jumps ahead when every task waits.
 pub(crate) fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap()
 }

@@ -9,7 +9,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 
 use super::replay::{Desk, order, runtime};
 
-/// An agent that greets, begins a conversation and then says these lines; `{id}` is the number of the prompt.
+/// Plays an agent that greets, begins a conversation and then says these lines; `{id}` is the number of the prompt.
 fn scripted(after_prompt: &[String], order: &Order) -> (Said, Desk) {
     let mut script = vec![
         "> ".to_owned(),
@@ -49,7 +49,7 @@ fn a_permission_is_given_once_and_never_for_ever() {
     let cases = [
         (Permissions::Edit, &all[..], json!({"outcome": "selected", "optionId": "b"})),
         (Permissions::Read, &all[..], json!({"outcome": "selected", "optionId": "c"})),
-        // "Once" is not offered, so what would be allowed is refused.
+        // "Once" is not offered, so a call that would be allowed is refused.
         (Permissions::Edit, &[all[0], all[2]], json!({"outcome": "selected", "optionId": "c"})),
         (Permissions::Edit, &[all[0], all[3]], json!({"outcome": "cancelled"})),
         (Permissions::Read, &[all[0], all[1], all[3]], json!({"outcome": "cancelled"})),
@@ -171,7 +171,7 @@ fn a_cancelled_agent_is_told_and_waited_for_a_moment() {
                 if obeys {
                     write.write_all(format!("{}\n", &answered("cancelled")[2..]).as_bytes()).await.unwrap();
                 }
-                // Stays, as some agents do.
+                // Keep running, as some agents do.
                 let mut rest = Vec::new();
                 let _ = read.into_inner().read_to_end(&mut rest).await;
             });
