@@ -1,4 +1,5 @@
-//! What a command does, by its table: the paths it writes, the commands it holds, and what cannot be told.
+//! Returns the effects of a command from its program's table: the paths it writes, the commands it holds, and the
+//! parts that are unknown.
 
 mod archive;
 mod awk;
@@ -12,7 +13,7 @@ use super::git;
 use super::options::{ParsedOptions, base, parse};
 use super::table::{self, OptionEffect, ProgramTable};
 
-/// One thing that a command does. The order counts: a folder holds for what follows it.
+/// One effect of a command. The order counts: a folder applies to the effects after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ProgramEffect {
     /// The words from this place on are a command.
@@ -23,38 +24,38 @@ pub(super) enum ProgramEffect {
     Script(String),
     /// A variable is set to a value.
     Sets(String, Arg),
-    /// What follows happens there.
+    /// The effects after this one happen in this folder.
     Folder(Arg),
-    /// A path is written; with what is below, if so marked.
+    /// A path is written. `Tree` tells whether everything below it is written too.
     Writes(Arg, Tree),
     /// A path is copied as it is, also when it is a link.
     Copies(Arg),
-    /// It cannot be looked into: it asks whatever the rules say.
+    /// The command cannot be analyzed. It asks even if the rules allow it.
     Ask(String),
-    /// It asks unless a rule names the program.
+    /// The command asks unless a rule names the program.
     AskUnlessNamed(String),
-    /// It may write or run something: it asks where a rule could be reached.
+    /// The command may write or run something. It asks if a rule could apply.
     Doubt(String),
-    /// It is a doubt where a variable of the same text was given words that could change its meaning.
+    /// The effect is a doubt if a variable of the same text was set to words that could change its meaning.
     Fragile(Fragility, String),
-    /// It runs or writes more than its words tell.
+    /// The command runs or writes more than its words tell.
     Opaque(String),
     /// The work tree is moved to another state of the repository.
     Moves(git::WorkTreeMove),
     /// A setting of git is changed, by its key and value.
     Setting(Arg, Option<Arg>),
-    /// A text in a language that is not read here.
+    /// A text in a language that is not parsed here.
     Code(String),
-    /// Commands come from its input.
+    /// The command reads commands from its input.
     Input,
 }
 
-/// Where a variable stands whose value could change what a command does.
+/// The position of a variable whose value could change the effects of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fragility {
-    /// Where an option may stand.
+    /// A position where an option may stand.
     Option,
-    /// In a script or a pattern.
+    /// A position in a script or a pattern.
     Text,
 }
 
@@ -64,7 +65,7 @@ pub(super) enum Tree {
     No,
 }
 
-/// How operands of a program are read, by the word in its table.
+/// The ways to read a program's operands, by the word in its table.
 #[cfg(test)]
 const KINDS: &[&str] = &[
     "none",
@@ -125,14 +126,14 @@ const KINDS: &[&str] = &[
     "shell",
 ];
 
-/// Whether a table's `does` is read by something.
+/// Tells whether some code reads this `does` of a table.
 #[cfg(test)]
 pub(super) fn knows(does: &str) -> bool {
     let kind = does.split(' ').next().unwrap_or_default();
     KINDS.contains(&kind) || git::knows_kind(kind)
 }
 
-/// Says what a command does, when its program has a table.
+/// Returns the effects of a command, when its program has a table.
 pub(super) fn effects(words: &[Arg]) -> Option<Vec<ProgramEffect>> {
     let name = base(words.first()?.as_text());
     if git::is_git(name) {
@@ -164,7 +165,7 @@ pub(super) fn effects(words: &[Arg]) -> Option<Vec<ProgramEffect>> {
     Some(found)
 }
 
-/// What options do by themselves. Kinds that need more than one option to tell have their own readers.
+/// Returns the effects of single options. Programs whose effects depend on several options have their own readers.
 pub(super) fn of_options(name: &str, table: &ProgramTable, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let own = matches!(table.does.as_str(), "copy" | "move" | "link" | "curl" | "wget" | "unzip" | "rsync");
     let mut found = Vec::new();
@@ -242,7 +243,7 @@ fn of_operands(name: &str, table: &ProgramTable, parsed: &ParsedOptions) -> Vec<
         "cpio" => archive::cpio(parsed),
         "ar" => archive::ar(parsed),
         "rename" => {
-            // The first one may be an expression that leads to another folder.
+            // The first operand may be an expression that leads to another folder.
             let expression = operands.first().and_then(|word| word.text.clone()).map(ProgramEffect::Code);
             operands.iter().map(write).chain(expression).collect()
         }
@@ -267,7 +268,7 @@ fn of_operands(name: &str, table: &ProgramTable, parsed: &ParsedOptions) -> Vec<
     }
 }
 
-/// Files whose names begin with a word: `part-aa` of `split x part-`.
+/// Returns the files whose names begin with a prefix: `part-aa` of `split x part-`.
 fn starting(prefix: Option<&Arg>, default: &str) -> Arg {
     let prefix = match prefix {
         Some(prefix) => match &prefix.text {
@@ -315,12 +316,12 @@ fn patch(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     }
     match parsed.operands.first() {
         Some(file) => vec![write(file)],
-        // It refuses paths that lead out of its folder.
+        // patch refuses paths that lead out of its folder.
         None => vec![ProgramEffect::Writes(Arg::inside("."), Tree::Yes)],
     }
 }
 
-/// The folder in which the name of a backup lies: `old` of `old/*`. Without a slash it lies beside its file.
+/// Returns the folder in a backup's name: `old` of `old/*`. A name without a slash stays in the folder of its file.
 fn backup(parsed: &ParsedOptions, options: &[&str]) -> Vec<ProgramEffect> {
     let value = |suffix: &Arg| match &suffix.text {
         Some(text) => text.rsplit_once('/').map(|(folder, _)| write(&Arg::inside(folder))),
@@ -329,7 +330,7 @@ fn backup(parsed: &ParsedOptions, options: &[&str]) -> Vec<ProgramEffect> {
     parsed.values(options).filter_map(value).collect()
 }
 
-/// perl and ruby: code that is not read here, and files that `-i` edits.
+/// Returns the effects of perl and ruby: code that is not parsed here, and the files that `-i` edits.
 fn inplace_code(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let codes: Vec<&Arg> = parsed.values(&["-e", "-E"]).collect();
     let mut found = vec![ProgramEffect::Opaque(format!("{name} runs a script, a text or its input"))];

@@ -1,4 +1,4 @@
-//! git: its own options, which stand before its command, and what its commands write and run.
+//! Reads git commands: git's own options, which come before its command, and the effects of its commands.
 
 mod keys;
 mod moves;
@@ -15,16 +15,16 @@ pub(super) use moves::{GitQuestion, WorkTreeMove};
 #[cfg(test)]
 pub(super) use work::knows_kind;
 
-/// What stands between `git` and its command.
+/// The options between `git` and its command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct GitPreamble {
-    /// The place of the command.
+    /// The index of the command.
     pub(super) rest: usize,
-    /// An option that is not known; where the command stands is not known either.
+    /// An option is unknown, so the place of the command is unknown too.
     pub(super) unknown: bool,
-    /// Settings, folders and others, in order.
+    /// Settings, folders and other effects, in order.
     effects: Vec<ProgramEffect>,
-    /// The repository, where an option names it.
+    /// The repository, if an option names it.
     repository: Option<Arg>,
 }
 
@@ -57,7 +57,7 @@ const VALUED: &[&str] =
 const CHANGES: &[&str] =
     &["init", "fetch", "pull", "add", "commit", "config", "update-ref", "gc", "remote", "branch", "tag"];
 
-/// Commands that do the same as another one. A rule for the first is asked about for the others.
+/// Commands that do the same as another one. A rule for the first command asks about the others.
 const EQUIVALENTS: &[(&str, &[&str])] = &[
     ("push", &["send-pack", "http-push", "subtree push", "lfs push", "svn dcommit", "p4 submit"]),
     ("fetch", &["fetch-pack", "http-fetch", "remote update", "pull"]),
@@ -74,7 +74,7 @@ const EQUIVALENTS: &[(&str, &[&str])] = &[
     ("send-email", &["imap-send"]),
 ];
 
-/// `git`, or one of its commands by its own program: `git-push`.
+/// Tells whether a name is `git`, or the separate program of a git command: `git-push`.
 pub(super) fn is_git(name: &str) -> bool {
     name == "git" || name.strip_prefix("git-").is_some_and(knows)
 }
@@ -82,7 +82,7 @@ pub(super) fn is_git(name: &str) -> bool {
 /// Writes `git-push origin` as `git push origin`, so that rules see one spelling.
 pub(super) fn as_git(words: &[Arg]) -> Option<Vec<Arg>> {
     let name = base(words.first()?.as_text());
-    // hub does all that git does.
+    // hub accepts all commands of git.
     if name == "hub" && words.get(1).is_some_and(|command| knows(command.as_text())) {
         return Some(std::iter::once(Arg::known("git")).chain(words[1..].iter().cloned()).collect());
     }
@@ -90,12 +90,12 @@ pub(super) fn as_git(words: &[Arg]) -> Option<Vec<Arg>> {
     Some([Arg::known("git"), Arg::known(command)].into_iter().chain(words[1..].iter().cloned()).collect())
 }
 
-/// git knows this command by itself; another may be an alias for anything.
+/// Tells whether git itself has this command. Another command may be an alias for anything.
 pub(super) fn knows(command: &str) -> bool {
     table::exactly(&format!("git-{command}")).is_some()
 }
 
-/// Whether a command of git does what a rule about another one is for.
+/// Tells whether a git command does the same as the command that a rule names.
 pub(super) fn is_equivalent(wanted: &str, rest: &[Arg]) -> bool {
     let same = EQUIVALENTS.iter().filter(|(command, _)| *command == wanted).flat_map(|(_, others)| others.iter());
     same.into_iter().any(|other| {
@@ -104,7 +104,7 @@ pub(super) fn is_equivalent(wanted: &str, rest: &[Arg]) -> bool {
     })
 }
 
-/// Reads what stands between `git` and its command.
+/// Reads the options between `git` and its command.
 pub(super) fn preamble(words: &[Arg]) -> GitPreamble {
     let mut found = GitPreamble { rest: 1, ..GitPreamble::default() };
     while let Some(word) = words.get(found.rest) {
@@ -149,7 +149,7 @@ pub(super) fn preamble(words: &[Arg]) -> GitPreamble {
     found
 }
 
-/// What a command of git does.
+/// Returns the effects of a git command.
 pub(super) fn effects(words: &[Arg]) -> Vec<ProgramEffect> {
     let preamble = preamble(words);
     let mut found = preamble.effects.clone();
@@ -169,7 +169,7 @@ pub(super) fn effects(words: &[Arg]) -> Vec<ProgramEffect> {
         found.push(ProgramEffect::Doubt("a command that is not literal".to_owned()));
         return found;
     };
-    // Some have commands of their own, with tables of their own.
+    // Some commands have sub-commands with separate tables.
     let second = rest.get(1).map(Arg::as_text).unwrap_or_default();
     let nested = format!("git-{name}-{second}");
     let (table, rest) = match table::exactly(&nested) {
@@ -185,7 +185,7 @@ pub(super) fn effects(words: &[Arg]) -> Vec<ProgramEffect> {
     }
     let parsed = parse(table, rest);
     found.extend(of_options(&format!("git {name}"), table, &parsed).into_iter().filter(|effect| {
-        // The file that `git config` reads is written only when something is set.
+        // `git config` writes its file only when it sets something.
         !(name == "config" && matches!(effect, ProgramEffect::Writes(..)))
     }));
     found.extend(work::effects(name, &table.does, &parsed));
@@ -195,7 +195,7 @@ pub(super) fn effects(words: &[Arg]) -> Vec<ProgramEffect> {
     found
 }
 
-/// An address that names a program: `ext::sh -c x`.
+/// Tells whether an address names a program: `ext::sh -c x`.
 fn is_helper(word: &str) -> bool {
     let helper = word.split_once("::").is_some_and(|(name, _)| {
         !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-')

@@ -1,4 +1,4 @@
-//! Rules over what was found: the strictest decision, and why.
+//! Applies the rules to the findings: the result is the strictest decision and its reasons.
 
 mod code;
 mod copied;
@@ -16,29 +16,29 @@ use super::rule::{self, Matter, Rule};
 use super::{Decision, Verdict, options, program};
 pub(super) use code::unescaped;
 
-/// Reasons that are told; the first are enough to act on.
+/// The number of reasons that are reported. The first ones are enough to act on.
 const REASONS_MAX: usize = 3;
-/// Paths of one call that are looked at, each of them on the disk.
+/// The number of paths in one call that are checked. Each check reads the disk.
 pub(super) const WRITES_MAX: usize = 2_000;
-/// Words of a command that are shown.
+/// The number of words that are shown of a command.
 const WORDS_SHOWN: usize = 6;
-/// Letters of one word that are shown.
+/// The number of letters that are shown of one word.
 const LETTERS_SHOWN: usize = 60;
 
 pub(super) struct Judge<'g> {
     rules: &'g [Rule],
-    /// What holds where no rule does.
+    /// The decision if no rule applies.
     otherwise: Decision,
-    /// What holds for programs that cannot be looked into.
+    /// The decision for programs that cannot be analyzed.
     opaque: Decision,
     directory: &'g Path,
     decision: Decision,
     reasons: Vec<String>,
-    /// The roots that globs start from, once a path was looked at.
+    /// The roots that globs start from. They are read when the first path is checked.
     here: OnceCell<Vec<PathBuf>>,
-    /// Folders of hooks that those repositories have beside git's own.
+    /// Folders with hooks of those repositories, in addition to git's own.
     hooks: OnceCell<Vec<PathBuf>>,
-    /// `/dev/stdout` may be a file.
+    /// True if `/dev/stdout` may be a file.
     reopened: bool,
 }
 
@@ -120,7 +120,7 @@ impl<'g> Judge<'g> {
         self.prepared(found);
     }
 
-    /// Some rule asks about writes or denies them.
+    /// Tells whether some rule asks about writes or denies them.
     fn narrows_writes(&self) -> bool {
         self.rules.iter().any(|rule| matches!(rule.matter, Matter::Write(_)) && rule.decision != Decision::Allow)
     }
@@ -138,7 +138,7 @@ impl<'g> Judge<'g> {
             let last = number + 1 == seen.levels.len();
             let named = self.level(level);
             if let Some(words) = named.allowed {
-                // A rule that reaches into the command inside speaks for that one, too.
+                // A rule whose words reach into the inner command also allows that command.
                 let within = level.inner.is_some_and(|inner| words > inner);
                 allowed_to = allowed_to.max(number + 1 + usize::from(within));
             }
@@ -160,7 +160,7 @@ impl<'g> Judge<'g> {
         }
     }
 
-    /// Options that the table of a program lacks ask where a rule names the program or is about writes.
+    /// Asks about options that a program's table lacks, if a rule names the program or is about writes.
     fn doubts(&mut self, level: &Level, named: bool) {
         let Some(doubt) = level.doubts.first() else { return };
         let program = level.words.first().map(|word| options::base(word.as_text())).unwrap_or_default();
@@ -203,10 +203,10 @@ impl<'g> Judge<'g> {
     }
 }
 
-/// What rules say of one level.
+/// The result of the rules for one level.
 struct Named {
     any: bool,
-    /// How many words the longest rule has that allows it.
+    /// The number of words in the longest rule that allows it.
     allowed: Option<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Programs that pack and unpack: what an archive holds is not known, so its files may be any below a folder.
+//! Reads programs that pack and unpack. The content of an archive is unknown, so it may write any file below a folder.
 
 use super::{ProgramEffect, Tree, write};
 use crate::command::Arg;
@@ -8,7 +8,7 @@ fn tree(path: &Arg) -> ProgramEffect {
     ProgramEffect::Writes(path.clone(), Tree::Yes)
 }
 
-/// Files of an archive that are asked for by name; all of them when none is.
+/// Returns the files of an archive that are asked for by name, or any file below the folder when none is named.
 fn members(named: &[Arg], renamed: bool) -> Vec<ProgramEffect> {
     let plain = |word: &Arg| word.text.as_deref().is_some_and(|text| !text.contains(['*', '?', '[']));
     if named.is_empty() || renamed || !named.iter().all(plain) {
@@ -85,7 +85,7 @@ pub(super) fn zip(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     found
 }
 
-/// gzip and its like: a file is replaced by its packed or unpacked form.
+/// Returns the writes of gzip and similar programs, which replace a file by its packed or unpacked form.
 pub(super) fn squeeze(name: &str, ending: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     if parsed.has(&["-c", "--stdout", "--to-stdout", "-t", "--test", "-l", "--list"]) {
         return Vec::new();
@@ -125,14 +125,14 @@ pub(super) fn cpio(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
             .collect();
     }
     if parsed.has(&["-i", "--extract"]) {
-        // It takes absolute paths from the archive.
+        // cpio takes absolute paths from the archive.
         let bounded = parsed.has(&["--no-absolute-filenames"]);
         return vec![if bounded { tree(&Arg::inside(".")) } else { write(&Arg::unknown()) }];
     }
     Vec::new()
 }
 
-/// ar: the archive, or what it is told to take out of one.
+/// Returns the writes of ar: the archive, or the files that it extracts from one.
 pub(super) fn ar(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let mut found: Vec<ProgramEffect> = parsed.operands.iter().take(2).map(write).collect();
     let first = parsed.operands.first().map(Arg::as_text).unwrap_or_default();
@@ -143,7 +143,7 @@ pub(super) fn ar(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     found
 }
 
-/// lz4: one file beside its source or where the second operand says; with -m or -r every operand.
+/// Returns the writes of lz4: one file next to its source or at the second operand; with -m or -r every operand.
 pub(super) fn lz4(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     if parsed.has(&["-c", "--stdout", "-t", "--test", "--list"]) {
         return Vec::new();
@@ -152,7 +152,7 @@ pub(super) fn lz4(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let mut found = Vec::new();
     for word in &parsed.operands {
         let text = word.as_text();
-        // Its target, the packed name and the unpacked name.
+        // An operand may be packed or unpacked, so both new names count.
         found.extend(word.text.is_some().then(|| write(&Arg::known(&format!("{text}.lz4")))));
         found.extend(text.strip_suffix(".lz4").map(|stem| write(&Arg::known(stem))));
         found.extend(many.then(|| tree(word)));
@@ -161,7 +161,7 @@ pub(super) fn lz4(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     found
 }
 
-/// pax: -w packs, -r unpacks, and both copy into the last operand.
+/// Returns the writes of pax: -w packs, -r unpacks, and both together copy into the last operand.
 pub(super) fn pax(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let inside = |word: &Arg| match &word.text {
         Some(folder) => tree(&Arg::inside(folder)),
@@ -170,13 +170,13 @@ pub(super) fn pax(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     match (parsed.has(&["-r"]), parsed.has(&["-w"])) {
         (true, true) => parsed.operands.last().into_iter().flat_map(|word| [write(word), inside(word)]).collect(),
         (false, true) => parsed.values(&["-f"]).map(write).collect(),
-        // It takes absolute paths from the archive.
+        // pax takes absolute paths from the archive.
         (true, false) => vec![write(&Arg::unknown())],
         (false, false) => Vec::new(),
     }
 }
 
-/// jar: the letters stand in the first word, and the archive is the second.
+/// Returns the writes of jar: its first word holds the letters of the options, and the second word is the archive.
 pub(super) fn jar(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let first = parsed.operands.first().map(Arg::as_text).unwrap_or_default();
     let has = |letter: char, names: &[&str]| parsed.has(names) || first.contains(letter);

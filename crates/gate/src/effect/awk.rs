@@ -1,4 +1,5 @@
-//! The language of awk, as far as it writes files and runs commands: `print > file`, `print | command`, `system(command)`.
+//! Reads awk programs, as far as they write files and run commands: `print > file`, `print | command`,
+//! `system(command)`.
 
 use super::{Fragility, ProgramEffect, write};
 use crate::command::Arg;
@@ -30,7 +31,7 @@ pub(super) fn effects(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> 
     found
 }
 
-/// A token, as far as it is needed to tell what is written and run.
+/// A token of an awk program, in the detail that is needed to find writes and commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum AwkToken {
     Text(String),
@@ -97,7 +98,7 @@ fn of_text(name: &str, text: &str) -> Vec<ProgramEffect> {
     found
 }
 
-/// Splits a text; nothing when a quote or a pattern has no end.
+/// Splits a program into tokens. Returns None when a quote or a pattern has no end.
 fn tokens(text: &str) -> Option<Vec<AwkToken>> {
     let mut letters = text.chars().peekable();
     let mut found: Vec<AwkToken> = Vec::new();
@@ -115,7 +116,7 @@ fn tokens(text: &str) -> Option<Vec<AwkToken>> {
                             'n' => word.push('\n'),
                             't' => word.push('\t'),
                             letter @ ('/' | '"' | '\\') => word.push(letter),
-                            // An escaped letter may be any.
+                            // Any other escape may stand for any letter.
                             _ => return None,
                         },
                         letter => word.push(letter),
@@ -151,7 +152,7 @@ fn tokens(text: &str) -> Option<Vec<AwkToken>> {
     Some(found)
 }
 
-/// Behind a value a slash divides.
+/// Tells whether a slash begins a pattern. After a value, a slash divides.
 fn begins_pattern(before: Option<&AwkToken>) -> bool {
     match before {
         None | Some(AwkToken::End | AwkToken::Sign(_)) => !matches!(before, Some(AwkToken::Sign(')' | ']' | '$'))),

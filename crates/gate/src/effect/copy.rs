@@ -1,10 +1,10 @@
-//! Programs that put files somewhere else: copies, moves, links.
+//! Reads programs that copy, move or link files.
 
 use super::{ProgramEffect, Tree, write};
 use crate::command::{Arg, Spot};
 use crate::options::{ParsedOptions, base};
 
-/// cp, mv, ln, install and scp: the last operand is the target, or what `-t` names.
+/// Returns the effects of cp, mv, ln, install and scp. The target is the last operand, or the folder that `-t` names.
 pub(crate) fn operands(name: &str, kind: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let operands = parsed.operands.as_slice();
     if parsed.has(&["-d", "--directory"]) && name.ends_with("install") {
@@ -15,7 +15,7 @@ pub(crate) fn operands(name: &str, kind: &str, parsed: &ParsedOptions) -> Vec<Pr
     let here = Arg::known(".");
     let (sources, last) = match operands.split_last() {
         _ if !named.is_empty() => (operands, None),
-        // `ln -s file` makes the link in the folder it runs in.
+        // `ln -s file` makes the link in the folder where it runs.
         Some((only, [])) if kind == "link" => (std::slice::from_ref(only), Some(&here)),
         Some((last, sources)) => (sources, Some(last)),
         None => (operands, None),
@@ -24,7 +24,7 @@ pub(crate) fn operands(name: &str, kind: &str, parsed: &ParsedOptions) -> Vec<Pr
     let tree = if deep { Tree::Yes } else { Tree::No };
     let mut found: Vec<ProgramEffect> = Vec::new();
     for target in last.into_iter().chain(&named) {
-        // Of what lies elsewhere only the other side knows.
+        // A target on another machine writes nothing here.
         if kind == "copy-remote" && target.as_text().contains(':') {
             continue;
         }
@@ -48,8 +48,8 @@ pub(crate) fn operands(name: &str, kind: &str, parsed: &ParsedOptions) -> Vec<Pr
     if kind == "copy" && parsed.has(&keeps) && !parsed.has(&["-L", "--dereference"]) {
         found.extend(sources.iter().cloned().map(ProgramEffect::Copies));
     }
-    // A link is a second name for what it leads to, and does not exist yet when a path behind it is looked at: making one
-    // counts as writing there.
+    // A link is a second name for its target, and the link does not exist yet when a path behind it is checked. So
+    // making a link counts as writing the target.
     if kind == "move" || links {
         found.extend(sources.iter().map(|source| ProgramEffect::Writes(source.clone(), Tree::Yes)));
     }
@@ -107,7 +107,7 @@ pub(super) fn rsync(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     found
 }
 
-/// `ssh -p 22`, with nothing that runs another command.
+/// Tells whether the text is a plain command like `ssh -p 22`, which runs no other command.
 fn is_plain_ssh(text: &str) -> bool {
     let mut words = text.split_whitespace();
     let option = |word: &str| word.starts_with("-o") || word.starts_with("-F");
@@ -116,7 +116,7 @@ fn is_plain_ssh(text: &str) -> bool {
         && !text.contains(|letter: char| ";|&<>()`\n\"'\\".contains(letter))
 }
 
-/// Some files in the folder that a target is.
+/// Returns some files in the target, read as a folder.
 fn within(target: &Arg) -> Arg {
     match &target.spot {
         Some(Spot::At(folder)) => Arg::inside(folder),
@@ -124,7 +124,8 @@ fn within(target: &Arg) -> Arg {
     }
 }
 
-/// A relative link starts in the folder it lies in, which is the target or the one above it.
+/// Returns the possible targets of a relative link. It starts in the folder that holds it: the target or the folder
+/// above.
 fn behind(target: &Arg, source: &Arg) -> Vec<Arg> {
     let (Some(Spot::At(target)), Some(source)) = (&target.spot, source.text.as_deref()) else { return Vec::new() };
     if source.starts_with('/') {
@@ -134,7 +135,7 @@ fn behind(target: &Arg, source: &Arg) -> Vec<Arg> {
     vec![Arg::known(&format!("{target}/{source}")), Arg::known(&format!("{above}/{source}"))]
 }
 
-/// The whole path of a source below a folder.
+/// Returns the whole path of a source below the target folder.
 fn joined(target: &Arg, source: &Arg) -> Arg {
     match (&target.spot, &source.text) {
         (Some(Spot::At(folder)), Some(source)) => Arg::known(&format!("{folder}/{}", source.trim_start_matches('/'))),
@@ -142,7 +143,7 @@ fn joined(target: &Arg, source: &Arg) -> Arg {
     }
 }
 
-/// The path that a source gets in a folder.
+/// Returns the path that a source gets in the target folder.
 pub(super) fn beneath(target: &Arg, source: &Arg) -> Arg {
     let name = source.text.as_deref().map(|text| base(text.trim_end_matches('/')));
     match (&target.spot, name, &source.spot) {

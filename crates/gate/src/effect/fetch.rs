@@ -1,4 +1,4 @@
-//! Programs that fetch from elsewhere, and openssl: which files they make of it.
+//! Reads programs that fetch from elsewhere, and openssl, to tell which files they write.
 
 use super::{ProgramEffect, Tree, write};
 use crate::command::{Arg, Spot};
@@ -15,7 +15,7 @@ fn in_folder(folder: Option<&Arg>, file: &Arg) -> Arg {
     }
 }
 
-/// An entry of a folder whose name the other side chooses.
+/// Returns an entry of a folder whose name the server chooses.
 fn some_name(folder: Option<&Arg>) -> Arg {
     let folder = match folder {
         None => ".",
@@ -25,7 +25,7 @@ fn some_name(folder: Option<&Arg>) -> Arg {
     Arg { spot: Some(Spot::Matching { folder: folder.to_owned(), pattern: "*".to_owned() }), ..Arg::unknown() }
 }
 
-/// The file name at the end of an address.
+/// Returns the file name at the end of an address.
 fn name_of(address: &Arg, default: Option<&str>, keeps_query: bool) -> Option<Arg> {
     let text = address.text.as_deref()?;
     let path = text.split_once("://").map_or(text, |(_, rest)| rest);
@@ -39,7 +39,7 @@ fn name_of(address: &Arg, default: Option<&str>, keeps_query: bool) -> Option<Ar
     } else {
         name.rsplit('/').next().unwrap_or_default().to_owned()
     };
-    // Ranges in an address make several names, and escaped letters another one.
+    // A range in an address makes several names, and an escaped letter makes another name.
     if name.contains(['{', '[', '%']) {
         return None;
     }
@@ -81,13 +81,13 @@ pub(super) fn curl(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     found
 }
 
-/// A file that is sent to an address of this machine's own files.
+/// Returns the write of an upload to an address of this machine's own files.
 fn uploaded(address: &Arg, file: Option<&Arg>) -> Option<ProgramEffect> {
     let lead = address.lead.to_ascii_lowercase();
     if !lead.starts_with("file:") {
         return None;
     }
-    // Letters that are written as numbers, and hosts that mean this machine, are not read.
+    // Escaped letters and patterns in an address are not decoded, so it may name any file.
     let Some(path) = address.text.as_deref().filter(|text| !text.contains(['%', '{', '[', '\\'])) else {
         return Some(write(&Arg::unknown()));
     };
@@ -97,7 +97,7 @@ fn uploaded(address: &Arg, file: Option<&Arg>) -> Option<ProgramEffect> {
     Some(write(&Arg::known(&format!("/{path}{}", name.unwrap_or_default()))))
 }
 
-/// `-w '%output{file}'` writes a file.
+/// Returns the files that `-w '%output{file}'` writes.
 fn written_out(format: &Arg) -> Vec<ProgramEffect> {
     let Some(text) = &format.text else { return Vec::new() };
     if text.starts_with('@') {
@@ -155,7 +155,7 @@ pub(super) fn wget(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     found
 }
 
-/// Options of openssl's commands that name a file they write, beside those that end with `out`.
+/// Options of openssl's commands that name an output file, in addition to those that end with `out`.
 const OPENSSL_FILES: &[&str] = &[
     "writerand",
     "CAserial",
@@ -176,7 +176,7 @@ const OPENSSL_FLAGS: &[&str] = &["noout", "pubout", "text_out", "param_out", "no
 pub(super) fn openssl(words: &[Arg]) -> Vec<ProgramEffect> {
     let mut found = Vec::new();
     if words.len() < 2 {
-        // Its commands come from its input.
+        // Without arguments openssl reads commands from its input.
         return vec![ProgramEffect::Doubt("commands from its input".to_owned())];
     }
     for (at, word) in words.iter().enumerate().skip(1) {

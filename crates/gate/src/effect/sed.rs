@@ -1,4 +1,4 @@
-//! The language of sed: `w` writes files, `e` runs commands, and the rest changes only the text that passes through.
+//! Reads sed scripts: `w` writes files, `e` runs commands, and the rest changes only the text that passes through.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -28,7 +28,7 @@ pub(super) fn effects(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     match texts {
         _ if parsed.has(&["--sandbox"]) => {}
         Some(texts) => found.extend(of_script(&texts.join("\n"))),
-        // A variable in the middle of a script is someone's text; at its start it is a script.
+        // A variable in the middle of a script is only text; at the start it may be a whole script.
         None if scripts.iter().any(|script| script.text.is_none() && script.lead.is_empty()) => {
             found.push(ProgramEffect::Doubt("a script that is not literal".to_owned()));
         }
@@ -47,7 +47,7 @@ pub(super) fn effects(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     found
 }
 
-/// What a script writes and runs. One that is not understood to its end may do both.
+/// Returns the effects of a script. A script that is not understood to its end may write files and run commands.
 fn of_script(script: &str) -> Vec<ProgramEffect> {
     let mut reader = SedReader { letters: script.chars().peekable(), found: Vec::new() };
     match reader.commands() {
@@ -62,7 +62,7 @@ struct SedReader<'t> {
 }
 
 impl SedReader<'_> {
-    /// Reads commands to the end; nothing when one of them is not known.
+    /// Reads commands to the end. Returns None when one of them is unknown.
     fn commands(&mut self) -> Option<()> {
         loop {
             self.skip(|letter| letter.is_whitespace() || matches!(letter, ';' | '{' | '}'));
@@ -81,7 +81,7 @@ impl SedReader<'_> {
                 'w' | 'W' => self.file(),
                 'e' => {
                     let command = self.line();
-                    // Without a text it runs what is in the buffer.
+                    // Without a text, `e` runs the content of the buffer.
                     if command.trim().is_empty() {
                         self.found.push(ProgramEffect::Ask("sed with `e`, which runs what it reads".to_owned()));
                     } else {
@@ -122,7 +122,7 @@ impl SedReader<'_> {
         }
     }
 
-    /// The rest of the line.
+    /// Returns the rest of the line.
     fn line(&mut self) -> String {
         let mut line = String::new();
         while let Some(letter) = self.letters.next_if(|letter| *letter != '\n') {
@@ -131,7 +131,7 @@ impl SedReader<'_> {
         line
     }
 
-    /// Text to add: lines that end with a backslash go on.
+    /// Skips the text to add. It continues after a line that ends with a backslash.
     fn text(&mut self) {
         loop {
             let line = self.line();
@@ -149,7 +149,8 @@ impl SedReader<'_> {
         }
     }
 
-    /// Up to an unescaped mark. A mark in brackets ends the pattern for some seds and not for others.
+    /// Skips to an unescaped mark. A mark in brackets ends the pattern in some versions of sed and not in others, so
+    /// it returns None.
     fn until(&mut self, mark: char) -> Option<()> {
         let mut bracketed = false;
         loop {
@@ -166,7 +167,7 @@ impl SedReader<'_> {
     fn substitution(&mut self) -> Option<()> {
         let mark = self.letters.next().filter(|mark| !matches!(mark, '\\' | '\n'))?;
         self.until(mark)?;
-        // In the replacement brackets mean nothing.
+        // In the replacement, brackets have no meaning.
         loop {
             match self.letters.next()? {
                 '\\' => drop(self.letters.next()?),

@@ -1,4 +1,4 @@
-//! Toolchains and other programs of which only some words tell what they write.
+//! Reads toolchains and other programs, of which only some words tell the files that they write.
 
 use super::{ProgramEffect, Tree, effects, write};
 use crate::command::{Arg, Spot};
@@ -8,9 +8,9 @@ fn tree(path: &Arg) -> ProgramEffect {
     ProgramEffect::Writes(path.clone(), Tree::Yes)
 }
 
-/// Options of npm and its like that name the folder they work in.
+/// Options of npm and similar programs that name their working folder.
 const NPM_FOLDERS: &[&str] = &["--prefix", "-C", "--dir", "--cwd"];
-/// Commands of npm and its like that change that folder.
+/// Commands of npm and similar programs that change their working folder.
 const NPM_CHANGES: &[&str] = &[
     "install",
     "i",
@@ -32,7 +32,7 @@ const NPM_CHANGES: &[&str] = &[
     "pkg",
 ];
 
-/// npm, pnpm, yarn, bun: the folder that an option names, where the command changes it.
+/// Returns the folder that an option of npm, pnpm, yarn or bun names, if the command changes that folder.
 pub(super) fn npm(words: &[Arg]) -> Vec<ProgramEffect> {
     let changes = words.iter().skip(1).any(|word| NPM_CHANGES.contains(&word.as_text()));
     let mut found = Vec::new();
@@ -48,7 +48,7 @@ pub(super) fn npm(words: &[Arg]) -> Vec<ProgramEffect> {
     found
 }
 
-/// cargo new and cargo init make the folder that they are given.
+/// Returns the writes of cargo. `cargo new` and `cargo init` create the folder that they are given.
 pub(super) fn cargo(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let mut operands = parsed.operands.iter().filter(|word| !word.as_text().starts_with('+'));
     match operands.next().map(Arg::as_text) {
@@ -58,7 +58,7 @@ pub(super) fn cargo(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     }
 }
 
-/// The place behind `-m module` in the words of python, where its options end.
+/// Returns the place after `-m module` in the words of python, where python's own options end.
 fn module_at(words: &[Arg]) -> Option<usize> {
     let mut at = 1;
     while let Some(word) = words.get(at) {
@@ -74,7 +74,8 @@ fn module_at(words: &[Arg]) -> Option<usize> {
     None
 }
 
-/// python -m: modules that write the files they are given, and those that are programs with a table of their own.
+/// Returns the effects of `python -m`: some modules write the given files, and others are programs with their own
+/// tables.
 pub(super) fn python(words: &[Arg]) -> Vec<ProgramEffect> {
     let Some(at) = module_at(words) else { return Vec::new() };
     let Some(module) = words.get(at - 1) else { return Vec::new() };
@@ -89,7 +90,7 @@ pub(super) fn python(words: &[Arg]) -> Vec<ProgramEffect> {
                 Some(folder) => tree(&Arg::inside(folder)),
                 None => tree(word),
             };
-            // Without a folder an archive is unpacked where the command runs.
+            // Without a folder, an archive is unpacked in the folder where the command runs.
             let here = (plain().count() < 2).then(|| tree(&Arg::inside(".")));
             plain().flat_map(|word| [write(word), inside(word)]).chain(here).collect()
         }
@@ -101,7 +102,7 @@ pub(super) fn python(words: &[Arg]) -> Vec<ProgramEffect> {
     }
 }
 
-/// sqlite3 makes and changes the database that it is given.
+/// Returns the database that sqlite3 creates or changes.
 pub(super) fn sqlite(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let Some(database) = parsed.operands.first() else { return Vec::new() };
     let name = database.as_text();
@@ -117,21 +118,21 @@ pub(super) fn sqlite(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     }
 }
 
-/// docker cp, kubectl cp: the last operand, where it is no path in a container.
+/// Returns the target of `docker cp` and `kubectl cp`: the last operand, unless it is a path in a container.
 pub(super) fn copy_verb(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let copies = parsed.operands.iter().take(2).any(|word| word.as_text() == "cp");
     let target = parsed.operands.last().filter(|word| copies && !word.as_text().contains(':'));
     target.map(tree).into_iter().collect()
 }
 
-/// Programs with commands of their own, of which these write their last operand: `svn export URL folder`.
+/// Returns the last operand of a program whose command is one of these verbs: `svn export URL folder`.
 pub(super) fn verb(verbs: &str, operands: &[Arg]) -> Vec<ProgramEffect> {
     let is_verb = |word: &Arg| verbs.split(' ').any(|verb| verb == word.as_text());
     let Some(at) = operands.iter().take(3).position(is_verb) else { return Vec::new() };
     operands.get(at + 1..).and_then(<[Arg]>::last).map(tree).into_iter().collect()
 }
 
-/// Formatters whose command stands first: `ruff format src`, `terraform fmt src`. They write what they are given.
+/// Returns the files that a formatter writes, when its command comes first: `ruff format src`, `terraform fmt src`.
 pub(super) fn format(verb: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let shows = parsed.has(&["--check", "--diff", "-check", "-diff", "-write=false", "--write=false"]);
     match parsed.operands.split_first() {
@@ -145,16 +146,16 @@ pub(super) fn format(verb: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     }
 }
 
-/// Commands in a container that change what they are given.
+/// Commands in a container that change their operands.
 const CONTAINER_WRITERS: &[&str] = &[
     "rm", "touch", "cp", "mv", "tee", "mkdir", "rmdir", "truncate", "dd", "ln", "chmod", "chown", "sed", "sh", "bash",
 ];
 
-/// docker run -v: a folder that a container is given may be written by it, unless it is given for reading. What the command
-/// in the container names below such a folder is what it means here.
+/// Returns the writes of `docker run -v`. A container may write a folder that it is given, unless the folder is
+/// read-only. A path in the container's command below such a folder is the path of that folder here.
 pub(super) fn mounts(words: &[Arg]) -> Vec<ProgramEffect> {
     let mut found = Vec::new();
-    // A variable or a command there is nearly always the folder that it runs in: `$PWD`, `$(pwd)`.
+    // A variable or a command in this place is nearly always the folder where docker runs: `$PWD`, `$(pwd)`.
     let text = |word: &Arg| word.text.clone().or_else(|| word.shape.as_ref().map(|shape| shape.replace("$_", ".")));
     for (at, word) in words.iter().enumerate().skip(1) {
         let (name, attached) = match word.lead.split_once('=') {
@@ -200,7 +201,8 @@ pub(super) fn mounts(words: &[Arg]) -> Vec<ProgramEffect> {
     found
 }
 
-/// Compilers pass options on with commas, and name files behind an equals sign: `-Wp,-MD,file`, `-Map=file`, `-a=file`.
+/// Returns the files that a compiler's options name after commas or an equals sign: `-Wp,-MD,file`, `-Map=file`,
+/// `-a=file`.
 pub(super) fn compiler(words: &[Arg]) -> Vec<ProgramEffect> {
     let passed = |text: &str| {
         ["-Wp,", "-Wa,", "-Wl,", "-Map=", "--Map=", "-a", "-fdump", "-fopt-info"]
@@ -220,7 +222,7 @@ pub(super) fn compiler(words: &[Arg]) -> Vec<ProgramEffect> {
     found
 }
 
-/// socat: addresses that run a command or open a file.
+/// Returns the effects of socat, whose addresses can run a command or open a file.
 pub(super) fn socat(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let mut found = Vec::new();
     for address in &parsed.operands {

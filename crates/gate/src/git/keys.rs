@@ -1,4 +1,4 @@
-//! Settings of git: which of them run a program or lead somewhere else.
+//! Knows the settings of git that run a program or redirect something.
 
 use super::ProgramEffect;
 use crate::command::Arg;
@@ -62,7 +62,7 @@ const KEYS: &[&str] = &[
     "bundle.*",
 ];
 
-/// Last parts of keys that name a program, whatever stands before them.
+/// Last parts of keys that name a program, in any section.
 const ENDS: &[&str] = &[
     "askpass",
     "browser",
@@ -88,10 +88,10 @@ const ENDS: &[&str] = &[
     "vcs",
 ];
 
-/// Whether a key runs or redirects something. Sections and names are the same in upper and lower case.
+/// Tells whether a key runs or redirects something. Upper and lower case mean the same in sections and names.
 pub(super) fn decides(key: &str, value: Option<&str>) -> bool {
     let key = key.to_ascii_lowercase();
-    // A value that begins with `!` is a command wherever git takes one.
+    // A value that begins with `!` is a command in every setting that accepts one.
     let runs = value.is_some_and(|value| value.trim_start().starts_with('!'));
     let fits = |pattern: &&str| match pattern.split_once('*') {
         Some((start, end)) => key.len() > start.len() + end.len() && key.starts_with(start) && key.ends_with(end),
@@ -101,7 +101,7 @@ pub(super) fn decides(key: &str, value: Option<&str>) -> bool {
     runs || KEYS.iter().any(fits) || ENDS.contains(&last) || last.ends_with("hook") || last.ends_with("command")
 }
 
-/// `-c key=value`, and the setting of `--config-env`.
+/// Returns the setting of `-c key=value` or of `--config-env`.
 pub(crate) fn setting(value: &Arg) -> ProgramEffect {
     let (key, rest) = value.lead.split_once('=').map_or((value.lead.as_str(), None), |(key, rest)| (key, Some(rest)));
     if value.text.is_none() && rest.is_none() {
@@ -111,7 +111,7 @@ pub(crate) fn setting(value: &Arg) -> ProgramEffect {
     ProgramEffect::Setting(Arg::known(key), given)
 }
 
-/// Says why a setting asks, when it does.
+/// Returns the reason why a setting asks. Returns None when it does not ask.
 pub(crate) fn asks(key: &Arg, value: Option<&Arg>) -> Option<String> {
     let Some(name) = key.text.as_deref() else {
         return Some("a setting of git whose name is not literal".to_owned());

@@ -1,30 +1,31 @@
-//! Commands of git that bring another state of the repository into the work tree: how to ask git which files that changes.
+//! Reads git commands that bring another state of the repository into the work tree, and lists the questions to git
+//! that tell which files change.
 
 use super::paths::is_revision;
 use crate::command::{Arg, Folders};
 use crate::effect::ProgramEffect;
 use crate::options::ParsedOptions;
 
-/// A command that changes files of the work tree which it does not name.
+/// A command that changes files of the work tree without naming them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WorkTreeMove {
-    /// For people: `git switch`.
+    /// The command as people know it: `git switch`.
     pub(crate) what: String,
-    /// Questions to git whose answers together are the files.
+    /// Questions to git. Their answers together are the files.
     pub(crate) questions: Vec<GitQuestion>,
-    /// Whether it asks where git cannot tell.
+    /// True if the command asks when git cannot tell the files.
     pub(crate) asks: bool,
-    /// Where it runs, once that is known.
+    /// The folders where the command runs, once they are known.
     pub(crate) folders: Option<Folders>,
 }
 
-/// Arguments of git that list files, each ended by a zero byte.
+/// The arguments of a git call that lists files, each ended by a zero byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GitQuestion {
     pub(crate) arguments: Vec<String>,
-    /// The same for another spelling, tried when the first fails.
+    /// The arguments for another spelling, tried when the first call fails.
     pub(crate) otherwise: Option<Vec<String>>,
-    /// No answer means that there is nothing.
+    /// A call without an answer means that there are no files.
     pub(crate) optional: bool,
 }
 
@@ -37,12 +38,12 @@ fn difference(from: &str, to: &str) -> GitQuestion {
     question(&["diff", "--name-only", "-z", "--no-renames", "--no-relative", "--no-ext-diff", from, to, "--"])
 }
 
-/// Changes that were not committed.
+/// Returns the question for changes that are not committed.
 fn uncommitted() -> GitQuestion {
     question(&["diff", "--name-only", "-z", "--no-renames", "--no-relative", "--no-ext-diff", "HEAD", "--"])
 }
 
-/// A word that git takes for a state of the repository, and nothing else.
+/// Returns a word that git can only read as a state of the repository. Returns None for any other word.
 fn revision(word: &Arg) -> Option<String> {
     let text = word.text.as_deref()?;
     match text {
@@ -65,12 +66,13 @@ fn found(name: &str, questions: Option<Vec<GitQuestion>>, asks: bool) -> Vec<Pro
     }
 }
 
-/// A move whose files git is not asked about.
+/// Returns a move whose files git is not asked about.
 pub(super) fn unknown(name: &str) -> Vec<ProgramEffect> {
     found(name, None, true)
 }
 
-/// checkout and switch to a branch or another state. A branch of a remote may be meant by its short name.
+/// Returns the effects of checkout and switch to a branch or another state. The short name may mean a branch of a
+/// remote.
 pub(super) fn to_state(name: &str, start: Option<&Arg>, force: bool) -> Vec<ProgramEffect> {
     let mut questions = Vec::new();
     if force {
@@ -84,7 +86,7 @@ pub(super) fn to_state(name: &str, start: Option<&Arg>, force: bool) -> Vec<Prog
     found(name, Some(questions), asks)
 }
 
-/// reset --hard and its like.
+/// Returns the effects of `reset --hard` and similar commands.
 pub(super) fn reset(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let mut questions = vec![uncommitted()];
     match parsed.operands.first().map(revision) {
@@ -95,7 +97,7 @@ pub(super) fn reset(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     found("reset", Some(questions), true)
 }
 
-/// merge, pull and rebase: what the other side changed since both were one.
+/// Returns the effects of merge, pull and rebase: the changes of the other side since the common commit.
 pub(super) fn joined(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let upstream =
         || vec![question(&["diff", "--name-only", "-z", "--no-renames", "--no-relative", "HEAD...@{upstream}", "--"])];
@@ -106,7 +108,7 @@ pub(super) fn joined(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
         question(&["diff", "--name-only", "-z", "--no-renames", "--no-relative", &format!("HEAD...{state}"), "--"])
     };
     let questions = match (name, parsed.operands.as_slice()) {
-        // What it fetches first is not known; what was fetched before is.
+        // The commits that pull fetches first are unknown, but the commits that were fetched before are known.
         ("pull", [remote, states @ ..]) if !states.is_empty() => {
             let fetched = |state: &Arg| {
                 let name = revision(&Arg::known(state.text.as_deref()?.split(':').next()?))?;
@@ -121,7 +123,7 @@ pub(super) fn joined(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     found(name, questions.map(|questions| [questions, onto].concat()), false)
 }
 
-/// cherry-pick and revert: what the commits themselves changed.
+/// Returns the effects of cherry-pick and revert: the changes of the commits themselves.
 pub(super) fn picked(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let changed = |state: String| match state.split_once("..") {
         Some((from, to)) => difference(from, to.trim_start_matches('.')),
@@ -130,7 +132,7 @@ pub(super) fn picked(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     found(name, parsed.operands.iter().map(|state| revision(state).map(changed)).collect(), false)
 }
 
-/// stash: what it puts away, or what it brings back.
+/// Returns the effects of stash: the changes that it puts away, or those that it brings back.
 pub(super) fn stash(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let operands = parsed.operands.as_slice();
     let (verb, rest) = operands.split_first().map_or(("push", operands), |(verb, rest)| (verb.as_text(), rest));

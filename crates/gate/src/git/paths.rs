@@ -1,34 +1,36 @@
-//! Paths as git's commands take them.
+//! Reads paths as git's commands take them.
 
 use crate::command::Arg;
 use crate::effect::{ProgramEffect, Tree};
 
-/// Files that a path of git names. It reads patterns and marks of its own, so such a path may be any in the repository.
+/// Returns the files that a path of git names. git has its own patterns and marks, so a path with one may be any file
+/// of the repository.
 pub(super) fn named(path: &Arg) -> Vec<ProgramEffect> {
     match path.text.as_deref() {
         Some(text) if text.starts_with(':') || text.contains(['*', '?', '[']) => anywhere(),
         Some(text) => vec![
             ProgramEffect::Writes(path.clone(), Tree::No),
-            // Which files below it change is not known.
+            // The files that change below it are unknown.
             ProgramEffect::Writes(Arg::inside(text), Tree::Yes),
         ],
         None => vec![ProgramEffect::Writes(path.clone(), Tree::Yes)],
     }
 }
 
-/// Any file of the repository.
+/// Returns a write to any file of the repository.
 pub(super) fn anywhere() -> Vec<ProgramEffect> {
     vec![ProgramEffect::Writes(Arg::inside("/"), Tree::Yes)]
 }
 
-/// An expression that names a state of the repository other than by a branch: `HEAD~1`, `v1^`, `main@{1}`, a hash.
+/// Tells whether an expression names a state of the repository other than by a branch: `HEAD~1`, `v1^`, `main@{1}`, a
+/// hash.
 pub(super) fn is_revision(text: &str) -> bool {
     let hash = text.len() >= 7 && text.chars().all(|letter| letter.is_ascii_hexdigit());
     let named = matches!(text, "HEAD" | "@" | "ORIG_HEAD" | "FETCH_HEAD" | "MERGE_HEAD" | "-");
     hash || (!named && text.contains(['~', '^'])) || text.contains("@{") || matches!(text, "ORIG_HEAD" | "FETCH_HEAD")
 }
 
-/// The folder that a clone makes of an address: `repo` of `https://host/repo.git`.
+/// Returns the folder that a clone of an address creates: `repo` of `https://host/repo.git`.
 pub(super) fn folder_of(address: &Arg) -> Option<Arg> {
     let text = address.text.as_deref()?.trim_end_matches('/');
     let text = text.strip_suffix("/.git").unwrap_or(text);

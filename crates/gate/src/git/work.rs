@@ -1,4 +1,4 @@
-//! What the operands of git's commands are.
+//! Reads the operands of git's commands.
 
 use super::moves;
 use super::paths::{anywhere, folder_of, is_revision, named};
@@ -6,7 +6,7 @@ use crate::command::{Arg, Spot};
 use crate::effect::{ProgramEffect, Tree, copy};
 use crate::options::ParsedOptions;
 
-/// Kinds of operands that are read here.
+/// Tells whether operands of this kind are read here.
 #[cfg(test)]
 pub(crate) fn knows_kind(kind: &str) -> bool {
     kind == "format-patch" || kind.starts_with("git-")
@@ -24,7 +24,7 @@ fn all(paths: &[Arg]) -> Vec<ProgramEffect> {
     paths.iter().flat_map(named).collect()
 }
 
-/// What a command of git does with its operands, by the kind that its table names.
+/// Returns the effects of a git command's operands, by the kind in its table.
 pub(super) fn effects(name: &str, does: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let operands = parsed.operands.as_slice();
     let first = operands.first().map(Arg::as_text).unwrap_or_default();
@@ -67,7 +67,7 @@ pub(super) fn effects(name: &str, does: &str, parsed: &ParsedOptions) -> Vec<Pro
         }
         "git-init" => match operands.first().filter(|path| path.as_text() != ".") {
             Some(path) => vec![write(path)],
-            // The repository of the folder it runs in; what decides there is new.
+            // This creates the repository of the current folder. The files in it that decide something are new.
             None => vec![write(&Arg::known(".git/objects"))],
         },
         "git-each" => {
@@ -98,7 +98,7 @@ fn single(path: &Arg) -> Vec<ProgramEffect> {
     }
 }
 
-/// checkout and restore: paths behind two dashes, or wherever a word may be one.
+/// Returns the effects of checkout and restore. Paths come after two dashes; without dashes every word may be a path.
 fn checkout(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let mut found = Vec::new();
     if parsed.has(&["--pathspec-from-file"]) {
@@ -122,7 +122,7 @@ fn checkout(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     found
 }
 
-/// switch, merge, pull, rebase, cherry-pick and revert.
+/// Returns the effects of switch, merge, pull, rebase, cherry-pick and revert.
 fn state(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     match name {
         "switch" => switch(parsed),
@@ -134,17 +134,17 @@ fn state(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
 fn stash(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let paths = match parsed.operands.split_first() {
         Some((verb, paths)) if verb.as_text() == "push" => paths,
-        // Messages, names of stashes, and paths behind two dashes.
+        // The words are messages and names of stashes. Paths come only after two dashes.
         Some(_) | None => parsed.operands.get(parsed.before_dashes..).unwrap_or_default(),
     };
     [all(paths), moves::stash(parsed)].concat()
 }
 
-/// switch: the branch, or where a new one starts.
+/// Returns the effects of switch to a branch, or to the start of a new branch.
 fn switch(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let force = parsed.has(&["-f", "--force", "--discard-changes"]);
     let mut found = moves::to_state("switch", parsed.operands.last(), force);
-    // A variable may lead anywhere.
+    // A variable may stand for any state.
     for effect in &mut found {
         if let ProgramEffect::Moves(moved) = effect {
             moved.asks &= parsed.operands.iter().any(|word| word.text.as_deref().is_none_or(is_revision));
@@ -206,7 +206,7 @@ fn submodule(command: &str, operands: &[Arg]) -> Vec<ProgramEffect> {
     }
 }
 
-/// git config: what it sets, in both of its ways to say it.
+/// Returns the settings that `git config` changes, in both of its syntaxes.
 fn config(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let reads =
         ["--get", "--get-all", "--get-regexp", "--get-urlmatch", "--get-color", "--get-colorbool", "-l", "--list"];
@@ -225,7 +225,7 @@ fn config(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
         "list" | "get" => false,
         "edit" | "rename-section" | "remove-section" => return edits(),
         "set" | "unset" => true,
-        // With one word it reads.
+        // With one word, `git config` only reads.
         _ => operands.len() > 1 || parsed.has(&["--unset", "--unset-all", "--add", "--replace-all"]),
     };
     let Some(key) = operands.first().filter(|_| sets) else { return Vec::new() };

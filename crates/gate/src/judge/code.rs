@@ -1,4 +1,4 @@
-//! Texts of languages that are not read here: which paths they may mean, and whether they only read.
+//! Checks texts in languages that are not parsed here: which paths they may name, and whether they only read.
 
 mod computed;
 mod names;
@@ -8,7 +8,7 @@ use crate::command::Spot;
 pub(super) use computed::{ComputedCalls, calls};
 pub(crate) use token::unescaped;
 
-/// Parts of names in a text that may write, run or move something.
+/// Parts of names that may write, run or move something.
 const WRITES: &[&str] = &[
     "write",
     "save",
@@ -68,17 +68,17 @@ const WRITES: &[&str] = &[
     "reflect",
     "constructor",
 ];
-/// Whole names that do.
+/// Whole names that may write, run or move something.
 const WRITES_ALONE: &[&str] = &["run", "call", "put", "dd"];
 /// Modes in which a file is opened for writing, in quotes.
 const MODES: &[&str] = &[
     "w", "a", "x", "wb", "ab", "xb", "wt", "at", "wx", "ax", "r+", "rb+", "r+b", "w+", "wb+", "w+b", "a+", "ab+",
     "a+b", "+<",
 ];
-/// Starts of names that do.
+/// Starts of names that may write, run or move something.
 const WRITES_FROM: &[&str] = &["rm", "cp", "mv"];
 
-/// Whether nothing in a text says that it writes, runs or moves something.
+/// Tells whether nothing in a text shows that it writes, runs or moves something.
 pub(super) fn only_reads(text: &str) -> bool {
     let name = |letter: char| !(letter.is_alphanumeric() || letter == '_');
     let writes = |word: &str| {
@@ -88,8 +88,8 @@ pub(super) fn only_reads(text: &str) -> bool {
                 || WRITES_ALONE.contains(&word.as_str())
                 || WRITES_FROM.iter().any(|start| word.starts_with(start)))
     };
-    // `>` redirects, and a backquote runs. Signs that join texts count where the name of a function may be joined.
-    // A mode follows the path, or a name: `open(p, 'w')`, `mode="w"`.
+    // `>` redirects, and a backquote runs. Signs that join texts count if the name of a called function may be joined.
+    // A mode follows the path or a name: `open(p, 'w')`, `mode="w"`.
     let opens = |mode: &&str| {
         [format!("'{mode}'"), format!("\"{mode}\"")].iter().any(|quoted| {
             let starts = text.match_indices(quoted.as_str()).map(|(at, _)| text[..at].trim_end());
@@ -105,7 +105,7 @@ pub(super) fn only_reads(text: &str) -> bool {
         && !text.split(name).any(writes)
 }
 
-/// Words of a text that may be paths: those with a slash or a dot, those in quotes, and those behind `cd`.
+/// Returns the words of a text that may be paths: words with a slash or a dot, words in quotes, and words after `cd`.
 pub(super) fn paths_in(text: &str) -> Vec<Spot> {
     let part = |letter: char| !(letter.is_alphanumeric() || "_-./~@+*?".contains(letter));
     let quote = |letter: char| matches!(letter, '"' | '\'' | '`');
@@ -132,13 +132,13 @@ pub(super) fn paths_in(text: &str) -> Vec<Spot> {
     found
 }
 
-/// What a pattern may name: entries of the folder before its first part with a star.
+/// Returns the files that a pattern may name: entries of the folder before its first part with a star.
 fn pattern(word: &str) -> Spot {
     let star = word.find(['*', '?']).unwrap_or(word.len());
     let start = word.get(..star).and_then(|before| before.rfind('/')).map_or(0, |slash| slash + 1);
     let (folder, rest) = (word.get(..start).unwrap_or_default(), word.get(start..).unwrap_or_default());
     let folder = if folder.is_empty() { "." } else { folder };
-    // Two stars stand for any folders, and the name counts in each of them.
+    // Two stars stand for any folders, so the name counts in each of them.
     if let Some(name) = rest.strip_prefix("**/").map(|rest| rest.rsplit('/').next().unwrap_or(rest)) {
         return Spot::Named { folder: folder.to_owned(), pattern: name.to_owned() };
     }

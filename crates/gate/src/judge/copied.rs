@@ -1,4 +1,4 @@
-//! Programs under another name: copies of them, and links to them.
+//! Finds programs under another name: copies of them, and links to them.
 
 use super::{Judge, shown};
 use crate::command::{Arg, Folders, Level, Seen};
@@ -11,7 +11,7 @@ use crate::{Decision, place};
 const COPIES: &[&str] = &["cp", "ln", "mv", "install", "link", "rsync", "dd"];
 
 impl Judge<'_> {
-    /// Judges a program by its path for what its link leads to.
+    /// Judges a program that is given by its path, by the target of its link.
     pub(super) fn linked(&self, words: &[String], level: &Level) -> Fit {
         let Some((program, rest)) = level.words.split_first() else { return Fit::No };
         let (path, wanted) = (program.as_text(), words.first().map(|word| base(word)).unwrap_or_default());
@@ -33,7 +33,8 @@ impl Judge<'_> {
         rule::concerns(words, &respelled)
     }
 
-    /// Asks about copies of a program that a rule names, and about a program by its path that may be such a copy.
+    /// Asks about copies of a program that a rule names, and about a program that is given by its path and may be such
+    /// a copy.
     pub(super) fn copied(&mut self, commands: &[Seen]) {
         let levels = || commands.iter().flat_map(|seen| &seen.levels);
         for (number, words, rule) in self.commands().filter(|(_, _, rule)| rule.decision != Decision::Allow) {
@@ -52,7 +53,8 @@ impl Judge<'_> {
                 self.decide(Decision::Ask, text);
                 continue;
             }
-            // Elsewhere in the same text the program is named, and here a program by its path gets the words of the rule.
+            // Elsewhere the same text names the program, and here a program that is given by its path gets the words
+            // of the rule.
             let named = levels().any(|level| {
                 let asks_where = matches!(level.words.first().map(Arg::as_text), Some("which" | "command" | "type"));
                 level.words.iter().skip(1).any(|word| names(word) || asks_where && word.as_text() == wanted)

@@ -1,4 +1,4 @@
-//! Moves of the work tree: git itself says which files they change.
+//! Judges moves of the work tree: git itself says which files they change.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,15 +12,15 @@ use crate::glob::Fit;
 use crate::rule::Matter;
 use crate::{Decision, guard, options, place};
 
-/// A client waits for us; the files of two commits are listed in milliseconds.
+/// The longest wait for git. A client waits for us, and git lists the files of two commits in milliseconds.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Answers of git beyond this are not read.
+/// The longest answer of git that is read, in bytes.
 const ANSWER_BYTES_MAX: u64 = 32 << 20;
 /// Commands of git that give a name to another state.
 const RENAMES: &[&str] = &["branch", "tag", "update-ref", "symbolic-ref", "replace", "worktree"];
 
 impl Judge<'_> {
-    /// Asks where a move changes a file that a rule asks about or denies, or that decides here.
+    /// Asks if a move changes a guarded file, or a file that a rule asks about or denies.
     pub(super) fn moved(&mut self, moved: &WorkTreeMove, commands: &[Seen]) {
         let folders = match &moved.folders {
             Some(Folders::Known(folders)) => folders.as_slice(),
@@ -49,7 +49,7 @@ impl Judge<'_> {
                 git && words.any(|word| RENAMES.contains(&word))
             })
         };
-        // The state that git does not know may be one that the same text makes.
+        // The same text may create the state that git does not know.
         let made = !told && !moved.questions.is_empty() && commands.iter().any(renames);
         if self.narrows_writes() && !told && (moved.asks || made) {
             let text = format!(
@@ -80,7 +80,7 @@ impl Judge<'_> {
     }
 }
 
-/// The files that all questions name; nothing when one of them has no answer.
+/// Returns the files that all questions name. Returns None when one of them has no answer.
 fn files(folder: &Path, questions: &[GitQuestion]) -> Option<Vec<String>> {
     let mut found = Vec::new();
     for question in questions {
@@ -94,7 +94,7 @@ fn files(folder: &Path, questions: &[GitQuestion]) -> Option<Vec<String>> {
     Some(found)
 }
 
-/// Asks git. It reads the repository, writes nothing and runs no program of the repository's choice.
+/// Asks git. The call reads the repository, writes nothing and runs no program that the repository chooses.
 #[expect(
     clippy::disallowed_methods,
     reason = "a hook has no runner; git is asked in the folder of the call, for a bounded time"
@@ -105,7 +105,7 @@ fn answer(folder: &Path, arguments: &[String]) -> Option<Vec<String>> {
     let mut git = Command::new("git");
     git.args(["--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]).args(arguments);
     let root = folder.ancestors().find(|above| above.join(".git").symlink_metadata().is_ok());
-    // A repository around this one is another matter.
+    // A repository around this one does not count.
     if let Some(above) = root.and_then(Path::parent) {
         ceiling = above.to_owned();
     }
@@ -123,7 +123,7 @@ fn answer(folder: &Path, arguments: &[String]) -> Option<Vec<String>> {
     let reader = std::thread::Builder::new().spawn(move || {
         let mut bytes = Vec::new();
         let read = output.take(ANSWER_BYTES_MAX).read_to_end(&mut bytes);
-        // The caller no longer listens after its patience ended.
+        // After the timeout the caller no longer receives this.
         let _: Result<(), _> = tell.send(read.map(|_| bytes));
     });
     let bytes = reader.ok().and_then(|_| told.recv_timeout(PATIENCE).ok()).and_then(Result::ok);

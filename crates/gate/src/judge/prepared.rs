@@ -1,11 +1,11 @@
-//! Scripts that a text writes and then runs: what it writes into them is looked at.
+//! Checks scripts that a text writes and then runs, by the texts that it writes into them.
 
 use super::{Judge, code, shown};
 use crate::command::{Arg, Found, Level, Spot};
 use crate::options::base;
 use crate::{Decision, program, rule, table, walk, wrapper};
 
-/// Programs with the file that they run when none is named.
+/// Programs with the file that they run if none is named.
 const DEFAULTS: &[(&[&str], &[&str])] = &[
     (&["make", "gmake"], &["Makefile", "makefile", "GNUmakefile"]),
     (&["npm", "pnpm", "yarn", "bun", "npx"], &["package.json"]),
@@ -13,7 +13,7 @@ const DEFAULTS: &[(&[&str], &[&str])] = &[
     (&["rake"], &["Rakefile"]),
 ];
 
-/// Programs that build or test what lies in their folder, with the endings of the files that they run.
+/// Programs that build or test the content of their folder, with the endings of the files that they run.
 const BUILDS: &[(&[&str], &[&str])] = &[
     (&["cargo"], &[".rs"]),
     (&["go"], &[".go"]),
@@ -25,7 +25,7 @@ const BUILDS: &[(&[&str], &[&str])] = &[
 ];
 
 impl Judge<'_> {
-    /// Asks where a file is written and run, and a rule is for something in the texts that may be in it.
+    /// Asks if a file is written and run, and a rule is about something in the texts that the file may hold.
     pub(super) fn prepared(&mut self, found: &Found) {
         let written: Vec<&str> = found
             .writes
@@ -43,7 +43,7 @@ impl Judge<'_> {
         if program::is_language(&name) {
             texts.extend(found.texts.iter().map(|text| code::calls(text, &name).folded));
         } else {
-            // A shell, or make, reads them as commands.
+            // A shell or make reads the texts as commands.
             for text in found.texts.iter().filter(|text| text.contains('\n')) {
                 let (text, folder) = (text.replace('\t', " "), self.directory.to_owned());
                 self.suspect(&crate::aside(move || walk::text(&text, &folder)));
@@ -61,7 +61,8 @@ impl Judge<'_> {
     }
 }
 
-/// A text as a program writes it: escapes resolved, and the parts of a substitution (`s/a/b/`) apart.
+/// Returns a text as a program writes it: with its escapes resolved, and with the parts of a substitution (`s/a/b/`)
+/// separated.
 fn plain(text: &str) -> String {
     let mut letters = text.chars().peekable();
     let mut apart = String::new();
@@ -79,7 +80,7 @@ fn plain(text: &str) -> String {
     code::unescaped(&apart)
 }
 
-/// Whether a command runs a file with one of these names.
+/// Tells whether a command runs a file with one of these names.
 fn runs_one_of(level: &Level, written: &[&str]) -> bool {
     let Some((program, rest)) = level.words.split_first() else { return false };
     let (path, name) = (program.as_text(), base(program.as_text()));

@@ -1,4 +1,4 @@
-//! Rules in the arguments of programs that are not known: they may run or write what they name.
+//! Searches rules in the arguments of unknown programs, which may run or write the things that their arguments name.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use super::{Judge, code, shown};
 use crate::command::{Arg, By, Folders, Found, Level, Spot, Write};
 use crate::{Decision, options, program, rule};
 
-/// Options of programs that are not known whose value, or whose operands, are mostly files that they write.
+/// Options of unknown programs whose value, or whose operands, are mostly output files.
 const OUTPUTS: &[&str] = &[
     "-o",
     "-O",
@@ -37,13 +37,14 @@ const OUTPUTS: &[&str] = &[
     "--logfile",
 ];
 
-/// Paths in the arguments of one command that are looked at.
+/// The number of paths in the arguments of one command that are checked.
 const PATHS_MAX: usize = 500;
 
 impl Judge<'_> {
-    /// An argument of a program that is not known: what a rule asks about or denies in it is asked about, and nothing else.
+    /// Judges an argument of an unknown program. It asks only about commands and writes that a rule asks about or
+    /// denies.
     pub(crate) fn suspect(&mut self, found: &Found) {
-        // The first that asks is enough.
+        // The first finding that asks is enough.
         if self.decision != Decision::Allow {
             return;
         }
@@ -73,8 +74,8 @@ impl Judge<'_> {
         }
     }
 
-    /// Asks about a tool whose name, with a value of its input, is the command that a rule is for. A name of one word is a
-    /// client's own tool more often than a program.
+    /// Asks about a tool whose name, with a value of its input, is the command that a rule is about. A name of one
+    /// word is more often a client's own tool than a program.
     pub(crate) fn named_after(&mut self, words: &[String], foreign: bool) {
         let words: Vec<Arg> = words.iter().map(|word| Arg::known(word)).collect();
         for (number, wanted, rule) in self.commands().filter(|(_, _, rule)| rule.decision != Decision::Allow) {
@@ -86,7 +87,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Looks for rules in the arguments of a program that may run or write what they name.
+    /// Searches rules in the arguments of a program that may run or write the things that its arguments name.
     pub(super) fn search(&mut self, level: &Level) {
         let arguments = level.words.get(1..).unwrap_or_default();
         let name = level.words.first().map(|word| options::base(word.as_text())).unwrap_or_default();
@@ -106,7 +107,7 @@ impl Judge<'_> {
         for text in &codes {
             written.extend(self.computed(text, name, level));
         }
-        // A text that writes may write what its arguments name.
+        // A text that writes may write the files that its arguments name.
         if !codes.is_empty() && program::is_language(name) {
             let plain = |word: &&String| !word.starts_with('-') && !word.contains([' ', '\n', '(', ';']);
             written.extend(arguments.iter().filter_map(|word| word.text.as_ref()).filter(plain).cloned().map(at));
@@ -114,7 +115,7 @@ impl Judge<'_> {
         self.may_write(written, level);
     }
 
-    /// Looks at what code puts together; returns the paths that it may write.
+    /// Judges the commands that code puts together. Returns the paths that the code may write.
     fn computed(&mut self, text: &str, name: &str, level: &Level) -> Vec<Spot> {
         let shown = shown(level);
         let plain = code::unescaped(text);
@@ -141,7 +142,7 @@ impl Judge<'_> {
         walked
     }
 
-    /// Asks where one of these paths is one that a rule asks about or denies.
+    /// Asks if a rule asks about one of these paths or denies it.
     pub(super) fn may_write(&mut self, mut written: Vec<Spot>, level: &Level) {
         let shown = shown(level);
         let mut seen = HashSet::new();
@@ -152,7 +153,7 @@ impl Judge<'_> {
         for spot in written.into_iter().take(PATHS_MAX) {
             let folders = match &level.folders {
                 Folders::Known(folders) => Folders::Known(folders.clone()),
-                // A program whose folder is not known is taken to run in that of the call.
+                // A program whose folder is unknown is judged as if it ran in the folder of the call.
                 Folders::Unknown => Folders::Known(vec![self.directory.to_owned()]),
             };
             let path = spot.path().to_owned();
@@ -167,11 +168,11 @@ impl Judge<'_> {
     }
 }
 
-/// Programs that make a project in the folder they are given.
+/// Programs that create a project in the folder that they are given.
 const SCAFFOLDERS: &[&str] =
     &["npx", "npm", "pnpm", "yarn", "bun", "bunx", "composer", "dotnet", "ng", "vue", "nest", "deno"];
 
-/// Arguments of a program that is not known which are likely to be written.
+/// Returns the arguments of an unknown program that are likely to be written.
 fn outputs(name: &str, arguments: &[Arg]) -> Vec<String> {
     let mut found = Vec::new();
     let mut writes = false;
@@ -187,7 +188,7 @@ fn outputs(name: &str, arguments: &[Arg]) -> Vec<String> {
             let parts = value.into_iter().flat_map(|value| value.split(['=', ':', ',']).chain([value]));
             found.extend(parts.filter(|part| !part.is_empty()).map(str::to_owned));
         } else if let Some(rest) = text.strip_prefix("-o").filter(|value| !value.is_empty()) {
-            // `-out=file` is one option of another spelling.
+            // In `-out=file` the whole word before the equals sign is the option.
             found.push(value.unwrap_or(rest).to_owned());
         }
     }
@@ -204,7 +205,7 @@ fn outputs(name: &str, arguments: &[Arg]) -> Vec<String> {
     found
 }
 
-/// Parts of the names of long options whose value is mostly a file or a folder that is written.
+/// Parts of the names of long options whose value is mostly an output file or an output folder.
 const OUTPUT_PARTS: &[&str] = &[
     "out",
     "report",
@@ -219,7 +220,7 @@ const OUTPUT_PARTS: &[&str] = &[
     "tee",
 ];
 
-/// A long option whose name says that it writes: `--junitxml`, `--go_out`, `--html-report`.
+/// Tells whether the name of a long option says that it writes: `--junitxml`, `--go_out`, `--html-report`.
 fn is_output(option: &str) -> bool {
     let Some(name) = option.strip_prefix("--").map(str::to_lowercase) else { return false };
     let about =
@@ -228,7 +229,7 @@ fn is_output(option: &str) -> bool {
         && !about.iter().any(|word| name.contains(word))
 }
 
-/// Letters in one word of which the last is `o`: `-fo file`.
+/// Tells whether `o` is the last of several letters in one word: `-fo file`.
 fn is_bundled_output(option: &str) -> bool {
     let letters = option.strip_prefix('-').unwrap_or_default();
     letters.len() <= 5 && letters.ends_with('o') && letters.chars().all(|letter| letter.is_ascii_alphabetic())

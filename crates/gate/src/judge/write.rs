@@ -1,4 +1,4 @@
-//! Rules over paths that are written, and what decides here.
+//! Applies the rules to paths that are written, and checks whether they are guarded.
 
 use std::path::{Path, PathBuf};
 
@@ -33,12 +33,12 @@ impl Judge<'_> {
         let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_symlink());
         for path in paths.iter().filter(|path| write.by != By::Copy || is_link(path)) {
             let through = || place::is_through_processes(path) || is_output(text) || place::passes_processes(path);
-            // Without a rule about writes, what is open may still be what decides here.
+            // Also ask without a rule about writes: the open file may be a guarded one.
             if is_descriptor(path) || narrows && through() {
                 let text = format!("it writes to {text:?}, which may be any file that is open; name the file itself");
                 self.decide(Decision::Ask, text);
             }
-            // What this process has open says nothing about the shell's descriptors.
+            // The open files of this process say nothing about the descriptors of the shell.
             if !is_descriptor(path) {
                 named &= self.path(path, write);
             }
@@ -48,7 +48,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Judges one path; whether a rule names it.
+    /// Judges one path. Returns whether a rule names it.
     fn path(&mut self, path: &Path, write: &Write) -> bool {
         let Some(real) = place::resolve(path) else {
             self.decide(Decision::Ask, format!("ask: the links of {} go in circles", path.display()));
@@ -107,7 +107,8 @@ impl Judge<'_> {
         named
     }
 
-    /// Files that `find` names: a rule is for them when something of that name lies where the rule is for.
+    /// Judges files that `find` names. A rule applies if something with that name exists in a place that the rule
+    /// covers.
     fn found_below(&mut self, folder: &Path, pattern: &str, roots: &[PathBuf]) {
         for (number, rule) in self.rules.iter().enumerate() {
             let Matter::Write(glob) = &rule.matter else { continue };
@@ -128,7 +129,7 @@ impl Judge<'_> {
     }
 }
 
-/// Those the call is made in, or the folder itself.
+/// Returns the repositories that hold the folder of the call, or the folder itself.
 fn roots(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for path in [Some(place::tidy(directory)), place::resolve(directory)].into_iter().flatten() {
@@ -143,7 +144,7 @@ fn roots(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Every path a write may mean; nothing when that is not known.
+/// Returns every path that a write may mean. Returns None when the path is unknown.
 fn paths(write: &Write) -> Option<Vec<PathBuf>> {
     let text = write.spot.as_ref()?.path();
     match &write.folders {
@@ -153,12 +154,12 @@ fn paths(write: &Write) -> Option<Vec<PathBuf>> {
     }
 }
 
-/// Writing there changes no file.
+/// Tells whether the path is a device, where writing changes no file.
 fn is_device(path: &str) -> bool {
     matches!(path, "/dev/null" | "/dev/tty" | "/dev/full" | "/dev/zero")
 }
 
-/// A name for what is open already, other than what a command prints to.
+/// Tells whether the path names a file that is already open, other than a command's output.
 fn is_descriptor(path: &Path) -> bool {
     let spelled = place::tidy(path);
     let number = spelled.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -167,7 +168,7 @@ fn is_descriptor(path: &Path) -> bool {
     spelled == Path::new("/dev/stdin") || held && !matches!(number.as_str(), "1" | "2")
 }
 
-/// What a command prints to, unless descriptors were moved.
+/// Tells whether the path names a command's output. Moved descriptors can change that.
 fn is_output(path: &str) -> bool {
     matches!(path, "/dev/stdout" | "/dev/stderr")
 }

@@ -1,4 +1,4 @@
-//! Calls in code whose path or command the code computes, so that it stands nowhere in the text.
+//! Finds calls in code whose path or command is computed, so that it does not appear in the text.
 
 use std::collections::BTreeSet;
 
@@ -6,12 +6,12 @@ use super::names::{DECODERS, MAKERS, MEMBERS, METHODS, MODULES, PAIRS, RUNS, WAL
 use super::token::{self, Token};
 use crate::command::Spot;
 
-/// What is known of the calls in a text that write or run something.
+/// The findings about calls in a text that write or run something.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::judge) struct ComputedCalls {
-    /// The text with its joined literals joined; rules are looked for in it as well.
+    /// The text after its joined literals were joined. Rules are searched in it as well.
     pub(in crate::judge) folded: String,
-    /// The first call whose path or command cannot be told.
+    /// The first call whose path or command cannot be determined.
     pub(in crate::judge) hidden: Option<String>,
     /// Commands of which only the first words are known.
     pub(in crate::judge) beginnings: Vec<String>,
@@ -19,10 +19,10 @@ pub(in crate::judge) struct ComputedCalls {
     pub(in crate::judge) walked: Vec<Spot>,
 }
 
-/// Variables that are followed to where they get their values.
+/// The number of variables that are followed to their values.
 const FOLLOWED_MAX: usize = 64;
 
-/// Looks for calls that write or run something, in a text for this interpreter.
+/// Finds the calls that write or run something, in a text for this interpreter.
 pub(in crate::judge) fn calls(text: &str, interpreter: &str) -> ComputedCalls {
     let language = interpreter.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
     let dollars = matches!(language, "perl" | "ruby" | "php");
@@ -33,7 +33,7 @@ pub(in crate::judge) fn calls(text: &str, interpreter: &str) -> ComputedCalls {
         return found;
     }
     if dollars {
-        // Backquotes run what they hold.
+        // Backquotes run the text between them.
         for held in text.split('`').skip(1).step_by(2) {
             found.beginnings.extend(held.find(['$', '#', '@']).map(|end| held[..end].to_owned()));
         }
@@ -49,7 +49,7 @@ pub(in crate::judge) fn calls(text: &str, interpreter: &str) -> ComputedCalls {
 
 struct Code<'t> {
     tokens: &'t [Token],
-    /// Arguments may stand without brackets.
+    /// True if arguments may stand without brackets.
     bare: bool,
     perl: bool,
 }
@@ -63,7 +63,7 @@ impl<'t> Code<'t> {
         })
     }
 
-    /// The name before a dot in front of this place.
+    /// Returns the name before the dot in front of this place.
     fn owner(&self, at: usize) -> Option<&'t str> {
         let dot = at.checked_sub(1).filter(|dot| self.tokens[*dot].is_sign('.'))?;
         dot.checked_sub(1).and_then(|before| self.tokens[before].name())
@@ -90,7 +90,7 @@ impl<'t> Code<'t> {
         let runs = RUNS.contains(&name)
             && match name {
                 "run" | "call" => owner != Some("asyncio") && self.has("subprocess"),
-                // A regular expression has a method of this name.
+                // Regular expressions have a method of this name.
                 "exec" | "execute" => !self.is_member(at) || self.has("child_process") || owner == Some("os"),
                 _ => true,
             };
@@ -99,7 +99,7 @@ impl<'t> Code<'t> {
             return;
         }
         let Some(arguments) = arguments.filter(|arguments| !arguments.is_empty()) else {
-            // Without a word perl takes the file that a walk found.
+            // Without an argument perl uses the file that a walk found.
             if self.perl {
                 self.walks(self.tokens, found);
             }
@@ -127,7 +127,7 @@ impl<'t> Code<'t> {
         }
     }
 
-    /// Whether one of the arguments of `open` is a mode that writes, or is not known.
+    /// Tells whether one of the later arguments of `open` is a mode that writes.
     fn opens_for_writing(&self, parts: &[&'t [Token]]) -> bool {
         let writes = |part: &&[Token]| {
             part.iter().any(|token| match token {
@@ -139,7 +139,7 @@ impl<'t> Code<'t> {
         parts.iter().skip(1).any(writes)
     }
 
-    /// The arguments behind a name: what its brackets hold, or the rest of the statement.
+    /// Returns the arguments after a name: the content of its brackets, or the rest of the statement.
     fn arguments(&self, at: usize) -> Option<&'t [Token]> {
         let rest = self.tokens.get(at + 1..)?;
         if rest.first()?.is_sign('(') {
@@ -151,7 +151,7 @@ impl<'t> Code<'t> {
         rest.get(..end).filter(|rest| self.bare && !rest.is_empty())
     }
 
-    /// The expression before a method: a name, or a call with its brackets.
+    /// Returns the expression before a method: a name, or a call with its brackets.
     fn receiver(&self, at: usize) -> &'t [Token] {
         let end = at - 1;
         let mut from = end;
@@ -166,7 +166,7 @@ impl<'t> Code<'t> {
             }
             from = before;
         }
-        // `for p in x: p.unlink()` has the word before the name in it.
+        // The result may also hold a word before the name, as in `for p in x: p.unlink()`.
         &self.tokens[from..end]
     }
 
@@ -193,7 +193,7 @@ impl<'t> Code<'t> {
         }
     }
 
-    /// An argument, and all that its variables are given.
+    /// Returns an argument and all values of its variables.
     fn behind(&self, argument: &'t [Token]) -> Vec<&'t [Token]> {
         let mut parts = vec![argument];
         let mut seen = BTreeSet::new();
@@ -213,7 +213,7 @@ impl<'t> Code<'t> {
         parts
     }
 
-    /// What a variable is given: by an assignment, or by a loop.
+    /// Returns the values that a variable gets by an assignment or by a loop.
     fn values(&self, name: &str) -> Vec<&'t [Token]> {
         let mut found = Vec::new();
         for (at, token) in self.tokens.iter().enumerate() {
@@ -254,7 +254,7 @@ impl<'t> Code<'t> {
         found
     }
 
-    /// Folders that a part lists, as files that may be written.
+    /// Adds the files of the folders that a part lists, because the code may write them.
     fn walks(&self, part: &'t [Token], found: &mut ComputedCalls) {
         for (at, token) in part.iter().enumerate() {
             let Some(name) = token.name().filter(|name| WALKS.contains(name)) else { continue };
@@ -285,7 +285,7 @@ impl<'t> Code<'t> {
         }
     }
 
-    /// The ending that the code asks of the names it takes.
+    /// Returns the ending that the code requires of file names.
     fn ending(&self) -> Option<&'t str> {
         let at = self.tokens.iter().position(|token| is_one_of(token, &["endswith", "endsWith", "end_with"]))?;
         self.arguments(at)?.iter().find_map(Token::literal)
@@ -301,7 +301,7 @@ fn is_one_of(token: &Token, names: &[&str]) -> bool {
     token.name().is_some_and(|name| names.contains(&name))
 }
 
-/// The place of the bracket that closes the first one.
+/// Returns the place of the bracket that closes the first one.
 fn closing(tokens: &[Token]) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate() {
@@ -319,7 +319,7 @@ fn closing(tokens: &[Token]) -> Option<usize> {
     None
 }
 
-/// Arguments by the commas between them.
+/// Splits arguments at the commas between them.
 fn split(tokens: &[Token]) -> Vec<&[Token]> {
     let (mut found, mut from, mut depth) = (Vec::new(), 0, 0_usize);
     for (at, token) in tokens.iter().enumerate() {
@@ -337,7 +337,7 @@ fn split(tokens: &[Token]) -> Vec<&[Token]> {
     found
 }
 
-/// The literal letters that an expression begins with, where more follows them.
+/// Returns the literal letters at the start of an expression that continues after them.
 fn lead(argument: &[Token]) -> Option<&str> {
     match argument {
         [Token::Text { text, open: true }] => {
@@ -350,7 +350,7 @@ fn lead(argument: &[Token]) -> Option<&str> {
     }
 }
 
-/// Whether an expression makes a text that stands nowhere in it.
+/// Tells whether an expression makes a text that does not appear in it.
 fn computes(part: &[Token]) -> bool {
     let text = |token: Option<&Token>| matches!(token, Some(Token::Text { .. }));
     part.iter().enumerate().any(|(at, token)| match token {

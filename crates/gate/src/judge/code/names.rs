@@ -1,4 +1,4 @@
-//! Names in code that say what a call does.
+//! Lists the names in code that tell the effect of a call.
 
 /// Calls that run their first argument.
 pub(super) const RUNS: &[&str] = &[
@@ -40,7 +40,7 @@ pub(super) const RUNS: &[&str] = &[
     "capture2",
     "capture3",
 ];
-/// Calls that write what their first argument names.
+/// Calls that write the file that their first argument names.
 pub(super) const WRITES: &[&str] = &[
     "open",
     "fopen",
@@ -83,7 +83,7 @@ pub(super) const WRITES: &[&str] = &[
     "delete_file",
     "write_region",
 ];
-/// Calls that write what their first or second argument names.
+/// Calls that write the files that their first or second argument names.
 pub(super) const PAIRS: &[&str] = &[
     "rename",
     "renames",
@@ -101,7 +101,7 @@ pub(super) const PAIRS: &[&str] = &[
     "moveSync",
     "cp_r",
 ];
-/// Names with another meaning elsewhere: they count behind these modules alone.
+/// Names that mean something else in other modules. They count only after these modules.
 pub(super) const MEMBERS: &[(&str, &[&str])] = &[
     ("remove", &["os", "fs", "file", "FileUtils"]),
     ("replace", &["os"]),
@@ -113,7 +113,7 @@ pub(super) const MEMBERS: &[(&str, &[&str])] = &[
     ("cp", &["fs", "FileUtils"]),
     ("mv", &["FileUtils"]),
 ];
-/// Methods of a path, which stands before them.
+/// Methods of a path, which comes before them.
 pub(super) const METHODS: &[&str] =
     &["write_text", "write_bytes", "touch", "unlink", "rmdir", "mkdir", "rename", "symlink_to"];
 /// Modules whose functions take the path as an argument.
@@ -132,7 +132,7 @@ pub(super) const MODULES: &[&str] = &[
     "subprocess",
     "child_process",
 ];
-/// Names that make a text of something else.
+/// Names that make a text from other data.
 pub(super) const DECODERS: &[&str] = &[
     "b64decode",
     "b32decode",
@@ -170,7 +170,7 @@ pub(super) const DECODERS: &[&str] = &[
     "bytes",
     "bytearray",
 ];
-/// Names that make another text of one.
+/// Names that make another text from a text.
 pub(super) const MAKERS: &[&str] = &[
     "join",
     "concat",

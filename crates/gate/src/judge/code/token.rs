@@ -1,13 +1,13 @@
-//! Code of several languages as tokens: enough to know its literal texts, and to join those that the code joins.
+//! Splits code of several languages into tokens, to find its literal texts and to join those that the code joins.
 
 use std::collections::BTreeMap;
 
-/// Tokens of one text; a longer one is cut off, and its caller asks about it.
+/// The number of tokens of one text. A longer text is cut off, and the caller asks about it.
 pub(super) const TOKENS_MAX: usize = 20_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Token {
-    /// A literal text without its quotes. `open` says that the language puts values into it.
+    /// A literal text without its quotes. `open` says that the language inserts values into it.
     Text {
         text: String,
         open: bool,
@@ -32,7 +32,7 @@ impl Token {
         }
     }
 
-    /// Returns a literal text that nothing is put into.
+    /// Returns a literal text into which no value is inserted.
     pub(super) fn literal(&self) -> Option<&str> {
         match self {
             Self::Text { text, open: false } => Some(text),
@@ -41,7 +41,7 @@ impl Token {
     }
 }
 
-/// Reads a text. In `dollars` languages (perl, ruby, php) a dollar in double quotes puts a value in.
+/// Splits a text into tokens. In `dollars` languages (perl, ruby, php) a dollar in double quotes inserts a value.
 pub(super) fn read(text: &str, dollars: bool) -> Vec<Token> {
     let letters: Vec<char> = text.chars().collect();
     let (mut found, mut at) = (Vec::new(), 0);
@@ -101,7 +101,7 @@ fn puts_value(text: &str) -> bool {
     false
 }
 
-/// The content of the quotes that open here, and the place behind them.
+/// Returns the content of the quotes that open here, and the place after them.
 fn quoted(letters: &[char], from: usize, raw: bool) -> (String, usize) {
     let mark = letters[from];
     let tripled = letters.get(from + 1) == Some(&mark) && letters.get(from + 2) == Some(&mark);
@@ -162,7 +162,7 @@ pub(crate) fn unescaped(text: &str) -> String {
     found
 }
 
-/// Joins the texts that code joins, also through variables that it gives one literal text.
+/// Joins the texts that the code joins, also through variables that hold one literal text.
 pub(super) fn folded(tokens: &[Token]) -> Vec<Token> {
     let once = joined(tokens);
     let constants = constants(&once);
@@ -179,7 +179,7 @@ pub(super) fn folded(tokens: &[Token]) -> Vec<Token> {
     joined(&once.iter().enumerate().map(put).collect::<Vec<Token>>())
 }
 
-/// Puts known values into a text: `{x}`, `${x}`, `#{x}`, `$x`.
+/// Inserts known values into a text: `{x}`, `${x}`, `#{x}`, `$x`.
 fn filled(text: &str, constants: &BTreeMap<String, String>) -> Token {
     let mut filled = text.to_owned();
     for (name, value) in constants {
@@ -191,7 +191,7 @@ fn filled(text: &str, constants: &BTreeMap<String, String>) -> Token {
     Token::Text { text: filled, open }
 }
 
-/// A name that is read: no member of something, not called and not assigned.
+/// Tells whether a name is read here: it is not a member, not called and not assigned.
 fn stands_for_value(tokens: &[Token], at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|before| tokens.get(before));
     let next = tokens.get(at + 1);
@@ -200,7 +200,7 @@ fn stands_for_value(tokens: &[Token], at: usize) -> bool {
     !before.is_some_and(|before| before.is_sign('.')) && !next.is_some_and(|next| next.is_sign('(')) && !assigned
 }
 
-/// Variables that are given one literal text and nothing else.
+/// Returns the variables that get one literal text and nothing else.
 fn constants(tokens: &[Token]) -> BTreeMap<String, String> {
     let mut found: BTreeMap<String, Option<String>> = BTreeMap::new();
     for (at, token) in tokens.iter().enumerate() {
@@ -223,8 +223,8 @@ fn constants(tokens: &[Token]) -> BTreeMap<String, String> {
     found.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-/// Joins texts that stand beside each other or with a sign between that joins: `'a' + 'b'`, `"a" . "b"`, `'a'.concat('b')`,
-/// `' '.join(['a', 'b'])`, `['a', 'b'].join(' ')`, `'a %s' % 'b'`.
+/// Joins texts that are next to each other or have a joining sign between them: `'a' + 'b'`, `"a" . "b"`,
+/// `'a'.concat('b')`, `' '.join(['a', 'b'])`, `['a', 'b'].join(' ')`, `'a %s' % 'b'`.
 fn joined(tokens: &[Token]) -> Vec<Token> {
     let mut found: Vec<Token> = Vec::new();
     let mut at = 0;
@@ -239,7 +239,7 @@ fn joined(tokens: &[Token]) -> Vec<Token> {
             continue;
         };
         let (mut text, mut open) = (text.clone(), *open);
-        // A list that is joined by this text.
+        // This text may be the separator that joins a list.
         if let Some((items, end)) = items_behind(tokens, at, &[".", "join", "("]) {
             text = items.join(&text);
             at = end;
@@ -262,7 +262,7 @@ fn joined(tokens: &[Token]) -> Vec<Token> {
     found
 }
 
-/// The text that is joined to the one before this place, and how many tokens that takes.
+/// Returns the text that is joined to the one before this place, and the number of tokens that it takes.
 fn behind(tokens: &[Token], at: usize) -> Option<(&Token, usize)> {
     let is = |offset: usize, sign: char| tokens.get(at + offset).is_some_and(|token| token.is_sign(sign));
     let text = |offset: usize| tokens.get(at + offset).filter(|token| matches!(token, Token::Text { .. }));
@@ -283,7 +283,7 @@ fn behind(tokens: &[Token], at: usize) -> Option<(&Token, usize)> {
     if is(0, '.') && concat && is(2, '(') && is(4, ')') { Some((text(3)?, 5)) } else { None }
 }
 
-/// Literal texts in a list behind these words, and the place behind its last bracket.
+/// Returns the literal texts in a list after these words, and the place after its last bracket.
 fn items_behind(tokens: &[Token], from: usize, words: &[&str]) -> Option<(Vec<String>, usize)> {
     let mut at = from;
     for word in words {
@@ -312,7 +312,7 @@ fn items_behind(tokens: &[Token], from: usize, words: &[&str]) -> Option<(Vec<St
     Some((items, at))
 }
 
-/// `['a', 'b'].join(' ')`, of which the last bracket was just taken.
+/// Joins the list of `['a', 'b'].join(' ')`, whose last bracket was just read.
 fn list_joined(found: &mut Vec<Token>, tokens: &[Token], at: usize) -> Option<(String, usize)> {
     if !found.last()?.is_sign(']') {
         return None;
@@ -330,7 +330,7 @@ fn list_joined(found: &mut Vec<Token>, tokens: &[Token], at: usize) -> Option<(S
     Some((items.join(separator.first().map_or(",", String::as_str)), end))
 }
 
-/// Writes tokens as a text again, in which every literal text stands in quotes of its own.
+/// Writes tokens as a text again, with each literal text in separate quotes.
 pub(super) fn written(tokens: &[Token]) -> String {
     let mut text = String::new();
     for token in tokens {
