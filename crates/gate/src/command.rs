@@ -1,4 +1,4 @@
-//! What was found in a call: commands as lists of words, and paths that are written.
+//! Defines the findings in a call: commands as lists of words, and paths that are written.
 
 use std::path::PathBuf;
 
@@ -11,11 +11,11 @@ use super::word::{Piece, Word};
 pub(super) struct Arg {
     /// The word, when it is one literal.
     pub(super) text: Option<String>,
-    /// The literal letters before the first part that is not known: `--output=` of `--output=$x`.
+    /// The literal letters before the first unknown part: `--output=` of `--output=$x`.
     pub(super) lead: String,
-    /// All of its literal letters, with `$_` for each part that is not known; nothing when it is one literal.
+    /// All literal letters, with `$_` for each unknown part. None when the word is one literal.
     pub(super) shape: Option<String>,
-    /// Where it points, when it is a path.
+    /// The place that the word names, when it is a path.
     pub(super) spot: Option<Spot>,
 }
 
@@ -37,7 +37,7 @@ pub(super) enum Spot {
 }
 
 impl Spot {
-    /// Returns the path, or the folder that the paths lie in.
+    /// Returns the path, or the folder that holds the paths.
     pub(super) fn path(&self) -> &str {
         match self {
             Self::At(path)
@@ -57,7 +57,7 @@ impl Arg {
         Self { text: None, lead: String::new(), shape: None, spot: None }
     }
 
-    /// Names some files below a folder.
+    /// Returns an argument that stands for some files below a folder.
     pub(super) fn inside(folder: &str) -> Self {
         Self { spot: Some(Spot::Inside(folder.to_owned())), ..Self::unknown() }
     }
@@ -75,7 +75,7 @@ impl Arg {
         Self { text: None, lead: word.lead(), shape: Some(word.shape()), spot }
     }
 
-    /// Returns every word that braces make of one: `a.txt` and `a.md` of `a.{txt,md}`.
+    /// Returns every word that braces make of one word: `a.txt` and `a.md` of `a.{txt,md}`.
     pub(super) fn several(word: &Word) -> Vec<Self> {
         match word.choices() {
             Some(choices) => choices.iter().map(|choice| Self::known(choice)).collect(),
@@ -83,7 +83,7 @@ impl Arg {
         }
     }
 
-    /// Returns the value behind so many letters of this word, as far as it is known.
+    /// Returns the rest of this word after its first `letters` bytes, as far as it is known.
     pub(super) fn behind(&self, letters: usize) -> Self {
         match &self.text {
             Some(text) => Self::known(text.get(letters..).unwrap_or_default()),
@@ -91,14 +91,14 @@ impl Arg {
         }
     }
 
-    /// Returns a text for another program, as far as it is known.
+    /// Returns the word as code for another program, as far as it is known.
     pub(super) fn as_code(&self) -> Option<&String> {
-        // Blanks and signs tell that it is a text.
+        // A blank, a bracket or a quote shows that the word is code.
         let text = |shape: &&String| shape.contains([' ', '\t', '\n', '(', ';', '"', '\'', '`']);
         self.text.as_ref().or(self.shape.as_ref().filter(text))
     }
 
-    /// Returns a script in which a number stands for each part that is not known.
+    /// Returns the word as a script in which a number stands for each unknown part.
     pub(super) fn as_script(&self) -> Option<String> {
         self.shape.as_ref().map(|shape| shape.replace("$_", "1"))
     }
@@ -107,7 +107,7 @@ impl Arg {
         self.text.as_deref().unwrap_or_default()
     }
 
-    /// For people.
+    /// Returns the word as a message to people shows it.
     pub(super) fn shown(&self) -> &str {
         self.text.as_deref().unwrap_or("…")
     }
@@ -118,19 +118,19 @@ fn text_of(pieces: &[Piece]) -> Option<String> {
     word.literal()
 }
 
-/// The home that bash would put for `~`.
+/// Returns the home folder that bash puts in place of `~`.
 pub(super) fn home() -> Option<String> {
     std::env::var("HOME").ok().filter(|home| home.starts_with('/'))
 }
 
-/// Where a command may run: bash goes on when `cd` fails, so there may be several.
+/// The folders in which a command may run. There may be several, because bash continues when `cd` fails.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Folders {
     Known(Vec<PathBuf>),
     Unknown,
 }
 
-/// Possible folders beyond which none is known.
+/// The number of possible folders above which the folder counts as unknown.
 const FOLDERS_MAX: usize = 16;
 
 impl Folders {
@@ -146,7 +146,7 @@ impl Folders {
         }
     }
 
-    /// After a change that succeeded.
+    /// Returns the folders after a `cd` that succeeded.
     pub(super) fn moved(&self, to: &Arg) -> Self {
         let Some(text) = to.spot.as_ref().and_then(|spot| match spot {
             Spot::At(text) if text != "-" && !text.is_empty() => Some(text),
@@ -156,7 +156,7 @@ impl Folders {
         };
         match self {
             Self::Known(folders) => {
-                // `..` behind a link leads back to where the link is, or out of where it points: shells do both.
+                // `..` after a link leads back to the folder of the link, or out of the link's target: shells do both.
                 let both = folders.iter().flat_map(|folder| [folder.join(text), place::tidy(&folder.join(text))]);
                 Self::Known(both.collect()).and(Self::Known(Vec::new()))
             }
@@ -166,7 +166,7 @@ impl Folders {
     }
 }
 
-/// A command, and what it is wrapped in, outermost first.
+/// A command with the commands that wrap it, outermost first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Seen {
     pub(super) levels: Vec<Level>,
@@ -175,23 +175,23 @@ pub(super) struct Seen {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Level {
     pub(super) words: Vec<Arg>,
-    /// At which word the command in it begins, when it is the rest of this one.
+    /// The word at which the inner command begins, when the inner command is the rest of this one.
     pub(super) inner: Option<usize>,
-    /// Why it asks unless a rule names it.
+    /// The reason why this command asks unless a rule names it.
     pub(super) ask: Option<String>,
-    /// Why it cannot be looked into; it asks where the settings say so, unless a rule names it.
+    /// The reason why this command cannot be analyzed. It asks if the settings say so, unless a rule names it.
     pub(super) opaque: Option<String>,
-    /// Options that its table lacks, and others that may write or run something.
+    /// Options that the program's table lacks, and other options that may write or run something.
     pub(super) doubts: Vec<String>,
-    /// It runs or writes what its arguments name in ways that are not known, so rules are looked for in them.
+    /// The command runs or writes its arguments in unknown ways, so rules are searched in its arguments.
     pub(super) searched: bool,
-    /// Texts of a language that is not read here: code, and what is piped into an interpreter.
+    /// Texts in a language that is not parsed here: code, and text that is piped into an interpreter.
     pub(super) codes: Vec<String>,
-    /// It holds a text or commands that are judged by themselves.
+    /// The command holds a text or commands that are judged separately.
     pub(super) holds: bool,
-    /// It does more than to pass its command on, so no rule about that command can allow it.
+    /// The command does more than run its inner command, so no rule about the inner command can allow it.
     pub(super) matters: bool,
-    /// Where it may run.
+    /// The folders where it may run.
     pub(super) folders: Folders,
 }
 
@@ -200,19 +200,20 @@ pub(super) struct Level {
 pub(super) struct Write {
     pub(super) spot: Option<Spot>,
     pub(super) folders: Folders,
-    /// What is below is written as well.
+    /// Everything below the path is written as well.
     pub(super) tree: bool,
     pub(super) by: By,
 }
 
-/// How a path comes to be written.
+/// The kind of write, which decides which rules count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum By {
-    /// A tool or a redirection: what no rule names is up to the default.
+    /// A tool or a redirection writes. The default decides about a path that no rule names.
     Itself,
-    /// A program whose command is judged as well: only a rule that names the path counts.
+    /// A program writes, and its command is judged as well. Only a rule that names the path counts.
     Program,
-    /// A copy of it is made that is a link again when it is one: only then it counts, for what it leads to.
+    /// The path is copied, and the copy of a link is again a link. The copy counts only if the path is a link, and
+    /// then for the link's target.
     Copy,
 }
 
@@ -220,20 +221,20 @@ pub(super) enum By {
 pub(super) struct Found {
     pub(super) commands: Vec<Seen>,
     pub(super) writes: Vec<Write>,
-    /// What asks whatever the rules say.
+    /// Reasons to ask, even if the rules allow the call.
     pub(super) asks: Vec<String>,
-    /// Changes of what decides here, other than by writing a file: they ask whatever the rules say.
+    /// Changes to the settings that decide here, other than by writing a file. They ask even if the rules allow them.
     pub(super) guarded: Vec<String>,
-    /// What cannot be looked into beside commands: variables that change what a toolchain does.
+    /// Findings besides commands that cannot be analyzed: variables that change the behaviour of a toolchain.
     pub(super) opaques: Vec<String>,
-    /// Moves of the work tree to another state of the repository: it is not known which files they write.
+    /// Moves of the work tree to another state of the repository. The files that they write are unknown.
     pub(super) moves: Vec<WorkTreeMove>,
     /// Descriptors were moved, so that `/dev/stdout` may be a file that was opened for reading.
     pub(super) reopened: bool,
-    /// What may change the meaning of a command through a variable of the same text.
+    /// Doubts about commands whose meaning a variable of the same text may change.
     pub(super) doubts: Vec<String>,
-    /// Literal words and here-documents: what a file that the text writes may hold.
+    /// Literal words and here-documents: the possible content of a file that the text writes.
     pub(super) texts: Vec<String>,
-    /// What arguments of programs that are not known would be as commands.
+    /// The findings when arguments of unknown programs are read as commands.
     pub(super) suspects: Vec<Found>,
 }

@@ -1,23 +1,24 @@
-//! Globs over paths: `*` and `?` stay inside one part, `**` is any number of parts, `{a,b}` is a choice, `[…]` one character.
+//! Matches paths with globs: `*` and `?` stay inside one part, `**` is any number of parts, `{a,b}` is a choice, `[…]`
+//! is one character.
 //!
-//! A glob without a wildcard at its end covers what is below it, as `touches` of a task does.
+//! A glob without a wildcard at its end also covers everything below it, as `touches` of a task does.
 
 use std::path::PathBuf;
 
-/// Longer than any path a person writes by hand.
+/// The longest glob, in bytes. It is longer than any path that a person writes by hand.
 const BYTES_MAX: usize = 1_024;
-/// Choices in braces multiply.
+/// The limit for alternatives, because choices in braces multiply.
 const ALTERNATIVES_MAX: usize = 64;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Glob {
     pub(super) text: String,
     root: Root,
-    /// Each is a list of parts.
+    /// The alternatives, each a list of parts.
     alternatives: Vec<Vec<Part>>,
 }
 
-/// What a glob starts from.
+/// The place where a glob starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Root {
     Repository,
@@ -48,11 +49,11 @@ enum Symbol {
     },
 }
 
-/// How a path stands to a glob.
+/// The relation of a path to a glob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fit {
     No,
-    /// Something below the path would match; `certain` when the glob names a place below it.
+    /// Something below the path would match. `certain` tells that the glob names a place below the path.
     Below {
         certain: bool,
     },
@@ -84,7 +85,7 @@ impl Glob {
         self.root
     }
 
-    /// How a path fits that starts where the glob starts.
+    /// Returns how a path fits. The path starts where the glob starts.
     pub(super) fn fit(&self, path: &[&str]) -> Fit {
         let mut best = Fit::No;
         for parts in &self.alternatives {
@@ -101,7 +102,7 @@ impl Glob {
 }
 
 impl Glob {
-    /// The folder that everything lies in that fits, as far as it is literal.
+    /// Returns the folder that holds everything that fits, as far as it is literal.
     pub(super) fn literal_start(&self) -> Option<PathBuf> {
         let [parts] = self.alternatives.as_slice() else { return None };
         let mut path = PathBuf::new();
@@ -120,7 +121,8 @@ impl Glob {
         (path != PathBuf::new()).then_some(path)
     }
 
-    /// How entries of a folder fit whose names match a pattern of the shell; `tree` when what is below them counts, too.
+    /// Returns how those entries of a folder fit whose names match a shell pattern. With `tree`, everything below them
+    /// counts too.
     pub(super) fn fit_entries(&self, folder: &[&str], pattern: &str, tree: bool) -> Fit {
         let Ok(pattern) = symbols(pattern) else { return Fit::Below { certain: false } };
         let mut best = Fit::No;
@@ -145,17 +147,17 @@ impl Glob {
     }
 }
 
-/// Whether a name fits a pattern of `find -name`, in which a star takes hidden names, too.
+/// Tells whether a name fits a pattern of `find -name`, in which a star also matches hidden names.
 pub(super) fn is_named(pattern: &str, name: &str) -> bool {
     symbols(pattern).map_or(true, |symbols| matches(&symbols, name))
 }
 
-/// Whether some name matches both patterns. A pattern of the shell takes no hidden name unless it begins with a dot.
+/// Tells whether some name matches both patterns. A shell pattern matches hidden names only if it begins with a dot.
 fn meet(one: &[Symbol], shell: &[Symbol]) -> bool {
     if one.first() == Some(&Symbol::Exactly('.')) && shell.first() != Some(&Symbol::Exactly('.')) {
         return false;
     }
-    // Positions in both that can be reached together.
+    // Pairs of positions that can be reached together.
     let (mut seen, mut open) = (vec![(0, 0)], vec![(0, 0)]);
     while let Some((left, right)) = open.pop() {
         let (first, second) = (one.get(left), shell.get(right));
@@ -179,7 +181,7 @@ fn meet(one: &[Symbol], shell: &[Symbol]) -> bool {
     false
 }
 
-/// All positions in the glob are followed at once, so `**` costs no recursion.
+/// Returns the positions in the glob after this path. All of them are followed at once, so `**` needs no recursion.
 fn walk(parts: &[Part], path: &[&str]) -> Vec<usize> {
     let mut here = reach(parts, [0].into_iter());
     for name in path {
@@ -201,7 +203,7 @@ fn fit(parts: &[Part], path: &[&str]) -> Fit {
     if here.is_empty() {
         return Fit::No;
     }
-    // Without a wildcard up to here, what the glob names lies inside.
+    // Without a wildcard up to here, the place that the glob names is inside the path.
     let literal = parts.iter().take_while(|part| match part {
         Part::Any => false,
         Part::One(symbols) => symbols.iter().all(|symbol| matches!(symbol, Symbol::Exactly(_))),
@@ -209,7 +211,7 @@ fn fit(parts: &[Part], path: &[&str]) -> Fit {
     Fit::Below { certain: literal.count() >= path.len() }
 }
 
-/// The positions, and those behind every `**` that may be empty.
+/// Returns the positions, and those after every `**` that may be empty.
 fn reach(parts: &[Part], from: impl Iterator<Item = usize>) -> Vec<usize> {
     let mut all: Vec<usize> = Vec::new();
     for mut at in from {
@@ -227,7 +229,7 @@ fn reach(parts: &[Part], from: impl Iterator<Item = usize>) -> Vec<usize> {
     all
 }
 
-/// A name against the symbols of one part; the last `*` takes one character more whenever nothing else fits.
+/// Matches a name with the symbols of one part. The last `*` takes one more character whenever nothing else fits.
 fn matches(symbols: &[Symbol], name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     let (mut at, mut from) = (0, 0);
@@ -260,11 +262,11 @@ fn matches(symbols: &[Symbol], name: &str) -> bool {
 }
 
 impl Symbol {
-    /// Whether one letter can be both.
+    /// Tells whether one letter can match both symbols.
     fn may_be(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Exactly(letter), symbol) | (symbol, Self::Exactly(letter)) => symbol.is(*letter),
-            // Two classes are taken to meet.
+            // Two classes count as overlapping.
             (Self::Single | Self::Many | Self::Class { .. }, Self::Single | Self::Many | Self::Class { .. }) => true,
         }
     }
@@ -327,7 +329,7 @@ fn symbols(part: &str) -> Result<Vec<Symbol>, String> {
     Ok(symbols)
 }
 
-/// `a{b,c}d` as `abd` and `acd`.
+/// Expands the braces of a glob: `a{b,c}d` becomes `abd` and `acd`.
 fn expand(glob: &str) -> Result<Vec<String>, String> {
     let mut done = Vec::new();
     let mut open = vec![glob.to_owned()];

@@ -1,4 +1,4 @@
-//! Paths that decide over agents, hooks and repositories. The list is `tables/guarded.txt`.
+//! Guards paths that decide about agents, hooks and repositories. The list is `tables/guarded.txt`.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -12,11 +12,11 @@ const PATHS: &str = include_str!("tables/guarded.txt");
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct GuardedPath {
     glob: Glob,
-    /// What is below the path is not meant.
+    /// Only the path itself is guarded, not the paths below it.
     only: bool,
 }
 
-/// Returns the list, with the folders that this process's environment names. It is read once.
+/// Returns the list, with the folders that variables of this process's environment name. The list is read once.
 pub(super) fn paths() -> &'static [GuardedPath] {
     static READ: OnceLock<Vec<GuardedPath>> = OnceLock::new();
     READ.get_or_init(|| {
@@ -38,10 +38,12 @@ fn path(line: &str, variable: impl Fn(&str) -> Option<String>) -> Option<Guarded
     Some(GuardedPath { glob: Glob::new(&whole).ok()?, only })
 }
 
-/// Returns the folder of a repository's hooks, where its settings name another than git's own: `.husky` and the like.
+/// Returns the folder of a repository's hooks, if its settings name another folder than git's own: `.husky` and the
+/// like.
 pub(super) fn hooks_folder(root: &Path) -> Option<PathBuf> {
     let git = root.join(".git");
-    // In a linked worktree it is a file that leads to the repository, whose settings lie two folders above.
+    // In a linked worktree `.git` is a file that names a folder of the repository. The settings are two folders above
+    // it.
     let folder = match std::fs::read_to_string(&git) {
         Ok(text) => root.join(text.strip_prefix("gitdir:")?.trim()).parent()?.parent()?.to_owned(),
         Err(_) => git,
@@ -60,7 +62,7 @@ fn escaped(letter: char) -> [Option<char>; 2] {
 }
 
 impl GuardedPath {
-    /// Whether writing a path, or with `tree` what is below it, writes what is guarded.
+    /// Tells whether writing a path, or with `tree` anything below it, writes a guarded path.
     pub(super) fn is_written(&self, path: &Path, roots: &[PathBuf], tree: bool, entries: Option<Entries<'_>>) -> bool {
         match place::fit(&self.glob, path, roots, entries) {
             Fit::Yes if self.only => self.is_itself(path, roots),
@@ -70,12 +72,12 @@ impl GuardedPath {
         }
     }
 
-    /// Whether it may lie below a folder under a name that fits a pattern.
+    /// Tells whether the guarded path may be below a folder under a name that fits a pattern.
     pub(super) fn may_be_found(&self, folder: &Path, pattern: &str, roots: &[PathBuf]) -> bool {
         place::may_find(&self.glob, folder, pattern, roots)
     }
 
-    /// The path itself: the glob fits, and does not fit the folder above it.
+    /// Tells whether this is the guarded path itself: the glob fits it, but does not fit the folder above it.
     fn is_itself(&self, path: &Path, roots: &[PathBuf]) -> bool {
         path.parent().is_none_or(|above| place::fit(&self.glob, above, roots, None) != Fit::Yes)
     }

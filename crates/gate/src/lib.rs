@@ -1,4 +1,4 @@
-//! Gates: which commands and writes of an interactive agent wait for a person, and which are refused.
+//! Gates decide which commands and writes of an interactive agent wait for a person, and which are refused.
 //!
 //! ```text
 //! tool call ── tool ──> acts: a command | paths written | neither
@@ -7,7 +7,8 @@
 //! each      ── rule ──> allow | ask | deny; the strictest counts
 //! ```
 //!
-//! A gate narrows and never widens: what cannot be read asks. It is no sandbox, only a second look at what an agent says it will do.
+//! A gate narrows and never widens: a call that cannot be read asks. A gate is not a sandbox, only a second look at
+//! the calls that an agent announces.
 
 mod command;
 mod effect;
@@ -43,12 +44,13 @@ pub use rule::Rule;
 use tool::Act;
 pub use tool::COMMAND_FIELDS;
 
-/// Of the thread that reads a command; only what is used of it costs.
+/// The stack of the thread that reads a command, in bytes. Only the used part costs memory.
 const STACK_BYTES: usize = 64 << 20;
-/// A client waits for us; no command that a person can read takes a thousandth of it.
+/// The longest time for reading a command. A client waits for us, and a command that a person can read takes less than
+/// a thousandth of it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// From the mildest to the strictest.
+/// A decision about a call. The order is from the mildest to the strictest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Decision {
@@ -57,20 +59,20 @@ pub enum Decision {
     Deny,
 }
 
-/// What a client is about to do, as its hook says it.
+/// A tool call that a client is about to make, as its hook reports it.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<'a> {
     /// The client's own name of the tool.
     pub tool: &'a str,
     pub input: &'a Value,
-    /// Where the client works; absolute.
+    /// The folder where the client works, as an absolute path.
     pub directory: &'a Path,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
     pub decision: Decision,
-    /// Which rule or which construct, and what to do; empty when allowed.
+    /// The rule or the construct that decided, and the next step. Empty when the call is allowed.
     pub reason: String,
 }
 
@@ -88,16 +90,16 @@ pub struct Gates {
     rules: Vec<Rule>,
 }
 
-/// `[gates]`, as it is written.
+/// The table `[gates]` as it is written in a configuration.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Basics {
     default: Option<Otherwise>,
-    /// What holds for programs that cannot be looked into.
+    /// The decision for programs that cannot be analyzed.
     opaque: Option<Otherwise>,
 }
 
-/// What holds for commands and writes that no rule names.
+/// The decision for commands and writes that no rule names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Otherwise {
@@ -113,13 +115,13 @@ impl Gates {
         Ok(Self { default: basics.default, opaque: basics.opaque, rules })
     }
 
-    /// Nothing is gated: no call needs to be looked at.
+    /// Tells whether nothing is gated, so that no call needs a check.
     pub fn is_empty(&self) -> bool {
         let asks = Some(Otherwise::Ask);
         self.rules.is_empty() && self.default != asks && self.opaque != asks
     }
 
-    /// What is to become of a call. It reads links on the disk, writes nothing and never panics.
+    /// Decides about a call. It reads links on the disk, writes nothing and never panics.
     pub fn judge(&self, call: &Call<'_>) -> Verdict {
         if self.is_empty() {
             return Verdict::allow();
@@ -129,9 +131,10 @@ impl Gates {
             Otherwise::Allow => Decision::Allow,
         };
         let otherwise = self.default.map_or(Decision::Ask, decision);
-        // In a list of what is allowed a program that cannot be looked into asks, too, unless a rule names it.
+        // If unlisted commands ask, a program that cannot be analyzed asks too, unless a rule names it.
         let opaque = self.opaque.map_or(otherwise, decision);
-        // What other servers do is theirs to judge by default, and ours where a rule names it.
+        // Tools of other servers are allowed by default, because those servers judge them. Here they are judged only
+        // by rules.
         let defaults =
             if tool::is_foreign(call.tool) { (Decision::Allow, Decision::Allow) } else { (otherwise, opaque) };
         let mut judge = Judge::new(&self.rules, defaults, call.directory);
@@ -155,7 +158,7 @@ impl Gates {
     }
 }
 
-/// Paths that a tool writes.
+/// Returns the findings for paths that a tool writes.
 fn written(paths: &[String], folder: &Path, by: By) -> Found {
     let folders = command::Folders::Known(vec![folder.to_owned()]);
     let write = |path: &String| Write {
@@ -167,13 +170,13 @@ fn written(paths: &[String], folder: &Path, by: By) -> Found {
     Found { writes: paths.iter().map(write).collect(), ..Found::default() }
 }
 
-/// Whether writing a file asks wherever a gate is configured.
+/// Tells whether writing a file asks in every configuration with a gate.
 pub fn is_guarded(path: &Path, root: &Path) -> bool {
     guard::paths().iter().any(|guarded| guarded.is_written(path, &[root.to_owned()], false, None))
 }
 
-/// Every command that a text would run, word by word; `None` stands for a word that is not known before it runs. An error
-/// says what asks before any rule is looked at.
+/// Returns every command that a text would run, word by word. `None` stands for a word that is unknown before it runs.
+/// An error is the reason to ask before any rule is applied.
 pub fn commands(text: &str, directory: &Path) -> Result<Vec<Vec<Option<String>>>, String> {
     let (text, directory): (String, PathBuf) = (text.to_owned(), directory.to_owned());
     let found = aside(move || walk::text(&text, &directory));
@@ -187,12 +190,12 @@ pub fn commands(text: &str, directory: &Path) -> Result<Vec<Vec<Option<String>>>
     Ok(levels().map(|level| level.words.iter().map(|word| word.text.clone()).collect()).collect())
 }
 
-/// Reads on a thread of its own: the parser recurses, and a text that it takes too long or too deep for only asks.
+/// Reads on a separate thread, because the parser recurses. A text that is too deep or takes too long only asks.
 fn aside(read: impl FnOnce() -> Found + Send + 'static) -> Found {
     let ask = |reason: &str| Found { asks: vec![reason.to_owned()], ..Found::default() };
     let (tell, told) = mpsc::sync_channel(1);
     let started = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(move || {
-        // Nobody listens any more when it took too long.
+        // The receiver is gone if reading took too long.
         let _: Result<(), _> = tell.send(read());
     });
     if started.is_err() {

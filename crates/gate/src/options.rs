@@ -1,33 +1,34 @@
-//! The one parser of options: bundles of letters, values in the same word or in the next, abbreviated long options, `--`.
+//! The only parser of options: bundles of letters, values in the same word or in the next, abbreviated long options,
+//! `--`.
 
 use super::command::Arg;
 use super::table::{KnownOption, OptionEffect, ProgramTable, ValueNeed};
 
-/// An option as it was found.
+/// An option that was found in a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct GivenOption {
-    /// As the table spells it: `-C` or `--chdir`.
+    /// The name as the table spells it: `-C` or `--chdir`.
     pub(super) name: &'static str,
     pub(super) value: Option<Arg>,
     pub(super) effect: OptionEffect,
 }
 
-/// The words of a command, told apart.
+/// The words of a command, split into options and operands.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ParsedOptions {
     pub(super) given: Vec<GivenOption>,
-    /// What is no option, in order.
+    /// The words that are not options, in order.
     pub(super) operands: Vec<Arg>,
-    /// Where the first operand stands, for programs whose options end there.
+    /// The place of the first operand, for programs whose options end there.
     pub(super) rest: usize,
-    /// How many of the operands stand before `--`.
+    /// The number of operands before `--`.
     pub(super) before_dashes: usize,
     pub(super) has_dashes: bool,
     /// Options that the table lacks, and words that may be options.
     pub(super) unknown: Vec<String>,
 }
 
-/// Tells options from operands. It reads what the real program would read, and names what the table lacks.
+/// Splits words into options and operands as the real program would, and lists the options that the table lacks.
 pub(super) fn parse(table: &ProgramTable, words: &[Arg]) -> ParsedOptions {
     let mut parser = OptionParser { table, words, at: 1, found: ParsedOptions::default() };
     if table.style.tar {
@@ -75,7 +76,7 @@ impl<'a> OptionParser<'a> {
             } else if lead == "-" && self.table.option("-").is_some() {
                 self.give_flag("-");
             } else if self.table.style.stop {
-                // A word that is not known may be an option, or nothing at all.
+                // A word that is not literal may be an option, or nothing at all.
                 if word.text.is_none() && lead.is_empty() && !self.table.style.literal {
                     self.found.unknown.push("a word before its command that is not literal".to_owned());
                 }
@@ -108,7 +109,7 @@ impl<'a> OptionParser<'a> {
         }
     }
 
-    /// `-x` and `-rwx` of chmod.
+    /// Tells whether a word is a mode of chmod: `-x`, `-rwx`.
     fn is_mode(&self, lead: &str) -> bool {
         let mode = |letter: char| "rwxXstugoa,+=-".contains(letter);
         self.table.style.modes && lead.chars().skip(1).all(mode) && self.table.option(lead).is_none()
@@ -125,7 +126,7 @@ impl<'a> OptionParser<'a> {
     fn long(&mut self, word: &Arg) {
         let end = word.lead.find('=');
         let name = &word.lead[..end.unwrap_or(word.lead.len())];
-        // Where the name itself goes on with something unknown, nothing is known of the option.
+        // If a part of the name itself is unknown, nothing is known about the option.
         if word.text.is_none() && end.is_none() {
             return self.lacks(word);
         }
@@ -146,7 +147,7 @@ impl<'a> OptionParser<'a> {
         if self.table.style.numbers && !letters.is_empty() && letters.chars().all(|letter| letter.is_ascii_digit()) {
             return;
         }
-        // Some options of one dash are more than a letter: `-TT` of zip.
+        // Some options with one dash have more than one letter: `-TT` of zip.
         if letters.len() > 1
             && let Some(option) = self.table.option(&word.lead).filter(|_| word.text.is_some())
         {
@@ -183,13 +184,13 @@ impl<'a> OptionParser<'a> {
                 }
             }
         }
-        // The letters go on with something unknown.
+        // The letters continue with an unknown part.
         if word.text.is_none() {
             self.lacks(word);
         }
     }
 
-    /// `-out file`, where letters are not bundled.
+    /// Reads an option like `-out file`, for programs that do not bundle letters.
     fn whole_word(&mut self, word: &Arg) {
         let end = word.lead.find('=');
         let name = &word.lead[..end.unwrap_or(word.lead.len())];
@@ -212,7 +213,7 @@ impl<'a> OptionParser<'a> {
         }
     }
 
-    /// `tar xf a.tar`: the letters take their values from the words behind them, in order.
+    /// Reads `tar xf a.tar`: the letters take their values from the words after them, in order.
     fn letters_without_dash(&mut self) {
         let Some(text) = self.words.get(self.at).and_then(|word| word.text.clone()) else { return };
         if text.starts_with('-') || text.is_empty() {
@@ -242,7 +243,7 @@ impl ParsedOptions {
     }
 }
 
-/// The last part of a program's path.
+/// Returns the last part of a program's path.
 pub(super) fn base(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
@@ -252,7 +253,7 @@ mod tests {
     use super::*;
     use crate::table;
 
-    /// What a command line is told apart into: options with their values, then operands, then what is unknown.
+    /// Returns the parts of a command line: options with their values, then operands, then unknown words.
     fn told(line: &str) -> String {
         let words: Vec<Arg> = line.split(' ').map(Arg::known).collect();
         let table = table::find(base(words[0].as_text())).expect("a table");

@@ -1,4 +1,4 @@
-//! The paths in a patch of Codex's `apply_patch`.
+//! Reads the paths in a patch of Codex's `apply_patch`.
 //!
 //! ```text
 //! *** Begin Patch
@@ -10,13 +10,13 @@
 //! *** End Patch
 //! ```
 
-/// Files of one patch; more of them nobody looks at.
+/// The number of files in one patch. No person looks at more.
 const FILES_MAX: usize = 1_000;
 const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";
 const HEADERS: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
 
-/// Every path that a patch writes, or why that is not sure.
+/// Returns every path that a patch writes, or the reason why that is uncertain.
 pub(super) fn paths(patch: &str) -> Result<Vec<String>, String> {
     let mut lines = patch.trim().lines();
     if lines.next().map(str::trim_end) != Some(BEGIN) {
@@ -38,7 +38,7 @@ pub(super) fn paths(patch: &str) -> Result<Vec<String>, String> {
             }
             paths.push(path.to_owned());
         } else if line.starts_with("*** End of File") || line.is_empty() || line.starts_with(['+', '-', ' ', '@']) {
-            // A reader that is kinder to blanks may see a header there.
+            // A parser that tolerates blanks may read a header there.
             if line.starts_with(' ') && bare.starts_with("*** ") {
                 return Err(format!("a line that may be a header: {bare:?}"));
             }

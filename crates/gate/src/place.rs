@@ -1,4 +1,4 @@
-//! Paths: from which folder, through which links, and how they stand to a glob.
+//! Resolves paths: from which folder, through which links, and how they fit a glob.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -7,12 +7,12 @@ use std::path::{Component, Path, PathBuf};
 use super::command::home;
 use super::glob::{self, Fit, Glob, Root};
 
-/// Links in a row, as Linux counts them.
+/// The number of links in a row that are followed, as in Linux.
 const LINKS_MAX: usize = 40;
-/// What makes a folder the root of a repository.
+/// The entries that make a folder the root of a repository.
 const MARKS: [&str; 2] = [".git", ".handover"];
 
-/// A path without `.` and `..`, as if there were no links.
+/// Returns a path without `.` and `..`, as if there were no links.
 pub(super) fn tidy(path: &Path) -> PathBuf {
     let mut tidy = PathBuf::from("/");
     for part in path.components() {
@@ -25,7 +25,8 @@ pub(super) fn tidy(path: &Path) -> PathBuf {
     tidy
 }
 
-/// Where a path leads when every link is followed; nothing when links go in circles. What does not exist is where it would be.
+/// Returns the target of a path after every link is followed. Returns None when links go in circles. A missing file
+/// counts at the place where it would be.
 pub(super) fn resolve(path: &Path) -> Option<PathBuf> {
     let mut left: VecDeque<OsString> = parts(path);
     let mut real = PathBuf::from("/");
@@ -61,28 +62,28 @@ fn parts(path: &Path) -> VecDeque<OsString> {
     names.collect()
 }
 
-/// The repositories that a path lies in, innermost first.
+/// Returns the repositories that hold a path, innermost first.
 pub(super) fn roots(path: &Path) -> Vec<PathBuf> {
     let marked = |folder: &&Path| MARKS.iter().any(|mark| folder.join(mark).symlink_metadata().is_ok());
     path.ancestors().filter(marked).map(Path::to_owned).collect()
 }
 
-/// Entries of a folder by a pattern of the shell.
+/// The entries of a folder whose names match a shell pattern.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entries<'p> {
     pub(super) pattern: &'p str,
-    /// What is below them counts, too.
+    /// Everything below the entries counts too.
     pub(super) tree: bool,
 }
 
-/// Whether a path leads through what is open already, or through another process's view of the disk.
+/// Tells whether a path leads through an open file, or through another process's view of the disk.
 pub(super) fn is_through_processes(path: &Path) -> bool {
     let spelled = tidy(path);
     let text = spelled.to_string_lossy();
     spelled.starts_with("/proc") || spelled.starts_with("/dev/fd") || text == "/dev/stdin"
 }
 
-/// Whether following the links of a path leads through `/proc` anywhere.
+/// Tells whether the links of a path lead through `/proc` anywhere.
 pub(super) fn passes_processes(path: &Path) -> bool {
     let mut left: VecDeque<OsString> = parts(path);
     let mut real = PathBuf::from("/");
@@ -108,10 +109,11 @@ pub(super) fn passes_processes(path: &Path) -> bool {
     true
 }
 
-/// Entries that are looked at below one place; with more of them nothing is said for sure.
+/// The number of entries that are checked below one place. With more entries, a match counts as possible.
 const ENTRIES_MAX: usize = 5_000;
 
-/// Whether something that fits a glob may lie below a folder under a name that fits a pattern: by what is on the disk now.
+/// Tells whether something that fits a glob may be below a folder under a name that fits a pattern, by the current
+/// files on the disk.
 pub(super) fn may_find(glob: &Glob, folder: &Path, pattern: &str, roots: &[PathBuf]) -> bool {
     let home = home().map(PathBuf::from);
     let from = match glob.root() {
@@ -130,7 +132,7 @@ pub(super) fn may_find(glob: &Glob, folder: &Path, pattern: &str, roots: &[PathB
     })
 }
 
-/// Whether an entry below a place has a name that fits a pattern.
+/// Tells whether an entry below a place has a name that fits a pattern.
 fn holds(place: &Path, pattern: &str) -> bool {
     let (mut open, mut seen) = (vec![place.to_owned()], 0);
     while let Some(folder) = open.pop() {
@@ -147,7 +149,7 @@ fn holds(place: &Path, pattern: &str) -> bool {
     false
 }
 
-/// How a path stands to a glob that starts in one of these roots: the closest fit counts.
+/// Returns how a path fits a glob that starts in one of these roots. The closest fit counts.
 pub(super) fn fit(glob: &Glob, path: &Path, roots: &[PathBuf], entries: Option<Entries<'_>>) -> Fit {
     let from_home;
     let from: &[PathBuf] = match glob.root() {
@@ -170,7 +172,7 @@ pub(super) fn fit(glob: &Glob, path: &Path, roots: &[PathBuf], entries: Option<E
                     None => glob.fit(&names),
                 }
             }
-            // The whole root lies in it.
+            // The path contains the whole root.
             Err(_) if root.starts_with(path) => match entries {
                 Some(Entries { pattern, tree }) => above(path, root, pattern, tree),
                 None => Fit::Below { certain: true },
@@ -187,7 +189,7 @@ pub(super) fn fit(glob: &Glob, path: &Path, roots: &[PathBuf], entries: Option<E
     best
 }
 
-/// Entries of a folder above a root: the root lies in one of them when the pattern fits its name.
+/// Returns how entries of a folder above a root fit. The root is in one of them if the pattern fits its name.
 fn above(folder: &Path, root: &Path, pattern: &str, tree: bool) -> Fit {
     let name = root.strip_prefix(folder).ok().and_then(|below| below.iter().next()).map(|name| name.to_string_lossy());
     let fits = name.is_some_and(|name| {
@@ -197,8 +199,8 @@ fn above(folder: &Path, root: &Path, pattern: &str, tree: bool) -> Fit {
     if fits && tree { Fit::Below { certain: false } } else { Fit::No }
 }
 
-/// A folder in which everybody puts things: files of unknown names in it are taken for no part of a repository that happens to
-/// lie there.
+/// Tells whether all users put files into this folder. Files with unknown names in it do not count as a part of a
+/// repository that happens to be there.
 pub(super) fn is_common(path: &Path) -> bool {
     let own = std::env::var_os("TMPDIR").map(PathBuf::from);
     ["/tmp", "/var/tmp", "/dev/shm"].iter().any(|folder| path == Path::new(folder))

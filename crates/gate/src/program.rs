@@ -1,4 +1,5 @@
-//! What is known of programs beside their tables: builtins that run a text, and variables that change what others do.
+//! Knows facts about programs that their tables lack: builtins that run a text, and variables that change other
+//! programs.
 
 use super::command::Arg;
 use super::options::base;
@@ -9,10 +10,10 @@ const ASKS: &str = "\
     trap alias unalias enable bind complete compgen fc let repeat foreach emulate zmodload autoload zle sched coproc at \
     batch crontab";
 
-/// Words that only print what a program is.
+/// Words with which a program only prints facts about itself.
 const ABOUT: &[&str] = &["--version", "-V", "-v", "--help", "-h", "-version"];
 
-/// Variables that change which program runs, or what it does. `*` stands for the rest of a name.
+/// Variables that change which program runs, or how it behaves. `*` stands for the rest of a name.
 const VARIABLES: &str = "\
     PATH LD_* DYLD_* GIT_* BASH_ENV BASH_FUNC_* ENV SHELLOPTS BASHOPTS PS0 PS4 PROMPT_COMMAND IFS CDPATH HOME \
     OLDPWD PWD DIRSTACK SHELL EDITOR VISUAL PAGER MANPAGER LESSOPEN LESSCLOSE BROWSER \
@@ -20,7 +21,8 @@ const VARIABLES: &str = "\
     POSIXLY_CORRECT GZIP XZ_OPT XZ_DEFAULTS ZSTD_* BZIP BZIP2 UNZIP ZIPOPT LESS WGETRC CURL_HOME OPENSSL_CONF AWKPATH \
     CLAUDE_CONFIG_DIR CODEX_HOME GEMINI_CLI_HOME QWEN_HOME COPILOT_HOME GOOSE_PATH_ROOT OPENCODE_CONFIG* HANDOVER_*";
 
-/// Variables that change what a toolchain does. It is not looked into anyway, so they make a call no less known than it is.
+/// Variables that change the behaviour of a toolchain. A toolchain is not analyzed anyway, so a call with them is as
+/// well known as one without them.
 const TOOLCHAINS: &str = "\
     PYTHON* PERL* RUBY* NODE_* MAKEFLAGS JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS MAVEN_OPTS RUSTC* RUSTFLAGS \
     RUSTDOCFLAGS CARGO_HOME CARGO_BUILD_* CARGO_ENCODED_* CARGO_TARGET_* CC CXX GOFLAGS npm_config_* NPM_CONFIG_*";
@@ -50,12 +52,13 @@ fn fits(patterns: &str, variable: &str) -> bool {
 /// Interpreters of languages in which a text that only reads can be told from one that writes.
 const LANGUAGES: &str = "python pypy node nodejs deno bun ruby php lua luajit perl ipython tsx ts-node julia";
 
-/// A text for this interpreter is in such a language.
+/// Tells whether a text for this interpreter is in one of these languages.
 pub(super) fn is_language(name: &str) -> bool {
     is_one_of(LANGUAGES, name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.'))
 }
 
-/// Whether a command writes, or runs what follows: one of which only the first words are known may reach anything.
+/// Tells whether a command writes, or runs the words after it. If only its first words are known, it may reach
+/// anything.
 pub(super) fn is_writer(text: &str) -> bool {
     const WRITERS: &str = "rm rmdir mv cp tee touch mkdir truncate dd ln chmod chown sed tar unzip curl wget rsync shred \
                            unlink install patch sh bash zsh dash ksh fish sudo doas env xargs eval exec nohup timeout";
@@ -63,28 +66,28 @@ pub(super) fn is_writer(text: &str) -> bool {
     text.contains(['>', ';', '|', '&', '`']) || is_one_of(WRITERS, first)
 }
 
-/// Another program runs, or the same one does something else.
+/// Tells whether a variable makes another program run, or makes the same program behave differently.
 pub(super) fn changes_programs(variable: &str) -> bool {
     fits(VARIABLES, variable)
 }
 
-/// Programs write where its value says.
+/// Tells whether programs write to the place that the variable names.
 pub(super) fn names_folder(variable: &str) -> bool {
     fits(FOLDERS, variable)
 }
 
-/// An option of bash after which words mean something else.
+/// Tells whether an option of bash changes the meaning of later words.
 pub(super) fn changes_reading(option: &str) -> bool {
     is_one_of(READING, option)
 }
 
-/// A toolchain runs another compiler, or loads other code.
+/// Tells whether a variable makes a toolchain run another compiler or load other code.
 pub(super) fn changes_toolchain(variable: &str) -> bool {
-    // This one only says where things are built.
+    // This variable only names the folder of the build output.
     fits(TOOLCHAINS, variable) && variable != "CARGO_TARGET_DIR"
 }
 
-/// Builtins that change folders or do nothing: they are judged by rules that name them, and by no default.
+/// Tells whether a builtin changes folders or does nothing. Only a rule that names it judges it, and no default does.
 pub(super) fn is_harmless(program: &str) -> bool {
     matches!(
         program,
@@ -92,7 +95,7 @@ pub(super) fn is_harmless(program: &str) -> bool {
     )
 }
 
-/// A name that must keep its meaning for what follows to be read.
+/// Tells whether a name must keep its meaning so that the words after it can be read.
 pub(super) fn is_relied_on(name: &str) -> bool {
     is_harmless(name)
         || super::wrapper::is_wrapper(name)
@@ -105,7 +108,7 @@ pub(super) fn is_relied_on(name: &str) -> bool {
 pub(super) const DECLARES: &[&str] =
     &["export", "declare", "typeset", "local", "readonly", "readarray", "mapfile", "read", "unset", "printf"];
 
-/// Why a program asks unless a rule names it.
+/// Returns the reason why a program asks unless a rule names it.
 pub(super) fn asks(words: &[Arg]) -> Option<String> {
     let program = words.first()?.text.as_deref()?;
     let name = base(program);
@@ -119,7 +122,7 @@ pub(super) fn asks(words: &[Arg]) -> Option<String> {
         return Some(format!("{name} runs commands that are not looked into, now or later"));
     }
     match name {
-        // These name another program for a word, or write a file.
+        // These can make a word mean another program, or write a file.
         "hash" | "history" if words.iter().skip(1).any(|word| !matches!(word.as_text(), "-r" | "-c" | "-l")) => {
             Some(format!("{name} with words that may change what commands mean, or write"))
         }
@@ -143,12 +146,13 @@ pub(super) fn asks(words: &[Arg]) -> Option<String> {
     }
 }
 
-/// `-k`, also among other letters.
+/// Tells whether a word like `-k` has this letter, also among other letters.
 fn is_letters(word: &str, letter: char) -> bool {
     word.strip_prefix('-').is_some_and(|letters| !letters.starts_with('-') && letters.contains(letter))
 }
 
-/// A script that the shell itself reads: one by its name is as unknown as a program, anything else is a text.
+/// Returns the reason why a script that the shell itself reads asks. A script that is given by its name is as unknown
+/// as a program; anything else is a text.
 fn sourced(words: &[Arg]) -> Option<String> {
     match words.get(1).map(|word| word.text.as_deref()) {
         Some(Some(file)) if !super::wrapper::is_input(file) => None,
@@ -156,18 +160,18 @@ fn sourced(words: &[Arg]) -> Option<String> {
     }
 }
 
-/// How much is known of a program.
+/// The knowledge about a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ProgramKnowledge {
-    /// Its words tell what it does.
+    /// Its words tell its effects.
     Known,
     /// It runs a script, a text or its input.
     Interpreter(String),
-    /// Nothing is known of it.
+    /// Nothing is known about it.
     Unknown(String),
 }
 
-/// Says how much is known of a program, wherever its table does not.
+/// Returns how much is known about a program, if its table does not tell.
 pub(super) fn knowledge(words: &[Arg]) -> ProgramKnowledge {
     let Some(program) = words.first().and_then(|word| word.text.as_deref()) else { return ProgramKnowledge::Known };
     let (program, name) = (&short(program), base(program));
@@ -194,12 +198,12 @@ pub(super) fn knowledge(words: &[Arg]) -> ProgramKnowledge {
     ProgramKnowledge::Unknown(format!("{} is a program that is not looked into", short(name)))
 }
 
-/// It only prints what the program is.
+/// Tells whether a command only prints facts about its program.
 pub(super) fn is_about(words: &[Arg]) -> bool {
     words.len() == 2 && words.get(1).is_some_and(|word| ABOUT.contains(&word.as_text()))
 }
 
-/// A name as it is shown to people.
+/// Shortens a name for messages to people.
 fn short(name: &str) -> String {
     match name.char_indices().nth(60) {
         Some((end, _)) => format!("{}…", &name[..end]),
@@ -207,7 +211,7 @@ fn short(name: &str) -> String {
     }
 }
 
-/// It lies where a system keeps its programs.
+/// Tells whether a program is in a folder where a system keeps its programs.
 pub(super) fn is_of_the_system(program: &str) -> bool {
     let folders = ["/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/opt/homebrew/bin/"];
     folders.iter().any(|folder| program.strip_prefix(folder).is_some_and(|name| !name.contains('/')))

@@ -1,5 +1,5 @@
-//! The option parser against the real programs: every spelling of every option that writes or runs something is run in a
-//! scratch folder, and what it did is compared with what the gate said.
+//! Compares the option parser with the real programs: every spelling of every option that writes or runs something is
+//! run in a scratch folder, and the changes are compared with the findings of the gate.
 
 #![expect(clippy::disallowed_methods, reason = "it starts real programs in a folder of its own")]
 
@@ -15,7 +15,7 @@ use super::table::{self, KnownOption, OptionEffect, ProgramTable, ValueNeed};
 use super::{Basics, Call, Decision, Gates, Rule};
 
 const TEMPLATES: &str = include_str!("../tests/gates/real.list");
-/// Options that would wait for something, or go on after the program has ended.
+/// Options that would wait for something, or continue after the program has ended.
 const LEFT_OUT: &[&str] = &[
     "-b",
     "--background",
@@ -37,7 +37,7 @@ fn gates() -> Gates {
     Gates::new(basics, vec![rule("write = \"infra/**\"\ndecision = \"deny\"")]).unwrap()
 }
 
-/// A repository with two commits, of which the gate denies the folder `infra`.
+/// A repository with several commits, in which the gate denies the folder `infra`.
 struct RealFolder {
     folder: tempfile::TempDir,
 }
@@ -52,7 +52,7 @@ fn run(folder: &Path, text: &str) {
 }
 
 impl RealFolder {
-    /// A copy of a folder that was made once; with its history for git, and for other programs with none.
+    /// Copies a folder that was made once. A copy for git has its history, and a copy for another program has none.
     fn copy_of(first: &Self, program: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let from = first.root().display().to_string();
@@ -78,7 +78,7 @@ impl RealFolder {
         fs::canonicalize(self.folder.path()).unwrap()
     }
 
-    /// Everything below the denied folder: what kind it is, what is in it and who may read it.
+    /// Returns everything below the denied folder, with its kind, content and permissions.
     fn state(&self) -> BTreeMap<PathBuf, String> {
         use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
         let (mut found, mut open) = (BTreeMap::new(), vec![self.root().join("infra")]);
@@ -99,7 +99,7 @@ impl RealFolder {
     }
 }
 
-/// Every way to write an option with its value.
+/// Returns every spelling of an option with its value.
 fn spellings(table: &ProgramTable, option: KnownOption, value: &str) -> Vec<String> {
     let name = option.name;
     let mut found = Vec::new();
@@ -108,7 +108,7 @@ fn spellings(table: &ProgramTable, option: KnownOption, value: &str) -> Vec<Stri
         if option.takes == ValueNeed::Always {
             found.push(format!("{name} {value}"));
         }
-        // The shortest abbreviation that the program takes is among these.
+        // One of these is the shortest abbreviation that the program accepts.
         for length in 1..long.len() {
             found.push(format!("{}={value}", &name[..2 + length]));
         }
@@ -127,7 +127,7 @@ fn spellings(table: &ProgramTable, option: KnownOption, value: &str) -> Vec<Stri
     found
 }
 
-/// The options of a template that write or run something, in every spelling; and no option at all.
+/// Returns the options of a template that write or run something, in every spelling, and one empty text for no option.
 fn slots(table: &ProgramTable, root: &Path) -> Vec<String> {
     let mut found = vec![String::new()];
     let out = root.join("infra/out");
@@ -141,13 +141,13 @@ fn slots(table: &ProgramTable, root: &Path) -> Vec<String> {
         };
         found.extend(spellings(table, *option, &value));
     }
-    // Flags in front of what writes anyway: none of them hides it.
+    // Add flags in front of a command that writes anyway: none of them may hide the write.
     let flags = table.options().iter().filter(|option| option.takes == ValueNeed::Never);
     found.extend(flags.map(|flag| flag.name.to_owned()).filter(|name| !LEFT_OUT.contains(&name.as_str())));
     found
 }
 
-/// The rows that are run, and the programs that are said not to be.
+/// Returns the rows to run, and the programs that are listed as untried.
 fn rows() -> (Vec<&'static str>, Vec<&'static str>) {
     let lines = TEMPLATES.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
     let (untried, rows): (Vec<&str>, Vec<&str>) = lines.partition(|line| line.starts_with("untried "));
@@ -155,7 +155,7 @@ fn rows() -> (Vec<&'static str>, Vec<&'static str>) {
     (rows, untried.iter().filter_map(name).collect())
 }
 
-/// The name of the table that a row is about: `git-diff` of `git diff --output OUT`.
+/// Returns the name of the table that a row is about: `git-diff` of `git diff --output OUT`.
 fn subject(row: &str) -> String {
     let mut words = row.split(' ').filter(|word| !word.starts_with('-') && *word != "infra");
     match (words.next(), words.next()) {
@@ -164,7 +164,8 @@ fn subject(row: &str) -> String {
     }
 }
 
-/// A program whose table has options that write or run something is tried, or said not to be and why.
+/// A program whose table has options that write or run something has a row, or it is listed as untried with the
+/// reason.
 #[test]
 fn every_table_with_outputs_has_rows() {
     let (rows, untried) = rows();
@@ -183,7 +184,7 @@ fn every_table_with_outputs_has_rows() {
     assert!(rows.len() > 200, "{}", rows.len());
 }
 
-/// What came of some rows.
+/// The results of some rows.
 #[derive(Default)]
 struct Tally {
     ran: usize,
@@ -233,14 +234,14 @@ fn try_rows(rows: &[&'static str], rounds: usize, gates: &Gates, first: &RealFol
     tally
 }
 
-/// What was written though the gate allowed it. The number of rounds bounds how many spellings of each template are run;
-/// `FUZZ_ROUNDS` sets it, and without a bound all of them are.
+/// Fails if a program changed the denied folder although the gate allowed its command. `FUZZ_ROUNDS` (4 by default)
+/// limits how many spellings of each template are run; a large number runs all of them.
 #[test]
 fn real_programs_write_nothing_that_was_allowed() {
     let rounds = std::env::var("FUZZ_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(4);
     let (gates, first) = (gates(), RealFolder::new());
     let rows: &'static [&'static str] = Vec::leak(rows().0);
-    // Most of the time goes by until a program has ended.
+    // Most of the time is spent waiting for programs to end.
     let tallies: Vec<Tally> = std::thread::scope(|scope| {
         let (gates, first) = (&gates, &first);
         let part = |rows: &'static [&'static str]| scope.spawn(move || try_rows(rows, rounds, gates, first));
@@ -252,7 +253,7 @@ fn real_programs_write_nothing_that_was_allowed() {
     let mut missing: Vec<&str> = tallies.iter().flat_map(|one| one.missing.iter().copied()).collect();
     missing.dedup();
     if !missing.is_empty() {
-        // Said, so that a run without them is not taken for one with them.
+        // Print this, so that a run without these programs is not taken for a run with them.
         println!("not installed, so not tried: {}", missing.join(", "));
     }
     println!("{ran} commands were run, and {wrote} of them wrote below the denied folder");

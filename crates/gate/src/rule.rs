@@ -1,4 +1,4 @@
-//! One `[[gate]]`: words a command begins with or paths that are written, and what is decided.
+//! One rule, written as `[[gate]]`: the first words of a command or the paths that are written, and the decision.
 
 use serde::Deserialize;
 
@@ -7,9 +7,9 @@ use super::glob::Glob;
 use super::options::base;
 use super::{Decision, git};
 
-/// Rules of one file; more would not be read by anybody.
+/// The number of rules in one file. No person would read more.
 pub(crate) const RULES_MAX: usize = 1_000;
-/// Words of one rule.
+/// The number of words in one rule.
 const WORDS_MAX: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -70,25 +70,27 @@ impl TryFrom<Written> for Rule {
 /// Programs whose commands may be abbreviated.
 const ABBREVIATES: &[&str] = &["npm", "hg", "ip", "svn"];
 
-/// How a command stands to the words of a rule.
+/// The relation of a command to the words of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fit {
     No,
-    /// It cannot be told.
+    /// It is uncertain.
     Perhaps,
     Yes,
 }
 
-/// Whether a rule that allows names this command: word for word, so that nothing is let through by likeness.
+/// Tells whether a rule that allows names this command. The words must be the same, so that no similar command is
+/// allowed.
 pub(super) fn allows(rule: &[String], words: &[Arg]) -> bool {
     rule.len() <= words.len() && rule.iter().zip(words).all(|(wanted, word)| word.text.as_deref() == Some(wanted))
 }
 
-/// Whether a rule that asks or denies means this command, however it is spelled: by its path, with options in between.
+/// Tells whether a rule that asks or denies means this command in any spelling: by its path, or with options in
+/// between.
 pub(super) fn concerns(rule: &[String], words: &[Arg]) -> Fit {
     let (Some(wanted), Some(program)) = (rule.first(), words.first()) else { return Fit::No };
     let Some(program) = program.text.as_deref().map(base) else { return Fit::Perhaps };
-    // Below another system's shell programs have an ending.
+    // On another system a program's name has an ending.
     let program = program.strip_suffix(".exe").unwrap_or(program);
     if program != base(wanted) {
         return Fit::No;
@@ -112,7 +114,7 @@ pub(super) fn concerns(rule: &[String], words: &[Arg]) -> Fit {
     for wanted in &rule[1..] {
         let rest = words.get(at..).unwrap_or_default();
         if wanted.starts_with('-') {
-            // Options stand anywhere, and letters are written together.
+            // Options may stand anywhere, and their letters may be written together.
             if rest.iter().any(|word| word.text.as_deref() == Some(wanted)) {
                 continue;
             }
@@ -131,7 +133,7 @@ pub(super) fn concerns(rule: &[String], words: &[Arg]) -> Fit {
             {
                 return Fit::Perhaps;
             }
-            // An option, whose value may be the next word.
+            // This is an option, and the next word may be its value.
             Some(Arg { text: Some(word), .. }) if word.starts_with('-') => {
                 let later = rest.iter().any(|word| word.text.as_deref().is_none_or(|word| word == wanted));
                 return if later { Fit::Perhaps } else { Fit::No };
@@ -142,10 +144,10 @@ pub(super) fn concerns(rule: &[String], words: &[Arg]) -> Fit {
     if doubt { Fit::Perhaps } else { Fit::Yes }
 }
 
-/// Words behind the first one of a rule that are looked at: longer commands are not hidden in arguments.
+/// The number of words after a rule's first word that are searched. Longer commands are not hidden in arguments.
 const WINDOW: usize = 64;
 
-/// Whether the words of a rule stand in a row somewhere in the arguments of a program that may run them.
+/// Tells whether the words of a rule stand in a row in the arguments of a program that may run them.
 pub(super) fn stands_in(rule: &[String], arguments: &[Arg]) -> bool {
     let Some(wanted) = rule.first().map(|word| base(word)) else { return false };
     arguments.iter().enumerate().any(|(at, word)| {
@@ -159,8 +161,8 @@ pub(super) fn stands_in(rule: &[String], arguments: &[Arg]) -> bool {
     })
 }
 
-/// Whether a rule means these words, which another program may run. A name there is often only a name: the other words of the
-/// rule must follow it, or may.
+/// Tells whether a rule means these words, which another program may run. Often the first word is only a name, so the
+/// other words of the rule must follow it, or unknown words that may be the same.
 pub(super) fn is_likely(rule: &[String], words: &[Arg]) -> bool {
     let rest = words.get(1..).unwrap_or_default();
     let follows = |wanted: &String| rest.iter().any(|word| word.text.as_deref().is_none_or(|text| text == wanted));
@@ -174,21 +176,22 @@ pub(super) fn is_likely(rule: &[String], words: &[Arg]) -> bool {
     }
 }
 
-/// Whether the words of a rule stand in a row in a text of some language: `["git", "push"]` and `git push` alike.
+/// Tells whether the words of a rule stand in a row in a text of any language: `["git", "push"]` as well as `git
+/// push`.
 pub(super) fn stands_in_text(rule: &[String], text: &str) -> bool {
     let part = |letter: char| !(letter.is_alphanumeric() || "_-./@:+~".contains(letter));
     let words: Vec<Arg> = text.split(part).filter(|word| !word.is_empty()).map(Arg::known).collect();
     stands_in(rule, &words)
 }
 
-/// Whether a command that begins with this text may be the one that a rule is for.
+/// Tells whether a command that begins with this text may be the command that a rule is about.
 pub(super) fn may_begin(rule: &[String], text: &str) -> bool {
     let words: Vec<Arg> = text.split_whitespace().map(Arg::known).chain([Arg::unknown()]).collect();
     concerns(rule, &words) != Fit::No || stands_in(rule, &words)
 }
 
 impl Rule {
-    /// For people: `command git push`.
+    /// Returns the rule for messages to people: `command git push`.
     pub(super) fn shown(&self) -> String {
         match &self.matter {
             Matter::Command(words) => format!("command {}", words.join(" ")),

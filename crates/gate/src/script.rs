@@ -1,9 +1,9 @@
-//! The text of a command as words and a plain skeleton that has nothing left to quote.
+//! Splits the text of a command into words and a plain skeleton without any quotes.
 //!
-//! `git commit -m "$(date)" <<EOF …` becomes `W0 W1 W2 W3 <<< W4`, with the words beside it. Quotes, comments, substitutions
-//! and here-documents are what hides a command from a reader, and it is here that bash must be followed to the letter: a
-//! general parser is kind to text that bash would read in another way. So this reader knows the common forms exactly and gives
-//! up on all others, and the grammar of the skeleton is left to `brush-parser`, which then cannot be misled.
+//! `git commit -m "$(date)" <<EOF …` becomes `W0 W1 W2 W3 <<< W4`, and the words are kept separately. Quotes,
+//! comments, substitutions and here-documents can hide a command from a parser. So this reader must follow bash
+//! exactly: a general parser accepts text that bash reads in another way. The reader knows the common forms exactly
+//! and gives up on all others. `brush-parser` then reads the grammar of the skeleton, which can no longer mislead it.
 
 mod dollar;
 mod words;
@@ -12,10 +12,10 @@ use std::collections::HashMap;
 
 use super::word::Word;
 
-/// Substitutions within substitutions; deeper nobody reads.
+/// The depth of substitutions within substitutions. No person reads deeper ones.
 const NESTING_MAX: u32 = 32;
 
-/// Why a text was not read to its end.
+/// The reason why a text was not read to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Unread(pub(super) String);
 
@@ -25,26 +25,26 @@ impl From<&str> for Unread {
     }
 }
 
-/// One program text, read.
+/// The result of reading one program text.
 #[derive(Debug, Default)]
 pub(super) struct Script {
     /// Keywords, operators and the names of words.
     pub(super) plain: String,
-    /// What the names in `plain` stand for.
+    /// The words that the names in `plain` stand for.
     pub(super) words: HashMap<String, Word>,
-    /// `((…))`, by their order in `plain`; what they run.
+    /// The `((…))` parts in the order of `plain`, with the commands that they run.
     pub(super) arithmetic: Vec<Word>,
-    /// Variables whose values are computed with: bash evaluates them, and what is in them may run commands.
+    /// Variables in computations. bash evaluates their values, and those may run commands.
     pub(super) computed: Vec<String>,
-    /// Variables set by computing, so they hold numbers.
+    /// Variables that a computation sets, so they hold numbers.
     pub(super) numbers: Vec<String>,
-    /// `${name=value}`.
+    /// Variables that `${name=value}` sets.
     pub(super) assigned: Vec<String>,
-    /// `((` was seen, which other shells read as two subshells; or another word of bash alone.
+    /// The text has `((`, which other shells read as two subshells, or another word that only bash knows.
     pub(super) only_bash: bool,
 }
 
-/// What ends a list of commands.
+/// The end of a list of commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stop {
     End,
@@ -66,25 +66,26 @@ struct Reader<'t> {
     nesting: u32,
     script: Script,
     pending: Vec<Pending>,
-    /// Between `[[` and `]]`.
+    /// True between `[[` and `]]`.
     in_test: bool,
-    /// A here-document was announced in a substitution: bash 5.2 writes such a text anew and loses a `;` in it.
+    /// True after a here-document was announced in a substitution: bash 5.2 rewrites such a text and loses a `;` in
+    /// it.
     document_inside: bool,
-    /// Its body was read.
+    /// True after the body of that here-document was read.
     document_over: bool,
-    /// Between `name=(` and its end.
+    /// True between `name=(` and its end.
     in_list: bool,
-    /// Left behind by the word that was read last.
+    /// True if the word that was read last is `time`.
     after_time: bool,
 }
 
-/// Words that the grammar must see as they are.
+/// Words that the grammar must see unchanged.
 pub(super) const RESERVED: &[&str] = &[
     "!", "{", "}", "case", "do", "done", "elif", "else", "esac", "fi", "for", "if", "in", "then", "until", "while",
     "[[", "]]", "function", "select", "coproc", "time",
 ];
 
-/// Longest first.
+/// The operators, longest first.
 const OPERATORS: &[&str] = &[
     "&>>", "<<<", "<<-", ";;&", "&&", "||", ";;", ";&", "<<", ">>", "<&", ">&", "<>", ">|", "&>", "|&", "&", "|", ";",
     "<", ">", "(", ")",
@@ -141,7 +142,7 @@ impl<'t> Reader<'t> {
         self.script.plain.push(' ');
     }
 
-    /// Reads commands up to the end, or up to and with the parenthesis that closes them.
+    /// Reads commands up to the end, or up to the parenthesis that closes them, which is read as well.
     fn list(&mut self, stop: Stop) -> Result<(), Unread> {
         let mut open = 0_u32;
         loop {
@@ -198,7 +199,7 @@ impl<'t> Reader<'t> {
         let found = OPERATORS.iter().find(|operator| self.looking_at(operator));
         let operator = *found.ok_or("an operator")?;
         self.at += operator.len();
-        // dash reads `&>` as two, and knows no `|&`.
+        // dash reads `&>` as two operators, and does not know `|&`.
         self.script.only_bash |= matches!(operator, "&>" | "&>>" | "|&" | "<<<" | ";;&" | ";&");
         match operator {
             ";" | "&" if self.document_inside => Err("a list with a here-document inside of a substitution".into()),
@@ -206,12 +207,13 @@ impl<'t> Reader<'t> {
             "<<" => self.document(false),
             "<<-" => self.document(true),
             _ => {
-                // Two parentheses in a row are arithmetic to the parser, blank or not; to bash these are subshells.
+                // The parser reads two parentheses in a row as arithmetic, also with a blank between them. To bash
+                // these are subshells.
                 if operator == "(" && self.script.plain.trim_end_matches(' ').ends_with('(') {
                     self.script.plain.push('\n');
                 }
                 self.emit(operator);
-                // A dash closes, and is no part of the word behind it.
+                // The dash closes the descriptor and is not a part of the next word.
                 if matches!(operator, ">&" | "<&") && self.peek() == Some('-') {
                     self.at += 1;
                     let name = format!("W{}", self.script.words.len());
@@ -223,7 +225,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The delimiter behind `<<`. What follows the line becomes a word, and the document a here-string of it.
+    /// Reads the delimiter after `<<`. The body after the line becomes a word, and the document becomes a here-string
+    /// with it.
     fn document(&mut self, tabs: bool) -> Result<(), Unread> {
         while matches!(self.peek(), Some(' ' | '\t')) {
             self.at += 1;
@@ -245,7 +248,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// The bodies of what the last line announced.
+    /// Reads the bodies of the here-documents that the last line announced.
     fn documents(&mut self) -> Result<(), Unread> {
         self.document_over |= self.nesting > 0 && !self.pending.is_empty();
         for pending in std::mem::take(&mut self.pending) {
@@ -275,7 +278,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// The body of a here-document in which bash expands.
+    /// Reads the body of a here-document in which bash expands variables and commands.
     fn body(&mut self, body: &str) -> Result<Word, Unread> {
         let letters: Vec<char> = body.chars().collect();
         let mut inner = Reader::new(&letters, 0, self.nesting)?;
@@ -284,7 +287,7 @@ impl<'t> Reader<'t> {
         Ok(word)
     }
 
-    /// A command or subshell of its own, up to its closing parenthesis.
+    /// Reads a nested command or subshell, up to its closing parenthesis.
     fn nested(&mut self) -> Result<Script, Unread> {
         let mut inner = Reader::new(self.text, self.at, self.nesting + 1)?;
         inner.list(Stop::Parenthesis)?;
@@ -292,7 +295,7 @@ impl<'t> Reader<'t> {
         Ok(inner.script)
     }
 
-    /// `((…))`, which bash takes for arithmetic when its end is `))`.
+    /// Reads `((…))`, which bash takes for arithmetic when it ends with `))`.
     fn arithmetic_command(&mut self) -> Result<(), Unread> {
         self.at += 2;
         let start = self.at;
@@ -314,7 +317,7 @@ impl<'t> Reader<'t> {
 }
 
 impl Script {
-    /// Takes over what holds for the whole text, not the words.
+    /// Adds another script's facts about the whole text, but not its words.
     fn absorb(&mut self, other: &Self) {
         self.computed.extend_from_slice(&other.computed);
         self.numbers.extend_from_slice(&other.numbers);

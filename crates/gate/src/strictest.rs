@@ -1,11 +1,11 @@
-//! The rules of a configuration as lines that two configurations can be compared by.
+//! Turns the rules of a configuration into lines, so that two configurations can be compared.
 
 use std::collections::BTreeMap;
 
 use super::{Decision, Gates, Otherwise};
 
 impl Gates {
-    /// Returns what holds for a call that no rule names.
+    /// Returns the decision for a call that no rule names.
     pub fn otherwise(&self) -> Decision {
         match self.default {
             _ if self.is_empty() => Decision::Allow,
@@ -14,7 +14,7 @@ impl Gates {
         }
     }
 
-    /// Returns what holds for programs that cannot be looked into.
+    /// Returns the decision for programs that cannot be analyzed.
     pub fn opaque(&self) -> Decision {
         match self.opaque {
             _ if self.is_empty() => Decision::Allow,

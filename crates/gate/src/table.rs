@@ -1,4 +1,4 @@
-//! Option tables of programs, read from the text files beside this module.
+//! Reads the option tables of programs from the text files next to this module.
 //!
 //! A table says which options a program has, which of them take a value, and what a value means. Tables are data: a new
 //! program or option is a line in `tables/*.txt`.
@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// The texts, in the order in which programs are looked up.
+/// The texts of the tables, in the order in which programs are searched.
 const TEXTS: [&str; 6] = [
     include_str!("tables/files.txt"),
     include_str!("tables/archives.txt"),
@@ -18,10 +18,10 @@ const TEXTS: [&str; 6] = [
 const PLAIN: &str = include_str!("tables/plain.txt");
 const INTERPRETERS: &str = include_str!("tables/interpreters.txt");
 
-/// The options of one program, and what its operands are.
+/// The options of one program, and the meaning of its operands.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ProgramTable {
-    /// How its operands are read, as the line `does` says it.
+    /// The way to read its operands, from the line `does`.
     pub(super) does: String,
     pub(super) style: OptionStyle,
     options: Vec<KnownOption>,
@@ -30,7 +30,7 @@ pub(super) struct ProgramTable {
 /// One spelling of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct KnownOption {
-    /// With its dashes.
+    /// The name with its dashes.
     pub(super) name: &'static str,
     pub(super) takes: ValueNeed,
     pub(super) effect: OptionEffect,
@@ -39,15 +39,15 @@ pub(super) struct KnownOption {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ValueNeed {
     Never,
-    /// In the same word or in the next.
+    /// The value is in the same word or in the next.
     Always,
-    /// Only in the same word.
+    /// The value is only in the same word.
     Attached,
-    /// Only digits, in the same word; other options may follow them.
+    /// The value is only digits, in the same word. Other options may follow them.
     Digits,
 }
 
-/// What an option does beside changing how the program works.
+/// The effect of an option, in addition to changing how the program works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OptionEffect {
     Nothing,
@@ -57,17 +57,17 @@ pub(super) enum OptionEffect {
     Tree,
     /// The value is a command.
     Run,
-    /// The value is the folder it works in.
+    /// The value is the folder where the program works.
     Folder,
     /// The value is a setting of git.
     Setting,
-    /// It runs something that is not seen.
+    /// The option runs something that is not visible.
     Asks,
-    /// It may write or run something.
+    /// The option may write or run something.
     Doubt,
 }
 
-/// How a program spells its options.
+/// The way in which a program spells its options.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one word of the line `style`, and they are combined freely")]
 pub(super) struct OptionStyle {
@@ -77,9 +77,9 @@ pub(super) struct OptionStyle {
     pub(super) negates: bool,
     /// `-5` is an option.
     pub(super) numbers: bool,
-    /// Options that the table lacks are of no interest.
+    /// Options that the table lacks do not matter.
     pub(super) loose: bool,
-    /// It runs or writes more than its words tell.
+    /// The program runs or writes more than its words tell.
     pub(super) opaque: bool,
     /// A dash is followed by a whole word: `-out file`.
     pub(super) words: bool,
@@ -87,14 +87,14 @@ pub(super) struct OptionStyle {
     pub(super) tar: bool,
     /// A dash may begin a mode: `chmod -x file`.
     pub(super) modes: bool,
-    /// It does more than pass its command on.
+    /// The program does more than run its inner command.
     pub(super) matters: bool,
-    /// Only literal paths count, for it writes others all the time.
+    /// Only literal paths count, because the program writes other paths all the time.
     pub(super) literal: bool,
 }
 
 impl ProgramTable {
-    /// Finds the option that a word of this spelling means: the exact one, or the only one that a long option abbreviates.
+    /// Returns the option of this spelling: the exact one, or the only one that a long option abbreviates.
     pub(super) fn option(&self, name: &str) -> Option<KnownOption> {
         if let Some(exact) = self.options.iter().find(|option| option.name == name) {
             return Some(*exact);
@@ -104,16 +104,16 @@ impl ProgramTable {
         }
         let mut found = self.options.iter().filter(|option| option.name.starts_with(name));
         let first = *found.next()?;
-        // Several spellings of one kind do the same as far as gates are concerned.
+        // Several options with the same kind of value and the same effect are the same to a gate.
         found.all(|other| (other.takes, other.effect) == (first.takes, first.effect)).then_some(first)
     }
 
-    /// Whether some option writes or runs what its value names.
+    /// Tells whether some option writes or runs the thing that its value names.
     pub(super) fn reaches(&self) -> bool {
         self.options.iter().any(|option| !matches!(option.effect, OptionEffect::Nothing | OptionEffect::Folder))
     }
 
-    /// `--no-x` of an option `--x`, abbreviated or not.
+    /// Tells whether a name is `--no-x` of an option `--x`, abbreviated or not.
     pub(super) fn negates(&self, name: &str) -> bool {
         self.style.negates
             && name.strip_prefix("--no-").is_some_and(|rest| {
@@ -123,21 +123,21 @@ impl ProgramTable {
             })
     }
 
-    /// Every option of the table.
+    /// Returns every option of the table.
     #[cfg(test)]
     pub(super) fn options(&self) -> &[KnownOption] {
         &self.options
     }
 }
 
-/// Returns the table of a program, by the last part of its path: also with a version behind its name (`perl5.36`) or with
-/// the `g` that other systems put before GNU's programs (`gtouch`).
+/// Returns the table of a program, by the last part of its path. The name may have a version at its end (`perl5.36`),
+/// or the `g` that other systems put before GNU's programs (`gtouch`).
 pub(super) fn find(program: &str) -> Option<&'static ProgramTable> {
     let versioned = program.trim_end_matches(|letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '-'));
     exactly(program).or_else(|| exactly(versioned)).or_else(|| exactly(program.strip_prefix('g')?))
 }
 
-/// Returns the table of this very name. It is read when it is needed first.
+/// Returns the table of exactly this name. A table is read when it is first needed.
 pub(super) fn exactly(program: &str) -> Option<&'static ProgramTable> {
     static READ: OnceLock<HashMap<&'static str, OnceLock<Option<ProgramTable>>>> = OnceLock::new();
     let all = READ.get_or_init(|| blocks().flat_map(names).map(|name| (name, OnceLock::new())).collect());
@@ -167,7 +167,7 @@ fn read(program: &str) -> Option<ProgramTable> {
         match kind {
             "does" => table.does = rest.to_owned(),
             "style" => table.style = style(rest),
-            // The options of another program, and its own before them.
+            // Add the options of another program after the program's own.
             "like" => table.options.extend(read(rest)?.options),
             _ => {
                 let (takes, effect) = meaning(kind)?;
@@ -219,12 +219,12 @@ fn lists(text: &str, name: &str) -> bool {
     text.lines().filter(|line| !line.starts_with('#')).any(|line| line.split(' ').any(|word| word == name))
 }
 
-/// It neither runs nor writes what its arguments name.
+/// Tells whether a program neither runs nor writes the things that its arguments name.
 pub(super) fn is_plain(program: &str) -> bool {
     lists(PLAIN, program)
 }
 
-/// It runs a script, a text or its input.
+/// Tells whether a program runs a script, a text or its input.
 pub(super) fn is_interpreter(program: &str) -> bool {
     let bare = program.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
     lists(INTERPRETERS, program) || lists(INTERPRETERS, bare)
@@ -264,7 +264,7 @@ mod tests {
         let curl = find("curl").expect("a table");
         assert_eq!(curl.option("--dump-he").map(|option| option.name), Some("--dump-header"));
         assert_eq!(curl.option("--output").map(|option| option.effect), Some(OptionEffect::Write));
-        // A file or a folder: the program refuses it, and so do we.
+        // The word may mean an option with a file or one with a folder: the program refuses it, and so do we.
         assert_eq!(curl.option("--outpu"), None);
         assert_eq!(curl.option("--nothing"), None);
         assert!(curl.negates("--no-progress-meter") && !curl.negates("--now"));

@@ -1,4 +1,4 @@
-//! Tools of clients: which of them run a command or write files.
+//! Reads the tools of clients: which of them run a command or write files.
 
 mod fields;
 mod named;
@@ -13,25 +13,25 @@ use super::{Call, patch, program, table};
 pub use fields::COMMAND_FIELDS;
 use fields::plain;
 
-/// What a call does, as far as gates are concerned.
+/// One act of a call that matters to gates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Act {
-    /// A text for a shell, and the folder it runs in.
+    /// A text for a shell, and the folder where it runs.
     Text(String, PathBuf),
     /// Words that are started without a shell.
     Words(Vec<String>, PathBuf),
     Writes(Vec<String>, PathBuf),
-    /// A text that may be run: only what a rule is for counts.
+    /// A text that may be run. It counts only if a rule is about it.
     Suspect(String, PathBuf),
-    /// Paths that may be written: only what a rule is for counts.
+    /// Paths that may be written. They count only if a rule is about them.
     MayWrite(Vec<String>, PathBuf),
     /// The words of the tool's own name, with a value of its input.
     Name(Vec<String>),
-    /// It runs or writes something that cannot be seen.
+    /// The call runs or writes something that is not visible.
     Unseen(String),
 }
 
-/// Tools that run a command, by the names clients give them.
+/// Tools that run a command, by the names that clients give them.
 const SHELLS: &[&str] = &[
     "Bash",
     "bash",
@@ -66,20 +66,21 @@ const WRITERS: &[&str] = &[
     "create",
     "insert",
 ];
-/// Tools that apply a patch of several files, as names are compared.
+/// Tools that apply a patch of several files, in the form in which names are compared.
 const PATCHES: &[&str] = &["applypatch"];
-/// Tools that give text to something that runs already, or to a shell that is not read here.
+/// Tools that send text to something that already runs, or to a shell that is not parsed here.
 const UNSEEN: &[&str] = &["write_stdin", "PowerShell", "powershell", "REPL"];
 
-/// Tools whose paths are only read, whatever else is in their input.
+/// Tools that only read their paths, with any other fields in their input.
 const READERS: &[&str] = &["Read", "read", "read_file", "view", "Grep", "grep", "Glob", "glob", "LS", "ls", "list_dir"];
-/// Objects in objects that are looked into.
+/// The depth of objects within objects that are searched.
 const DEPTH_MAX: usize = 8;
 
-/// Our own server: what its tools do is decided by the desk.
+/// The prefix of our own server's tools. The module `desk` decides about their calls.
 const OURS: &str = "mcp__handover__";
 
-/// Everything that a call runs and writes: all fields that look like commands or paths, not the first of them.
+/// Returns everything that a call runs and writes, from all fields that look like commands or paths and not only from
+/// the first.
 pub(super) fn acts(call: &Call<'_>) -> Vec<Act> {
     if call.tool.starts_with(OURS) {
         return Vec::new();
@@ -93,7 +94,7 @@ pub(super) fn acts(call: &Call<'_>) -> Vec<Act> {
     }
     let runs = fields::RUNNING_WORDS.iter().any(|word| plain(call.tool).contains(word));
     if is_foreign(call.tool) && !runs {
-        // The server may mean something else by a field of this name, such as a query.
+        // The server may use a field of this name for something else, such as a query.
         let milder = |act| match act {
             Act::Text(text, folder) => Act::Suspect(text, folder),
             other @ (Act::Words(..)
@@ -121,12 +122,12 @@ pub(super) fn acts(call: &Call<'_>) -> Vec<Act> {
     found
 }
 
-/// A tool of another server: only what a rule is for counts, and no default.
+/// Tells whether a tool belongs to another server. Only rules judge such a tool, and no default does.
 pub(super) fn is_foreign(tool: &str) -> bool {
     tool.starts_with("mcp__")
 }
 
-/// What the fields of a call say that are made for commands and paths.
+/// Returns the acts in those fields of a call that are made for commands and paths.
 fn plainly(call: &Call<'_>) -> Vec<Act> {
     let name = plain(named::own_name(call.tool));
     let patches = PATCHES.contains(&name.as_str());
@@ -160,7 +161,7 @@ fn plainly(call: &Call<'_>) -> Vec<Act> {
     found
 }
 
-/// The input and every object in it.
+/// Returns the input and every object in it.
 fn objects(input: &Value) -> Vec<&[(String, Value)]> {
     let (mut found, mut open) = (Vec::new(), vec![(input, 0)]);
     while let Some((value, depth)) = open.pop() {
@@ -178,7 +179,7 @@ fn objects(input: &Value) -> Vec<&[(String, Value)]> {
     found
 }
 
-/// Every member of an object under one of these names, which may stand more than once.
+/// Returns every member of an object under one of these names. A name may appear more than once.
 fn members<'v>(object: &'v [(String, Value)], names: &'v [&str]) -> impl Iterator<Item = (String, &'v Value)> {
     let named = object.iter().map(|(name, value)| (plain(name), value));
     named.filter(|(name, _)| names.iter().any(|wanted| *name == plain(wanted)))
@@ -192,7 +193,8 @@ fn unreadable(call: &Call<'_>) -> Act {
     Act::Unseen(format!("the input of {} names no command and no path where they are expected", call.tool))
 }
 
-/// Where a call may run: where its input says. A tool that does not have such a field may leave it out of account.
+/// Returns the folders where a call may run, as its input says. A tool that does not know such a field may ignore it,
+/// so the folder of the call counts too.
 fn folders(call: &Call<'_>, object: &[(String, Value)]) -> Vec<PathBuf> {
     let named = members(object, fields::FOLDERS).filter_map(|(_, value)| value.as_text());
     let mut found: Vec<PathBuf> = named.map(|named| call.directory.join(named)).collect();
@@ -212,7 +214,7 @@ fn commands(call: &Call<'_>, tool: &str, object: &[(String, Value)], found: &mut
                 Value::Text(text) => found.push(Act::Text(text.clone(), here.clone())),
                 Value::List(words) => {
                     found.extend(listed(words, &here));
-                    // A list of any other name may be several commands.
+                    // A list under any other name may be several commands.
                     let texts = words.iter().filter(|_| !matches!(name.as_str(), "command" | "cmd"));
                     found.extend(texts.filter_map(Value::as_text).map(|text| Act::Text(text.to_owned(), here.clone())));
                 }
@@ -226,7 +228,7 @@ fn commands(call: &Call<'_>, tool: &str, object: &[(String, Value)], found: &mut
         let runs = fields::RUNNING_WORDS.iter().any(|word| tool.contains(word)) && !SHELLS.contains(&call.tool);
         for (name, text) in members(object, fields::TEXTS_TO_RUN).filter(|_| runs) {
             let Some(text) = text.as_text() else { continue };
-            // In which language code is written is not known: rules are looked for in it.
+            // The language of the code is unknown, so rules are searched in it.
             let words = || ["python", "-c", text].map(str::to_owned).to_vec();
             let is_code = matches!(name.as_str(), "code" | "source" | "content");
             found.push(if is_code {
@@ -255,7 +257,8 @@ fn is_shell(path: &str) -> bool {
     reads && (!path.contains('/') || program::is_of_the_system(path))
 }
 
-/// A program in one field and its words in another; or words for the program that the tool is named after.
+/// Returns commands whose program is in one field and whose words are in another. Without such a program, the words
+/// are for the program that the tool is named after.
 fn programs(call: &Call<'_>, object: &[(String, Value)], here: &Path) -> Vec<Act> {
     let mut found = Vec::new();
     for (_, words) in members(object, fields::WORDS) {
@@ -274,7 +277,7 @@ fn programs(call: &Call<'_>, object: &[(String, Value)], here: &Path) -> Vec<Act
     found
 }
 
-/// Names of variables, in any of the forms in which they are given.
+/// Returns the names of variables, from any of the forms in which they are given.
 fn variables(field: &Value) -> Vec<String> {
     let before = |text: &str| text.split('=').next().unwrap_or(text).trim().to_owned();
     match field {
@@ -292,7 +295,7 @@ fn variables(field: &Value) -> Vec<String> {
     }
 }
 
-/// A list is the words of one command, or several commands.
+/// Returns the acts of a list, which holds the words of one command or several commands.
 fn listed(words: &[Value], folder: &Path) -> Vec<Act> {
     let texts: Option<Vec<String>> = words.iter().map(|word| word.as_text().map(str::to_owned)).collect();
     match texts.as_deref() {
@@ -302,7 +305,7 @@ fn listed(words: &[Value], folder: &Path) -> Vec<Act> {
         }
         Some(words) if !words.is_empty() => {
             let mut found = vec![Act::Words(words.to_vec(), folder.to_owned())];
-            // A first word with a blank in it is no program.
+            // A first word with a blank in it is not a program.
             if words.first().is_some_and(|word| word.contains(' ')) {
                 found.extend(words.iter().map(|text| Act::Text(text.clone(), folder.to_owned())));
             }

@@ -1,7 +1,7 @@
-//! From a text to every command and every write in it.
+//! Finds every command and every write in a text.
 //!
-//! The walk knows what a shell does and nothing of rules: it follows lists, pipes, substitutions and functions, keeps in mind
-//! which folder a command runs in, and unwraps programs that run others.
+//! The walk knows the shell and knows nothing about rules: it follows lists, pipes, substitutions and functions,
+//! remembers in which folder a command runs, and unwraps programs that run others.
 
 mod builtin;
 mod compound;
@@ -23,74 +23,74 @@ use super::word::Word;
 use super::{command, git, options, program, wrapper};
 use variable::{VariableValue, VariableValues};
 
-/// Wrappers in wrappers, and texts in texts.
+/// The depth of wrappers in wrappers, and of texts in texts.
 const DEPTH_MAX: u32 = 8;
-/// Longer commands are not read.
+/// The longest command that is read, in bytes.
 pub(super) const TEXT_BYTES_MAX: usize = 16 << 10;
-/// What opens something in a skeleton. The parser recurses into it, and its stack must hold all of them.
+/// The number of openings in a skeleton. The parser recurses into each of them, and its stack must hold them all.
 const OPENERS_MAX: usize = 400;
-/// The parser reads the last part of a `case` twice, so these double its time.
+/// The number of `case` commands. The parser reads the last part of a `case` twice, so each one doubles its time.
 const CASES_MAX: usize = 8;
 #[derive(Debug)]
 pub(super) struct Walk {
     pub(super) found: Found,
-    /// Variables that are computed with.
+    /// Variables that computations use.
     computed: BTreeSet<String>,
-    /// Variables that were given numbers.
+    /// Variables that were set to numbers.
     numbers: BTreeSet<String>,
-    /// Variables that were given something else.
+    /// Variables that were set to something else.
     others: BTreeSet<String>,
-    /// Functions that the text itself makes.
+    /// Functions that the text itself defines.
     functions: BTreeSet<String>,
-    /// A variable was given words that may become options where it is used.
+    /// True if a variable was set to words that may become options where it is used.
     plants_options: bool,
-    /// A variable was given letters that may end what it is put into.
+    /// True if a variable was set to letters that may end the text into which it is inserted.
     plants_text: bool,
     /// Words that may be options, and texts with variables in them.
     fragile: Vec<(Fragility, String)>,
-    /// The literal words of the last simple command, for what is piped on.
+    /// The literal words of the last simple command, for the pipe after it.
     printed: Vec<String>,
-    /// What is read is only an argument of a program that is not known.
+    /// True if the text is only an argument of an unknown program.
     suspicious: bool,
-    /// Values that variables are given anywhere in the text.
+    /// Values to which variables are set anywhere in the text.
     values: VariableValues,
-    /// The same, from reading the text once before.
+    /// The same values, from a first reading of the text.
     constants: VariableValues,
-    /// The values that variables of loops have in the round that is read.
+    /// The values of loop variables in the round that is read.
     bound: BTreeMap<String, VariableValue>,
-    /// Rounds of loops that were read.
+    /// The number of loop rounds that were read.
     rounds: usize,
 }
 
-/// What a command reads from its standard input.
+/// The standard input of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum StandardInput {
-    /// What the client gives it.
+    /// The input that the client gives.
     Inherited,
     /// A here-document or a here-string.
     Text(String),
     /// A file by its name.
     File,
-    /// A here-document or a here-string with parts that are not known.
+    /// A here-document or a here-string with unknown parts.
     Partly(String),
-    /// What other commands print; their literal words.
+    /// The output of other commands, as their literal words.
     Pipe(Vec<String>),
     Unknown,
 }
 
-/// Where and how deep.
+/// The folder, the depth and the other conditions under which a command is read.
 #[derive(Debug, Clone)]
 pub(super) struct Scope {
     pub(super) folders: Folders,
     pub(super) depth: u32,
-    /// A shell other than bash may read it: words that only bash knows are then not what they seem.
+    /// True if a shell other than bash may read the text. Words that only bash knows may then mean something else.
     pub(super) foreign: bool,
     pub(super) input: StandardInput,
-    /// Variables that have been given a value by now, whatever happened before.
+    /// Variables that certainly have a value at this point.
     pub(super) set: BTreeSet<String>,
 }
 
-/// Reads a text as a shell would that is started in this folder.
+/// Reads a text like a shell that is started in this folder.
 pub(super) fn text(text: &str, directory: &Path) -> Found {
     let mut walk = Walk::new();
     walk.text(text, &mut Scope::new(directory));
@@ -98,13 +98,13 @@ pub(super) fn text(text: &str, directory: &Path) -> Found {
     if constants.is_empty() {
         return walk.finish();
     }
-    // A variable may be given another value behind its use, so all values are known only after a first reading.
+    // A variable may be set again after its use, so all values are known only after a first reading.
     let mut walk = Walk { constants, ..Walk::new() };
     walk.text(text, &mut Scope::new(directory));
     walk.finish()
 }
 
-/// Judges words that are started without a shell.
+/// Reads words that are started without a shell.
 pub(super) fn words(words: &[String], directory: &Path) -> Found {
     let mut walk = Walk::new();
     let mut scope = Scope::new(directory);
@@ -208,14 +208,14 @@ impl Walk {
         }
     }
 
-    /// What is run in order to know a word.
+    /// Reads the commands that run when a word is expanded.
     fn inside(&mut self, word: &Word, scope: &Scope) {
         for script in &word.inner {
             self.script(script, &mut scope.clone());
         }
     }
 
-    /// A variable is set; `value` when its word is known.
+    /// Records that a variable is set. `value` is its word, if that is known.
     fn assigned(&mut self, name: &str, value: Option<&Word>) {
         if program::changes_programs(name) {
             self.ask(format!("an assignment of {name}, which changes what programs do"));
@@ -236,7 +236,7 @@ impl Walk {
         }
     }
 
-    /// A variable that names a folder is set: what follows writes there.
+    /// Records that a variable that names a folder is set, because later commands write there.
     fn placed(&mut self, name: &str, value: &Arg, scope: &Scope) {
         let known = matches!(&value.spot, Some(Spot::At(path)) if !path.is_empty());
         if program::names_folder(name) && known {
@@ -250,7 +250,7 @@ impl Walk {
         self.found.writes.push(Write { spot, folders, tree: tree == Tree::Yes || inside, by });
     }
 
-    /// A command in its wrappers. Folders change only by what runs in this shell.
+    /// Reads a command in its wrappers. The folders change only by commands that run in this shell.
     fn command(&mut self, words: &[Arg], outer: &[Level], scope: &mut Scope) {
         let at_home = suspect::from_home(words);
         let words = at_home.as_deref().unwrap_or(words);
@@ -268,7 +268,8 @@ impl Walk {
         let mut level = self.level(name, words, &does, scope);
         for effect in &does {
             match effect {
-                // A rule may name an interpreter; it cannot speak for a command that nobody sees.
+                // A rule that names an interpreter can allow it. For other programs, no rule can allow a command that
+                // is not visible.
                 ProgramEffect::Ask(reason) if wrapper::interprets(name) => {
                     level.ask = level.ask.take().or_else(|| Some(reason.clone()));
                 }
@@ -301,7 +302,7 @@ impl Walk {
             .iter()
             .all(|level| level.words.first().is_some_and(|word| matches!(word.as_text(), "command" | "builtin")));
         self.builtin(words, here, scope);
-        // A rule may allow a shell whose text is not literal; what is known of the text is looked at all the same.
+        // A rule may allow a shell whose text is not literal. The known parts of the text are read nevertheless.
         let partly = wrapper::interprets(name) && words.iter().any(|word| word.text.is_none());
         if level.searched || partly {
             self.suspect(words, scope);
@@ -311,7 +312,7 @@ impl Walk {
         self.held(&does, words, levels, scope);
     }
 
-    /// What is known of one program before the commands in it are looked at.
+    /// Returns the facts about one program, before its inner commands are read.
     fn level(&mut self, name: &str, words: &[Arg], does: &[ProgramEffect], scope: &Scope) -> Level {
         let wraps = wrapper::is_wrapper(name);
         let mut level = Level {
@@ -333,14 +334,14 @@ impl Walk {
         let made_here = self.functions.contains(words[0].as_text());
         match program::knowledge(words) {
             ProgramKnowledge::Known => {}
-            // Its body was looked at, and may run what it is given.
+            // The body of this function was read, and it may run its arguments.
             ProgramKnowledge::Unknown(_) | ProgramKnowledge::Interpreter(_) if made_here => level.searched = true,
             ProgramKnowledge::Unknown(reason) => {
                 level.opaque = Some(reason);
                 level.searched = true;
             }
             ProgramKnowledge::Interpreter(reason) => {
-                // awk and sed are read; what they cannot be read for is a doubt.
+                // awk and sed are parsed, and the parts that cannot be parsed are doubts.
                 let read = matches!(name.trim_start_matches(['g', 'm', 'n']), "awk");
                 level.opaque = Some(reason).filter(|_| !read);
                 level.searched = !read;
@@ -386,7 +387,7 @@ impl Walk {
         level
     }
 
-    /// What a program holds, or the command itself when it holds nothing.
+    /// Reads the commands that a program holds, or records the command itself when it holds none.
     fn held(&mut self, does: &[ProgramEffect], words: &[Arg], levels: Vec<Level>, scope: &mut Scope) {
         let name = words.first().map(|word| options::base(word.as_text()).to_owned()).unwrap_or_default();
         let wraps = wrapper::is_wrapper(&name);
@@ -440,13 +441,13 @@ impl Walk {
         if alone {
             self.found.commands.push(Seen { levels });
         }
-        // These run in the shell itself, and what they change stays.
+        // These run in the shell itself, and their changes stay.
         if matches!(name.as_str(), "eval" | "command" | "builtin") {
             scope.folders = std::mem::replace(&mut scope.folders, Folders::Unknown).and(within.folders);
         }
     }
 
-    /// A text that a program gives to a shell.
+    /// Reads a text that a program passes to a shell.
     fn nested(&mut self, name: &str, text: &str, within: &mut Scope) {
         within.foreign |= !matches!(name, "bash" | "eval");
         within.set.clear();

@@ -1,4 +1,4 @@
-//! A word of a command: what is known of it before bash expands it.
+//! A word of a command, with the facts that are known before bash expands it.
 
 use super::command::Spot;
 use super::script::Script;
@@ -6,13 +6,13 @@ use super::script::Script;
 #[derive(Debug, Default)]
 pub(super) struct Word {
     pub(super) pieces: Vec<Piece>,
-    /// What is run in order to know the word, in order.
+    /// The commands that bash runs to expand the word, in order.
     pub(super) inner: Vec<Script>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// As it stands, open to braces.
+    /// Unquoted text, in which bash expands braces.
     Plain(String),
     /// Text that was quoted or escaped.
     Quoted(String),
@@ -22,9 +22,9 @@ pub(super) enum Piece {
     Wild(char),
     /// A number, from `$((…))`.
     Number,
-    /// The value of a variable, as it is.
+    /// The unchanged value of a variable.
     Variable { name: String, quoted: bool },
-    /// Another form of a variable, or what a command prints.
+    /// Another form of a variable, or the output of a command.
     Unknown,
 }
 
@@ -41,7 +41,7 @@ impl Word {
         }
     }
 
-    /// The one text that this word is, whatever happens.
+    /// Returns the text of this word, if it is the same in every run.
     pub(super) fn literal(&self) -> Option<String> {
         let mut whole = String::new();
         for piece in &self.pieces {
@@ -55,7 +55,7 @@ impl Word {
         (!self.has_choice()).then_some(whole)
     }
 
-    /// `{a,b}` or `{1..9}` may be in it.
+    /// Tells whether `{a,b}` or `{1..9}` may be in the word.
     pub(super) fn has_choice(&self) -> bool {
         let plain = || {
             self.pieces.iter().filter_map(|piece| match piece {
@@ -71,7 +71,7 @@ impl Word {
         plain().any(|text| text.contains('{')) && plain().any(|text| text.contains(',') || text.contains(".."))
     }
 
-    /// The text, when nothing in it was quoted.
+    /// Returns the text, if nothing in it was quoted.
     pub(super) fn bare(&self) -> Option<&str> {
         match self.pieces.as_slice() {
             [Piece::Plain(text)] => Some(text),
@@ -79,7 +79,7 @@ impl Word {
         }
     }
 
-    /// A whole number, or a choice of such.
+    /// Tells whether the word is a whole number, or a range of them.
     pub(super) fn is_number(&self) -> bool {
         let numeric = |text: &str| !text.is_empty() && text.chars().all(|letter| letter.is_ascii_digit());
         match self.pieces.as_slice() {
@@ -100,7 +100,7 @@ impl Word {
         !self.inner.is_empty()
     }
 
-    /// The literal letters at the start.
+    /// Returns the literal letters at the start.
     pub(super) fn lead(&self) -> String {
         let mut lead = String::new();
         for piece in &self.pieces {
@@ -113,7 +113,7 @@ impl Word {
         lead
     }
 
-    /// The literal letters with `$_` for each part that is not known.
+    /// Returns the literal letters, with `$_` for each unknown part.
     pub(super) fn shape(&self) -> String {
         let mut shape = String::new();
         for piece in &self.pieces {
@@ -126,12 +126,13 @@ impl Word {
         shape
     }
 
-    /// The words that bash makes of braces; nothing when there are none, or when that is not known.
+    /// Returns the words that bash makes of braces. Returns None when there are no braces, or when the words are
+    /// unknown.
     pub(super) fn choices(&self) -> Option<Vec<String>> {
         if !self.has_choice() {
             return None;
         }
-        // Quoted letters are no braces: each is replaced by one that stands for nothing else.
+        // Quoted letters are not braces: a character that stands for nothing else replaces each quoted part.
         let (mut text, mut kept) = (String::new(), Vec::new());
         for piece in &self.pieces {
             match piece {
@@ -149,7 +150,7 @@ impl Word {
             return None;
         }
         let words = expand(&text)?;
-        // Every word must hold all of the quoted parts, or their order is lost.
+        // Every word must hold all quoted parts, or their order is lost.
         let whole = |word: &String| {
             let mut parts = kept.iter();
             let mut full = String::new();
@@ -159,11 +160,11 @@ impl Word {
             parts.next().is_none().then_some(full)
         };
         let whole: Option<Vec<String>> = words.iter().map(whole).collect();
-        // An empty word that nothing quotes is no word to bash.
+        // bash drops an empty word without quotes.
         whole.map(|words| words.into_iter().filter(|word| !word.is_empty() || !kept.is_empty()).collect())
     }
 
-    /// The files that a pattern names.
+    /// Returns the files that a pattern names.
     pub(super) fn files(&self) -> Option<Spot> {
         let mut known = String::new();
         let mut pattern = String::new();
@@ -176,7 +177,7 @@ impl Word {
                 Piece::Plain(text) | Piece::Quoted(text) => known.push_str(text),
                 Piece::Wild(letter) => {
                     wild = true;
-                    // Where a class ends is not read here: it stands for anything.
+                    // The end of a class is not searched here, so a class counts as any text.
                     pattern.push(if *letter == '[' { '*' } else { *letter });
                 }
                 Piece::Tilde(_) | Piece::Number | Piece::Variable { .. } | Piece::Unknown => return None,
@@ -200,9 +201,9 @@ impl Word {
     }
 }
 
-/// Stands for a quoted part while braces are expanded; no shell text may hold it.
+/// Stands for a quoted part while braces are expanded. No shell text may hold it.
 const STAND_IN: char = '\u{1}';
-/// Words that braces may make of one.
+/// The number of words that braces may make of one word.
 const CHOICES_MAX: usize = 64;
 
 fn escape(letter: char, pattern: &mut String) {
@@ -212,7 +213,8 @@ fn escape(letter: char, pattern: &mut String) {
     pattern.push(letter);
 }
 
-/// `a{b,c}d` as `abd` and `acd`; a brace without a comma stays as it is, which is left unknown.
+/// Expands `a{b,c}d` to `abd` and `acd`. A brace without a comma stays as it is in bash; here the result is then
+/// unknown.
 fn expand(text: &str) -> Option<Vec<String>> {
     let (mut done, mut open) = (Vec::new(), vec![text.to_owned()]);
     while let Some(text) = open.pop() {

@@ -1,4 +1,4 @@
-//! Programs that run another one: how the command in them is found.
+//! Finds the commands in programs that run other programs.
 
 use super::command::{Arg, Spot};
 use super::effect::{ProgramEffect, Tree};
@@ -9,12 +9,13 @@ use super::table::{self, ProgramTable};
 /// Kinds of tables that are wrappers.
 const KINDS: &[&str] = &["command", "after", "assignments", "login", "joined", "remote", "input", "shell"];
 
-/// Whether rules about the command inside can allow this program, too.
+/// Tells whether this program does more than run its inner command, so that no rule about the inner command can allow
+/// it.
 pub(super) fn matters(words: &[Arg]) -> bool {
     find(words).is_some_and(|table| table.style.matters)
 }
 
-/// It reads a text, as an interpreter does.
+/// Tells whether a program reads a text, as an interpreter does.
 pub(super) fn interprets(name: &str) -> bool {
     name == "eval" || table::find(name).is_some_and(|table| matches!(table.does.as_str(), "shell" | "remote"))
 }
@@ -33,7 +34,7 @@ fn find(words: &[Arg]) -> Option<&'static ProgramTable> {
     table::find(name).filter(|_| is_wrapper(name))
 }
 
-/// What a program holds; nothing when it is no wrapper.
+/// Returns the commands that a program holds. Empty when it is not a wrapper.
 pub(super) fn unwrap(words: &[Arg]) -> Vec<ProgramEffect> {
     let Some(program) = words.first() else { return Vec::new() };
     let name = base(program.as_text());
@@ -41,7 +42,7 @@ pub(super) fn unwrap(words: &[Arg]) -> Vec<ProgramEffect> {
         return in_find(words);
     }
     let Some(table) = find(words) else { return Vec::new() };
-    // `command -v git` asks where it is and runs nothing.
+    // `command -v git` only prints the place of the program and runs nothing.
     if name == "command" && words.get(1).is_some_and(|word| matches!(word.as_text(), "-v" | "-V" | "-pv" | "-pV")) {
         return Vec::new();
     }
@@ -88,7 +89,7 @@ fn command_at(at: usize, rest: &[Arg]) -> Option<ProgramEffect> {
     (!rest.is_empty()).then_some(ProgramEffect::Rest(at))
 }
 
-/// `nice -10 program`.
+/// Replaces the bare number of `nice -10 program` by an option that the table knows.
 fn bare_number(name: &str, words: &[Arg]) -> Vec<Arg> {
     let mut words = words.to_vec();
     if name == "nice"
@@ -127,7 +128,7 @@ fn assignments(name: &str, at: usize, rest: &[Arg]) -> Vec<ProgramEffect> {
     inner
 }
 
-/// Words that a shell reads once more.
+/// Returns words as one text, because a shell reads them again.
 fn joined(name: &str, rest: &[Arg]) -> Vec<ProgramEffect> {
     let own = rest.iter().position(|word| word.as_text().starts_with(":::")).unwrap_or(rest.len());
     if rest.is_empty() && name == "eval" {
@@ -142,7 +143,7 @@ fn joined(name: &str, rest: &[Arg]) -> Vec<ProgramEffect> {
     };
     let mut inner = vec![ProgramEffect::Script(words.join(" "))];
     if name == "parallel" {
-        // What it puts in is read by the shell as well.
+        // The shell also reads the arguments that parallel inserts.
         inner.push(ProgramEffect::Ask("parallel, which puts its arguments into a text for the shell".to_owned()));
     }
     inner
@@ -152,11 +153,11 @@ fn remote(parsed: &ParsedOptions, rest: &[Arg]) -> Vec<ProgramEffect> {
     let Some((_, command)) = rest.split_first() else {
         return vec![ProgramEffect::Ask("ssh with words that are not literal".to_owned())];
     };
-    // A host of repositories has no shell for this name.
+    // A host of repositories has no shell for the user `git`.
     if command.is_empty() && rest.first().is_some_and(|host| host.as_text().starts_with("git@")) {
         return Vec::new();
     }
-    // Behind the host options may follow again.
+    // More options may follow the host.
     if command.first().is_some_and(|word| word.as_text().starts_with('-')) {
         return vec![ProgramEffect::Ask("ssh with options behind the host".to_owned())];
     }
@@ -171,12 +172,12 @@ fn remote(parsed: &ParsedOptions, rest: &[Arg]) -> Vec<ProgramEffect> {
     }
 }
 
-/// xargs: what it reads is added, or put where a mark stands.
+/// Returns the command of xargs. Its input is added at the end, or inserted at a mark.
 fn from_input(parsed: &ParsedOptions, rest: &[Arg]) -> Vec<ProgramEffect> {
     if rest.is_empty() {
         return Vec::new();
     }
-    // Without a value these two put their input where `{}` stands.
+    // Without a value these two options insert the input at `{}`.
     let bare = parsed.given.iter().any(|given| matches!(given.name, "-i" | "--replace") && given.value.is_none());
     let braces = Arg::known("{}");
     let mark = parsed.values(&["-I", "-i", "--replace", "-J"]).next().or(bare.then_some(&braces));
@@ -196,7 +197,7 @@ fn from_input(parsed: &ParsedOptions, rest: &[Arg]) -> Vec<ProgramEffect> {
 
 fn in_shell(name: &str, parsed: &ParsedOptions, words: &[Arg]) -> Vec<ProgramEffect> {
     let first = words.get(parsed.rest);
-    // `+e` is an option, too, and the text stands behind it.
+    // `+e` is an option, too, and the text comes after it.
     if first.is_some_and(|word| word.as_text().starts_with('+')) {
         return vec![ProgramEffect::Ask(format!("{name} with an option that begins with a plus"))];
     }
@@ -220,12 +221,12 @@ fn in_shell(name: &str, parsed: &ParsedOptions, words: &[Arg]) -> Vec<ProgramEff
     }
 }
 
-/// A name of what is open already.
+/// Tells whether a path names a file that is already open.
 pub(super) fn is_input(path: &str) -> bool {
     path == "-" || path.starts_with("/dev/") || path.starts_with("/proc/")
 }
 
-/// The commands in `find`, and what it deletes or writes.
+/// Returns the commands in `find`, and the files that it deletes or writes.
 fn in_find(words: &[Arg]) -> Vec<ProgramEffect> {
     let mut inner = Vec::new();
     let mut starts: Vec<Arg> = Vec::new();
@@ -241,7 +242,7 @@ fn in_find(words: &[Arg]) -> Vec<ProgramEffect> {
                     inner.push(ProgramEffect::Ask("find with a command that has no end".to_owned()));
                     return inner;
                 };
-                // A path alone is one that was found; inside of another word it may become anything.
+                // `{}` alone is a path that was found; inside another word it may become anything.
                 let found = named(words, at - 1, &starts);
                 let put = |word: &Arg| match (word.as_text(), &found) {
                     ("{}", Some(path)) => vec![path.clone()],
@@ -267,7 +268,7 @@ fn in_find(words: &[Arg]) -> Vec<ProgramEffect> {
                 inner.push(ProgramEffect::Writes(words.get(at).cloned().unwrap_or_else(Arg::unknown), Tree::No));
                 at += 1;
             }
-            // It may become several words, and one of them a command.
+            // The word may become several words, and one of them may be a command.
             "" if word.text.is_none() && word.spot.is_none() => {
                 inner.push(ProgramEffect::Ask("find with a word that is not literal".to_owned()));
             }
@@ -281,12 +282,14 @@ fn in_find(words: &[Arg]) -> Vec<ProgramEffect> {
     inner
 }
 
-/// Tests of find that take no word, and those that take one. Others, and alternatives, say nothing for sure.
+/// Tests of find that take no word; `TESTS_WITH_WORD` has those that take one. With other tests or with alternatives
+/// nothing is certain.
 const TESTS_ALONE: &[&str] = &["-print", "-print0", "-empty", "-depth", "-mount", "-xdev"];
 const TESTS_WITH_WORD: &[&str] =
     &["-type", "-maxdepth", "-mindepth", "-mtime", "-mmin", "-newer", "-size", "-user", "-path"];
 
-/// What find acts on at this word: entries below one folder whose names fit a pattern, where that is all that counts.
+/// Returns the entries that find acts on at this word: those below one folder whose names fit a pattern, if only that
+/// counts.
 fn named(words: &[Arg], end: usize, starts: &[Arg]) -> Option<Arg> {
     let folder = match starts {
         [] => ".",
@@ -303,14 +306,14 @@ fn named(words: &[Arg], end: usize, starts: &[Arg]) -> Option<Arg> {
                 pattern.as_ref()?;
                 at += 2;
             }
-            // What is not below a path is still named so.
+            // The files that are left after the exclusion of a path still have these names.
             "!" | "-not" if value?.as_text() == "-path" => at += 3,
             _ if TESTS_ALONE.contains(&test) => at += 1,
             _ if TESTS_WITH_WORD.contains(&test) => at += 2,
             _ => return None,
         }
     }
-    // An expression that goes on with an alternative means something else.
+    // An expression that continues with an alternative means something else.
     let alternatives = words[end..].iter().any(|word| matches!(word.as_text(), "-o" | "-or" | ","));
     let spot = Spot::Named { folder: folder.to_owned(), pattern: pattern? };
     (!alternatives).then(|| Arg { spot: Some(spot), ..Arg::unknown() })

@@ -1,9 +1,9 @@
-//! What begins with a dollar or a backquote: substitutions, variables, computations.
+//! Reads everything that begins with a dollar or a backquote: substitutions, variables, computations.
 
 use super::{Reader, Unread, read_at};
 use crate::word::{Piece, Word};
 
-/// What ends a computation.
+/// The end of a computation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Until {
     /// `))`
@@ -15,7 +15,7 @@ pub(super) enum Until {
 }
 
 impl Reader<'_> {
-    /// At a dollar; `quoted` inside of double quotes and here-documents.
+    /// Reads at a dollar. `quoted` is true inside double quotes and here-documents.
     pub(super) fn dollar(&mut self, word: &mut Word, quoted: bool) -> Result<(), Unread> {
         let next = self.ahead(1);
         match next {
@@ -45,7 +45,7 @@ impl Reader<'_> {
                 self.script.only_bash = true;
                 self.at += 1;
             }
-            // bash drops it before it looks what follows the dollar.
+            // bash removes the end of the line before it looks at the text after the dollar.
             Some('\\') if self.ahead(2) == Some('\n') => return Err("a line that ends behind a dollar".into()),
             Some(letter) if is_name_start(letter) => {
                 self.at += 1;
@@ -92,7 +92,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// `$'…'`.
+    /// Reads `$'…'`.
     fn ansi(&mut self, word: &mut Word) -> Result<(), Unread> {
         word.pieces.push(Piece::Quoted(String::new()));
         loop {
@@ -108,7 +108,7 @@ impl Reader<'_> {
                         't' => word.push('\t', true),
                         '\\' | '\'' | '"' | '?' => word.push(next, true),
                         'x' | '0'..='7' => self.coded(next, word),
-                        // What it stands for is not needed: it is no name of a program or a path.
+                        // The meaning of this escape is not needed: no name of a program and no path uses it.
                         _ => word.pieces.push(Piece::Unknown),
                     }
                 }
@@ -117,7 +117,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A letter by its number: `\x67`, `\147`.
+    /// Reads a letter that is given by its number: `\x67`, `\147`.
     fn coded(&mut self, first: char, word: &mut Word) {
         let (radix, most) = if first == 'x' { (16, 2) } else { (8, 2) };
         let mut value = first.to_digit(8).filter(|_| first != 'x').unwrap_or(0);
@@ -132,7 +132,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Behind `${`.
+    /// Reads the rest of `${…}` after the brace.
     fn braced(&mut self, word: &mut Word, quoted: bool) -> Result<(), Unread> {
         let indirect = self.peek() == Some('!') && self.ahead(1).is_some_and(is_name_start);
         let length = self.peek() == Some('#') && self.ahead(1) != Some('}');
@@ -143,7 +143,7 @@ impl Reader<'_> {
         match self.peek() {
             Some(letter) if is_name_start(letter) => name = self.name(),
             Some(letter) if letter.is_ascii_digit() => drop(self.name()),
-            // What follows would make it a name behind a name.
+            // With more text after the `!`, one variable would name another one.
             Some('!') if self.ahead(1) != Some('}') => return Err("`${!…}`, which names a variable by another".into()),
             Some(letter) if "@*#?-$!".contains(letter) => self.at += 1,
             Some(_) | None => return Err("`${…}` without a name".into()),
@@ -162,7 +162,7 @@ impl Reader<'_> {
             word.inner.extend(self.arithmetic(Until::Bracket)?.inner);
         }
         if indirect {
-            // The value of the variable is taken for a name, and in a name bash computes.
+            // bash takes the value of the variable for a name, and it evaluates computations in a name.
             let names = all && self.peek() == Some('}');
             let prefix = matches!(self.peek(), Some('*' | '@')) && self.ahead(1) == Some('}');
             if !names && !prefix {
@@ -192,9 +192,9 @@ impl Reader<'_> {
         self.default(word, quoted)
     }
 
-    /// The word behind the operator of `${name-word}`, with the brace.
+    /// Reads the word after the operator of `${name-word}`, and the closing brace.
     fn default(&mut self, word: &mut Word, quoted: bool) -> Result<(), Unread> {
-        // What it is worth does not matter, only what it runs.
+        // Only the commands in the value matter, not the value itself.
         let mut value = Word::default();
         loop {
             let letter = self.peek().ok_or("a brace is not closed")?;
@@ -224,7 +224,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A computation up to its end and with it: what it runs. Variables in it are noted, for bash computes what they hold.
+    /// Reads a computation through its end, and returns the commands that it runs. Its variables are recorded, because
+    /// bash evaluates their values.
     pub(super) fn arithmetic(&mut self, until: Until) -> Result<Word, Unread> {
         let mut found = Word::default();
         let mut open = 0_u32;
@@ -277,7 +278,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A name in a computation: `i = 1` makes it a number, everything else reads it.
+    /// Records a name in a computation: `i = 1` makes it a number, and everything else reads it.
     fn assigns(&mut self, name: String) -> Result<(), Unread> {
         let mut by = 0;
         while matches!(self.ahead(by), Some(' ' | '\t')) {
@@ -294,14 +295,14 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A dollar in a computation.
+    /// Reads a dollar in a computation.
     fn computed_value(&mut self, found: &mut Word) -> Result<(), Unread> {
         let next = self.ahead(1);
         match next {
             Some('(') if self.ahead(2) == Some('(') => self.dollar(found, true),
             Some('(') => {
                 self.dollar(found, true)?;
-                // What a command prints is computed, too.
+                // bash evaluates the output of the command as well.
                 self.script.computed.push("what a command prints".to_owned());
                 Ok(())
             }

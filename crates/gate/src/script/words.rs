@@ -1,21 +1,21 @@
-//! Reading one word: quotes, escapes, patterns.
+//! Reads one word: quotes, escapes, patterns.
 
 use super::{RESERVED, Reader, Stop, Unread};
 use crate::word::{Piece, Word};
 
-/// Where pieces are read, which decides what ends them.
+/// The place where pieces are read. It decides where they end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// A word of a command.
     Word,
-    /// The word behind `<<`, in which nothing is expanded.
+    /// The word after `<<`, in which nothing is expanded.
     Delimiter,
     /// The body of a here-document.
     Document,
 }
 
 impl Reader<'_> {
-    /// Reads a word and names it in the skeleton.
+    /// Reads a word and adds its name to the skeleton.
     pub(super) fn word(&mut self, stop: Stop) -> Result<(), Unread> {
         let start = self.at;
         let after_time = std::mem::take(&mut self.after_time);
@@ -23,10 +23,11 @@ impl Reader<'_> {
             return Err("a list with indexes, or inside of a substitution".into());
         }
         let (name, word) = self.assignment_or_word()?;
-        // As it is spelled, with `+` and index.
+        // The name as it is spelled, with `+` and index.
         let name_end = self.text[start..].iter().position(|letter| *letter == '=').map_or(start, |by| start + by + 1);
         let spelled: String = self.text[start..name_end].iter().collect();
-        // bash reads the body of a here-document behind a newline of the list, and nobody agrees on other newlines.
+        // bash reads the body of a here-document after a newline of the list, and shells disagree about other
+        // newlines.
         if !self.pending.is_empty() && self.text[start..self.at].contains(&'\n') {
             return Err("a word with a newline on the line of a here-document".into());
         }
@@ -53,7 +54,7 @@ impl Reader<'_> {
                 || (after_time && bare == "-p")
                 || (self.in_test && (matches!(bare, "=" | "==" | "!=" | "=~") || is_test(bare)));
             if as_it_is {
-                // Where a pattern's parenthesis ends a substitution is not decided here.
+                // This reader does not decide whether a pattern's parenthesis ends a substitution.
                 if stop == Stop::Parenthesis && matches!(bare, "case" | "esac") {
                     return Err("`case` inside of a substitution".into());
                 }
@@ -70,7 +71,7 @@ impl Reader<'_> {
             }
         } else if word.pieces.is_empty() && self.peek() == Some('(') {
             self.script.only_bash = true;
-            // A list: its elements follow as words.
+            // This is a list, and its elements follow as words.
             self.in_list = true;
             self.script.plain.push_str(&name);
             return Ok(());
@@ -78,7 +79,7 @@ impl Reader<'_> {
         let token = format!("{name}W{}", self.script.words.len());
         self.emit(&token);
         if !name.is_empty() {
-            // The value by itself; and the whole, where it is an argument such as `of=file`.
+            // Keep the whole word too, for an argument such as `of=file`. The value alone is kept below.
             let mut whole = Word::default();
             spelled.chars().for_each(|letter| whole.push(letter, false));
             whole.pieces.extend(word.pieces.iter().cloned());
@@ -88,7 +89,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// `name=`, `name+=` or nothing, and the word behind it.
+    /// Reads `name=`, `name+=` or nothing, and the word after it.
     fn assignment_or_word(&mut self) -> Result<(String, Word), Unread> {
         let start = self.at;
         let mut end = self.at;
@@ -100,7 +101,7 @@ impl Reader<'_> {
         let mut name = String::new();
         if end > start {
             if letter(end) == '[' {
-                // Where an assignment may stand, bash reads up to the bracket whatever is in between.
+                // In the place of an assignment, bash reads any text up to the bracket.
                 let plain = |letter: &char| letter.is_ascii_alphanumeric() || "_-.*?!^".contains(*letter);
                 let index_end = end + 1 + self.text[end + 1..].iter().take_while(|letter| plain(letter)).count();
                 if letter(index_end) != ']' {
@@ -125,7 +126,7 @@ impl Reader<'_> {
         Ok((name, word))
     }
 
-    /// The pieces up to the end of this place.
+    /// Reads the pieces up to the end of this place.
     pub(super) fn pieces(&mut self, place: Place) -> Result<Word, Unread> {
         let mut word = Word::default();
         let mut previous = None;
@@ -163,7 +164,7 @@ impl Reader<'_> {
                 '$' | '`' if place == Place::Delimiter => return Err("the delimiter of a here-document".into()),
                 '$' => self.dollar(&mut word, false)?,
                 '`' => self.backquoted(&mut word, false)?,
-                // By itself it is a command, and twice the beginning of a test.
+                // A single `[` is a command, and two of them begin a test.
                 '[' if self.ahead(1).is_none_or(is_blank)
                     || (self.ahead(1) == Some('[') && self.ahead(2).is_none_or(is_blank))
                     || word.bare() == Some("[") =>
@@ -175,7 +176,7 @@ impl Reader<'_> {
                     self.at += 1;
                     word.pieces.push(Piece::Wild(letter));
                 }
-                // Behind `=` and `:` too, where it is a value; elsewhere that errs to the safe side.
+                // A tilde also counts after `=` and `:`, as in a value. Elsewhere this is a mistake on the safe side.
                 '~' if before.is_none_or(|before| matches!(before, '=' | ':'))
                     && !(self.in_test && before == Some('=')) =>
                 {
@@ -270,7 +271,7 @@ fn is_blank(letter: char) -> bool {
     matches!(letter, ' ' | '\t' | '\n')
 }
 
-/// `-f`, `-eq`.
+/// Tells whether a word is an operator of a test: `-f`, `-eq`.
 fn is_test(word: &str) -> bool {
     word.strip_prefix('-')
         .is_some_and(|word| (1..=2).contains(&word.len()) && word.chars().all(|letter| letter.is_ascii_alphabetic()))

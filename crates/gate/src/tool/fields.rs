@@ -1,18 +1,18 @@
 //! Names of fields in the inputs of tools. They are compared without case, underscores and hyphens.
 
-/// Fields that hold a command, whatever the tool.
+/// Fields that hold a command in any tool.
 pub const COMMAND_FIELDS: &[&str] =
     &["command", "cmd", "script", "commands", "shell_command", "command_line", "commandLine", "cmdline", "bash"];
 
-/// More of them: a line for a shell.
+/// More fields that hold a command: a line for a shell.
 pub(super) const LINES: &[&str] =
     &["exec", "remotecommand", "shellscript", "bashcommand", "terminalcommand", "shellcmd"];
-/// Fields that hold a command or code where the tool's name says that it runs something.
+/// Fields that hold a command or code, if the tool's name says that it runs something.
 pub(super) const TEXTS_TO_RUN: &[&str] = &["text", "line", "input", "code", "source", "content"];
 /// Parts of the names of tools that run something.
 pub(super) const RUNNING_WORDS: &[&str] =
     &["exec", "run", "shell", "terminal", "bash", "python", "process", "eval", "repl"];
-/// A program whose words are in another field.
+/// Fields that hold a program whose words are in another field.
 pub(super) const PROGRAMS: &[&str] = &["program", "executable", "exe", "binary", "file", "command", "cmd"];
 pub(super) const WORDS: &[&str] = &["args", "arguments", "argv", "params"];
 pub(super) const PATHS: &[&str] = &[
@@ -52,13 +52,13 @@ pub(super) const PATHS: &[&str] = &[
     "directory",
     "dir",
 ];
-/// Objects whose names are paths.
+/// Fields that hold objects whose names are paths.
 pub(super) const CHANGES: &[&str] = &["changes", "files", "edits"];
 pub(super) const PATCHES: &[&str] = &["input", "patch", "command", "patchtext", "diff"];
 pub(super) const FOLDERS: &[&str] =
     &["workdir", "cwd", "workingdirectory", "workingdir", "dirpath", "directory", "directorypath", "dir", "folder"];
 pub(super) const VARIABLES: &[&str] = &["env", "environment", "envs", "environmentvariables", "envvars", "variables"];
-/// A field that only a tool which writes has.
+/// Fields that only a tool which writes has.
 pub(super) const TEXTS: &[&str] = &[
     "content",
     "contents",
@@ -73,7 +73,7 @@ pub(super) const TEXTS: &[&str] = &[
     "text",
     "changes",
 ];
-/// Fields that hold a text for people or a text to look for, beside those of `TEXTS`.
+/// Fields that hold a text for people or a search text, in addition to those of `TEXTS`.
 pub(super) const PROSE: &[&str] = &[
     "prompt",
     "description",
@@ -124,10 +124,10 @@ pub(super) const WRITING_WORDS: &[&str] = &[
     "write", "edit", "delete", "remove", "move", "rename", "create", "replace", "insert", "patch", "save", "mkdir",
     "copy", "download", "append", "truncate",
 ];
-/// Words in the names of tools that look for something; a text beside a path is then no content.
+/// Words in the names of tools that search. A text next to a path is then not the content of a file.
 pub(super) const READING_WORDS: &[&str] = &["read", "search", "find", "grep", "list", "view", "glob", "show"];
 
-/// A name as it is compared.
+/// Returns a name in the form in which names are compared.
 pub(super) fn plain(name: &str) -> String {
     name.chars().filter(|letter| !matches!(letter, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
 }

@@ -1,26 +1,27 @@
-//! Calls whose command stands in no field made for it: in the tool's own name, or in a field of any other name.
+//! Reads calls whose command is not in a field that is made for it, but in the tool's own name or in a field of any
+//! other name.
 
 use wire::json::Value;
 
 use super::fields::{self, plain};
 
-/// Texts of one input that are looked at.
+/// The number of texts in one input that are checked.
 const TEXTS_MAX: usize = 200;
-/// A longer text is no command and no path.
+/// The longest text that can be a command or a path, in bytes.
 const TEXT_BYTES_MAX: usize = 4 << 10;
-/// Objects in objects that are looked into.
+/// The depth of objects within objects that are searched.
 const DEPTH_MAX: usize = 8;
-/// Servers that do what git does, elsewhere.
+/// Hosts whose tools do the same as git, on a server.
 const GIT_HOSTS: &[&str] = &["github", "gitlab", "gitea", "forgejo", "bitbucket"];
 /// Tools whose input names another tool or command.
 const BY_NAME: &[&str] = &["Skill", "SlashCommand", "skill", "slash_command"];
 
-/// The last part of a tool's name: `git_push` of `mcp__git__git_push`.
+/// Returns the last part of a tool's name: `git_push` of `mcp__git__git_push`.
 pub(super) fn own_name(tool: &str) -> &str {
     tool.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")).map_or(tool, |(_, name)| name)
 }
 
-/// Every text of an input with the name of its field, as names are compared.
+/// Returns every text of an input with the name of its field, in the form in which names are compared.
 pub(super) fn texts(input: &Value) -> Vec<(String, &str)> {
     let (mut found, mut open) = (Vec::new(), vec![(String::new(), input, 0)]);
     while let Some((name, value, depth)) = open.pop() {
@@ -40,15 +41,16 @@ pub(super) fn texts(input: &Value) -> Vec<(String, &str)> {
     found
 }
 
-/// Whether a field holds a text for people, or what a file is to hold.
+/// Tells whether a field holds a text for people, or the content of a file.
 pub(super) fn is_prose(field: &str) -> bool {
     fields::PROSE.contains(&field) || fields::TEXTS.contains(&field)
 }
 
-/// The words that a tool's name and one value of its input make: `git push` of `git_push`, or of `git` with `push`.
+/// Returns the words that a tool's name and one value of its input make: `git push` of `git_push`, or of `git` with
+/// `push`.
 pub(super) fn names(tool: &str, input: &Value) -> Vec<Vec<String>> {
     let mut name: Vec<String> = words(tool).into_iter().filter(|word| word != "mcp").collect();
-    // A server's name often stands in the names of its tools once more.
+    // The names of tools often repeat the name of their server.
     name.dedup();
     let mut found = vec![name.clone()];
     let by_name = BY_NAME.contains(&tool);
@@ -62,7 +64,7 @@ pub(super) fn names(tool: &str, input: &Value) -> Vec<Vec<String>> {
     found
 }
 
-/// Words of a name, also of one that is written `gitPush`.
+/// Returns the words of a name, also of one that is written `gitPush`.
 fn words(name: &str) -> Vec<String> {
     let mut found = vec![String::new()];
     let mut small = false;

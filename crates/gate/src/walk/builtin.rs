@@ -1,11 +1,11 @@
-//! Builtins that change the shell itself: its folder and its variables.
+//! Reads builtins that change the shell itself: its folder and its variables.
 
 use super::{Scope, Walk};
 use crate::command::{Arg, Folders, home};
 use crate::program;
 
 impl Walk {
-    /// `here` when it runs in the shell itself.
+    /// Applies a builtin. `here` is true when it runs in the shell itself.
     pub(super) fn builtin(&mut self, words: &[Arg], here: bool, scope: &mut Scope) {
         let Some((program, arguments)) = words.split_first() else { return };
         match program.as_text() {
@@ -13,7 +13,7 @@ impl Walk {
                 let mut operands = arguments.iter().filter(|word| !is_option(word.as_text()));
                 let to = operands.next().cloned().or_else(|| home().map(|home| Arg::known(&home)));
                 let to = to.filter(|_| program.as_text() == "cd" || !arguments.is_empty());
-                // More words than one: an option with a value, or another shell's way to say it.
+                // More than one word is left: an option with a value, or the syntax of another shell.
                 let to = to.filter(|_| operands.next().is_none());
                 scope.folders = to.map_or(Folders::Unknown, |to| scope.folders.moved(&to));
             }
@@ -22,7 +22,7 @@ impl Walk {
                 self.declares(program.as_text(), arguments, scope);
             }
             "read" | "mapfile" | "readarray" | "unset" | "getopts" => self.names(program.as_text(), arguments),
-            // The index is computed, and a rule that allows the test speaks for no command in it.
+            // bash evaluates the index, and a rule that allows the test does not allow a command in the index.
             "test" | "["
                 if arguments.iter().any(|word| matches!(word.as_text(), "-v" | "-R"))
                     && arguments.iter().any(|word| word.text.as_deref().is_none_or(|text| text.contains('['))) =>
@@ -47,7 +47,7 @@ impl Walk {
                 self.ask(format!("{program} of something that is not literal"));
                 continue;
             };
-            // Its attributes may change what it is given.
+            // The attributes of the variable may change its value.
             self.values.lose(text.split(['=', '+', '[']).next().unwrap_or(text));
             if text.starts_with(['-', '+']) {
                 if text.contains(['n', 'i']) {
@@ -69,7 +69,7 @@ impl Walk {
         }
     }
 
-    /// Variables by their names, which bash computes when they have an index.
+    /// Records variables by their names. bash evaluates a name that has an index.
     fn names(&mut self, program: &str, arguments: &[Arg]) {
         for argument in arguments {
             match argument.text.as_deref() {
@@ -84,7 +84,7 @@ impl Walk {
         }
     }
 
-    /// The variable of a loop.
+    /// Records the variable of a loop.
     pub(super) fn looped(&mut self, variable: &str, numbers: bool) {
         if program::changes_programs(variable) || !is_name(variable) {
             self.ask(format!("a loop over {variable}, which changes what programs do"));

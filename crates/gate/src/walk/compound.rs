@@ -1,4 +1,4 @@
-//! Lists, pipes and blocks: what runs after what, and where.
+//! Reads lists, pipes and blocks: which command runs after which, and where.
 
 use brush_parser::ast;
 
@@ -7,7 +7,7 @@ use crate::command::Folders;
 use crate::program;
 use crate::script::Script;
 
-/// Where a shell may be after a command, by how it ended.
+/// The folders of a shell after a command, by its success or failure.
 struct After {
     well: Folders,
     ill: Folders,
@@ -38,7 +38,8 @@ impl Walk {
                 ast::AndOr::Or(_) => after.ill.clone(),
             };
             let (ast::AndOr::And(pipeline) | ast::AndOr::Or(pipeline)) = next;
-            // Behind `||` only what the first command has set is sure.
+            // After `
+            // ` only the variables that the first command has set are certain.
             if matches!(next, ast::AndOr::Or(_)) {
                 set.clone_from(&scope.set);
             }
@@ -72,7 +73,7 @@ impl Walk {
                     self.one(command, script, &mut last);
                     printed.append(&mut self.printed);
                 }
-                // Some shells run the last one themselves.
+                // Some shells run the last command in the shell itself.
                 after = After::both(&before.and(last.folders));
             }
         }
@@ -87,7 +88,7 @@ impl Walk {
         match command {
             ast::Command::Simple(simple) => {
                 self.simple(simple, script, scope);
-                // Only a change of folder succeeds in one place and fails in another.
+                // Only a change of the folder leads to different folders after success and after failure.
                 if scope.folders != before {
                     return After { well: scope.folders.clone(), ill: before };
                 }
@@ -118,7 +119,8 @@ impl Walk {
                         self.word(pattern, script, scope);
                     }
                     let mut within = scope.clone();
-                    // Falling through from the one before, it may run anywhere that one ended.
+                    // After falling through from the item before, this item may run in any folder where that one
+                    // ended.
                     within.folders = within.folders.and(end.clone());
                     if let Some(list) = &item.cmd {
                         self.list(list, script, &mut within);
@@ -169,7 +171,8 @@ impl Walk {
         }
     }
 
-    /// The reader leaves one mark for every computation; anything else was no computation to it.
+    /// Asks about a text that is not the reader's mark. The reader leaves one mark for every computation; anything
+    /// else was not a computation to it.
     fn computation(&mut self, text: &str) {
         if !matches!(text.trim(), "_" | "") {
             self.ask("parentheses that are a computation to one reader and subshells to another");
@@ -192,7 +195,7 @@ impl Walk {
         scope.folders = std::mem::replace(&mut scope.folders, Folders::Unknown).and(end);
     }
 
-    /// A body that runs more than once: when it moves, it starts anywhere.
+    /// Reads a body that runs more than once. If it changes the folder, it may start anywhere.
     fn repeated(&mut self, run: impl Fn(&mut Self, &mut Scope), scope: &mut Scope) {
         let (before, set) = (scope.folders.clone(), scope.set.clone());
         let first = self.found.writes.len();
@@ -204,7 +207,7 @@ impl Walk {
         }
     }
 
-    /// A function runs where it is called, which is not looked for.
+    /// Reads a function. It runs in the folder where it is called, and calls are not searched.
     fn function(&mut self, function: &ast::FunctionDefinition, script: &Script, scope: &mut Scope) {
         match self.word(&function.fname, script, scope).text {
             Some(name) if program::is_relied_on(&name) => {
@@ -265,7 +268,7 @@ impl Walk {
         }
     }
 
-    /// A regular expression is several words in one.
+    /// Reads a regular expression, which is several words in one.
     fn words_of(&mut self, text: &str, script: &Script, scope: &Scope) {
         let names = text.split(|letter: char| !letter.is_ascii_alphanumeric());
         for name in names {

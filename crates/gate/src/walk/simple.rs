@@ -1,4 +1,4 @@
-//! Simple commands: assignments, words and redirections.
+//! Reads simple commands: assignments, words and redirections.
 
 use brush_parser::ast;
 
@@ -12,13 +12,13 @@ use crate::word::Word;
 impl Walk {
     pub(super) fn simple(&mut self, simple: &ast::SimpleCommand, script: &Script, scope: &mut Scope) {
         for item in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
-            // In front of a command they are no words.
+            // Before a command, these items are not words of it.
             self.item(item, script, scope, &mut Vec::new());
             if let ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, _) = item {
                 let (ast::AssignmentName::VariableName(name) | ast::AssignmentName::ArrayElementName(name, _)) =
                     &assignment.name;
                 let plain = matches!(assignment.name, ast::AssignmentName::VariableName(_)) && !assignment.append;
-                // In front of a command the value holds for that command alone.
+                // Before a command, the value holds for that command only.
                 if plain && simple.word_or_name.is_none() && simple.suffix.is_none() {
                     scope.set.insert(name.clone());
                 } else {
@@ -64,7 +64,8 @@ impl Walk {
         scope.input = before;
     }
 
-    /// A variable in front of a command may hold another command, which that one runs: `RUNNER='git push' cargo run`.
+    /// Reads a variable before a command. It may hold another command, which that command runs: `RUNNER='git push'
+    /// cargo run`.
     fn handed(&mut self, assignment: &ast::Assignment, script: &Script, scope: &Scope) {
         let ast::AssignmentValue::Scalar(value) = &assignment.value else { return };
         let text = script.words.get(&value.value).and_then(Word::literal);
@@ -73,7 +74,7 @@ impl Walk {
         }
     }
 
-    /// What a command reads instead of the input it was given; the last redirection counts.
+    /// Returns the input that redirections give to a command. The last redirection counts.
     fn input(&self, simple: &ast::SimpleCommand, script: &Script, scope: &Scope) -> Option<StandardInput> {
         let prefix = simple.prefix.iter().flat_map(|prefix| &prefix.0);
         let items = prefix.chain(simple.suffix.iter().flat_map(|suffix| &suffix.0));
@@ -110,7 +111,7 @@ impl Walk {
         found
     }
 
-    /// Codex takes such a command for its tool, with the patch as a word or as its input.
+    /// Reads a command that Codex takes for its tool, with the patch as a word or as its input.
     fn patch(&mut self, simple: &ast::SimpleCommand, words: &[Arg], script: &Script, scope: &Scope) {
         let items = || {
             simple.prefix.iter().flat_map(|prefix| &prefix.0).chain(simple.suffix.iter().flat_map(|suffix| &suffix.0))
@@ -138,7 +139,7 @@ impl Walk {
             ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => self.redirect(redirect, script, scope),
             ast::CommandPrefixOrSuffixItem::Word(word) => {
                 let arg = self.word(word, script, scope);
-                // Braces are several words to bash, and one to other shells.
+                // Braces make several words in bash, and one word in other shells.
                 match script.words.get(&word.value).filter(|word| !scope.foreign && word.has_choice()) {
                     Some(word) => words.extend(Arg::several(word)),
                     None => words.push(arg),
@@ -155,7 +156,7 @@ impl Walk {
                         if !is_argument || declares {
                             let given = script.words.get(&value.value);
                             self.assigned(name, given);
-                            // Its attributes may change what it is given.
+                            // The attributes of the variable may change its value.
                             if declares && words.first().is_some_and(|word| word.as_text() != "export")
                                 || words.len() > 1
                                 || assignment.append
@@ -188,19 +189,19 @@ impl Walk {
                         }
                     }
                 }
-                // `of=file` is a word of its command; a declaration has been dealt with.
+                // `of=file` is a word of its command. A declaration was already handled.
                 if !declares {
                     words.push(script.words.get(&word.value).map_or_else(Arg::unknown, Arg::of));
                 }
             }
-            // The reader makes words of them.
+            // The reader turns them into words, so none can be left here.
             ast::CommandPrefixOrSuffixItem::ProcessSubstitution(..) => self.ask("what does not parse as a command"),
         }
     }
 
-    /// Looks into a word and tells what is known of it.
+    /// Reads the commands in a word, and returns the facts about the word.
     pub(super) fn word(&mut self, word: &ast::Word, script: &Script, scope: &Scope) -> Arg {
-        // What looks like an assignment where none is: `> a=$(ls)`.
+        // This looks like an assignment in a place without assignments: `> a=$(ls)`.
         if let Some(value) = word.value.split_once('=').and_then(|(_, value)| script.words.get(value)) {
             self.inside(value, scope);
         }
@@ -209,7 +210,7 @@ impl Walk {
                 self.inside(word, scope);
                 self.arg(word, scope)
             }
-            // A keyword where it is none: `echo if`.
+            // This is a keyword in a place where it is a plain word: `echo if`.
             None => Arg::known(&word.value),
         }
     }
@@ -228,7 +229,8 @@ impl Walk {
     }
 
     fn redirect(&mut self, redirect: &ast::IoRedirect, script: &Script, scope: &Scope) {
-        // What is open for reading as another descriptor can be opened again for writing by its name below /dev.
+        // A file that is open for reading as another descriptor can be opened again for writing by its name below
+        // /dev.
         if let ast::IoRedirect::File(number, kind, target) = redirect {
             let reads = matches!(kind, ast::IoFileRedirectKind::Read | ast::IoFileRedirectKind::DuplicateInput);
             let from = match target {
@@ -262,12 +264,12 @@ impl Walk {
                 };
                 match kind {
                     ast::IoFileRedirectKind::Read | ast::IoFileRedirectKind::DuplicateInput => {
-                        // bash opens a connection there, whichever way the arrow points.
+                        // bash opens a connection there, in both directions of the arrow.
                         if path.as_text().starts_with("/dev/tcp/") || path.as_text().starts_with("/dev/udp/") {
                             self.ask("a connection through /dev/tcp");
                         }
                     }
-                    // `2>&1` writes where something is open already; `>&name` writes a file.
+                    // `2>&1` writes to a file that is already open; `>&name` writes a file.
                     ast::IoFileRedirectKind::DuplicateOutput if is_descriptor(path.as_text()) => {}
                     ast::IoFileRedirectKind::DuplicateOutput
                     | ast::IoFileRedirectKind::Write

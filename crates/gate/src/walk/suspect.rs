@@ -1,4 +1,4 @@
-//! Arguments that a program which is not known may run, and texts that an interpreter is given.
+//! Reads arguments that an unknown program may run, and texts that an interpreter gets.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,11 @@ use crate::command::{Arg, Folders, Spot};
 use crate::judge::unescaped;
 use crate::options;
 
-/// Arguments of programs that are not known which are read as commands; a call with more of them asks.
+/// The number of arguments of unknown programs that are read as commands. A call with more of them asks.
 const SUSPECTS_MAX: usize = 64;
-/// Arguments with the name of a program that are read as commands.
+/// The number of arguments with a program's name that are read as commands.
 const COMMANDS_MAX: usize = 8;
-/// Programs that are hardly named in the arguments of another one but to be run.
+/// Programs that the arguments of another program hardly name except to run them.
 const LIKELY_COMMANDS: &[&str] = &[
     "rm", "rmdir", "mv", "cp", "tee", "touch", "mkdir", "truncate", "dd", "ln", "chmod", "chown", "sed", "tar",
     "unzip", "curl", "wget", "rsync", "sh", "bash", "zsh", "dash", "git", "awk", "perl", "shred", "unlink", "rimraf",
@@ -34,7 +34,7 @@ const PROSE_OPTIONS: &[&str] = &[
     "--reason",
 ];
 
-/// Whether a word is the value of an option that takes a text for people.
+/// Tells whether a word is the value of an option that takes a text for people.
 fn is_prose(arguments: &[Arg], at: usize) -> bool {
     let text = |word: &Arg| word.as_text().contains(' ');
     let before = at.checked_sub(1).and_then(|before| arguments.get(before));
@@ -45,7 +45,7 @@ fn is_prose(arguments: &[Arg], at: usize) -> bool {
 }
 
 impl Walk {
-    /// A program that is not known may run its arguments: those that can be read as commands are looked at.
+    /// Reads those arguments of an unknown program that can be commands, because the program may run them.
     pub(super) fn suspect<'a>(&mut self, words: &'a [Arg], scope: &Scope) {
         if self.suspicious {
             return;
@@ -55,13 +55,13 @@ impl Walk {
         let within = Scope { depth: scope.depth + 1, input, folders, set: BTreeSet::new(), ..scope.clone() };
         let reads = |text: &&str| text.contains([' ', '\t', '\n', ';', '|', '&', '>', '$', '`']);
         let arguments = words.get(1..).unwrap_or_default();
-        // Of programs that run a text, none takes it as a message or a title.
+        // No program that runs a text takes it as a message or a title.
         let runs = |(at, word): (usize, &'a Arg)| word.as_code().filter(|_| !is_prose(arguments, at));
         for text in arguments.iter().enumerate().filter_map(runs) {
             let value = text.split_once('=').map(|(_, value)| value);
-            // A setting's value may have quotes of its own: `key="git push"`.
+            // The value of a setting may have quotes: `key="git push"`.
             let bare = value.and_then(|value| value.strip_prefix('"')?.strip_suffix('"'));
-            // git and gh mark an alias that is a command so.
+            // git and gh mark an alias that is a command with `!`.
             let aliased = text.strip_prefix('!');
             let plain = text.contains('\\').then(|| unescaped(text));
             for text in
@@ -93,11 +93,11 @@ impl Walk {
     }
 }
 
-/// Options of programs that are not known which name the folder they work in.
+/// Options of unknown programs that name their working folder.
 const FOLDER_OPTIONS: &[&str] =
     &["-C", "--directory", "--chdir", "--cwd", "--workdir", "--working-directory", "-chdir"];
 
-/// Where a program may run that is started in these folders: also where its own options lead.
+/// Returns the folders where a program may run: those where it is started, and those that its own options name.
 pub(super) fn working_folders(words: &[Arg], folders: &Folders) -> Folders {
     let mut found = folders.clone();
     for (at, word) in words.iter().enumerate().skip(1) {
@@ -114,7 +114,7 @@ pub(super) fn working_folders(words: &[Arg], folders: &Folders) -> Folders {
     found
 }
 
-/// Writes `~/bin/x` as the path it stands for, where it is the first word.
+/// Replaces `~/bin/x` by the path that it stands for, if it is the first word.
 pub(super) fn from_home(words: &[Arg]) -> Option<Vec<Arg>> {
     let (program, rest) = words.split_first()?;
     match (&program.text, &program.spot) {
@@ -123,7 +123,7 @@ pub(super) fn from_home(words: &[Arg]) -> Option<Vec<Arg>> {
     }
 }
 
-/// Texts of a language that an interpreter is given: arguments that are no plain words, and its input.
+/// Returns the texts that an interpreter gets: arguments that are not plain words, and its input.
 pub(super) fn codes(words: &[Arg], input: &StandardInput) -> Vec<String> {
     let code = |text: &&String| text.contains([' ', '\t', '\n', '(', ')', ';', '"', '\'', '`']);
     let mut found: Vec<String> = words[1..].iter().filter_map(Arg::as_code).filter(code).cloned().collect();

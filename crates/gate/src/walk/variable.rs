@@ -1,7 +1,8 @@
-//! Variables with values that the text itself tells: where a path in them leads.
+//! Follows variables whose values the text itself tells, to find the paths that they name.
 //!
-//! A value counts when every value that the text gives to the variable is known, and one of them was given before for sure.
-//! Only the place that a path names is made known so; a command or an option in a variable stays unknown.
+//! A value counts if every value that the text gives to the variable is known, and one of them was certainly set
+//! before. Only the place that a path names becomes known in this way; a command or an option in a variable stays
+//! unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,14 +12,14 @@ use crate::options::base;
 use crate::script::Script;
 use crate::word::{Piece, Word};
 
-/// Values of one variable that are kept in mind.
+/// The number of values of one variable that are kept.
 const VALUES_MAX: usize = 16;
-/// Variables that bash gives values to by itself.
+/// Variables that bash itself sets.
 const BY_ITSELF: &str = "\
     _ RANDOM SRANDOM SECONDS LINENO REPLY MAPFILE OPTARG OPTIND COPROC FUNCNAME PIPESTATUS DIRSTACK EPOCHSECONDS \
     EPOCHREALTIME HISTCMD UID EUID PPID GROUPS PWD OLDPWD HOME IFS";
 
-/// Rounds of loops that are read one by one.
+/// The number of loop rounds that are read one by one.
 const ROUNDS_MAX: usize = 64;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,14 +29,14 @@ pub(super) enum VariableValue {
     Entry(Spot),
 }
 
-/// A word of a loop and where it points; nothing when it is not known.
+/// A word of a loop and the place that it names. None when it is unknown.
 type LoopWord<'w> = Option<(&'w Word, Option<Spot>)>;
 
-/// What variables are given; nothing where a value is not known.
+/// The values to which variables are set. None for a variable with an unknown value.
 #[derive(Debug, Default)]
 pub(super) struct VariableValues {
     given: BTreeMap<String, Option<Vec<VariableValue>>>,
-    /// Variables that loops give values to, and how many.
+    /// Variables that loops set, each with the number of its values.
     looped: BTreeMap<String, usize>,
     lost: bool,
 }
@@ -55,7 +56,7 @@ impl VariableValues {
     }
 
     fn add(&mut self, name: &str, value: Option<VariableValue>) {
-        // Where temporary files are made is then not known.
+        // After that the folder for temporary files is unknown.
         self.lost |= name == "TMPDIR";
         let values = self.given.entry(name.to_owned()).or_insert_with(|| Some(Vec::new()));
         match (values.as_mut(), value) {
@@ -64,13 +65,13 @@ impl VariableValues {
         }
     }
 
-    /// A word is assigned.
+    /// Records the assignment of a word.
     pub(super) fn give(&mut self, name: &str, word: Option<&Word>, functions: &BTreeSet<String>) {
         let value = word.and_then(|word| word.literal().or_else(|| temporary(word, functions)));
         self.add(name, value.map(VariableValue::Text));
     }
 
-    /// A loop goes over words; nothing when they are the arguments of the shell.
+    /// Records a loop over words. `words` is None for a loop over the arguments of the shell.
     pub(super) fn loop_over(&mut self, name: &str, words: Option<Vec<LoopWord<'_>>>) {
         let Some(words) = words.filter(|words| !words.is_empty()) else { return self.lose(name) };
         for word in words {
@@ -100,7 +101,7 @@ impl VariableValues {
 }
 
 impl Walk {
-    /// Reads the body of a loop once for every value, where nothing else gives values to its variable.
+    /// Reads the body of a loop once for every value, if nothing else sets its variable.
     pub(super) fn each_round(&mut self, name: &str, scope: &mut Scope, body: &dyn Fn(&mut Self, &mut Scope)) {
         let values = self.constants.of(name).map(<[VariableValue]>::to_vec).unwrap_or_default();
         let alone = self.constants.looped.get(name) == Some(&values.len());
@@ -115,7 +116,7 @@ impl Walk {
         self.bound.remove(name);
     }
 
-    /// What is known of a word, with the variables in it.
+    /// Returns the facts about a word, including the variables in it.
     pub(super) fn arg(&self, word: &Word, scope: &Scope) -> Arg {
         let mut arg = Arg::of(self.filled(word, scope).as_ref().unwrap_or(word));
         if arg.text.is_none() && arg.spot.is_none() {
@@ -124,8 +125,8 @@ impl Walk {
         arg
     }
 
-    /// A word with the values of those of its variables that have one. At its start a variable may be an option or a
-    /// command, and stays unknown.
+    /// Returns a word in which variables with one value are replaced by it. A variable at the start may be an option
+    /// or a command, so it stays unknown.
     fn filled(&self, word: &Word, scope: &Scope) -> Option<Word> {
         let mut changed = false;
         let mut fill = |(at, piece): (usize, &Piece)| {
@@ -146,7 +147,7 @@ impl Walk {
         changed.then_some(Word { pieces, inner: Vec::new() })
     }
 
-    /// Where a word points, with the values of its variables.
+    /// Returns the place that a word names, with the values of its variables.
     pub(super) fn spot(&self, word: &Word, scope: &Scope) -> Option<Spot> {
         let mut open: Vec<Vec<Piece>> = vec![Vec::new()];
         let mut entry: Option<(usize, Spot)> = None;
@@ -189,7 +190,7 @@ impl Walk {
 
     fn values_of(&self, name: &str, at: usize, word: &Word, scope: &Scope) -> Option<Vec<VariableValue>> {
         let first = is_first(word, at);
-        // The folder that the shell is in, and home: setting them asks.
+        // These are the shell's folder and the home folder. Setting them asks.
         let ends = word
             .pieces
             .get(at + 1)
@@ -206,20 +207,20 @@ impl Walk {
     }
 }
 
-/// Nothing stands before it in its word.
+/// Tells whether nothing comes before this piece in its word.
 fn is_first(word: &Word, at: usize) -> bool {
     let empty = |piece: &Piece| matches!(piece, Piece::Plain(text) | Piece::Quoted(text) if text.is_empty());
     word.pieces.iter().take(at).all(empty)
 }
 
-/// The numbers of `{1..9}`.
+/// Returns the numbers of `{1..9}`.
 fn range(word: &Word) -> Option<Vec<String>> {
     let (from, to) = word.bare()?.strip_prefix('{')?.strip_suffix('}')?.split_once("..")?;
     let (from, to): (u32, u32) = (from.parse().ok()?, to.parse().ok()?);
     (from <= to && to - from < 16).then(|| (from..=to).map(|number| number.to_string()).collect())
 }
 
-/// A value as it stands in a word. Without quotes blanks and patterns in it would be read again.
+/// Returns a value as it stands in a word. Without quotes bash would read blanks and patterns in it again.
 fn text_of(value: &VariableValue, quoted: bool, first: bool) -> Option<&String> {
     let VariableValue::Text(text) = value else { return None };
     let plain = |letter: char| letter.is_alphanumeric() || "_./@+:,=-".contains(letter);
@@ -227,7 +228,7 @@ fn text_of(value: &VariableValue, quoted: bool, first: bool) -> Option<&String> 
     (safe && !(first && text.starts_with(['-', '~']))).then_some(text)
 }
 
-/// An entry of a folder, alone or behind a folder: `$f`, `/tmp/$f`.
+/// Returns an entry of a folder, alone or after a folder: `$f`, `/tmp/$f`.
 fn with_entry(word: &Word, at: usize, spot: Spot) -> Option<Spot> {
     let Spot::Matching { folder, pattern } = spot else { return None };
     let before = Word { pieces: word.pieces.get(..at)?.to_vec(), inner: Vec::new() }.literal()?;
@@ -237,11 +238,11 @@ fn with_entry(word: &Word, at: usize, spot: Spot) -> Option<Spot> {
         before if before.ends_with('/') => format!("{before}{folder}"),
         _ => return None,
     };
-    // A name that goes on lies in the same folder, or below the entry.
+    // A longer name is in the same folder, or below the entry.
     Some(if behind.is_empty() { Spot::Matching { folder, pattern } } else { Spot::Inside(folder) })
 }
 
-/// One folder that holds all of these.
+/// Returns one folder that holds all of these places.
 fn together(spots: &[Spot]) -> Option<Spot> {
     let mut common: Option<Vec<String>> = None;
     for spot in spots {
@@ -267,7 +268,7 @@ fn together(spots: &[Spot]) -> Option<Spot> {
     }))
 }
 
-/// The path that `$(mktemp)` prints.
+/// Returns the path that `$(mktemp)` prints.
 fn temporary(word: &Word, functions: &BTreeSet<String>) -> Option<String> {
     let ([Piece::Unknown], [script]) = (word.pieces.as_slice(), word.inner.as_slice()) else { return None };
     let words = words_of(script)?;
@@ -288,13 +289,13 @@ fn temporary(word: &Word, functions: &BTreeSet<String>) -> Option<String> {
     }
 }
 
-/// The folder for files that last for a moment.
+/// Returns the folder for temporary files.
 fn folder() -> Option<String> {
     let named = std::env::var("TMPDIR").unwrap_or_else(|_| "/tmp".to_owned());
     named.starts_with('/').then_some(named)
 }
 
-/// The words of a text that is one simple command of literal words.
+/// Returns the words of a script that is one simple command of literal words.
 fn words_of(script: &Script) -> Option<Vec<String>> {
     script.plain.split_whitespace().map(|name| script.words.get(name)?.literal()).collect()
 }

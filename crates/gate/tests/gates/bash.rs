@@ -1,4 +1,4 @@
-//! Against the real bash: whatever it ran was seen, or the gate asked.
+//! Compares the gate with the real bash: every command that bash ran was seen, or the gate asked.
 
 use std::cell::Cell;
 use std::fs;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::Scratch;
 use super::hostile::{BITS, Chance, mutated};
 
-/// Programs that write down that they ran, and with which words.
+/// Programs that record that they ran, and with which words.
 const CANARIES: &[&str] = &["git", "alpha", "beta", "ls"];
 /// Programs that really run others.
 const REAL: &[&str] =
@@ -28,7 +28,7 @@ fn program(name: &str) -> Command {
 impl Stage {
     fn new() -> Self {
         let scratch = Scratch::new();
-        // Each writes a file of its own into the folder of the run that it was started for.
+        // Each program writes a separate file into the folder of the run that started it.
         let text =
             "#!/bin/bash\nt=${0##*/}; for w; do t+=$'\\x1f'$w; done; printf '%s' \"$t\" > \"${0%/*}/../log/$$\"\n";
         let canary = scratch.root().join("canary");
@@ -37,7 +37,7 @@ impl Stage {
         Self { scratch, runs: Cell::new(0) }
     }
 
-    /// What really ran, as lists of words.
+    /// Returns the commands that really ran, as lists of words.
     fn run(&self, text: &str) -> Vec<Vec<String>> {
         self.runs.set(self.runs.get() + 1);
         let folder = self.scratch.root().join(format!("run/{}", self.runs.get()));
@@ -56,7 +56,7 @@ impl Stage {
             .env("PATH", &bin)
             .env("FUNCNEST", "4");
         bash.current_dir(self.scratch.root()).stdin(Stdio::null());
-        // Its output ends when the last of its children does.
+        // The output ends when the last child process ends.
         bash.output().unwrap();
         let files = fs::read_dir(&log).unwrap();
         let ran = files.map(|file| String::from_utf8_lossy(&fs::read(file.unwrap().path()).unwrap()).into_owned());
@@ -67,7 +67,7 @@ impl Stage {
     }
 }
 
-/// A command of that name was seen whose words, as far as they are known, are those.
+/// Tells whether a command of that name was seen whose known words are the same.
 fn was_seen(ran: &[String], seen: &[Vec<Option<String>>]) -> bool {
     seen.iter().any(|command| {
         let Some(Some(program)) = command.first() else { return false };
@@ -79,7 +79,7 @@ fn was_seen(ran: &[String], seen: &[Vec<Option<String>>]) -> bool {
     })
 }
 
-/// Says what is wrong with a text, if anything is.
+/// Returns the problem with a text, if there is one.
 fn unseen(stage: &Stage, text: &str) -> Option<String> {
     let read = gate::commands(text, &stage.scratch.root());
     let Ok(seen) = read else { return None };
@@ -88,7 +88,7 @@ fn unseen(stage: &Stage, text: &str) -> Option<String> {
     (!missed.is_empty()).then(|| format!("bash ran {missed:?} of {text:?}, and only {seen:?} was seen"))
 }
 
-/// Commands that nest no further.
+/// Commands without further nesting.
 const SIMPLE: &[&str] = &[
     "git push",
     "git \"push\" 'origin main'",
@@ -120,7 +120,7 @@ const SIMPLE: &[&str] = &[
     "git push &>> out",
 ];
 
-/// A command around a canary; every form nests.
+/// Generates a command around a canary. Every form can be nested.
 fn generated(chance: &mut Chance, depth: usize) -> String {
     let Some(depth) = depth.checked_sub(1) else { return (*chance.one_of(SIMPLE)).to_owned() };
     let mut inner = || generated(chance, depth);
@@ -182,7 +182,8 @@ fn generated(chance: &mut Chance, depth: usize) -> String {
     }
 }
 
-/// How many texts, or how long; and from where chance starts. `FUZZ_SECONDS` makes it run longer, `FUZZ_SEED` repeats a run.
+/// The number of texts or the duration of a run, and the seed of its random numbers. `FUZZ_SECONDS` makes a run
+/// longer, and `FUZZ_SEED` repeats a run.
 struct Rounds {
     seed: u64,
     left: usize,
@@ -205,7 +206,7 @@ impl Rounds {
     }
 }
 
-/// Of generated commands most are read, so that the comparison means something.
+/// Most generated commands must be readable, so that the comparison means something.
 #[test]
 fn bash_runs_nothing_unseen() {
     let stage = Stage::new();
@@ -223,7 +224,7 @@ fn bash_runs_nothing_unseen() {
     assert!(read > all / 2, "only {read} of {all} texts were read");
 }
 
-/// Commands that were changed in a place or two, where readers lose their way.
+/// Commands with changes in one or two places, at which readers often fail.
 #[test]
 fn bash_runs_nothing_unseen_of_broken_commands() {
     let stage = Stage::new();
@@ -240,7 +241,7 @@ fn bash_runs_nothing_unseen_of_broken_commands() {
     assert!(wrong.is_empty(), "{} of {all} texts\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Bits of shell and commands in any order: short enough that some of it runs.
+/// Bits of shell and commands in any order, short enough that some of them run.
 #[test]
 fn bash_runs_nothing_unseen_of_bits() {
     const COMMANDS: &[&str] = &["git push", "alpha", "beta a", "ls", "x", "env ", "sh -c ", "command "];
@@ -263,7 +264,7 @@ fn bash_runs_nothing_unseen_of_bits() {
     assert!(wrong.is_empty(), "{} of {all} texts\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// What bash refuses is not read either: where the two differ, one of them has lost its way.
+/// A text that bash refuses must not be read either: if the two differ, one of them is wrong.
 #[test]
 fn what_is_read_is_what_bash_parses() {
     let stage = Stage::new();

@@ -1,4 +1,4 @@
-//! Against the real bash: whatever it wrote below a folder that is denied was not allowed.
+//! Compares the gate with the real bash: no command that wrote below a denied folder was allowed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use super::{Scratch, bash_call};
 
 const RULES: &str = "[gates]\ndefault = \"allow\"\n[[gate]]\nwrite = \"infra/**\"\ndecision = \"deny\"\n";
 
-/// What is below a folder: paths, and what is in them or where they point.
+/// Returns everything below a folder: the paths with their contents or link targets.
 fn below(folder: &Path) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];

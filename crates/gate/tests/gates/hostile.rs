@@ -1,4 +1,4 @@
-//! Texts that want to break the reader: as deep and as long as they may be, cut off anywhere, and noise.
+//! Tests texts that try to break the reader: as deep and as long as they may be, cut off anywhere, and noise.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ const BYTES_MAX: usize = 16 << 10;
 const RULES: &str = "[gates]\ndefault = \"allow\"\n[[gate]]\ncommand = [\"git\", \"push\"]\ndecision = \"deny\"\n\
                      [[gate]]\nwrite = \"infra/**\"\ndecision = \"deny\"\n";
 
-/// What opens, what stands in the middle, what closes.
+/// The opening, the middle and the closing text of each nesting.
 const NESTS: &[(&str, &str, &str)] = &[
     ("(", "git push", ")"),
     ("( ", "git push", " )"),
@@ -97,8 +97,8 @@ fn judged(gates: &gate::Gates, text: &str, scratch: &Scratch) -> Decision {
     decision
 }
 
-/// The deepest of every construct that fits, and some depths before it. Where a command is denied in the shallow form, it is
-/// never let through in the deep one.
+/// Judges the deepest form of every construct that fits, and some smaller depths. A command that is denied in the
+/// shallow form is never allowed in the deep one.
 #[test]
 fn the_deepest_of_everything_ends_in_a_decision() {
     let scratch = Scratch::new();
@@ -111,14 +111,14 @@ fn the_deepest_of_everything_ends_in_a_decision() {
         for depth in [2, 33, 399, 401, most] {
             let text = nest(depth.min(most));
             let decision = judged(&gates, &text, &scratch);
-            // Of these, two are none: what opens also closes.
+            // These opening texts also close, so two of them cancel each other.
             let pairs = matches!(*open, "echo `" | "\"" | "'" | "$'" | "sh -c \"" | "\\" | "#");
             assert!(
                 pairs || shallow == Decision::Allow || decision != Decision::Allow,
                 "{open} {depth}: {shallow:?}, {decision:?}"
             );
         }
-        // Never closed, and never opened.
+        // These are never closed, or never opened.
         judged(&gates, &open.repeat(most), &scratch);
         judged(&gates, &close.repeat(most), &scratch);
     }
@@ -140,7 +140,7 @@ fn what_is_too_long_asks() {
     assert_eq!(judged(&gates, &many, &scratch), Decision::Allow);
 }
 
-/// Numbers that a parser would not hold must not end the reader either.
+/// Numbers that are too large for a parser must not crash the reader either.
 #[test]
 fn huge_numbers_ask_or_are_text() {
     let scratch = Scratch::new();
@@ -170,7 +170,7 @@ fn huge_numbers_ask_or_are_text() {
     }
 }
 
-/// The same seed gives the same numbers everywhere.
+/// A random number generator. The same seed gives the same numbers on every machine.
 pub(crate) struct Chance(pub(crate) u64);
 
 impl Chance {
@@ -191,7 +191,7 @@ impl Chance {
     }
 }
 
-/// What matters to a shell.
+/// Bits of text that matter to a shell.
 pub(crate) const BITS: &[&str] = &[
     "'",
     "\"",

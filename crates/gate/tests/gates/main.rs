@@ -1,4 +1,5 @@
-//! Gates: what is allowed, asked about and denied, as lists that a stranger can read; and whether bash runs anything unseen.
+//! Tests gates with lists of allowed, asked and denied calls that a stranger can read, and tests that bash runs
+//! nothing unseen.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(
@@ -67,8 +68,8 @@ pub(crate) fn bash_call(gates: &Gates, command: &str, directory: &Path) -> (Deci
     (verdict.decision, verdict.reason)
 }
 
-/// Plays every list: settings, then a line `----`, then lines of a decision and a command. `⏎` is a newline, `⇥` a tab,
-/// `in <folder>` says where the following are run, `ROOT` is the repository.
+/// Plays every list: settings, then a line `----`, then lines of a decision and a command. `⏎` is a newline, `⇥` is a
+/// tab, `in <folder>` sets the folder of the following lines, `ROOT` is the repository.
 #[test]
 fn every_list_holds() {
     let lists = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gates");
@@ -108,7 +109,7 @@ fn every_list_holds() {
     assert!(played > 300, "only {played} cases were found");
 }
 
-/// The lists about the five-minute example are about the very example of the documentation.
+/// The lists about the five-minute example use exactly the example of the documentation.
 #[test]
 fn lists_use_the_example_of_the_documentation() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));

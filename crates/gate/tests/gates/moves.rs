@@ -1,4 +1,5 @@
-//! Commands of git that change files which they do not name: git says which, and only those that a rule is for ask.
+//! Tests git commands that change files without naming them: git says which files, and only files that a rule covers
+//! ask.
 
 use std::fs;
 use std::path::Path;
@@ -10,8 +11,8 @@ use super::{Scratch, bash_call};
 
 const RULES: &str = "[gates]\ndefault = \"allow\"\n[[gate]]\nwrite = \"infra/**\"\ndecision = \"deny\"\n";
 
-/// `infra-new` changes a file that a rule is for, `settings` one that decides here, `plain` neither. Two stashes are kept:
-/// the newest changes `infra`.
+/// `infra-new` changes a file that a rule covers, `settings` changes a guarded file, and `plain` changes neither. Two
+/// stashes are kept: the newest changes `infra`.
 const MADE: &str = "\
     rm -rf .git tree; git init -q -b main .; git config user.name x; git config user.email x@y; \
     git add -A; git commit -qm one; \
@@ -97,7 +98,7 @@ fn moves_ask_only_when_they_change_what_a_rule_is_for() {
         ("git switch -f main", Decision::Ask),
         ("git stash push -- src", Decision::Allow),
     ]);
-    // What decides here asks also where no rule is about writes.
+    // A guarded file asks even if no rule is about writes.
     let gates = scratch.gates("[gates]\ndefault = \"allow\"\n[[gate]]\ncommand = [\"x\"]\ndecision = \"deny\"\n");
     assert_eq!(bash_call(&gates, "git switch settings", &root).0, Decision::Ask);
     assert_eq!(bash_call(&gates, "git switch infra-new", &root).0, Decision::Allow);

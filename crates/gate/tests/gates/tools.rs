@@ -1,4 +1,4 @@
-//! Tools of clients: what they run and write, with the inputs that clients send.
+//! Tests the tools of clients: their commands and writes, with the inputs that clients send.
 
 use std::path::Path;
 
@@ -76,7 +76,7 @@ fn tools_are_taken_for_what_they_do() {
     assert_eq!(judge(&gates, "Write", r#"{"file_path":"x","content":"a"}"#, &inside), Decision::Deny);
 }
 
-/// Every field that looks like a command or a path is judged, not the first.
+/// Every field that looks like a command or a path is judged, not only the first.
 #[test]
 fn all_fields_of_a_payload_are_judged() {
     let scratch = Scratch::new();
@@ -163,7 +163,7 @@ fn names_and_fields_of_any_tool_are_judged() {
     }
 }
 
-/// With the default, what no rule names asks; what is neither command nor write goes.
+/// By default a command or a write that no rule names asks. A call that is neither of them is allowed.
 #[test]
 fn the_default_is_for_commands_and_writes() {
     let scratch = Scratch::new();
