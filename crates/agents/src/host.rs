@@ -115,7 +115,7 @@ pub struct Ended {
     pub survivors: Vec<Survivor>,
     pub stdout_bytes: u64,
     pub stderr_bytes: u64,
-    /// Unix milliseconds.
+    /// The time of the start in Unix milliseconds, like `ended_at`.
     pub started_at: i64,
     pub ended_at: i64,
 }

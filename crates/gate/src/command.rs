@@ -177,13 +177,14 @@ pub(super) struct Level {
     pub(super) words: Vec<Arg>,
     /// The word at which the inner command begins, when the inner command is the rest of this one.
     pub(super) inner: Option<usize>,
-    /// The reason why this command asks unless a rule names it.
+    /// The reason why this command needs approval unless a rule names it.
     pub(super) ask: Option<String>,
-    /// The reason why this command cannot be analyzed. It asks if the settings say so, unless a rule names it.
+    /// The reason why this command cannot be analyzed. It needs approval if the settings say so, unless a rule names
+    /// it.
     pub(super) opaque: Option<String>,
     /// Options that the program's table lacks, and other options that may write or run something.
     pub(super) doubts: Vec<String>,
-    /// The command runs or writes its arguments in unknown ways, so rules are searched in its arguments.
+    /// The command runs or writes its arguments in unknown ways, so its arguments are compared with the rules.
     pub(super) searched: bool,
     /// Texts in a language that is not parsed here: code, and text that is piped into an interpreter.
     pub(super) codes: Vec<String>,
@@ -221,9 +222,10 @@ pub(super) enum By {
 pub(super) struct Found {
     pub(super) commands: Vec<Seen>,
     pub(super) writes: Vec<Write>,
-    /// Reasons to ask, even if the rules allow the call.
+    /// Reasons why the call needs approval, even if the rules allow it.
     pub(super) asks: Vec<String>,
-    /// Changes to the settings that decide here, other than by writing a file. They ask even if the rules allow them.
+    /// Changes to the settings that decide here, other than by writing a file. They need approval even if the rules
+    /// allow them.
     pub(super) guarded: Vec<String>,
     /// Findings besides commands that cannot be analyzed: variables that change the behaviour of a toolchain.
     pub(super) opaques: Vec<String>,

@@ -30,13 +30,13 @@ pub(super) enum ProgramEffect {
     Writes(Arg, Tree),
     /// A path is copied as it is, also when it is a link.
     Copies(Arg),
-    /// The command cannot be analyzed. It asks even if the rules allow it.
+    /// The command cannot be analyzed. It needs approval even if the rules allow it.
     Ask(String),
-    /// The command asks unless a rule names the program.
+    /// The command needs approval unless a rule names the program.
     AskUnlessNamed(String),
-    /// The command may write or run something. It asks if a rule could apply.
+    /// The command may write or run something. It needs approval if a rule could apply.
     Doubt(String),
-    /// The effect is a doubt if a variable of the same text was set to words that could change its meaning.
+    /// A doubt, but only if a variable of the same text was set to words that could change the meaning of the command.
     Fragile(Fragility, String),
     /// The command runs or writes more than its words tell.
     Opaque(String),

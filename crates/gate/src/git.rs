@@ -57,7 +57,7 @@ const VALUED: &[&str] =
 const CHANGES: &[&str] =
     &["init", "fetch", "pull", "add", "commit", "config", "update-ref", "gc", "remote", "branch", "tag"];
 
-/// Commands that do the same as another one. A rule for the first command asks about the others.
+/// Commands that do the same as another one. If a rule names the first command, the others need approval.
 const EQUIVALENTS: &[(&str, &[&str])] = &[
     ("push", &["send-pack", "http-push", "subtree push", "lfs push", "svn dcommit", "p4 submit"]),
     ("fetch", &["fetch-pack", "http-fetch", "remote update", "pull"]),

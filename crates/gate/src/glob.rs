@@ -22,15 +22,15 @@ pub(super) struct Glob {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Root {
     Repository,
-    /// `/etc/**`
+    /// Globs like `/etc/**`.
     Filesystem,
-    /// `~/.ssh/**`
+    /// Globs like `~/.ssh/**`.
     Home,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
-    /// `**`
+    /// Any number of parts: `**`.
     Any,
     One(Vec<Symbol>),
 }
@@ -38,11 +38,11 @@ enum Part {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Symbol {
     Exactly(char),
-    /// `?`
+    /// One character: `?`.
     Single,
-    /// `*`
+    /// Any number of characters: `*`.
     Many,
-    /// `[a-z]`, `[!a-z]`
+    /// One character of a class: `[a-z]`, `[!a-z]`.
     Class {
         negated: bool,
         ranges: Vec<(char, char)>,

@@ -120,7 +120,7 @@ impl<'g> Judge<'g> {
         self.prepared(found);
     }
 
-    /// Tells whether some rule asks about writes or denies them.
+    /// Tells whether some rule denies writes or makes them need approval.
     fn narrows_writes(&self) -> bool {
         self.rules.iter().any(|rule| matches!(rule.matter, Matter::Write(_)) && rule.decision != Decision::Allow)
     }
@@ -160,7 +160,7 @@ impl<'g> Judge<'g> {
         }
     }
 
-    /// Asks about options that a program's table lacks, if a rule names the program or is about writes.
+    /// Asks a person about options that a program's table lacks, if a rule names the program or is about writes.
     fn doubts(&mut self, level: &Level, named: bool) {
         let Some(doubt) = level.doubts.first() else { return };
         let program = level.words.first().map(|word| options::base(word.as_text())).unwrap_or_default();
@@ -203,7 +203,7 @@ impl<'g> Judge<'g> {
     }
 }
 
-/// The result of the rules for one level.
+/// The result of the rules for one [`Level`].
 struct Named {
     any: bool,
     /// The number of words in the longest rule that allows it.

@@ -7,8 +7,8 @@
 //! each      ── rule ──> allow | ask | deny; the strictest counts
 //! ```
 //!
-//! A gate narrows and never widens: a call that cannot be read asks. A gate is not a sandbox, only a second look at
-//! the calls that an agent announces.
+//! A gate narrows and never widens: a call that cannot be read needs the approval of a person. A gate is not a
+//! sandbox, only a second look at the calls that an agent announces.
 
 mod command;
 mod effect;
@@ -50,7 +50,7 @@ const STACK_BYTES: usize = 64 << 20;
 /// a thousandth of it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A decision about a call. The order is from the mildest to the strictest.
+/// A decision about a call, from the mildest to the strictest. `Ask` means that a person must approve the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Decision {
@@ -131,7 +131,7 @@ impl Gates {
             Otherwise::Allow => Decision::Allow,
         };
         let otherwise = self.default.map_or(Decision::Ask, decision);
-        // If unlisted commands ask, a program that cannot be analyzed asks too, unless a rule names it.
+        // If unlisted commands need approval, a program that cannot be analyzed needs it too, unless a rule names it.
         let opaque = self.opaque.map_or(otherwise, decision);
         // Tools of other servers are allowed by default, because those servers judge them. Here they are judged only
         // by rules.
@@ -170,13 +170,13 @@ fn written(paths: &[String], folder: &Path, by: By) -> Found {
     Found { writes: paths.iter().map(write).collect(), ..Found::default() }
 }
 
-/// Tells whether writing a file asks in every configuration with a gate.
+/// Tells whether writing a file needs approval in every configuration with a gate.
 pub fn is_guarded(path: &Path, root: &Path) -> bool {
     guard::paths().iter().any(|guarded| guarded.is_written(path, &[root.to_owned()], false, None))
 }
 
 /// Returns every command that a text would run, word by word. `None` stands for a word that is unknown before it runs.
-/// An error is the reason to ask before any rule is applied.
+/// An error is the reason why the text needs approval before any rule is applied.
 pub fn commands(text: &str, directory: &Path) -> Result<Vec<Vec<Option<String>>>, String> {
     let (text, directory): (String, PathBuf) = (text.to_owned(), directory.to_owned());
     let found = aside(move || walk::text(&text, &directory));
@@ -190,7 +190,8 @@ pub fn commands(text: &str, directory: &Path) -> Result<Vec<Vec<Option<String>>>
     Ok(levels().map(|level| level.words.iter().map(|word| word.text.clone()).collect()).collect())
 }
 
-/// Reads on a separate thread, because the parser recurses. A text that is too deep or takes too long only asks.
+/// Reads on a separate thread, because the parser recurses. A text that is too deep or takes too long only needs
+/// approval.
 fn aside(read: impl FnOnce() -> Found + Send + 'static) -> Found {
     let ask = |reason: &str| Found { asks: vec![reason.to_owned()], ..Found::default() };
     let (tell, told) = mpsc::sync_channel(1);

@@ -52,7 +52,7 @@ fn fits(patterns: &str, variable: &str) -> bool {
 /// Interpreters of languages in which a text that only reads can be told from one that writes.
 const LANGUAGES: &str = "python pypy node nodejs deno bun ruby php lua luajit perl ipython tsx ts-node julia";
 
-/// Tells whether a text for this interpreter is in one of these languages.
+/// Tells whether a text for this interpreter is in one of the `LANGUAGES`.
 pub(super) fn is_language(name: &str) -> bool {
     is_one_of(LANGUAGES, name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.'))
 }
@@ -108,7 +108,7 @@ pub(super) fn is_relied_on(name: &str) -> bool {
 pub(super) const DECLARES: &[&str] =
     &["export", "declare", "typeset", "local", "readonly", "readarray", "mapfile", "read", "unset", "printf"];
 
-/// Returns the reason why a program asks unless a rule names it.
+/// Returns the reason why a program needs approval unless a rule names it.
 pub(super) fn asks(words: &[Arg]) -> Option<String> {
     let program = words.first()?.text.as_deref()?;
     let name = base(program);
@@ -151,8 +151,8 @@ fn is_letters(word: &str, letter: char) -> bool {
     word.strip_prefix('-').is_some_and(|letters| !letters.starts_with('-') && letters.contains(letter))
 }
 
-/// Returns the reason why a script that the shell itself reads asks. A script that is given by its name is as unknown
-/// as a program; anything else is a text.
+/// Returns the reason why a sourced file needs approval. A script that is given by its name is as unknown as a
+/// program; anything else is a text.
 fn sourced(words: &[Arg]) -> Option<String> {
     match words.get(1).map(|word| word.text.as_deref()) {
         Some(Some(file)) if !super::wrapper::is_input(file) => None,
@@ -165,7 +165,7 @@ fn sourced(words: &[Arg]) -> Option<String> {
 pub(super) enum ProgramKnowledge {
     /// Its words tell its effects.
     Known,
-    /// It runs a script, a text or its input.
+    /// The program runs a script, a text or its input.
     Interpreter(String),
     /// Nothing is known about it.
     Unknown(String),

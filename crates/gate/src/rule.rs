@@ -144,7 +144,7 @@ pub(super) fn concerns(rule: &[String], words: &[Arg]) -> Fit {
     if doubt { Fit::Perhaps } else { Fit::Yes }
 }
 
-/// The number of words after a rule's first word that are searched. Longer commands are not hidden in arguments.
+/// The number of words after a rule's first word that are compared. Longer commands are not hidden in arguments.
 const WINDOW: usize = 64;
 
 /// Tells whether the words of a rule stand in a row in the arguments of a program that may run them.
@@ -152,7 +152,7 @@ pub(super) fn stands_in(rule: &[String], arguments: &[Arg]) -> bool {
     let Some(wanted) = rule.first().map(|word| base(word)) else { return false };
     arguments.iter().enumerate().any(|(at, word)| {
         let Some(text) = word.text.as_deref() else { return false };
-        // `--command=git push`, `SHELL=git push`.
+        // A command may be the value of an option or a variable: `--command=git push`, `SHELL=git push`.
         let value = text.split_once('=').map(|(_, value)| value);
         [Some(text), value].into_iter().flatten().filter(|first| base(first) == wanted).any(|first| {
             let rest = arguments[at + 1..].iter().take(WINDOW).cloned();

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// The texts of the tables, in the order in which programs are searched.
+/// The texts of the tables, in the order in which a program is looked up.
 const TEXTS: [&str; 6] = [
     include_str!("tables/files.txt"),
     include_str!("tables/archives.txt"),
@@ -61,7 +61,7 @@ pub(super) enum OptionEffect {
     Folder,
     /// The value is a setting of git.
     Setting,
-    /// The option runs something that is not visible.
+    /// The option runs something that the gate cannot see.
     Asks,
     /// The option may write or run something.
     Doubt,

@@ -27,7 +27,7 @@ pub(super) enum Act {
     MayWrite(Vec<String>, PathBuf),
     /// The words of the tool's own name, with a value of its input.
     Name(Vec<String>),
-    /// The call runs or writes something that is not visible.
+    /// The call runs or writes something that the gate cannot see.
     Unseen(String),
 }
 
@@ -73,7 +73,7 @@ const UNSEEN: &[&str] = &["write_stdin", "PowerShell", "powershell", "REPL"];
 
 /// Tools that only read their paths, with any other fields in their input.
 const READERS: &[&str] = &["Read", "read", "read_file", "view", "Grep", "grep", "Glob", "glob", "LS", "ls", "list_dir"];
-/// The depth of objects within objects that are searched.
+/// The depth of objects within objects that are read.
 const DEPTH_MAX: usize = 8;
 
 /// The prefix of our own server's tools. The module `desk` decides about their calls.
@@ -193,8 +193,8 @@ fn unreadable(call: &Call<'_>) -> Act {
     Act::Unseen(format!("the input of {} names no command and no path where they are expected", call.tool))
 }
 
-/// Returns the folders where a call may run, as its input says. A tool that does not know such a field may ignore it,
-/// so the folder of the call counts too.
+/// Returns the folders where a call may run, as its input says. Only some shells surely follow such a field; for other
+/// tools the folder of the call counts too.
 fn folders(call: &Call<'_>, object: &[(String, Value)]) -> Vec<PathBuf> {
     let named = members(object, fields::FOLDERS).filter_map(|(_, value)| value.as_text());
     let mut found: Vec<PathBuf> = named.map(|named| call.directory.join(named)).collect();
@@ -228,7 +228,7 @@ fn commands(call: &Call<'_>, tool: &str, object: &[(String, Value)], found: &mut
         let runs = fields::RUNNING_WORDS.iter().any(|word| tool.contains(word)) && !SHELLS.contains(&call.tool);
         for (name, text) in members(object, fields::TEXTS_TO_RUN).filter(|_| runs) {
             let Some(text) = text.as_text() else { continue };
-            // The language of the code is unknown, so rules are searched in it.
+            // The language of the code is unknown, so the code is compared with the rules.
             let words = || ["python", "-c", text].map(str::to_owned).to_vec();
             let is_code = matches!(name.as_str(), "code" | "source" | "content");
             found.push(if is_code {
@@ -327,7 +327,7 @@ fn paths(object: &[(String, Value)]) -> Vec<String> {
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {}
         }
     }
-    // Some clients expand or tidy a path, and some do not.
+    // Some clients expand or tidy a path, and some do not, so all spellings count.
     let respelled = |path: &String| {
         let trimmed = path.trim();
         let bare = ["file://localhost", "file://"].iter().find_map(|start| trimmed.strip_prefix(start));

@@ -69,7 +69,7 @@ pub(super) enum StandardInput {
     Inherited,
     /// A here-document or a here-string.
     Text(String),
-    /// A file by its name.
+    /// A file that is given by its name.
     File,
     /// A here-document or a here-string with unknown parts.
     Partly(String),
@@ -269,7 +269,7 @@ impl Walk {
         for effect in &does {
             match effect {
                 // A rule that names an interpreter can allow it. For other programs, no rule can allow a command that
-                // is not visible.
+                // the gate cannot see.
                 ProgramEffect::Ask(reason) if wrapper::interprets(name) => {
                     level.ask = level.ask.take().or_else(|| Some(reason.clone()));
                 }

@@ -177,7 +177,7 @@ impl Word {
                 Piece::Plain(text) | Piece::Quoted(text) => known.push_str(text),
                 Piece::Wild(letter) => {
                     wild = true;
-                    // The end of a class is not searched here, so a class counts as any text.
+                    // The end of a class is not looked for here, so a class counts as any text.
                     pattern.push(if *letter == '[' { '*' } else { *letter });
                 }
                 Piece::Tilde(_) | Piece::Number | Piece::Variable { .. } | Piece::Unknown => return None,

@@ -6,7 +6,7 @@ use super::options::{ParsedOptions, base, parse};
 use super::program;
 use super::table::{self, ProgramTable};
 
-/// Kinds of tables that are wrappers.
+/// Kinds of tables whose programs are wrappers.
 const KINDS: &[&str] = &["command", "after", "assignments", "login", "joined", "remote", "input", "shell"];
 
 /// Tells whether this program does more than run its inner command, so that no rule about the inner command can allow

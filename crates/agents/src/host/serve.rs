@@ -17,7 +17,7 @@ use super::{End, Ended, Event, Input, program, record};
 
 /// Runs the host of a turn. The exit code is zero when the end was recorded.
 pub(super) fn serve(folder: &Path) -> ExitCode {
-    // Signals of a terminal to the runner's group must not reach the host before its program has ended.
+    // Signals that a terminal sends to the runner's group must not reach the host before its program has ended.
     let session = if setsid().is_ok() { Session::Own } else { Session::Shared };
     match host(folder, session) {
         Ok(()) => ExitCode::SUCCESS,

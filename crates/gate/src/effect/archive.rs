@@ -8,7 +8,7 @@ fn tree(path: &Arg) -> ProgramEffect {
     ProgramEffect::Writes(path.clone(), Tree::Yes)
 }
 
-/// Returns the files of an archive that are asked for by name, or any file below the folder when none is named.
+/// Returns the files that are taken from an archive by name, or any file below the folder when none is named.
 fn members(named: &[Arg], renamed: bool) -> Vec<ProgramEffect> {
     let plain = |word: &Arg| word.text.as_deref().is_some_and(|text| !text.contains(['*', '?', '[']));
     if named.is_empty() || renamed || !named.iter().all(plain) {

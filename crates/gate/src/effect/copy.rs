@@ -116,7 +116,7 @@ fn is_plain_ssh(text: &str) -> bool {
         && !text.contains(|letter: char| ";|&<>()`\n\"'\\".contains(letter))
 }
 
-/// Returns some files in the target, read as a folder.
+/// Returns an argument that stands for some files in the target folder.
 fn within(target: &Arg) -> Arg {
     match &target.spot {
         Some(Spot::At(folder)) => Arg::inside(folder),

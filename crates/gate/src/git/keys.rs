@@ -111,7 +111,7 @@ pub(crate) fn setting(value: &Arg) -> ProgramEffect {
     ProgramEffect::Setting(Arg::known(key), given)
 }
 
-/// Returns the reason why a setting asks. Returns None when it does not ask.
+/// Returns the reason why a setting needs approval. Returns None when it does not need it.
 pub(crate) fn asks(key: &Arg, value: Option<&Arg>) -> Option<String> {
     let Some(name) = key.text.as_deref() else {
         return Some("a setting of git whose name is not literal".to_owned());

@@ -13,7 +13,7 @@ pub(crate) struct WorkTreeMove {
     pub(crate) what: String,
     /// Questions to git. Their answers together are the files.
     pub(crate) questions: Vec<GitQuestion>,
-    /// True if the command asks when git cannot tell the files.
+    /// True if the command needs approval when git cannot tell the files.
     pub(crate) asks: bool,
     /// The folders where the command runs, once they are known.
     pub(crate) folders: Option<Folders>,
@@ -66,7 +66,7 @@ fn found(name: &str, questions: Option<Vec<GitQuestion>>, asks: bool) -> Vec<Pro
     }
 }
 
-/// Returns a move whose files git is not asked about.
+/// Returns a move without questions to git, so its files stay unknown.
 pub(super) fn unknown(name: &str) -> Vec<ProgramEffect> {
     found(name, None, true)
 }

@@ -33,8 +33,8 @@ impl Judge<'_> {
         rule::concerns(words, &respelled)
     }
 
-    /// Asks about copies of a program that a rule names, and about a program that is given by its path and may be such
-    /// a copy.
+    /// Asks a person about copies of a program that a rule names, and about a program that is given by its path and
+    /// may be such a copy.
     pub(super) fn copied(&mut self, commands: &[Seen]) {
         let levels = || commands.iter().flat_map(|seen| &seen.levels);
         for (number, words, rule) in self.commands().filter(|(_, _, rule)| rule.decision != Decision::Allow) {

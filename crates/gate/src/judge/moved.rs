@@ -20,7 +20,8 @@ const ANSWER_BYTES_MAX: u64 = 32 << 20;
 const RENAMES: &[&str] = &["branch", "tag", "update-ref", "symbolic-ref", "replace", "worktree"];
 
 impl Judge<'_> {
-    /// Asks if a move changes a guarded file, or a file that a rule asks about or denies.
+    /// Judges a move. The call needs approval if the move changes a guarded file, or a file that a rule asks about or
+    /// denies.
     pub(super) fn moved(&mut self, moved: &WorkTreeMove, commands: &[Seen]) {
         let folders = match &moved.folders {
             Some(Folders::Known(folders)) => folders.as_slice(),
@@ -94,7 +95,8 @@ fn files(folder: &Path, questions: &[GitQuestion]) -> Option<Vec<String>> {
     Some(found)
 }
 
-/// Asks git. The call reads the repository, writes nothing and runs no program that the repository chooses.
+/// Runs git and returns its answer. The call reads the repository, writes nothing and runs no program that the
+/// repository chooses.
 #[expect(
     clippy::disallowed_methods,
     reason = "a hook has no runner; git is asked in the folder of the call, for a bounded time"

@@ -25,7 +25,8 @@ const BUILDS: &[(&[&str], &[&str])] = &[
 ];
 
 impl Judge<'_> {
-    /// Asks if a file is written and run, and a rule is about something in the texts that the file may hold.
+    /// Judges a file that is written and then run. The call needs approval if a rule is about something in the texts
+    /// that the file may hold.
     pub(super) fn prepared(&mut self, found: &Found) {
         let written: Vec<&str> = found
             .writes

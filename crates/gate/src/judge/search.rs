@@ -1,4 +1,4 @@
-//! Searches rules in the arguments of unknown programs, which may run or write the things that their arguments name.
+//! Looks for the commands and paths of rules in the arguments of unknown programs, which may run or write them.
 
 use std::collections::HashSet;
 
@@ -41,10 +41,10 @@ const OUTPUTS: &[&str] = &[
 const PATHS_MAX: usize = 500;
 
 impl Judge<'_> {
-    /// Judges an argument of an unknown program. It asks only about commands and writes that a rule asks about or
-    /// denies.
+    /// Judges an argument of an unknown program. The call needs approval only for commands and writes that a rule asks
+    /// about or denies.
     pub(crate) fn suspect(&mut self, found: &Found) {
-        // The first finding that asks is enough.
+        // The first finding that needs approval is enough.
         if self.decision != Decision::Allow {
             return;
         }
@@ -74,8 +74,8 @@ impl Judge<'_> {
         }
     }
 
-    /// Asks about a tool whose name, with a value of its input, is the command that a rule is about. A name of one
-    /// word is more often a client's own tool than a program.
+    /// Asks a person about a tool whose name, with a value of its input, is the command that a rule is about. A name
+    /// of one word is more often a client's own tool than a program.
     pub(crate) fn named_after(&mut self, words: &[String], foreign: bool) {
         let words: Vec<Arg> = words.iter().map(|word| Arg::known(word)).collect();
         for (number, wanted, rule) in self.commands().filter(|(_, _, rule)| rule.decision != Decision::Allow) {
@@ -87,7 +87,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Searches rules in the arguments of a program that may run or write the things that its arguments name.
+    /// Looks for the commands and paths of rules in the arguments of a program that may run or write them.
     pub(super) fn search(&mut self, level: &Level) {
         let arguments = level.words.get(1..).unwrap_or_default();
         let name = level.words.first().map(|word| options::base(word.as_text())).unwrap_or_default();
@@ -142,7 +142,7 @@ impl Judge<'_> {
         walked
     }
 
-    /// Asks if a rule asks about one of these paths or denies it.
+    /// Asks a person about the command if a rule asks about one of these paths or denies it.
     pub(super) fn may_write(&mut self, mut written: Vec<Spot>, level: &Level) {
         let shown = shown(level);
         let mut seen = HashSet::new();
@@ -184,7 +184,7 @@ fn outputs(name: &str, arguments: &[Arg]) -> Vec<String> {
             writes = true;
         }
         if OUTPUTS.contains(&option) || is_bundled_output(option) || named {
-            // `--emit=asm=file`, `--cov-report=html:folder`.
+            // A value may hold the file after another sign: `--emit=asm=file`, `--cov-report=html:folder`.
             let parts = value.into_iter().flat_map(|value| value.split(['=', ':', ',']).chain([value]));
             found.extend(parts.filter(|part| !part.is_empty()).map(str::to_owned));
         } else if let Some(rest) = text.strip_prefix("-o").filter(|value| !value.is_empty()) {
@@ -198,7 +198,7 @@ fn outputs(name: &str, arguments: &[Arg]) -> Vec<String> {
     };
     if writes || SCAFFOLDERS.contains(&name) && arguments.iter().any(makes) {
         let operands = arguments.iter().filter_map(|word| word.text.clone()).filter(|text| !text.starts_with('-'));
-        // `type=local,dest=folder`.
+        // An operand may hold the folder after an equals sign: `type=local,dest=folder`.
         let values = |text: String| [text.rsplit_once('=').map(|(_, value)| value.to_owned()), Some(text)];
         found.extend(operands.flat_map(values).flatten());
     }

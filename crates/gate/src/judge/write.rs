@@ -33,7 +33,7 @@ impl Judge<'_> {
         let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_symlink());
         for path in paths.iter().filter(|path| write.by != By::Copy || is_link(path)) {
             let through = || place::is_through_processes(path) || is_output(text) || place::passes_processes(path);
-            // Also ask without a rule about writes: the open file may be a guarded one.
+            // The write also needs approval without a rule about writes, because the open file may be a guarded one.
             if is_descriptor(path) || narrows && through() {
                 let text = format!("it writes to {text:?}, which may be any file that is open; name the file itself");
                 self.decide(Decision::Ask, text);

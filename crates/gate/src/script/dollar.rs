@@ -6,11 +6,11 @@ use crate::word::{Piece, Word};
 /// The end of a computation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Until {
-    /// `))`
+    /// The end is `))`.
     Parentheses,
-    /// `}`
+    /// The end is `}`.
     Brace,
-    /// `]`
+    /// The end is `]`.
     Bracket,
 }
 
@@ -56,7 +56,7 @@ impl Reader<'_> {
                 self.at += 2;
                 word.pieces.push(Piece::Unknown);
             }
-            // zsh expands these.
+            // zsh expands a dollar before these letters.
             Some('=' | '~' | '^' | '+') => {
                 self.at += 1;
                 word.pieces.push(Piece::Unknown);
@@ -260,7 +260,7 @@ impl Reader<'_> {
                     let name = self.name();
                     self.assigns(name)?;
                 }
-                // `16#ff` and `2#101`.
+                // A number may have a base: `16#ff` and `2#101`.
                 '0'..='9' => {
                     self.name();
                     if self.peek() == Some('#') {

@@ -9,9 +9,9 @@ use super::fields::{self, plain};
 const TEXTS_MAX: usize = 200;
 /// The longest text that can be a command or a path, in bytes.
 const TEXT_BYTES_MAX: usize = 4 << 10;
-/// The depth of objects within objects that are searched.
+/// The depth of objects within objects that are read.
 const DEPTH_MAX: usize = 8;
-/// Hosts whose tools do the same as git, on a server.
+/// Servers whose tools do the same as git on a remote host. In the name of a tool they count as `git`.
 const GIT_HOSTS: &[&str] = &["github", "gitlab", "gitea", "forgejo", "bitbucket"];
 /// Tools whose input names another tool or command.
 const BY_NAME: &[&str] = &["Skill", "SlashCommand", "skill", "slash_command"];

@@ -30,7 +30,7 @@ impl Walk {
                 self.ask("`test -v` of a name with an index, which is computed");
             }
             "printf" => {
-                // The name may be in the same word.
+                // The name of the variable may be in the same word as `-v`.
                 match arguments.first().map(Arg::as_text) {
                     Some("-v") => self.names("printf -v", arguments.get(1..2).unwrap_or_default()),
                     Some(text) if text.starts_with("-v") => self.ask("printf with a name in its option"),

@@ -38,8 +38,7 @@ impl Walk {
                 ast::AndOr::Or(_) => after.ill.clone(),
             };
             let (ast::AndOr::And(pipeline) | ast::AndOr::Or(pipeline)) = next;
-            // After `
-            // ` only the variables that the first command has set are certain.
+            // After `||` only the variables that the first command has set are certain.
             if matches!(next, ast::AndOr::Or(_)) {
                 set.clone_from(&scope.set);
             }
@@ -58,7 +57,7 @@ impl Walk {
         let before = scope.folders.clone();
         let mut after = After::both(&before);
         match pipeline.seq.as_slice() {
-            // A lone `!`.
+            // This is a lone `!`.
             [] => self.ask("a pipe without a command"),
             [only] => after = self.one(only, script, scope),
             many => {
@@ -171,8 +170,8 @@ impl Walk {
         }
     }
 
-    /// Asks about a text that is not the reader's mark. The reader leaves one mark for every computation; anything
-    /// else was not a computation to it.
+    /// Asks a person about a text that is not the reader's mark. The reader leaves one mark for every computation;
+    /// anything else was not a computation to it.
     fn computation(&mut self, text: &str) {
         if !matches!(text.trim(), "_" | "") {
             self.ask("parentheses that are a computation to one reader and subshells to another");
@@ -207,7 +206,7 @@ impl Walk {
         }
     }
 
-    /// Reads a function. It runs in the folder where it is called, and calls are not searched.
+    /// Reads a function. It runs in the folder where it is called, and that folder is not looked for.
     fn function(&mut self, function: &ast::FunctionDefinition, script: &Script, scope: &mut Scope) {
         match self.word(&function.fname, script, scope).text {
             Some(name) if program::is_relied_on(&name) => {

@@ -190,7 +190,7 @@ impl Walk {
 
     fn values_of(&self, name: &str, at: usize, word: &Word, scope: &Scope) -> Option<Vec<VariableValue>> {
         let first = is_first(word, at);
-        // These are the shell's folder and the home folder. Setting them asks.
+        // These are the shell's folder and the home folder. Setting them needs approval.
         let ends = word
             .pieces
             .get(at + 1)

@@ -1,4 +1,4 @@
-//! Compares the gate with the real bash: every command that bash ran was seen, or the gate asked.
+//! Compares the gate with the real bash: the gate saw every command that bash ran, or asked for approval.
 
 use std::cell::Cell;
 use std::fs;

@@ -1,5 +1,5 @@
-//! Tests gates with lists of allowed, asked and denied calls that a stranger can read, and tests that bash runs
-//! nothing unseen.
+//! Tests gates with lists of calls that are allowed, need approval or are denied, which a stranger can read. Also
+//! tests that bash runs nothing unseen.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(

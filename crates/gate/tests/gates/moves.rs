@@ -1,5 +1,5 @@
 //! Tests git commands that change files without naming them: git says which files, and only files that a rule covers
-//! ask.
+//! need approval.
 
 use std::fs;
 use std::path::Path;
@@ -98,7 +98,7 @@ fn moves_ask_only_when_they_change_what_a_rule_is_for() {
         ("git switch -f main", Decision::Ask),
         ("git stash push -- src", Decision::Allow),
     ]);
-    // A guarded file asks even if no rule is about writes.
+    // A guarded file needs approval even if no rule is about writes.
     let gates = scratch.gates("[gates]\ndefault = \"allow\"\n[[gate]]\ncommand = [\"x\"]\ndecision = \"deny\"\n");
     assert_eq!(bash_call(&gates, "git switch settings", &root).0, Decision::Ask);
     assert_eq!(bash_call(&gates, "git switch infra-new", &root).0, Decision::Allow);

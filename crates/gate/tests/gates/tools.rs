@@ -163,7 +163,7 @@ fn names_and_fields_of_any_tool_are_judged() {
     }
 }
 
-/// By default a command or a write that no rule names asks. A call that is neither of them is allowed.
+/// By default a command or a write that no rule names needs approval. A call that is neither of them is allowed.
 #[test]
 fn the_default_is_for_commands_and_writes() {
     let scratch = Scratch::new();

@@ -9,7 +9,7 @@ use crate::command::Spot;
 /// The findings about calls in a text that write or run something.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::judge) struct ComputedCalls {
-    /// The text after its joined literals were joined. Rules are searched in it as well.
+    /// The text after its joined literals were joined. It is compared with the rules as well.
     pub(in crate::judge) folded: String,
     /// The first call whose path or command cannot be determined.
     pub(in crate::judge) hidden: Option<String>,
@@ -230,7 +230,7 @@ impl<'t> Code<'t> {
             if assigned || adds {
                 found.push(if adds { statement } else { statement.get(1..).unwrap_or_default() });
             }
-            // `x.each { |a| … }`, `x.forEach(a => …)`.
+            // A block or an arrow function may get the values: `x.each { |a| … }`, `x.forEach(a => …)`.
             let piped = at > 0 && self.tokens[at - 1].is_sign('|');
             let arrow = |from: usize| {
                 rest.get(from).is_some_and(|token| token.is_sign('='))
@@ -240,7 +240,7 @@ impl<'t> Code<'t> {
                 let start = self.tokens[..at].iter().rposition(ends).map_or(0, |end| end + 1);
                 found.push(&self.tokens[start..at]);
             }
-            // `for a, b in x`, `for (const a of x)`.
+            // A loop may give the values: `for a, b in x`, `for (const a of x)`.
             let heading = |token: &Token| matches!(token, Token::Sign(',' | ')') | Token::Name(_));
             let to = rest.iter().position(|token| matches!(token.name(), Some("in" | "of")));
             if let Some(to) = to.filter(|to| *to < 8 && rest[..*to].iter().all(heading)) {
