@@ -64,13 +64,13 @@ const INHERITED: &[&str] = &[
     "GEMINI_CLI_HOME",
     "OPENCODE_CONFIG",
 ];
-/// The length of the end of standard error, in bytes. It is searched for facts that a program prints nowhere else.
+/// The number of bytes at the end of standard error that are searched for facts that a program prints nowhere else.
 const STDERR_TAIL_BYTES: u64 = 16 << 10;
 const READ_BYTES: usize = 256 << 10;
 const GRACE_MS: u32 = 3_000;
 
-/// The reason of a turn whose conversation is gone. The program knows nothing of the earlier turns, so everything must
-/// be said again.
+/// The reason given for a turn whose conversation is gone. The program knows nothing of the earlier turns, so
+/// everything must be said again.
 pub const NO_CONVERSATION: &str = "the conversation it was to resume is gone";
 
 /// One start of a program.

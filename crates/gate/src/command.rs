@@ -130,7 +130,7 @@ pub(super) enum Folders {
     Unknown,
 }
 
-/// The number of possible folders above which the folder counts as unknown.
+/// The largest number of possible folders. With more of them the folder counts as unknown.
 const FOLDERS_MAX: usize = 16;
 
 impl Folders {

@@ -85,7 +85,7 @@ impl Glob {
         self.root
     }
 
-    /// Returns how a path fits. The path starts where the glob starts.
+    /// Returns how a path fits the glob. The path starts where the glob starts.
     pub(super) fn fit(&self, path: &[&str]) -> Fit {
         let mut best = Fit::No;
         for parts in &self.alternatives {
@@ -121,8 +121,8 @@ impl Glob {
         (path != PathBuf::new()).then_some(path)
     }
 
-    /// Returns how those entries of a folder fit whose names match a shell pattern. With `tree`, everything below them
-    /// counts too.
+    /// Returns how the entries of a folder fit the glob, of which only names that match a shell pattern count. With
+    /// `tree`, everything below them counts too.
     pub(super) fn fit_entries(&self, folder: &[&str], pattern: &str, tree: bool) -> Fit {
         let Ok(pattern) = symbols(pattern) else { return Fit::Below { certain: false } };
         let mut best = Fit::No;

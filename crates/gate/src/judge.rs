@@ -16,13 +16,13 @@ use super::rule::{self, Matter, Rule};
 use super::{Decision, Verdict, options, program};
 pub(super) use code::unescaped;
 
-/// The number of reasons that are reported. The first ones are enough to act on.
+/// The largest number of reasons that are reported. The first ones are enough to act on.
 const REASONS_MAX: usize = 3;
-/// The number of paths in one call that are checked. Each check reads the disk.
+/// The largest number of paths in one call that are checked. Each check reads the disk.
 pub(super) const WRITES_MAX: usize = 2_000;
-/// The number of words that are shown of a command.
+/// The largest number of words that are shown of a command.
 const WORDS_SHOWN: usize = 6;
-/// The number of letters that are shown of one word.
+/// The largest number of letters that are shown of one word.
 const LETTERS_SHOWN: usize = 60;
 
 pub(super) struct Judge<'g> {
@@ -36,7 +36,7 @@ pub(super) struct Judge<'g> {
     reasons: Vec<String>,
     /// The roots that globs start from. They are read when the first path is checked.
     here: OnceCell<Vec<PathBuf>>,
-    /// Folders with hooks of those repositories, in addition to git's own.
+    /// The hook folders of the repositories in `here`, in addition to git's own.
     hooks: OnceCell<Vec<PathBuf>>,
     /// True if `/dev/stdout` may be a file.
     reopened: bool,

@@ -10,7 +10,7 @@
 //! *** End Patch
 //! ```
 
-/// The number of files in one patch. No person looks at more.
+/// The largest number of files in one patch. No person looks at more.
 const FILES_MAX: usize = 1_000;
 const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";

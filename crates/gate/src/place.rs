@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use super::command::home;
 use super::glob::{self, Fit, Glob, Root};
 
-/// The number of links in a row that are followed, as in Linux.
+/// The largest number of links in a row that are followed, as in Linux.
 const LINKS_MAX: usize = 40;
 /// The entries that make a folder the root of a repository.
 const MARKS: [&str; 2] = [".git", ".handover"];
@@ -109,7 +109,7 @@ pub(super) fn passes_processes(path: &Path) -> bool {
     true
 }
 
-/// The number of entries that are checked below one place. With more entries, a match counts as possible.
+/// The largest number of entries that are checked below one place. With more entries, a match counts as possible.
 const ENTRIES_MAX: usize = 5_000;
 
 /// Tells whether something that fits a glob may be below a folder under a name that fits a pattern, by the current

@@ -7,9 +7,9 @@ use super::glob::Glob;
 use super::options::base;
 use super::{Decision, git};
 
-/// The number of rules in one file. No person would read more.
+/// The largest number of rules in one file. No person would read more.
 pub(crate) const RULES_MAX: usize = 1_000;
-/// The number of words in one rule.
+/// The largest number of words in one rule.
 const WORDS_MAX: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -74,12 +74,12 @@ const ABBREVIATES: &[&str] = &["npm", "hg", "ip", "svn"];
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fit {
     No,
-    /// It is uncertain.
+    /// It is uncertain whether the rule means the command.
     Perhaps,
     Yes,
 }
 
-/// Tells whether a rule that allows names this command. The words must be the same, so that no similar command is
+/// Tells whether an allowing rule names this command. The words must be the same, so that no similar command is
 /// allowed.
 pub(super) fn allows(rule: &[String], words: &[Arg]) -> bool {
     rule.len() <= words.len() && rule.iter().zip(words).all(|(wanted, word)| word.text.as_deref() == Some(wanted))
@@ -90,7 +90,7 @@ pub(super) fn allows(rule: &[String], words: &[Arg]) -> bool {
 pub(super) fn concerns(rule: &[String], words: &[Arg]) -> Fit {
     let (Some(wanted), Some(program)) = (rule.first(), words.first()) else { return Fit::No };
     let Some(program) = program.text.as_deref().map(base) else { return Fit::Perhaps };
-    // On another system a program's name has an ending.
+    // On some systems the name of a program ends with `.exe`.
     let program = program.strip_suffix(".exe").unwrap_or(program);
     if program != base(wanted) {
         return Fit::No;
@@ -144,10 +144,11 @@ pub(super) fn concerns(rule: &[String], words: &[Arg]) -> Fit {
     if doubt { Fit::Perhaps } else { Fit::Yes }
 }
 
-/// The number of words after a rule's first word that are compared. Longer commands are not hidden in arguments.
+/// The largest number of words after a rule's first word that are compared. Longer commands are not hidden in
+/// arguments.
 const WINDOW: usize = 64;
 
-/// Tells whether the words of a rule stand in a row in the arguments of a program that may run them.
+/// Tells whether the words of a rule appear one after another in the arguments of a program that may run them.
 pub(super) fn stands_in(rule: &[String], arguments: &[Arg]) -> bool {
     let Some(wanted) = rule.first().map(|word| base(word)) else { return false };
     arguments.iter().enumerate().any(|(at, word)| {
@@ -176,8 +177,8 @@ pub(super) fn is_likely(rule: &[String], words: &[Arg]) -> bool {
     }
 }
 
-/// Tells whether the words of a rule stand in a row in a text of any language: `["git", "push"]` as well as `git
-/// push`.
+/// Tells whether the words of a rule appear one after another in a text of any language: `["git", "push"]` as well as
+/// `git push`.
 pub(super) fn stands_in_text(rule: &[String], text: &str) -> bool {
     let part = |letter: char| !(letter.is_alphanumeric() || "_-./@:+~".contains(letter));
     let words: Vec<Arg> = text.split(part).filter(|word| !word.is_empty()).map(Arg::known).collect();

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 use super::word::Word;
 
-/// The depth of substitutions within substitutions. No person reads deeper ones.
+/// The largest depth of substitutions within substitutions. No person reads deeper ones.
 const NESTING_MAX: u32 = 32;
 
 /// The reason why a text was not read to its end.

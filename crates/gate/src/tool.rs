@@ -71,9 +71,9 @@ const PATCHES: &[&str] = &["applypatch"];
 /// Tools that send text to something that already runs, or to a shell that is not parsed here.
 const UNSEEN: &[&str] = &["write_stdin", "PowerShell", "powershell", "REPL"];
 
-/// Tools that only read their paths, with any other fields in their input.
+/// Tools that only read their paths, regardless of the other fields in their input.
 const READERS: &[&str] = &["Read", "read", "read_file", "view", "Grep", "grep", "Glob", "glob", "LS", "ls", "list_dir"];
-/// The depth of objects within objects that are read.
+/// The largest depth of objects within objects that are read.
 const DEPTH_MAX: usize = 8;
 
 /// The prefix of our own server's tools. The module `desk` decides about their calls.

@@ -23,13 +23,15 @@ use super::word::Word;
 use super::{command, git, options, program, wrapper};
 use variable::{VariableValue, VariableValues};
 
-/// The depth of wrappers in wrappers, and of texts in texts.
+/// The largest depth of wrappers in wrappers, and of texts in texts.
 const DEPTH_MAX: u32 = 8;
 /// The longest command that is read, in bytes.
 pub(super) const TEXT_BYTES_MAX: usize = 16 << 10;
-/// The number of openings in a skeleton. The parser recurses into each of them, and its stack must hold them all.
+/// The largest number of openings in a skeleton. The parser recurses into each of them, and its stack must hold them
+/// all.
 const OPENERS_MAX: usize = 400;
-/// The number of `case` commands. The parser reads the last part of a `case` twice, so each one doubles its time.
+/// The largest number of `case` commands. The parser reads the last part of a `case` twice, so each one doubles its
+/// time.
 const CASES_MAX: usize = 8;
 #[derive(Debug)]
 pub(super) struct Walk {

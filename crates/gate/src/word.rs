@@ -201,9 +201,9 @@ impl Word {
     }
 }
 
-/// Stands for a quoted part while braces are expanded. No shell text may hold it.
+/// A character that stands for a quoted part while braces are expanded. No shell text may hold it.
 const STAND_IN: char = '\u{1}';
-/// The number of words that braces may make of one word.
+/// The largest number of words that braces may make of one word.
 const CHOICES_MAX: usize = 64;
 
 fn escape(letter: char, pattern: &mut String) {

@@ -2,7 +2,7 @@
 
 use super::{Exit, Heard, Kind, Listener};
 
-/// The number of tools that are listed. A turn that called more tools has them in its stream.
+/// The largest number of tools that are listed. A turn that called more tools has them in its stream.
 const CALLS_MAX: usize = 50;
 
 /// Returns the program's answer and the tools that it called, each with its number of calls, in the order of the first

@@ -43,8 +43,8 @@ impl Host {
         record::write(folder, record::LAUNCH, launch)?;
         #[expect(clippy::disallowed_methods, reason = "the one place that starts hosts; each sets what is below it")]
         let mut command = Command::new(binary);
-        // The host gets no group of its own, because then it could not create a session. It is not killed on drop,
-        // because it has to end its program first.
+        // The host gets no separate process group, because then it could not create a session. It is not killed on
+        // drop, because it has to end its program first.
         command.arg(COMMAND).arg(folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn()?;
         let lifeline = child.stdin.take();

@@ -2,7 +2,7 @@
 //!
 //! Only a process can ask for its own death signal, and code between fork and exec cannot be safe code. So the host
 //! starts `handover turn-host --child`, which asks and then becomes the program. The kernel forgets the request in
-//! children of the program and in set-user-ID programs: the sweep ends those.
+//! children of the program and in set-user-ID programs: `sweep` ends those.
 
 use std::ffi::OsStr;
 use std::fs::File;

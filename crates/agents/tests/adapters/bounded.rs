@@ -38,8 +38,7 @@ fn neither_a_64_mib_line_nor_any_number_of_lines_fills_the_memory() {
         let mut listener = Listener::new(kind);
         let mut settled = 0;
         for number in 0..1000 {
-            // By now the listener's bounded memory of the first lines is full. It keeps them to repeat what a program
-            // said.
+            // By now the bounded memory in which the listener keeps lines for its report is full.
             if number == 100 {
                 settled = memory_kib("VmRSS");
             }

@@ -1,4 +1,4 @@
-//! Compares the understanding of every recording with `expected.txt`, which `UPDATE=1` rewrites.
+//! Compares the report of every recording with `expected.txt`, which `UPDATE=1` rewrites.
 
 use std::collections::BTreeSet;
 use std::fmt::{Display, Write};

@@ -1,4 +1,4 @@
-//! Reads programs that pack and unpack. The content of an archive is unknown, so it may write any file below a folder.
+//! Reads commands that pack and unpack. The content of an archive is unknown, so it may write any file below a folder.
 
 use super::{ProgramEffect, Tree, write};
 use crate::command::Arg;

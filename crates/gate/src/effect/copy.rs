@@ -1,4 +1,4 @@
-//! Reads programs that copy, move or link files.
+//! Reads commands that copy, move or link files.
 
 use super::{ProgramEffect, Tree, write};
 use crate::command::{Arg, Spot};

@@ -1,4 +1,4 @@
-//! Reads programs that fetch from elsewhere, and openssl, to tell which files they write.
+//! Reads commands that fetch from elsewhere, and those of openssl, to tell which files they write.
 
 use super::{ProgramEffect, Tree, write};
 use crate::command::{Arg, Spot};

@@ -150,7 +150,7 @@ impl SedReader<'_> {
     }
 
     /// Skips to an unescaped mark. A mark in brackets ends the pattern in some versions of sed and not in others, so
-    /// it returns None.
+    /// the result is then None.
     fn until(&mut self, mark: char) -> Option<()> {
         let mut bracketed = false;
         loop {

@@ -1,4 +1,4 @@
-//! Reads toolchains and other programs, of which only some words tell the files that they write.
+//! Reads commands of toolchains and other programs, of which only some words name the files that they write.
 
 use super::{ProgramEffect, Tree, effects, write};
 use crate::command::{Arg, Spot};
@@ -152,7 +152,8 @@ const CONTAINER_WRITERS: &[&str] = &[
 ];
 
 /// Returns the writes of `docker run -v`. A container may write a folder that it is given, unless the folder is
-/// read-only. A path in the container's command below such a folder is the path of that folder here.
+/// read-only. If the container's command names a path below such a folder, it means the same path below the folder
+/// here.
 pub(super) fn mounts(words: &[Arg]) -> Vec<ProgramEffect> {
     let mut found = Vec::new();
     // A variable or a command in this place is nearly always the folder where docker runs: `$PWD`, `$(pwd)`.

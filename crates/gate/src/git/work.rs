@@ -144,7 +144,7 @@ fn stash(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
 fn switch(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let force = parsed.has(&["-f", "--force", "--discard-changes"]);
     let mut found = moves::to_state("switch", parsed.operands.last(), force);
-    // A variable may stand for any state.
+    // A switch needs approval only for a variable, which may stand for any state, or for a revision expression.
     for effect in &mut found {
         if let ProgramEffect::Moves(moved) = effect {
             moved.asks &= parsed.operands.iter().any(|word| word.text.as_deref().is_none_or(is_revision));

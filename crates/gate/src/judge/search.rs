@@ -37,7 +37,7 @@ const OUTPUTS: &[&str] = &[
     "--logfile",
 ];
 
-/// The number of paths in the arguments of one command that are checked.
+/// The largest number of paths in the arguments of one command that are checked.
 const PATHS_MAX: usize = 500;
 
 impl Judge<'_> {

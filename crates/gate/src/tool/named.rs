@@ -5,11 +5,11 @@ use wire::json::Value;
 
 use super::fields::{self, plain};
 
-/// The number of texts in one input that are checked.
+/// The largest number of texts in one input that are checked.
 const TEXTS_MAX: usize = 200;
 /// The longest text that can be a command or a path, in bytes.
 const TEXT_BYTES_MAX: usize = 4 << 10;
-/// The depth of objects within objects that are read.
+/// The largest depth of objects within objects that are read.
 const DEPTH_MAX: usize = 8;
 /// Servers whose tools do the same as git on a remote host. In the name of a tool they count as `git`.
 const GIT_HOSTS: &[&str] = &["github", "gitlab", "gitea", "forgejo", "bitbucket"];

@@ -64,8 +64,8 @@ impl Walk {
         scope.input = before;
     }
 
-    /// Reads a variable before a command. It may hold another command, which that command runs: `RUNNER='git push'
-    /// cargo run`.
+    /// Reads a variable before a command. It may hold another command, which that command runs:
+    /// `RUNNER='git push' cargo run`.
     fn handed(&mut self, assignment: &ast::Assignment, script: &Script, scope: &Scope) {
         let ast::AssignmentValue::Scalar(value) = &assignment.value else { return };
         let text = script.words.get(&value.value).and_then(Word::literal);

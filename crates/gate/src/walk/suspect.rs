@@ -7,9 +7,10 @@ use crate::command::{Arg, Folders, Spot};
 use crate::judge::unescaped;
 use crate::options;
 
-/// The number of arguments of unknown programs that are read as commands. A call with more of them needs approval.
+/// The largest number of arguments of unknown programs that are read as commands. A call with more of them needs
+/// approval.
 const SUSPECTS_MAX: usize = 64;
-/// The number of arguments with a program's name that are read as commands.
+/// The largest number of arguments with a program's name that are read as commands.
 const COMMANDS_MAX: usize = 8;
 /// Programs that the arguments of another program hardly name except to run them.
 const LIKELY_COMMANDS: &[&str] = &[

@@ -12,14 +12,14 @@ use crate::options::base;
 use crate::script::Script;
 use crate::word::{Piece, Word};
 
-/// The number of values of one variable that are kept.
+/// The largest number of values of one variable that are kept.
 const VALUES_MAX: usize = 16;
 /// Variables that bash itself sets.
 const BY_ITSELF: &str = "\
     _ RANDOM SRANDOM SECONDS LINENO REPLY MAPFILE OPTARG OPTIND COPROC FUNCNAME PIPESTATUS DIRSTACK EPOCHSECONDS \
     EPOCHREALTIME HISTCMD UID EUID PPID GROUPS PWD OLDPWD HOME IFS";
 
-/// The number of loop rounds that are read one by one.
+/// The largest number of loop rounds that are read one by one.
 const ROUNDS_MAX: usize = 64;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

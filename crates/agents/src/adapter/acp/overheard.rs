@@ -8,8 +8,8 @@ use super::super::said::{End, Spent};
 use super::super::stream::event;
 use super::message::{Failure, Message, Notified, Prompted, Session, Text, Update};
 
-/// The number of tool calls that are told apart by their ids. A later call is counted only when the agent announces
-/// it, not when it sends an update.
+/// The largest number of tool calls that are told apart by their ids. A later call is counted only when the agent
+/// announces it, not when it sends an update.
 const CALLS_MAX: usize = 4096;
 
 /// A reader of the agent's lines alone, as they are kept on disk. The live conversation uses it as well.

@@ -135,8 +135,7 @@ impl Events {
 }
 
 fn started(line: &Line, account: &mut Account) {
-    // Lines of hooks come before the conversation starts, and the first recorded id stays. So only `init` gives the
-    // id.
+    // Hooks print lines before the conversation starts. They have the same id, but only `init` says that it started.
     if line.subtype.as_deref() == Some("init") {
         account.conversation(line.session_id.as_deref().unwrap_or_default());
         for server in line.mcp_servers.iter().filter(|server| server.name == Server::NAME) {

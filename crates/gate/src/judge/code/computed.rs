@@ -19,7 +19,7 @@ pub(in crate::judge) struct ComputedCalls {
     pub(in crate::judge) walked: Vec<Spot>,
 }
 
-/// The number of variables that are followed to their values.
+/// The largest number of variables that are followed to their values.
 const FOLLOWED_MAX: usize = 64;
 
 /// Finds the calls that write or run something, in a text for this interpreter.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// The number of tokens of one text. A longer text is cut off, and its call needs approval.
+/// The largest number of tokens of one text. A longer text is cut off, and its call needs approval.
 pub(super) const TOKENS_MAX: usize = 20_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
