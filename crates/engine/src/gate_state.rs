@@ -22,11 +22,8 @@ pub(crate) fn gate_state<'a>(world: &'a World, task: &Task, now: Timestamp) -> R
     if !task.gate {
         return Ok(GateState::Missing);
     }
-    let list = List::Gates { workflow: task.workflow, limit: limits::GATES_MAX };
-    let Fact::ApprovalRows(rows) = world.list(list)? else { return Ok(GateState::Closed) };
-    let next = Waiting { workflow: task.workflow, task: task.id, attempt: task.attempt + 1 };
-    let mut own = rows.iter().filter(|row| row.waiting == Some(next) && !row.is_over(now));
-    Ok(own.next().map_or(GateState::Closed, |row| match row.state {
+    let mut current = requests(world, task)?.filter(|row| !row.is_over(now));
+    Ok(current.next().map_or(GateState::Closed, |row| match row.state {
         ApprovalState::Approved { .. } => GateState::Open(row),
         ApprovalState::Pending { .. }
         | ApprovalState::Rejected { .. }
@@ -34,6 +31,17 @@ pub(crate) fn gate_state<'a>(world: &'a World, task: &Task, now: Timestamp) -> R
         | ApprovalState::Revoked { .. }
         | ApprovalState::Consumed { .. } => GateState::Waiting(row),
     }))
+}
+
+/// Returns the requests for the next claim of the task that no person rejected and no claim used, expired ones included.
+pub(crate) fn requests<'a>(
+    world: &'a World,
+    task: &Task,
+) -> Result<impl Iterator<Item = &'a Approval> + use<'a>, Stop> {
+    let list = List::Gates { workflow: task.workflow, limit: limits::GATES_MAX };
+    let next = Waiting { workflow: task.workflow, task: task.id, attempt: task.attempt + 1 };
+    let rows: &[Approval] = if let Fact::ApprovalRows(rows) = world.list(list)? { rows } else { &[] };
+    Ok(rows.iter().filter(move |row| row.waiting == Some(next)))
 }
 
 /// Tells whether a claim would pass the gate now.

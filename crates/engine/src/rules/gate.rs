@@ -5,13 +5,13 @@ use crate::approval::{Approval, ApprovalState, Source, Waiting};
 use crate::case::Case;
 use crate::command::{Actor, AskApproval};
 use crate::event::{Event, Moved};
-use crate::gate_state::{GateState, gate_state};
+use crate::gate_state::{self, GateState, gate_state};
 use crate::id::{AgentId, ApprovalId};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::claim::dependencies_met;
 use crate::rules::status::blank;
-use crate::rules::{approval, block};
+use crate::rules::{approval, block, lapse};
 use crate::task::{Block, BlockKind, State, Status, Task};
 use crate::world::Stop;
 
@@ -65,12 +65,25 @@ pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Sto
             let until = row.state.until().unwrap_or(case.now);
             return Ok(Reply::ApprovalAsked { approval: row.id, until });
         }
-        GateState::Closed => {}
+        GateState::Closed => expire_earlier(case, task)?,
     }
     approval::room(case)?;
     let waiting = Waiting { workflow: task.workflow, task: id, attempt };
     let approval = ApprovalId::next(&mut case.ids);
     Ok(approval::record(case, approval, asked, Actor::Engine, Some(waiting)))
+}
+
+/// Ends the earlier requests for the same claim, whose time is over. If one of them stayed, a clock that is set back would
+/// let the claim use it, and a person would be asked for a claim that has begun.
+fn expire_earlier(case: &mut Case<'_>, task: &Task) -> Result<(), Stop> {
+    let earlier: Vec<ApprovalId> = gate_state::requests(case.world, task)?.map(|row| row.id).collect();
+    for id in earlier {
+        let row = case.world.approval(id)?;
+        if row.is_over(case.now) {
+            lapse::expire(case, row)?;
+        }
+    }
+    Ok(())
 }
 
 /// Blocks the task after the gate was rejected or revoked, until a person or the block's role decides how to proceed.
